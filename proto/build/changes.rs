@@ -1,0 +1,32 @@
+//! Writes, for each `…Input` message, how it takes over single fields from another one.
+
+use std::fmt::Write;
+
+use prost_reflect::DescriptorPool;
+
+use crate::shape::{alias, json_name, rust_path};
+
+pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
+    let mut code = String::new();
+    let ours = |name: &str| name.starts_with("assay.") && !name.starts_with("assay.shapes.");
+    for message in pool.all_messages() {
+        if !message.name().ends_with("Input") || !ours(message.full_name()) {
+            continue;
+        }
+        let names: Vec<String> = message.fields().map(|field| json_name(&field)).collect();
+        writeln!(code, "impl crate::Changes for {} {{", rust_path(message.full_name()))?;
+        writeln!(code, "    const FIELDS: &'static [&'static str] = &{names:?};")?;
+        writeln!(code, "    fn take(&mut self, field: &str, from: &mut Self) {{")?;
+        writeln!(code, "        match field {{")?;
+        for (field, name) in message.fields().zip(names) {
+            let alias = alias(&field).map_or_else(String::new, |alias| format!(" | {alias:?}"));
+            let field = field.name();
+            writeln!(
+                code,
+                "            {name:?}{alias} => self.{field} = std::mem::take(&mut from.{field}),"
+            )?;
+        }
+        writeln!(code, "            _ => {{}}\n        }}\n    }}\n}}\n")?;
+    }
+    Ok(code)
+}

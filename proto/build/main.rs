@@ -1,0 +1,58 @@
+//! Compiles the contracts and gives the generated types their JSON, OpenAPI and SQL shapes, so that
+//! a resource is written down once: in its `.proto` file.
+//!
+//! * JSON names are PascalCase. A field is nullable exactly if it is marked `optional`.
+//! * Enums travel as the names of their variants, timestamps as RFC 3339.
+//! * `…Request` and `…Batch` messages are envelopes: they never become JSON or come out of a row.
+//! * `…Input` messages are what clients write; each can take over single fields from another.
+//! * `…List` messages are arrays that may be null.
+//! * Everything else can be read from a row with the same column names.
+//! * Every method names who may call it; together they are the table `POLICY`.
+
+mod changes;
+mod policy;
+mod shape;
+
+use std::{env, error::Error, fs, path::Path};
+
+use prost::Message;
+
+/// The contracts; whatever they import comes with them.
+const CONTRACTS: [&str; 13] = [
+    "assay/identity/v1/token.proto",
+    "assay/identity/v1/customer.proto",
+    "assay/catalog/v1/project.proto",
+    "assay/catalog/v1/test_case.proto",
+    "assay/catalog/v1/test_plan.proto",
+    "assay/catalog/v1/test_set.proto",
+    "assay/catalog/v1/subject.proto",
+    "assay/catalog/v1/environment.proto",
+    "assay/catalog/v1/snapshot.proto",
+    "assay/execution/v1/execution.proto",
+    "assay/execution/v1/results.proto",
+    "assay/notification/v1/notification.proto",
+    "assay/events/v1/events.proto",
+];
+
+/// A contract that only the tests of this crate use.
+const TEST_CONTRACT: &str = "tests/shapes.proto";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=assay");
+    println!("cargo:rerun-if-changed={TEST_CONTRACT}");
+    println!("cargo:rerun-if-changed=build");
+
+    let mut compiler = protox::Compiler::new(["."])?;
+    compiler.include_imports(true).include_source_info(true);
+    compiler.open_files(CONTRACTS)?.open_file(TEST_CONTRACT)?;
+    let pool = compiler.descriptor_pool();
+    let files = compiler.file_descriptor_set();
+
+    let out = env::var("OUT_DIR")?;
+    let out = Path::new(&out);
+    fs::write(out.join("policy.rs"), policy::table(&pool)?)?;
+    fs::write(out.join("changes.rs"), changes::impls(&pool)?)?;
+    fs::write(out.join("descriptors.bin"), files.encode_to_vec())?;
+    shape::all(&pool).compile_fds(files)?;
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! Writes the table of who may call which method.
+
+use std::{error::Error, fmt::Write};
+
+use prost_reflect::{DescriptorPool, MethodDescriptor, Value};
+
+/// Fails for a method that says neither which permission it needs nor how open it is.
+pub fn table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+    let mut table = String::from("pub static POLICY: &[(&str, Needs)] = &[\n");
+    for method in pool.services().flat_map(|service| service.methods().collect::<Vec<_>>()) {
+        let needs = needs(pool, &method)
+            .ok_or_else(|| format!("{} needs a permission", method.full_name()))?;
+        let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
+        writeln!(table, "    ({path:?}, {needs}),")?;
+    }
+    table.push_str("];\n");
+    Ok(table)
+}
+
+fn needs(pool: &DescriptorPool, method: &MethodDescriptor) -> Option<String> {
+    let options = method.options();
+    let option =
+        |name| Some(options.get_extension(&pool.get_extension_by_name(name)?).into_owned());
+    match option("assay.access")?.as_enum_number()? {
+        1 => return Some("Needs::Nothing".to_owned()),
+        2 => return Some("Needs::Token".to_owned()),
+        _ => {}
+    }
+    let Value::List(permissions) = option("assay.permission")? else { return None };
+    let known = pool.get_enum_by_name("assay.Permission")?;
+    let names: Option<Vec<String>> = permissions
+        .iter()
+        .map(|value| {
+            let name = known.get_value(value.as_enum_number()?)?.name().to_owned();
+            let words = name.trim_start_matches("PERMISSION_").split('_');
+            let variant: String =
+                words.map(|word| word[..1].to_owned() + &word[1..].to_lowercase()).collect();
+            Some(format!("Permission::{variant}"))
+        })
+        .collect();
+    let names = names.filter(|names| !names.is_empty())?;
+    Some(format!("Needs::AnyOf(&[{}])", names.join(", ")))
+}

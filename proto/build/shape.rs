@@ -1,0 +1,186 @@
+//! Puts attributes on the generated types, by rules over what the contract says.
+
+use prost_reflect::{DescriptorPool, EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
+use tonic_prost_build::Builder;
+
+const TIMESTAMP: &str = "google.protobuf.Timestamp";
+
+/// The code generator, told the shape of every message and enum of ours.
+pub fn all(pool: &DescriptorPool) -> Builder {
+    let codegen = tonic_prost_build::configure()
+        .extern_path(format!(".{TIMESTAMP}"), "crate::Timestamp")
+        .bytes(".");
+    let ours = |name: &str| name.starts_with("assay.");
+    let codegen = pool.all_messages().filter(|m| ours(m.full_name())).fold(codegen, message);
+    pool.all_enums().filter(|e| ours(e.full_name())).fold(codegen, choice)
+}
+
+/// How a message is used, which its name tells.
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    Envelope,
+    Input,
+    List,
+    Record,
+}
+
+impl Role {
+    fn of(message: &MessageDescriptor) -> Self {
+        match message.name() {
+            name if name.ends_with("Request") || name.ends_with("Batch") => Self::Envelope,
+            name if name.ends_with("Input") => Self::Input,
+            name if is_list(name) => Self::List,
+            _ => Self::Record,
+        }
+    }
+}
+
+fn is_list(name: &str) -> bool {
+    name.ends_with("List")
+}
+
+fn message(codegen: Builder, message: MessageDescriptor) -> Builder {
+    let role = Role::of(&message);
+    if role == Role::Envelope {
+        return codegen;
+    }
+    let path = message.full_name();
+    let mut codegen =
+        codegen.message_attribute(path, "#[derive(serde::Serialize, serde::Deserialize)]");
+    if role == Role::List {
+        return codegen.message_attribute(path, "#[serde(transparent)]");
+    }
+    codegen = codegen
+        .message_attribute(path, r#"#[cfg_attr(feature = "rest", derive(utoipa::ToSchema))]"#)
+        .message_attribute(path, r#"#[serde(rename_all = "PascalCase")]"#);
+    if role == Role::Record {
+        codegen = codegen
+            .message_attribute(path, r#"#[cfg_attr(feature = "sql", derive(sqlx::FromRow))]"#);
+    }
+    message.fields().fold(codegen, |codegen, field| {
+        let path = field.full_name();
+        let shape = Shape::of(&field, role);
+        let attributes = [
+            (shape.serde, r"#[serde(", ")]"),
+            (shape.sql, r#"#[cfg_attr(feature = "sql", sqlx("#, "))]"),
+            (shape.rest, r#"#[cfg_attr(feature = "rest", schema("#, "))]"),
+        ];
+        attributes.into_iter().filter(|(words, ..)| !words.is_empty()).fold(
+            codegen,
+            |codegen, (words, open, close)| {
+                codegen.field_attribute(path, format!("{open}{}{close}", words.join(", ")))
+            },
+        )
+    })
+}
+
+/// What a field's attributes say.
+#[derive(Default)]
+struct Shape {
+    serde: Vec<String>,
+    sql: Vec<String>,
+    rest: Vec<String>,
+}
+
+impl Shape {
+    fn of(field: &FieldDescriptor, role: Role) -> Self {
+        let mut shape = Self::default();
+        let optional = field.field_descriptor_proto().proto3_optional();
+        if role == Role::Input || optional || field.is_list() {
+            shape.serde.push("default".to_owned());
+        }
+        if let Some(alias) = alias(field) {
+            shape.serde.push(format!("alias = {alias:?}"));
+        }
+        if role == Role::Record {
+            shape.rest.push("required = true".to_owned());
+        }
+        match field.kind() {
+            Kind::Message(message) => shape.message(&message, optional, field.is_list()),
+            Kind::Enum(choice) => shape.choice(&rust_path(choice.full_name()), optional, field),
+            Kind::String if is_id(field) => {
+                let column = if optional { "crate::OptionalIdColumn" } else { "uuid::Uuid" };
+                shape.sql.push(format!("try_from = {column:?}"));
+                shape.rest.push("format = Uuid".to_owned());
+            }
+            _ => {}
+        }
+        if role != Role::Record {
+            shape.sql.clear();
+        }
+        shape
+    }
+
+    fn message(&mut self, message: &MessageDescriptor, optional: bool, repeated: bool) {
+        if message.full_name() == TIMESTAMP {
+            let seen_as = if optional { "Option<String>" } else { "String" };
+            self.rest.push(format!("value_type = {seen_as}, format = DateTime"));
+            return;
+        }
+        if repeated {
+            self.sql.push("json, default".to_owned());
+            return;
+        }
+        self.sql.push("json(nullable), default".to_owned());
+        if is_list(message.name()) {
+            let item = message.fields().next().map(|field| field.kind());
+            if let Some(Kind::Message(item)) = item {
+                let item = rust_path(item.full_name());
+                self.rest.push(format!("value_type = Option<Vec<{item}>>"));
+            }
+        } else if !optional {
+            self.rest.push(format!("value_type = {}", rust_path(message.full_name())));
+        }
+    }
+
+    fn choice(&mut self, path: &str, optional: bool, field: &FieldDescriptor) {
+        let (name, column, seen_as) = if field.is_list() {
+            ("EnumNames", "EnumColumns", format!("Vec<{path}>"))
+        } else if optional {
+            ("OptionalEnumName", "OptionalEnumColumn", format!("Option<{path}>"))
+        } else {
+            ("EnumName", "EnumColumn", path.to_owned())
+        };
+        self.serde.push(format!(r#"with = "crate::{name}::<{path}>""#));
+        self.sql.push(format!(r#"try_from = "crate::{column}<{path}>""#));
+        self.rest.push(format!("value_type = {seen_as}"));
+    }
+}
+
+/// Leaves the zero value out of JSON: it only says that a field was not set.
+fn choice(codegen: Builder, choice: EnumDescriptor) -> Builder {
+    let path = choice.full_name();
+    let unspecified = choice.default_value();
+    codegen
+        .enum_attribute(path, "#[derive(serde::Serialize, serde::Deserialize)]")
+        .enum_attribute(path, r#"#[cfg_attr(feature = "rest", derive(utoipa::ToSchema))]"#)
+        .field_attribute(format!("{path}.{}", unspecified.name()), "#[serde(skip)]")
+}
+
+/// Whether a string is the id of a record that Assay keeps, and so a UUID.
+fn is_id(field: &FieldDescriptor) -> bool {
+    let named_so = field.name() == "id" || field.name().ends_with("_id");
+    named_so && extension(field, "assay.opaque").and_then(|value| value.as_bool()) != Some(true)
+}
+
+/// The second name under which a field is read.
+pub fn alias(field: &FieldDescriptor) -> Option<String> {
+    let alias = extension(field, "assay.alias")?.as_str()?.to_owned();
+    (!alias.is_empty()).then_some(alias)
+}
+
+fn extension(field: &FieldDescriptor, name: &str) -> Option<prost_reflect::Value> {
+    let extension = field.parent_pool().get_extension_by_name(name)?;
+    Some(field.options().get_extension(&extension).into_owned())
+}
+
+/// Where the type generated for `full_name` is: packages are modules of this crate.
+pub fn rust_path(full_name: &str) -> String {
+    full_name.replacen("assay", "crate", 1).replace('.', "::")
+}
+
+/// The name a field has in JSON.
+pub fn json_name(field: &FieldDescriptor) -> String {
+    let capitalize = |word: &str| word[..1].to_uppercase() + &word[1..];
+    field.name().split('_').map(capitalize).collect()
+}

@@ -1,0 +1,60 @@
+//! The contracts of Assay as Rust types: messages, gRPC clients and servers, the permission each
+//! method needs, and how a call fails.
+//!
+//! A message is at once the row, the gRPC message, the JSON body and its OpenAPI schema; `build/`
+//! says by which rules.
+
+mod changes;
+mod fault;
+mod id;
+mod policy;
+mod timestamp;
+mod value;
+
+#[cfg(feature = "sql")]
+pub use self::fault::OnConstraint;
+pub use self::{
+    changes::Changes,
+    fault::{Fault, Violation},
+    id::*,
+    policy::{Needs, Permissions},
+    timestamp::Timestamp,
+    value::*,
+};
+
+tonic::include_proto!("assay");
+
+/// Declares the modules that the contracts' packages are.
+macro_rules! packages {
+    ($($(#[$doc:meta])* $package:ident $proto:literal),* $(,)?) => {$(
+        $(#[$doc])*
+        pub mod $package {
+            pub mod v1 {
+                tonic::include_proto!($proto);
+            }
+            pub use v1::*;
+        }
+    )*};
+}
+
+packages! {
+    /// Customers, users and their tokens.
+    identity "assay.identity.v1",
+    /// Projects, test cases, plans and sets, subjects and environments.
+    catalog "assay.catalog.v1",
+    /// Executions, reports and results.
+    execution "assay.execution.v1",
+    /// Notifications.
+    notification "assay.notification.v1",
+    /// What services tell each other after the fact.
+    events "assay.events.v1",
+}
+
+#[cfg(test)]
+mod shapes;
+
+include!(concat!(env!("OUT_DIR"), "/policy.rs"));
+include!(concat!(env!("OUT_DIR"), "/changes.rs"));
+
+/// The contracts as a `FileDescriptorSet`, for gRPC reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

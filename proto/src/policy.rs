@@ -1,0 +1,70 @@
+//! Who may call what.
+
+use crate::{Fault, Permission};
+
+/// What a method asks of its caller.
+#[derive(Clone, Copy, Debug)]
+pub enum Needs {
+    /// Not even a token.
+    Nothing,
+    /// Any valid token.
+    Token,
+    /// A token with one of these permissions.
+    AnyOf(&'static [Permission]),
+}
+
+impl Needs {
+    /// What the method at this path, `/package.Service/Method`, asks for; unlisted ones are closed.
+    pub fn of(path: &str) -> Option<Self> {
+        crate::POLICY.iter().find(|(known, _)| *known == path).map(|(_, needs)| *needs)
+    }
+}
+
+/// A set of permissions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Permissions(u64);
+
+impl Permissions {
+    pub fn contains(self, permission: Permission) -> bool {
+        self.0 & Self::bit(permission) != 0
+    }
+
+    pub fn contains_any(self, permissions: &[Permission]) -> bool {
+        permissions.iter().any(|permission| self.contains(*permission))
+    }
+
+    /// Reads names separated by commas; fails for a name that is no permission, and for none.
+    pub fn parse(field: &'static str, text: &str) -> Result<Self, Fault> {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let set: Self = names
+            .map(|name| {
+                crate::value_of(name)
+                    .ok_or_else(|| Fault::invalid(field, format!("{name:?} is no permission")))
+            })
+            .collect::<Result<_, _>>()?;
+        if set == Self::default() {
+            return Err(Fault::invalid(field, "needs at least one permission"));
+        }
+        Ok(set)
+    }
+
+    fn bit(permission: Permission) -> u64 {
+        1 << permission as u64
+    }
+}
+
+impl FromIterator<Permission> for Permissions {
+    fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Self {
+        Self(permissions.into_iter().map(Self::bit).fold(0, std::ops::BitOr::bitor))
+    }
+}
+
+/// The names in the order of the contract, separated by a comma and a space.
+impl std::fmt::Display for Permissions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let held = (1..64).filter_map(|number| Permission::try_from(number).ok());
+        let names: Vec<String> =
+            held.filter(|permission| self.contains(*permission)).map(crate::name_of).collect();
+        f.write_str(&names.join(", "))
+    }
+}

@@ -1,0 +1,104 @@
+//! The rules of `build/`, shown on messages that have every shape.
+
+mod v1 {
+    tonic::include_proto!("assay.shapes.v1");
+}
+
+use serde_json::{Value, json};
+use v1::{Inner, InnerList, Shape, ShapeInput};
+
+use crate::{
+    Changes, CustomerId, Fault, Needs, Permission, Permissions, TestType, Timestamp,
+    catalog::{TestPlanInput, TestSetInput},
+};
+
+#[test]
+fn what_is_not_set_is_null_or_empty_but_never_absent() {
+    let shape = Shape { plain_enum: TestType::Default.into(), ..Shape::default() };
+    let shape = Shape { nested: Some(Inner::default()), at: Some(Timestamp::default()), ..shape };
+    assert_eq!(
+        serde_json::to_value(shape).unwrap(),
+        json!({
+            "Id": "", "ParentId": null, "FileId": null, "PlainEnum": "Default",
+            "OptionalEnum": null, "Enums": [], "Nested": {"Name": ""}, "OptionalNested": null,
+            "Inners": [], "InnerList": null, "At": "1970-01-01T00:00:00.000000Z", "Until": null,
+            "Tags": [], "Number": 0.0,
+        })
+    );
+}
+
+#[test]
+fn a_message_survives_json() {
+    let shape = Shape {
+        plain_enum: TestType::Performance.into(),
+        optional_enum: Some(TestType::Stability.into()),
+        enums: vec![TestType::Default.into(), TestType::Stability.into()],
+        nested: Some(Inner { name: "n".into() }),
+        inner_list: Some(InnerList { items: vec![Inner { name: "i".into() }] }),
+        at: Some(serde_json::from_value(json!("2026-11-20T23:34:00.123456789+01:00")).unwrap()),
+        ..Shape::default()
+    };
+    let json = serde_json::to_value(&shape).unwrap();
+    assert_eq!(json["At"], "2026-11-20T22:34:00.123456Z");
+    assert_eq!(json["InnerList"], json!([{"Name": "i"}]));
+    assert_eq!(json["Enums"], json!(["Default", "Stability"]));
+    assert_eq!(serde_json::from_value::<Shape>(json).unwrap(), shape);
+}
+
+#[test]
+fn an_input_takes_what_is_there_and_refuses_what_does_not_fit() {
+    let read = |json: Value| serde_json::from_value::<ShapeInput>(json);
+    assert_eq!(read(json!({"email": "a", "Unknown": 1})).unwrap().name, "a");
+    assert_eq!(read(json!({"Enums": ["Default"]})).unwrap().enums, [1]);
+    for wrong in [
+        json!({"Name": null}),
+        json!({"TestType": null}),
+        json!({"TestType": "Unspecified"}),
+        json!({"OptionalEnum": "Nope"}),
+        json!({"Enums": null}),
+        json!({"Inners": [{}]}),
+    ] {
+        assert!(read(wrong.clone()).is_err(), "{wrong} was taken");
+    }
+}
+
+#[test]
+fn changes_touch_the_fields_they_name_and_no_others() {
+    let set = TestSetInput {
+        name: "old".into(),
+        tags: Some("a".into()),
+        priority: Some("high".into()),
+        ..TestSetInput::default()
+    };
+    let changes = TestSetInput { name: "new".into(), ..TestSetInput::default() };
+    let fields = ["Name", "Tags", "Unknown"].map(str::to_owned);
+    let changed = set.clone().with(changes, &fields);
+    assert_eq!(changed, TestSetInput { name: "new".into(), tags: None, ..set });
+    assert!(TestPlanInput::FIELDS.contains(&"MinimumDurationInMin"));
+}
+
+#[test]
+fn only_the_hyphenated_lower_case_spelling_is_an_id() {
+    let id = CustomerId::new().to_string();
+    assert!(CustomerId::named(&id).is_ok());
+    for other in [id.to_uppercase(), id.replace('-', ""), format!("{{{id}}}"), "0".to_owned()] {
+        assert!(matches!(CustomerId::named(&other), Err(Fault::NotFound(_))), "{other} was taken");
+    }
+}
+
+#[test]
+fn permissions_are_written_in_the_order_of_the_contract() {
+    let set = Permissions::parse("UsagePermission", " Write,Read ,Reserved19,").unwrap();
+    assert_eq!(set.to_string(), "Read, Write, Reserved19");
+    assert!(set.contains(Permission::Read) && !set.contains(Permission::Execute));
+    for wrong in ["", " , ", "read", "Read, Fly"] {
+        assert!(Permissions::parse("UsagePermission", wrong).is_err(), "{wrong:?} was taken");
+    }
+}
+
+#[test]
+fn what_the_contract_does_not_mention_is_closed() {
+    assert!(Needs::of("/assay.catalog.v1.ProjectService/DropEverything").is_none());
+    let create = Needs::of("/assay.catalog.v1.ProjectService/CreateProject");
+    assert!(matches!(create, Some(Needs::AnyOf([Permission::Write]))));
+}

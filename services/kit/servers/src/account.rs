@@ -1,0 +1,73 @@
+//! The account PostgreSQL runs under when we are root, as whom it refuses to run.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+use rustix::process::geteuid;
+
+/// Accounts that own nothing a database server could harm, the better one first.
+const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
+
+/// An account of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Account {
+    uid: u32,
+    gid: u32,
+}
+
+impl Account {
+    /// Who we are, unless we are root.
+    pub(crate) fn ours() -> Option<Self> {
+        let uid = geteuid();
+        (!uid.is_root()).then(|| Self { uid: uid.as_raw(), gid: rustix::process::getegid().as_raw() })
+    }
+
+    /// Whom a file or directory belongs to, unless that is root.
+    pub(crate) fn owner_of(path: &Path) -> Option<Self> {
+        let meta = path.metadata().ok()?;
+        (meta.uid() != 0).then(|| Self { uid: meta.uid(), gid: meta.gid() })
+    }
+
+    /// Somebody for a server to be, who can do less than root.
+    pub(crate) fn unprivileged() -> Result<Self> {
+        let accounts = fs::read_to_string("/etc/passwd").context("cannot read /etc/passwd")?;
+        UNPRIVILEGED.iter().find_map(|name| Self::listed(&accounts, name)).context(
+            "PostgreSQL does not run as root, and there is no user postgres or nobody to run it as",
+        )
+    }
+
+    /// Finds `name:password:uid:gid:…` in the text of /etc/passwd.
+    fn listed(accounts: &str, name: &str) -> Option<Self> {
+        accounts.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let found = fields.next()? == name;
+            let uid = fields.nth(1)?.parse().ok()?;
+            let gid = fields.next()?.parse().ok()?;
+            found.then_some(Self { uid, gid })
+        })
+    }
+
+    /// Makes the command run under this account.
+    pub(crate) fn run<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        if Self::ours() == Some(*self) { command } else { command.uid(self.uid).gid(self.gid) }
+    }
+
+    /// Whether the directory and all above it let this account in.
+    pub(crate) fn reaches(&self, dir: &Path) -> bool {
+        let mut probe = Command::new("true");
+        probe.current_dir(dir).stdin(Stdio::null());
+        self.run(&mut probe).status().is_ok_and(|status| status.success())
+    }
+
+    /// Gives the account a directory that nobody else looks into.
+    pub(crate) fn own(&self, dir: &Path) -> Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
+            .and_then(|()| chown(dir, Some(self.uid), Some(self.gid)))
+            .with_context(|| format!("cannot give away {}", dir.display()))
+    }
+}

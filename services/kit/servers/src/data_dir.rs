@@ -1,0 +1,57 @@
+//! The directory of all that outlives a run, held by one process at a time.
+
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+
+/// A directory that no other process uses, as long as this value, a clone of it or a server
+/// started in it exists.
+#[derive(Clone, Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    /// Locked; the system unlocks it when the process ends, however it ends.
+    _lock: Arc<File>,
+}
+
+impl DataDir {
+    /// Takes the directory, which is made if it is not there, or fails if another process has it.
+    pub fn lock(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let shown = path.display();
+        fs::create_dir_all(path).with_context(|| format!("cannot make the directory {shown}"))?;
+
+        let lock_path = path.join("lock");
+        let mut lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock_path)
+            .with_context(|| format!("cannot write to {shown}"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let pid = fs::read_to_string(&lock_path).unwrap_or_default();
+                let pid = pid.trim();
+                bail!(
+                    "another assay uses {shown} (pid {pid}): stop it or choose another directory"
+                );
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {shown}"));
+            }
+        }
+        lock.set_len(0)?;
+        writeln!(lock, "{}", process::id())?;
+
+        Ok(Self { path: path.canonicalize()?, _lock: Arc::new(lock) })
+    }
+
+    /// The absolute path, without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
