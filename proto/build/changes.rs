@@ -16,6 +16,7 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
         let names: Vec<String> = message.fields().map(|field| json_name(&field)).collect();
         writeln!(code, "impl crate::Changes for {} {{", rust_path(message.full_name()))?;
         writeln!(code, "    const FIELDS: &'static [&'static str] = &{names:?};")?;
+        writeln!(code, "    #[allow(clippy::single_match)]")?;
         writeln!(code, "    fn take(&mut self, field: &str, from: &mut Self) {{")?;
         writeln!(code, "        match field {{")?;
         for (field, name) in message.fields().zip(names) {

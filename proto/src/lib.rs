@@ -4,6 +4,7 @@
 //! A message is at once the row, the gRPC message, the JSON body and its OpenAPI schema; `build/`
 //! says by which rules.
 
+mod batch;
 mod changes;
 mod fault;
 mod id;
@@ -14,6 +15,7 @@ mod value;
 #[cfg(feature = "sql")]
 pub use self::fault::OnConstraint;
 pub use self::{
+    batch::{Batch, Listed},
     changes::Changes,
     fault::{Fault, Violation},
     id::*,
@@ -55,6 +57,7 @@ mod shapes;
 
 include!(concat!(env!("OUT_DIR"), "/policy.rs"));
 include!(concat!(env!("OUT_DIR"), "/changes.rs"));
+include!(concat!(env!("OUT_DIR"), "/batches.rs"));
 
 /// The contracts as a `FileDescriptorSet`, for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1,5 +1,7 @@
 //! Who may call what.
 
+use std::{collections::HashMap, sync::LazyLock};
+
 use crate::{Fault, Permission};
 
 /// What a method asks of its caller.
@@ -16,7 +18,9 @@ pub enum Needs {
 impl Needs {
     /// What the method at this path, `/package.Service/Method`, asks for; unlisted ones are closed.
     pub fn of(path: &str) -> Option<Self> {
-        crate::POLICY.iter().find(|(known, _)| *known == path).map(|(_, needs)| *needs)
+        static BY_PATH: LazyLock<HashMap<&str, Needs>> =
+            LazyLock::new(|| crate::POLICY.iter().copied().collect());
+        BY_PATH.get(path).copied()
     }
 }
 

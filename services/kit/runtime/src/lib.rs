@@ -1,0 +1,19 @@
+//! What every program of Assay is made of: its life from start to stop, its database, its servers
+//! and connections, and how it is observed.
+
+mod admin;
+mod database;
+mod entry;
+pub mod grpc;
+pub mod http;
+mod lifecycle;
+pub mod list;
+pub mod telemetry;
+pub mod trace;
+
+pub use self::{
+    admin::{AdminConfig, serve_admin},
+    database::{Database, DatabaseConfig, connect_options},
+    entry::{install_crypto, parse, run, stop_signal},
+    lifecycle::{Gate, Runtime},
+};

@@ -1,0 +1,126 @@
+//! Secrets at rest: AES-256-GCM, bound to the record that they belong to.
+
+use std::{collections::HashMap, sync::Arc};
+
+use assay_proto::Fault;
+use aws_lc_rs::{
+    aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey},
+    rand,
+};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use secrecy::{ExposeSecret, SecretString};
+
+/// The keys that secrets are encrypted with.
+#[derive(clap::Args, Clone, Debug)]
+pub struct SealConfig {
+    /// The keys that secrets are stored under, as `id:key,id:key`; a key is 32 bytes in base64. The
+    /// first one encrypts, all of them decrypt
+    #[arg(long, env = "ASSAY_ENCRYPTION_KEYS", hide_env_values = true)]
+    pub encryption_keys: SecretString,
+}
+
+/// A new key for [`SealConfig`], with its id.
+pub fn new_seal_key(id: &str) -> anyhow::Result<SecretString> {
+    let mut key = [0; 32];
+    rand::fill(&mut key)?;
+    Ok(format!("{id}:{}", BASE64_STANDARD.encode(key)).into())
+}
+
+/// Encrypts and decrypts secrets.
+#[derive(Clone)]
+pub struct Seal(Arc<Inner>);
+
+struct Inner {
+    current: String,
+    keys: HashMap<String, RandomizedNonceKey>,
+}
+
+impl Seal {
+    pub fn new(config: &SealConfig) -> anyhow::Result<Self> {
+        let mut current = None;
+        let mut keys = HashMap::new();
+        for entry in config.encryption_keys.expose_secret().split(',') {
+            let wrong = || {
+                anyhow::anyhow!(
+                    "ASSAY_ENCRYPTION_KEYS has to be id:key,id:key with keys of 32 bytes in base64"
+                )
+            };
+            let (id, key) = entry.trim().split_once(':').ok_or_else(wrong)?;
+            anyhow::ensure!(!id.is_empty() && !id.contains('.'), wrong());
+            let key = BASE64_STANDARD.decode(key).map_err(|_| wrong())?;
+            let key = RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(|_| wrong())?;
+            current.get_or_insert_with(|| id.to_owned());
+            keys.insert(id.to_owned(), key);
+        }
+        let current = current.ok_or_else(|| anyhow::anyhow!("ASSAY_ENCRYPTION_KEYS is empty"))?;
+        Ok(Self(Arc::new(Inner { current, keys })))
+    }
+
+    /// Encrypts `secret`. It can be opened only with the same `owner`, which names the record and
+    /// field that it belongs to, so that a stored secret is worth nothing in another place.
+    pub fn close(&self, owner: &str, secret: &[u8]) -> Result<String, Fault> {
+        let key = &self.0.keys[&self.0.current];
+        let mut sealed = secret.to_vec();
+        let nonce = key
+            .seal_in_place_append_tag(Aad::from(owner), &mut sealed)
+            .map_err(|_| Fault::internal("a secret cannot be encrypted"))?;
+        let mut text = nonce.as_ref().to_vec();
+        text.append(&mut sealed);
+        Ok(format!("{}.{}", self.0.current, BASE64_STANDARD.encode(text)))
+    }
+
+    /// Decrypts what [`Seal::close`] made.
+    pub fn open(&self, owner: &str, sealed: &str) -> Result<Vec<u8>, Fault> {
+        self.try_open(owner, sealed)
+            .ok_or_else(|| Fault::internal(format!("the secret of {owner} cannot be decrypted")))
+    }
+
+    fn try_open(&self, owner: &str, sealed: &str) -> Option<Vec<u8>> {
+        let (id, text) = sealed.split_once('.')?;
+        let mut text = BASE64_STANDARD.decode(text).ok()?;
+        let (nonce, secret) = text.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let secret = self.0.keys.get(id)?.open_in_place(nonce, Aad::from(owner), secret).ok()?;
+        Some(secret.to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seal(keys: &str) -> Seal {
+        Seal::new(&SealConfig { encryption_keys: keys.into() }).unwrap()
+    }
+
+    fn key(id: &str) -> String {
+        new_seal_key(id).unwrap().expose_secret().to_owned()
+    }
+
+    #[test]
+    fn a_secret_opens_only_where_it_belongs() {
+        let seal = seal(&key("a"));
+        let sealed = seal.close("environment/1/Password", b"canary").unwrap();
+        assert!(!sealed.contains("canary"));
+        assert_eq!(seal.open("environment/1/Password", &sealed).unwrap(), b"canary");
+        assert!(seal.open("environment/2/Password", &sealed).is_err());
+    }
+
+    #[test]
+    fn secrets_survive_a_change_of_keys() {
+        let (old, new) = (key("old"), key("new"));
+        let sealed = seal(&old).close("x", b"canary").unwrap();
+        let both = seal(&format!("{new},{old}"));
+        assert_eq!(both.open("x", &sealed).unwrap(), b"canary");
+        assert!(both.close("x", b"canary").unwrap().starts_with("new."));
+        assert!(seal(&new).open("x", &sealed).is_err());
+    }
+
+    #[test]
+    fn keys_that_are_none_are_refused() {
+        for wrong in ["", "a", "a:", "a:AAAA", ":AAAA", &key("a.b")] {
+            let config = SealConfig { encryption_keys: wrong.into() };
+            assert!(Seal::new(&config).is_err(), "{wrong:?} was taken");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The PostgreSQL database of a service: lazily connected, migrated in the background.
+
+use std::{str::FromStr, time::Duration};
+
+use anyhow::Context;
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::{
+    Connection, PgPool,
+    migrate::{MigrateError, Migrator},
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::Runtime;
+
+/// How long a statement, and the wait for a connection, may take.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How to reach the database.
+#[derive(clap::Args, Clone, Debug)]
+pub struct DatabaseConfig {
+    /// The PostgreSQL database of this service, as <postgres://user:password@host/database>
+    #[arg(long, env = "ASSAY_DATABASE_URL", hide_env_values = true)]
+    pub database_url: SecretString,
+    /// How many connections to the database are used at most
+    #[arg(long, env = "ASSAY_DATABASE_CONNECTIONS", default_value_t = 8)]
+    pub database_connections: u32,
+}
+
+/// The database of a service.
+#[derive(Clone)]
+pub struct Database {
+    pool: PgPool,
+    migrated: CancellationToken,
+}
+
+/// How sqlx connects to a database given by its URL.
+pub fn connect_options(url: &SecretString) -> anyhow::Result<PgConnectOptions> {
+    // The cause is left out on purpose: it may quote the URL and with it the password.
+    PgConnectOptions::from_str(url.expose_secret())
+        .map_err(|_| anyhow::anyhow!("ASSAY_DATABASE_URL is not a PostgreSQL URL"))
+}
+
+impl Database {
+    /// Returns at once. The program is ready when the database was reached and migrated, which is
+    /// tried until it works.
+    pub fn open(
+        runtime: &Runtime,
+        config: &DatabaseConfig,
+        migrations: Migrator,
+    ) -> anyhow::Result<Self> {
+        let options = connect_options(&config.database_url)?
+            .application_name(runtime.name())
+            .options([("statement_timeout", "30s"), ("lock_timeout", "10s")]);
+        let pool = PgPoolOptions::new()
+            .max_connections(config.database_connections)
+            .acquire_timeout(PATIENCE)
+            // Testing each connection before use costs a fifth of the reads; one that was in use
+            // a moment ago is not tested.
+            .test_before_acquire(false)
+            .before_acquire(|connection, meta| {
+                Box::pin(async move {
+                    if meta.idle_for > Duration::from_secs(1) {
+                        tokio::time::timeout(PATIENCE, connection.ping())
+                            .await
+                            .map_err(|_| sqlx::Error::PoolTimedOut)??;
+                    }
+                    Ok(true)
+                })
+            })
+            .connect_lazy_with(options);
+
+        let database = Self { pool, migrated: CancellationToken::new() };
+        let gate = runtime.gate("database");
+        let (this, stopping) = (database.clone(), runtime.stopping());
+        runtime.spawn("migration", async move {
+            tokio::select! {
+                done = this.migrate(&migrations) => done.map(|()| gate.open()),
+                () = stopping.cancelled() => Ok(()),
+            }
+        });
+        Ok(database)
+    }
+
+    /// Migrates as soon as the database can be reached. Only what waiting cannot mend is an error.
+    async fn migrate(&self, migrations: &Migrator) -> anyhow::Result<()> {
+        let mut pause = Duration::from_millis(50);
+        loop {
+            match migrations.run(&self.pool).await {
+                Ok(()) => break,
+                Err(MigrateError::Execute(error)) if is_unreachable(&error) => {
+                    tracing::warn!(%error, "the database cannot be reached yet");
+                }
+                Err(error) => return Err(error).context("the database cannot be migrated"),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PATIENCE);
+        }
+        self.migrated.cancel();
+        Ok(())
+    }
+
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// Resolves when the database is migrated.
+    pub async fn ready(&self) {
+        self.migrated.cancelled().await;
+    }
+}
+
+/// Whether the database may come back by itself.
+fn is_unreachable(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Database(error) => {
+            // Connection failures, too many connections, starting up or shutting down.
+            let code = error.code().unwrap_or_default();
+            ["08", "53", "57"].iter().any(|class| code.starts_with(class))
+        }
+        sqlx::Error::Migrate(_) => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,146 @@
+//! The life of a program: its tasks, whether it is ready, and how it stops.
+
+use std::{
+    future::Future,
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Error, anyhow};
+use futures::FutureExt;
+use tokio::sync::Notify;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Instrument;
+
+/// One running program. Its tasks live and end together.
+#[derive(Clone)]
+pub struct Runtime(Arc<Inner>);
+
+struct Inner {
+    name: &'static str,
+    stopping: CancellationToken,
+    tasks: TaskTracker,
+    gates: Mutex<Vec<Gate>>,
+    opened: Notify,
+    failure: Mutex<Option<Error>>,
+}
+
+/// Something that has to happen before a program is ready.
+#[derive(Clone)]
+pub struct Gate {
+    what: &'static str,
+    open: Arc<AtomicBool>,
+    runtime: std::sync::Weak<Inner>,
+}
+
+impl Gate {
+    pub fn open(&self) {
+        self.open.store(true, Ordering::Release);
+        if let Some(runtime) = self.runtime.upgrade() {
+            runtime.opened.notify_waiters();
+        }
+    }
+}
+
+impl Runtime {
+    pub fn new(name: &'static str) -> Self {
+        Self(Arc::new(Inner {
+            name,
+            stopping: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            gates: Mutex::default(),
+            opened: Notify::new(),
+            failure: Mutex::default(),
+        }))
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// Cancelled when the program is to stop.
+    pub fn stopping(&self) -> CancellationToken {
+        self.0.stopping.clone()
+    }
+
+    /// Runs a task until it ends, which it must do soon after [`Runtime::stopping`]. One that fails
+    /// or panics stops the program: better restarted than half alive.
+    pub fn spawn(
+        &self,
+        task: &'static str,
+        future: impl Future<Output = anyhow::Result<()>> + Send + 'static,
+    ) {
+        let runtime = self.clone();
+        let span = tracing::info_span!("task", program = self.0.name, task);
+        let watched = async move {
+            let failure = match AssertUnwindSafe(future).catch_unwind().await {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error.context(task),
+                Err(_) => anyhow!("{task} panicked"),
+            };
+            runtime.fail(failure);
+        };
+        self.0.tasks.spawn(watched.instrument(span));
+    }
+
+    fn fail(&self, failure: Error) {
+        tracing::error!(error = format!("{failure:#}"), "task failed");
+        let mut first = self.0.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(failure);
+        drop(first);
+        self.0.stopping.cancel();
+    }
+
+    /// Keeps the program from being ready until the gate is opened.
+    pub fn gate(&self, what: &'static str) -> Gate {
+        let gate = Gate { what, open: Arc::default(), runtime: Arc::downgrade(&self.0) };
+        self.gates().push(gate.clone());
+        gate
+    }
+
+    fn gates(&self) -> std::sync::MutexGuard<'_, Vec<Gate>> {
+        self.0.gates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the program still waits for.
+    pub fn waits_for(&self) -> Vec<&'static str> {
+        let closed = |gate: &&Gate| !gate.open.load(Ordering::Acquire);
+        self.gates().iter().filter(closed).map(|gate| gate.what).collect()
+    }
+
+    pub fn is_ready(&self) -> bool {
+        !self.0.stopping.is_cancelled() && self.waits_for().is_empty()
+    }
+
+    /// Resolves when every gate is open, or the program stops.
+    pub async fn ready(&self) {
+        loop {
+            let opened = self.0.opened.notified();
+            tokio::pin!(opened);
+            opened.as_mut().enable();
+            if self.waits_for().is_empty() {
+                return;
+            }
+            tokio::select! {
+                () = opened => {}
+                () = self.0.stopping.cancelled() => return,
+            }
+        }
+    }
+
+    /// Stops the program: its tasks get `grace` to end. Fails with what made the program stop by
+    /// itself, if that is what happened.
+    pub async fn stop(&self, grace: Duration) -> anyhow::Result<()> {
+        self.0.stopping.cancel();
+        self.0.tasks.close();
+        if tokio::time::timeout(grace, self.0.tasks.wait()).await.is_err() {
+            tracing::warn!(program = self.0.name, "tasks did not end in time");
+        }
+        let failure = self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failure.map_or(Ok(()), Err)
+    }
+}

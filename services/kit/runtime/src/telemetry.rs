@@ -1,0 +1,112 @@
+//! Logs, traces and metrics of a program.
+
+use std::time::Duration;
+
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use opentelemetry::{global, trace::TracerProvider};
+use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig};
+use opentelemetry_sdk::{Resource, propagation::TraceContextPropagator, trace::SdkTracerProvider};
+use tracing_subscriber::{
+    EnvFilter, Layer, Registry, fmt, layer::SubscriberExt, util::SubscriberInitExt,
+};
+
+use crate::Runtime;
+
+/// Seconds, from a cached read to a large upload.
+const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
+
+/// What is written about a program's work, and where to.
+#[derive(clap::Args, Clone, Debug)]
+pub struct TelemetryConfig {
+    /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
+    #[arg(long, env = "ASSAY_LOG", default_value = "info")]
+    pub log: String,
+    /// How log lines are written
+    #[arg(long, env = "ASSAY_LOG_FORMAT", default_value = "json")]
+    pub log_format: LogFormat,
+    /// Where traces are sent to by OTLP over gRPC; none are sent without it
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
+}
+
+/// How log lines are written.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq)]
+pub enum LogFormat {
+    /// One JSON object a line, for machines.
+    Json,
+    /// For people.
+    Text,
+}
+
+/// The telemetry of a process; to be kept until its end.
+pub struct Telemetry {
+    tracer: SdkTracerProvider,
+    metrics: PrometheusHandle,
+}
+
+impl Telemetry {
+    /// Installs what collects logs, traces and metrics in this process. Needs a Tokio runtime.
+    pub fn install(program: &'static str, config: &TelemetryConfig) -> anyhow::Result<Self> {
+        global::set_text_map_propagator(TraceContextPropagator::new());
+        let mut tracer = SdkTracerProvider::builder()
+            .with_resource(Resource::builder().with_service_name(program).build());
+        // Without an exporter there are trace ids all the same, for logs and for answers.
+        if let Some(endpoint) = &config.otlp_endpoint {
+            let exporter = SpanExporter::builder()
+                .with_tonic()
+                .with_compression(opentelemetry_otlp::Compression::Gzip)
+                .with_endpoint(endpoint)
+                .build()?;
+            tracer = tracer.with_batch_exporter(exporter);
+        }
+        let tracer = tracer.build();
+        global::set_tracer_provider(tracer.clone());
+
+        let lines: Box<dyn Layer<Registry> + Send + Sync> = match config.log_format {
+            LogFormat::Json => fmt::layer()
+                .json()
+                .flatten_event(true)
+                .with_span_list(false)
+                .with_writer(std::io::stderr)
+                .boxed(),
+            LogFormat::Text => fmt::layer().with_target(false).with_writer(std::io::stderr).boxed(),
+        };
+        let spans = tracing_opentelemetry::layer()
+            .with_tracer(tracer.tracer(program))
+            .with_filter(EnvFilter::new("info,h2=off,hyper=off,tonic=off,opentelemetry=off"));
+        tracing_subscriber::registry()
+            .with(lines.with_filter(EnvFilter::try_new(&config.log)?))
+            .with(spans)
+            .try_init()?;
+
+        let metrics = PrometheusBuilder::new()
+            .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &BUCKETS)?
+            .install_recorder()?;
+        Ok(Self { tracer, metrics })
+    }
+
+    /// The metrics, as Prometheus reads them.
+    pub fn metrics(&self) -> PrometheusHandle {
+        self.metrics.clone()
+    }
+
+    /// Keeps the histograms from growing between two readings.
+    pub fn keep_up(&self, runtime: &Runtime) {
+        let (metrics, stopping) = (self.metrics.clone(), runtime.stopping());
+        runtime.spawn("metrics upkeep", async move {
+            let mut tick = tokio::time::interval(Duration::from_secs(5));
+            while stopping.run_until_cancelled(tick.tick()).await.is_some() {
+                metrics.run_upkeep();
+            }
+            Ok(())
+        });
+    }
+
+    /// Sends what was not sent yet.
+    pub async fn flush(self) {
+        let shut_down = tokio::task::spawn_blocking(move || self.tracer.shutdown());
+        if let Ok(Err(error)) = shut_down.await {
+            tracing::warn!(%error, "the last traces were not sent");
+        }
+    }
+}

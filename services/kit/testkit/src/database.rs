@@ -1,0 +1,96 @@
+//! A PostgreSQL database for each test, cloned from a migrated template.
+
+use std::{path::PathBuf, str::FromStr};
+
+use anyhow::{Context, Result};
+use sqlx::{
+    AssertSqlSafe, Connection, PgConnection, migrate::Migrator, postgres::PgConnectOptions,
+};
+use uuid::Uuid;
+
+/// Serialises the making of templates among test processes.
+const TEMPLATE_LOCK: i64 = 0x0061_7373_6179;
+
+/// A migrated database that nobody else uses.
+pub struct TestDatabase {
+    /// How to connect to it.
+    pub options: PgConnectOptions,
+    /// The same as a URL.
+    pub url: String,
+}
+
+impl TestDatabase {
+    /// Makes a database with the given schema. The first test to ask makes the template.
+    pub async fn create(schema: &str, migrations: &Migrator) -> Result<Self> {
+        let server = server_url()?;
+        let mut connection = PgConnection::connect(&server).await?;
+        let template = template(&mut connection, schema, migrations).await?;
+        let name = format!("test_{schema}_{}", Uuid::now_v7().simple());
+        execute(&mut connection, format!("create database {name} template {template}")).await?;
+        Self::named(&server, &name)
+    }
+
+    /// Makes an empty database.
+    pub async fn empty() -> Result<Self> {
+        let server = server_url()?;
+        let mut connection = PgConnection::connect(&server).await?;
+        let name = format!("test_{}", Uuid::now_v7().simple());
+        execute(&mut connection, format!("create database {name}")).await?;
+        Self::named(&server, &name)
+    }
+
+    fn named(server: &str, name: &str) -> Result<Self> {
+        let (before, after) = server.split_once("/postgres").context("the server's URL")?;
+        let url = format!("{before}/{name}{after}");
+        Ok(Self { options: PgConnectOptions::from_str(&url)?, url })
+    }
+}
+
+/// A directory for files of tests, which is removed after the test run.
+pub fn test_dir() -> Result<PathBuf> {
+    Ok(variable("ASSAY_TEST_DIR")?.into())
+}
+
+fn server_url() -> Result<String> {
+    variable("ASSAY_TEST_DATABASE_URL")
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration to be parsed")]
+fn variable(name: &str) -> Result<String> {
+    std::env::var(name).with_context(|| {
+        format!("{name} is not set; run tests as `make test` does, or within `make servers`")
+    })
+}
+
+/// The name of the database with exactly these migrations.
+async fn template(
+    connection: &mut PgConnection,
+    schema: &str,
+    migrations: &Migrator,
+) -> Result<String> {
+    let checksums = migrations.iter().flat_map(|migration| migration.checksum.iter());
+    let version = checksums.fold(0_u64, |hash, byte| hash.rotate_left(5) ^ u64::from(*byte));
+    let name = format!("template_{schema}_{version:016x}");
+
+    sqlx::query("select pg_advisory_lock($1)")
+        .bind(TEMPLATE_LOCK)
+        .execute(&mut *connection)
+        .await?;
+    let exists = "select exists (select from pg_database where datname = $1)";
+    if !sqlx::query_scalar(exists).bind(&name).fetch_one(&mut *connection).await? {
+        let draft = format!("draft_{}", Uuid::now_v7().simple());
+        execute(connection, format!("create database {draft}")).await?;
+        let options = PgConnectOptions::from_str(&server_url()?)?.database(&draft);
+        let mut database = PgConnection::connect_with(&options).await?;
+        migrations.run(&mut database).await?;
+        database.close().await?;
+        execute(connection, format!("alter database {draft} rename to {name}")).await?;
+    }
+    sqlx::query("select pg_advisory_unlock($1)").bind(TEMPLATE_LOCK).execute(connection).await?;
+    Ok(name)
+}
+
+async fn execute(connection: &mut PgConnection, statement: String) -> Result<()> {
+    sqlx::query(AssertSqlSafe(statement)).execute(connection).await?;
+    Ok(())
+}

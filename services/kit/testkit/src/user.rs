@@ -1,0 +1,52 @@
+//! Users with tokens, for tests of one service without the others.
+
+use std::time::Duration;
+
+use assay_auth::{Caller, Issuer, SigningKey, Verifier};
+use assay_proto::{CustomerId, Permissions, UserId};
+
+/// A key that tokens of tests are signed with.
+pub struct TestKeys(Issuer);
+
+/// A user of a test.
+#[derive(Clone)]
+pub struct TestUser {
+    pub customer: CustomerId,
+    pub user: UserId,
+    pub token: String,
+    pub caller: Caller,
+}
+
+impl TestKeys {
+    pub fn generate() -> Self {
+        assay_runtime::install_crypto();
+        let key = SigningKey::generate().expect("a key");
+        Self(Issuer::new(&key, Duration::from_hours(1)).expect("an issuer"))
+    }
+
+    /// What a service verifies these tokens with.
+    pub fn verifier(&self) -> Verifier {
+        Verifier::of_keys(&self.0.jwks().expect("keys")).expect("a verifier")
+    }
+
+    /// A user of a new customer with these permissions, such as `"Read, Write"`.
+    pub async fn user(&self, permissions: &str) -> TestUser {
+        self.user_of(CustomerId::new(), permissions).await
+    }
+
+    /// A user of that customer with these permissions.
+    pub async fn user_of(&self, customer: CustomerId, permissions: &str) -> TestUser {
+        let user = UserId::new();
+        let permissions = Permissions::parse("permissions", permissions).expect("permissions");
+        let token = self.0.issue(customer, user, "Ada Lovelace", permissions).expect("a token");
+        let caller = self.verifier().verify(&token).await.expect("a caller");
+        TestUser { customer, user, token, caller }
+    }
+}
+
+impl TestUser {
+    /// A gRPC request of this user.
+    pub fn call<T>(&self, message: T) -> tonic::Request<T> {
+        self.caller.call(message)
+    }
+}
