@@ -108,3 +108,79 @@ pub fn pattern(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     format!("%{escaped}%")
 }
+
+#[cfg(test)]
+mod tests {
+    use assay_proto::notification::{Notification, NotificationBatch};
+
+    use super::*;
+
+    type Rows = std::future::Ready<Result<Vec<Notification>, Fault>>;
+
+    /// A list of `count` rows, of `size` bytes each, whose cursors count down to 1.
+    fn rows(count: i64, size: usize) -> impl Fn(Slice) -> Rows + Send + 'static {
+        move |slice: Slice| {
+            let before = slice.after.map_or(count + 1, |after| after.parse().unwrap());
+            let numbers = (1..before).rev().take(usize::try_from(slice.limit).unwrap());
+            let row = |number: i64| Notification {
+                id: number.to_string(),
+                source: "x".repeat(size),
+                ..Notification::default()
+            };
+            std::future::ready(Ok(numbers.map(row).collect()))
+        }
+    }
+
+    async fn answered(page: Page, count: i64, size: usize) -> Vec<NotificationBatch> {
+        let answer = answer(Some(page), rows(count, size)).await.unwrap();
+        answer.into_inner().try_collect().await.unwrap()
+    }
+
+    fn ids(batches: Vec<NotificationBatch>) -> Vec<i64> {
+        let items = batches.into_iter().flat_map(|batch| batch.items);
+        items.map(|item| item.id.parse().unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_whole_list_misses_and_doubles_nothing() {
+        for count in [0, 1, FIRST_SLICE - 1, FIRST_SLICE, FIRST_SLICE + NEXT_SLICES, 3456] {
+            let all: Vec<i64> = (1..=count).rev().collect();
+            assert_eq!(ids(answered(Page::default(), count, 10).await), all);
+        }
+    }
+
+    #[tokio::test]
+    async fn no_message_is_larger_than_a_peer_takes() {
+        let batches = answered(Page::default(), 300, 64 << 10).await;
+        assert!(batches.len() > 50);
+        assert!(batches.iter().all(|batch| batch.encoded_len() < 2 * MESSAGE_SIZE));
+    }
+
+    #[tokio::test]
+    async fn pages_follow_each_other_to_the_end() {
+        let (mut cursor, mut seen) = (None, Vec::new());
+        loop {
+            let page = Page { limit: Some(7), cursor: cursor.take(), q: None };
+            let batches = answered(page, 21, 10).await;
+            cursor = batches[0].next_cursor.clone();
+            seen.extend(ids(batches));
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, (1..=21).rev().collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn a_limit_out_of_bounds_is_refused() {
+        for limit in [-1, 0, LONGEST_PAGE + 1] {
+            let page = Page { limit: Some(limit), ..Page::default() };
+            assert!(answer::<NotificationBatch, _>(Some(page), rows(3, 1)).await.is_err());
+        }
+    }
+
+    #[test]
+    fn what_a_pattern_means_is_escaped() {
+        assert_eq!(pattern(r"50%_of\it"), r"%50\%\_of\\it%");
+    }
+}

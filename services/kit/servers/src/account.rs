@@ -1,13 +1,13 @@
 //! The account PostgreSQL runs under when we are root, as whom it refuses to run.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
-use rustix::process::geteuid;
+use rustix::process::{getegid, geteuid};
 
 /// Accounts that own nothing a database server could harm, the better one first.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
@@ -23,7 +23,7 @@ impl Account {
     /// Who we are, unless we are root.
     pub(crate) fn ours() -> Option<Self> {
         let uid = geteuid();
-        (!uid.is_root()).then(|| Self { uid: uid.as_raw(), gid: rustix::process::getegid().as_raw() })
+        (!uid.is_root()).then(|| Self { uid: uid.as_raw(), gid: getegid().as_raw() })
     }
 
     /// Whom a file or directory belongs to, unless that is root.
@@ -52,22 +52,34 @@ impl Account {
     }
 
     /// Makes the command run under this account.
-    pub(crate) fn run<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        if Self::ours() == Some(*self) { command } else { command.uid(self.uid).gid(self.gid) }
+    pub(crate) fn assign(self, command: &mut Command) -> &mut Command {
+        if Self::ours() == Some(self) { command } else { command.uid(self.uid).gid(self.gid) }
     }
 
     /// Whether the directory and all above it let this account in.
-    pub(crate) fn reaches(&self, dir: &Path) -> bool {
+    pub(crate) fn reaches(self, dir: &Path) -> bool {
         let mut probe = Command::new("true");
         probe.current_dir(dir).stdin(Stdio::null());
-        self.run(&mut probe).status().is_ok_and(|status| status.success())
+        self.assign(&mut probe).status().is_ok_and(|status| status.success())
     }
 
     /// Gives the account a directory that nobody else looks into.
-    pub(crate) fn own(&self, dir: &Path) -> Result<()> {
-        use std::os::unix::fs::PermissionsExt;
+    pub(crate) fn own(self, dir: &Path) -> Result<()> {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
             .and_then(|()| chown(dir, Some(self.uid), Some(self.gid)))
             .with_context(|| format!("cannot give away {}", dir.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_found_by_name() {
+        let accounts =
+            "root:x:0:0:root:/root:/bin/sh\n\nnobody:x:65534:65533:nobody:/:/bin/false\n";
+        assert_eq!(Account::listed(accounts, "nobody"), Some(Account { uid: 65534, gid: 65533 }));
+        assert_eq!(Account::listed(accounts, "postgres"), None);
     }
 }

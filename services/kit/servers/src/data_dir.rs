@@ -9,7 +9,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 
 /// A directory that no other process uses, as long as this value, a clone of it or a server
-/// started in it exists.
+/// started in it exists. The servers keep their data in `postgres` and `nats` in it, what they say
+/// in `postgres.log` and `nats.log`.
 #[derive(Clone, Debug)]
 pub struct DataDir {
     path: PathBuf,

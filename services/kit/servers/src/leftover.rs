@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
-use crate::process::{POLL, STOP_DEADLINE};
+use crate::process::{POLL, STOP_DEADLINE, Stop};
 
 /// A process id in the first line of a file.
 pub(crate) fn read_pid(file: &Path) -> Option<Pid> {
@@ -18,12 +18,12 @@ pub(crate) fn read_pid(file: &Path) -> Option<Pid> {
 
 /// Stops the process if it is `program`, at work in `dir`. Numbers of processes are used again, so
 /// a number alone proves nothing.
-pub(crate) async fn stop(pid: Pid, program: &str, dir: &Path, stop: Signal) -> Result<()> {
+pub(crate) async fn stop(pid: Pid, program: &str, dir: &Path, stop: Stop) -> Result<()> {
     if !is_at_work(pid, program, dir).await {
         return Ok(());
     }
     tracing::info!("stopping the {program} (pid {pid}) that an earlier run left behind");
-    let _ = kill_process(pid, stop);
+    stop.send(pid);
 
     let deadline = Instant::now() + STOP_DEADLINE;
     while is_at_work(pid, program, dir).await {

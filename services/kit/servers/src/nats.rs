@@ -1,4 +1,4 @@
-//! A private nats-server with `JetStream`.
+//! A private nats-server with JetStream.
 
 use std::env;
 use std::fs;
@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Error, Result, bail};
-use rustix::process::Signal;
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
@@ -14,25 +13,22 @@ use tokio::time::sleep;
 
 use crate::DataDir;
 use crate::leftover;
-use crate::process::{POLL, Process, command, rotate};
+use crate::process::{POLL, Process, Stop, command, rotate};
 
 const PROGRAM: &str = "nats-server";
 
-/// Lets clients go and puts its store in order.
-const STOP: Signal = Signal::TERM;
+/// JetStream reads its store before the server answers.
+const START_DEADLINE: Duration = Duration::from_mins(1);
 
-/// `JetStream` reads its store before the server answers.
-const START_DEADLINE: Duration = Duration::from_secs(60);
-
-/// Where packages put the program although it may not be on the PATH: Debian's, Homebrew's.
+/// Where packages put the program although it may not be on the PATH.
 const PACKAGES: [&str; 3] = ["/usr/sbin", "/opt/homebrew/bin", "/usr/local/bin"];
 
 /// A running nats-server that only this machine can reach.
 #[derive(Debug)]
 pub struct Nats {
     process: Process,
-    address: String,
-    pid_file: PathBuf,
+    url: String,
+    dir: PathBuf,
     _data: DataDir,
 }
 
@@ -42,29 +38,29 @@ impl Nats {
     pub async fn start(data: &DataDir, program: Option<&Path>) -> Result<Self> {
         let program = find(program)?;
         let dir = data.path().join("nats");
-        fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         Self::stop_left_behind(&dir).await?;
+        let ports = dir.join("ports");
+        fs::create_dir_all(&ports).with_context(|| format!("cannot make {}", ports.display()))?;
 
-        let log = dir.join("nats.log");
+        let log = data.path().join("nats.log");
         rotate(&log);
-        let mut command = command(&program, &dir, STOP);
+        let mut command = command(&program, &dir, Stop::Terminate);
         command.args(["--jetstream", "--addr", "127.0.0.1", "--port", "-1"]);
-        command.arg("--store_dir").arg(&dir).arg("--ports_file_dir").arg(&dir);
-        let process = Process::spawn(PROGRAM, command, STOP, &log).await?;
-        let pid_file = dir.join("nats.pid");
-        fs::write(&pid_file, process.pid().to_string())?;
+        command.arg("--store_dir").arg(&dir).arg("--ports_file_dir").arg(&ports);
+        let process = Process::spawn(PROGRAM, command, Stop::Terminate, &log).await?;
+        fs::write(pid_file(&dir), process.pid().to_string())?;
 
-        let address = tokio::select! {
-            address = answer(&dir, process.pid()) => address,
+        let url = tokio::select! {
+            url = answer(&ports) => url,
             failure = process.failed() => return Err(failure),
-            () = sleep(START_DEADLINE) => bail!("{PROGRAM} does not answer; {}", process.last_words()),
+            () = sleep(START_DEADLINE) => bail!("{PROGRAM} is silent; {}", process.last_words()),
         };
-        Ok(Self { process, address, pid_file, _data: data.clone() })
+        Ok(Self { process, url, dir, _data: data.clone() })
     }
 
-    /// Where clients find the server, such as `nats://127.0.0.1:41234`.
+    /// Where clients find the server, such as `nats://127.0.0.1:41234`; another port every time.
     pub fn url(&self) -> &str {
-        &self.address
+        &self.url
     }
 
     /// The id of the server's process.
@@ -72,7 +68,7 @@ impl Nats {
         self.process.pid()
     }
 
-    /// Waits until the server ends without having been told to, and says why.
+    /// Waits until the server ends without having been told to, and says how.
     pub async fn exited(&self) -> Error {
         self.process.failed().await
     }
@@ -80,28 +76,68 @@ impl Nats {
     /// Stops the server and waits until it is gone.
     pub async fn stop(self) -> Result<()> {
         self.process.stop().await?;
-        let _ = fs::remove_file(&self.pid_file);
+        forget(&self.dir);
         Ok(())
     }
 
-    /// Stops the server that a killed process left in a directory with a `nats.pid`, if it runs.
+    /// Stops the server that a killed process left in a directory with a `nats.pid`, if any.
     pub async fn stop_left_behind(dir: &Path) -> Result<()> {
-        let pid_file = dir.join("nats.pid");
-        if let Some(pid) = leftover::read_pid(&pid_file) {
-            leftover::stop(pid, PROGRAM, dir, STOP).await?;
-            let _ = fs::remove_file(ports_file(dir, pid.as_raw_nonzero().get().unsigned_abs()));
-            let _ = fs::remove_file(pid_file);
+        if let Some(pid) = leftover::read_pid(&pid_file(dir)) {
+            leftover::stop(pid, PROGRAM, dir, Stop::Terminate).await?;
         }
+        forget(dir);
         Ok(())
     }
 }
 
-/// Waits until the server has told its port and greets who comes there.
-async fn answer(dir: &Path, pid: u32) -> String {
+fn pid_file(dir: &Path) -> PathBuf {
+    dir.join("nats.pid")
+}
+
+/// Removes what tells of a server that is gone. Usually there is nothing.
+fn forget(dir: &Path) {
+    let _ = fs::remove_file(pid_file(dir));
+    let _ = fs::remove_dir_all(dir.join("ports"));
+}
+
+/// Waits until the server has told its address and greets who comes there.
+async fn answer(ports: &Path) -> String {
     loop {
-        if let Some(url) = told_url(&ports_file(dir, pid)) && greets(&url).await {
+        if let Some(url) = told_url(ports)
+            && greets(&url).await
+        {
             return url;
         }
         sleep(POLL).await;
     }
+}
+
+/// Reads the address from the file that the server writes once it listens.
+fn told_url(ports: &Path) -> Option<String> {
+    let file = fs::read_dir(ports).ok()?.next()?.ok()?;
+    let told: Value = serde_json::from_slice(&fs::read(file.path()).ok()?).ok()?;
+    told["nats"][0].as_str().map(str::to_owned)
+}
+
+async fn greets(url: &str) -> bool {
+    let Some(address) = url.strip_prefix("nats://") else { return false };
+    let Ok(mut stream) = TcpStream::connect(address).await else { return false };
+    let mut greeting = [0; 4];
+    stream.read_exact(&mut greeting).await.is_ok() && greeting == *b"INFO"
+}
+
+fn find(program: Option<&Path>) -> Result<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let places = env::split_paths(&path).chain(PACKAGES.map(PathBuf::from));
+    let mut found: Box<dyn Iterator<Item = _>> = match program {
+        Some(program) => Box::new([program.to_owned()].into_iter()),
+        None => Box::new(places.map(|dir| dir.join(PROGRAM))),
+    };
+    found.find(|program| program.is_file()).with_context(|| {
+        let at = program.map(|program| format!(" at {}", program.display())).unwrap_or_default();
+        format!(
+            "there is no {PROGRAM}{at}: apt-get install nats-server (Debian, Ubuntu) \
+             or brew install nats-server (macOS)"
+        )
+    })
 }

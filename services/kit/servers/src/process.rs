@@ -14,7 +14,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 /// How long a server may take to put its affairs in order.
-pub(crate) const STOP_DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const STOP_DEADLINE: Duration = Duration::from_mins(1);
 
 /// How often a condition is looked at that nobody reports.
 pub(crate) const POLL: Duration = Duration::from_millis(20);
@@ -22,12 +22,37 @@ pub(crate) const POLL: Duration = Duration::from_millis(20);
 /// As many lines of a log as tell why a server ended.
 const LAST_LINES: usize = 12;
 
+/// What makes a server stop in good order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stop {
+    Interrupt,
+    Terminate,
+}
+
+impl Stop {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "INT",
+            Self::Terminate => "TERM",
+        }
+    }
+
+    /// Sends the signal; a process that is gone already needs none.
+    pub(crate) fn send(self, pid: Pid) {
+        let signal = match self {
+            Self::Interrupt => Signal::INT,
+            Self::Terminate => Signal::TERM,
+        };
+        let _ = kill_process(pid, signal);
+    }
+}
+
 /// A running server.
 #[derive(Debug)]
 pub(crate) struct Process {
     name: &'static str,
     pid: Pid,
-    stop: Signal,
+    stop: Stop,
     log: PathBuf,
     /// Nothing while it runs; closed once it has ended.
     status: watch::Receiver<Option<ExitStatus>>,
@@ -38,7 +63,7 @@ impl Process {
     pub(crate) async fn spawn(
         name: &'static str,
         mut command: Command,
-        stop: Signal,
+        stop: Stop,
         log: &Path,
     ) -> Result<Self> {
         let output = File::options().create(true).append(true).open(log)?;
@@ -96,7 +121,7 @@ impl Process {
 
     fn tell_to_stop(&self) {
         if self.status.borrow().is_none() && self.status.has_changed().is_ok() {
-            let _ = kill_process(self.pid, self.stop);
+            self.stop.send(self.pid);
         }
     }
 }
@@ -110,7 +135,7 @@ impl Drop for Process {
 /// Prepares a server program: in its own process group, so that Ctrl-C reaches only us and we
 /// stop servers in order; with a bare environment, which holds neither secrets nor surprises; and
 /// stopped by the kernel if we die, where the system has the means.
-pub(crate) fn command(program: &Path, dir: &Path, stop: Signal) -> Command {
+pub(crate) fn command(program: &Path, dir: &Path, stop: Stop) -> Command {
     let mut command = if let Some(mut wrapper) = end_with_us(stop) {
         wrapper.arg(program);
         wrapper
@@ -123,10 +148,10 @@ pub(crate) fn command(program: &Path, dir: &Path, stop: Signal) -> Command {
 }
 
 /// util-linux' `setpriv`, if it is here and can have the kernel send a signal when we die.
-fn end_with_us(stop: Signal) -> Option<Command> {
+fn end_with_us(stop: Stop) -> Option<Command> {
     let wrapper = || {
         let mut setpriv = Command::new("setpriv");
-        setpriv.arg("--pdeathsig").arg(stop.as_raw().to_string());
+        setpriv.arg("--pdeathsig").arg(stop.name());
         setpriv
     };
     let works = wrapper().arg("true").output().is_ok_and(|output| output.status.success());

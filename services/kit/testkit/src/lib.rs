@@ -2,10 +2,12 @@
 
 mod api;
 mod database;
+mod eventually;
 mod user;
 
 pub use self::{
     api::{Answer, Api},
     database::{TestDatabase, test_dir},
+    eventually::eventually,
     user::{TestKeys, TestUser},
 };

@@ -1,0 +1,32 @@
+# What a developer needs day to day; `make` lists it.
+
+export PATH := $(CURDIR)/target/tools/bin:$(PATH)
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+help: ## lists the targets
+	@sed -n 's/^\([a-z]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+run: ## runs Assay with its own PostgreSQL and NATS, data in ./data
+	@deploy/local/install
+	@cargo build --release --locked -p assay --bin assay
+	@exec $(TARGET)/release/assay
+
+test: ## checks and tests everything, from nothing
+	@deploy/local/install test
+	@$(MAKE) --no-print-directory check
+	@# Built as the tests are, so that dependencies are built once.
+	@cargo build --workspace --all-targets --locked
+	@$(TARGET)/debug/with-servers cargo nextest run --workspace --locked --profile ci
+
+check: ## format and lints
+	@cargo fmt --all --check
+	@cargo clippy --workspace --all-targets --locked -- -D warnings
+
+servers: ## a shell with a PostgreSQL for tests in $ASSAY_TEST_DATABASE_URL
+	@deploy/local/install test
+	@cargo run -q -p assay-testkit --bin with-servers -- "$${SHELL:-bash}"
+
+clean: ## removes what was built, not the data
+	@cargo clean
+
+.PHONY: help run test check servers clean

@@ -1,0 +1,47 @@
+//! Private servers, as the standalone program and the tests use them.
+
+mod data_dir;
+mod nats;
+mod postgres;
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use assay_servers::DataDir;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use tempfile::TempDir;
+
+/// A directory that every account can reach.
+fn reachable_dir() -> TempDir {
+    tempfile::Builder::new()
+        .prefix("assay-servers-")
+        .permissions(Permissions::from_mode(0o755))
+        .tempdir()
+        .expect("a temporary directory")
+}
+
+fn lock(dir: &TempDir) -> DataDir {
+    DataDir::lock(dir.path()).expect("nobody else uses the directory")
+}
+
+fn process(pid: u32) -> Pid {
+    Pid::from_raw(pid.cast_signed()).expect("the id of a process")
+}
+
+fn is_alive(pid: u32) -> bool {
+    test_kill_process(process(pid)).is_ok()
+}
+
+fn kill(pid: u32) {
+    kill_process(process(pid), Signal::KILL).expect("the process is there");
+}
+
+/// Waits for a condition that holds soon.
+async fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "not {what} after 30 s");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

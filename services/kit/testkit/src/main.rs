@@ -1,0 +1,138 @@
+//! `with-servers COMMAND ARGS…` runs a command with a private PostgreSQL at hand, and leaves
+//! nothing behind.
+//!
+//! The command finds the URL of the server's maintenance database in `ASSAY_TEST_DATABASE_URL`,
+//! and in `ASSAY_TEST_DIR` a directory for its files, which goes when the command has ended. The
+//! exit code is the command's.
+
+use std::env;
+use std::fs::{self, Permissions};
+use std::io::{self, IsTerminal};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use assay_servers::{DataDir, Durability, Nats, Postgres, PostgresOptions};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{self, SignalKind};
+use tokio::time::timeout;
+
+/// How long the command may take to end once it was told to.
+const STOP_DEADLINE: Duration = Duration::from_secs(30);
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    with_servers().await.unwrap_or_else(|error| {
+        eprintln!("with-servers: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+async fn with_servers() -> Result<ExitCode> {
+    let mut words = env::args_os().skip(1);
+    let mut command = Command::new(words.next().context("usage: with-servers COMMAND ARGS…")?);
+    command.args(words);
+    // From here on, a signal does not end us before everything is in order.
+    let mut signals = Signals::caught()?;
+
+    let dir = tempfile::Builder::new()
+        .prefix("assay-test-")
+        // PostgreSQL may run under another account, which has to reach its files.
+        .permissions(Permissions::from_mode(0o755))
+        .tempdir()?;
+    let data = DataDir::lock(dir.path())?;
+    let options = PostgresOptions { durability: Durability::None, ..PostgresOptions::default() };
+    let postgres = Postgres::start(&data, &options).await?;
+
+    command.env("ASSAY_TEST_DATABASE_URL", postgres.url("postgres"));
+    command.env("ASSAY_TEST_DIR", data.path());
+    let status = run(command, &mut signals).await;
+
+    postgres.stop().await?;
+    clear(data.path()).await?;
+    dir.close()?;
+    Ok(exit_code(status?))
+}
+
+/// Runs the command to its end, or until we are told to stop.
+async fn run(mut command: Command, signals: &mut Signals) -> Result<ExitStatus> {
+    let program = command.as_std().get_program().to_owned();
+    let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
+    loop {
+        tokio::select! {
+            status = child.wait() => return Ok(status?),
+            signal = signals.next() => {
+                // A terminal tells the command of Ctrl-C itself; a shell, say, goes on then.
+                if signal != Signal::INT || !io::stdin().is_terminal() {
+                    return stop(child, signal).await;
+                }
+            }
+        }
+    }
+}
+
+/// Passes a signal on and waits until the command has ended, which it may be made to.
+async fn stop(mut child: Child, signal: Signal) -> Result<ExitStatus> {
+    if let Some(pid) = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
+        kill_process(pid, signal)?;
+    }
+    if timeout(STOP_DEADLINE, child.wait()).await.is_err() {
+        child.kill().await?;
+    }
+    Ok(child.wait().await?)
+}
+
+/// Stops the nats-servers that tests left behind, and removes what may lie outside.
+async fn clear(dir: &Path) -> Result<()> {
+    let outside = dir.join("postgres").canonicalize()?;
+    fs::remove_dir_all(outside)?;
+
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        if dir.join("nats.pid").exists() {
+            Nats::stop_left_behind(&dir).await?;
+        }
+        for entry in fs::read_dir(&dir)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                dirs.push(entry.path());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The exit code as shells have it.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// The signals that ask us to end.
+struct Signals {
+    interrupt: unix::Signal,
+    terminate: unix::Signal,
+    hang_up: unix::Signal,
+}
+
+impl Signals {
+    fn caught() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: unix::signal(SignalKind::interrupt())?,
+            terminate: unix::signal(SignalKind::terminate())?,
+            hang_up: unix::signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::INT,
+            _ = self.terminate.recv() => Signal::TERM,
+            _ = self.hang_up.recv() => Signal::HUP,
+        }
+    }
+}
