@@ -1,0 +1,76 @@
+//! What happened: told by clients and by the other services, kept for clients, and published for
+//! other systems.
+
+mod notification;
+mod reactions;
+
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use assay_auth::{Verifier, guard};
+use assay_events::{Consumer, Nats, NatsConfig, Relay, Stream};
+use assay_proto::{
+    DESCRIPTORS, notification::notification_service_server::NotificationServiceServer,
+};
+use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
+use sqlx::{PgPool, migrate::Migrator};
+use tokio::net::TcpListener;
+use tonic::service::Routes;
+
+use self::{notification::NotificationService, reactions::Reactions};
+
+/// Where notifications are published. Nothing of ours consumes it, so that no notification can be
+/// the cause of another one.
+const PUBLISHED: Stream = Stream::of("notifications");
+
+/// Whose events become notifications.
+const HEARD: [Stream; 3] = [Stream::of("catalog"), Stream::of("execution"), Stream::of("identity")];
+
+/// What the service is told.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Config {
+    #[command(flatten)]
+    pub database: DatabaseConfig,
+    #[command(flatten)]
+    pub nats: NatsConfig,
+    /// Where gRPC is served
+    #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50054")]
+    pub grpc_listen: SocketAddr,
+    /// Where the identity service is, which knows the keys of tokens
+    #[arg(long, env = "ASSAY_IDENTITY_URL", default_value = "http://127.0.0.1:50051")]
+    pub identity_url: String,
+}
+
+/// The schema of the service's database.
+pub fn migrations() -> Migrator {
+    assay_events::migrations(&sqlx::migrate!())
+}
+
+/// Starts the service, and says where it serves gRPC. It is ready when its database is migrated and
+/// the keys of tokens are known.
+pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
+    let database = Database::open(runtime, &config.database, migrations())?;
+    let identity = grpc::connect(&config.identity_url).context("ASSAY_IDENTITY_URL")?;
+    let verifier = Verifier::watch(runtime, identity);
+    let nats = Nats::connect(&config.nats, runtime.name()).await?;
+    exchange_events(runtime, &database, &nats);
+
+    let listener = TcpListener::bind(config.grpc_listen)
+        .await
+        .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;
+    let services = guard(services(database.pool()), verifier);
+    grpc::serve(runtime, listener, services, DESCRIPTORS)
+}
+
+/// The gRPC services; to be put behind [`guard`].
+pub fn services(db: &PgPool) -> Routes {
+    Routes::new(NotificationServiceServer::new(NotificationService { db: db.clone() }))
+}
+
+/// Turns the events of other services into notifications, and publishes these.
+pub fn exchange_events(runtime: &Runtime, database: &Database, nats: &Nats) {
+    for stream in HEARD {
+        Consumer::new("notification", stream).start(runtime, database, nats, Reactions);
+    }
+    Relay::start(runtime, database, nats, PUBLISHED);
+}

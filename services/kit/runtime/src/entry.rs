@@ -13,8 +13,12 @@ use crate::{
 /// How long the tasks of a program get to end.
 const GRACE: Duration = Duration::from_secs(25);
 
-/// What every program that stands alone is told.
+// No documentation comment: `--help` would begin with it.
 #[derive(Parser)]
+#[command(
+    version,
+    about = "A program of Assay. Every variable X can also be given by a file, named in X_FILE."
+)]
 struct Options<C: clap::Args> {
     #[command(flatten)]
     program: C,

@@ -19,7 +19,7 @@ const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 #[derive(clap::Args, Clone, Debug)]
 pub struct TelemetryConfig {
     /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
-    #[arg(long, env = "ASSAY_LOG", default_value = "info")]
+    #[arg(long, env = "ASSAY_LOG", default_value = "info,async_nats=warn")]
     pub log: String,
     /// How log lines are written
     #[arg(long, env = "ASSAY_LOG_FORMAT", default_value = "json")]

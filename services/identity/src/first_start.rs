@@ -1,0 +1,153 @@
+//! What an empty database needs before anybody can log in: a customer, its administrator, and a key
+//! to sign tokens with.
+
+use std::time::Duration;
+
+use assay_proto::{CustomerId, Fault, UserId, identity::Customer};
+use assay_runtime::{Database, Runtime};
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::{PgPool, PgTransaction};
+use tokio::sync::oneshot;
+
+use crate::{
+    Config, account, customer, membership,
+    password::{self, Passwords},
+    signing_key::Keys,
+    user_group::{self, rules::ADMINISTRATORS},
+};
+
+/// Who administers an installation that names nobody.
+const NAMELESS: &str = "admin@assay.local";
+
+/// How long to wait for a database that was lost.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How the administrator of a new installation logs in. The password is known nowhere else.
+#[derive(Debug)]
+pub struct FirstLogin {
+    pub email: String,
+    pub password: SecretString,
+}
+
+/// What the first start makes.
+pub(crate) struct FirstStart {
+    operator_name: String,
+    email: String,
+    password: Option<SecretString>,
+}
+
+impl FirstStart {
+    pub(crate) fn of(config: &Config) -> Result<Self, Fault> {
+        let email = config.admin_email.as_deref().unwrap_or(NAMELESS);
+        if let Some(password) = &config.admin_password {
+            account::rules::password("ASSAY_ADMIN_PASSWORD", password.expose_secret())?;
+        }
+        Ok(Self {
+            operator_name: config.operator_name.clone(),
+            email: account::rules::email("ASSAY_ADMIN_EMAIL", email)?.to_owned(),
+            password: config.admin_password.clone(),
+        })
+    }
+
+    /// Makes what is missing, and loads the keys, in the background. The program is ready then.
+    pub(crate) fn spawn(
+        self,
+        runtime: &Runtime,
+        database: &Database,
+        passwords: &Passwords,
+        keys: &Keys,
+    ) -> oneshot::Receiver<FirstLogin> {
+        let (sender, first_login) = oneshot::channel();
+        let (database, passwords, keys) = (database.clone(), passwords.clone(), keys.clone());
+        let (gate, stopping) = (runtime.gate("first start"), runtime.stopping());
+        runtime.spawn("first start", async move {
+            let work = async {
+                database.ready().await;
+                self.run_until_done(database.pool(), &passwords, &keys).await
+            };
+            let Some(done) = stopping.run_until_cancelled(work).await else { return Ok(()) };
+            if let Some(login) = done? {
+                // Whoever started the program may not want to know.
+                let _ = sender.send(login);
+            }
+            gate.open();
+            Ok(())
+        });
+        first_login
+    }
+
+    async fn run_until_done(
+        &self,
+        db: &PgPool,
+        passwords: &Passwords,
+        keys: &Keys,
+    ) -> Result<Option<FirstLogin>, Fault> {
+        let mut made = None;
+        loop {
+            let attempt = async {
+                made = self.run(db, passwords, keys).await?.or(made.take());
+                keys.load(db).await
+            };
+            match attempt.await {
+                Ok(()) => return Ok(made),
+                Err(Fault::Unavailable(_)) => tokio::time::sleep(PAUSE).await,
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+
+    /// Makes what is missing. Of several replicas, one does.
+    async fn run(
+        &self,
+        db: &PgPool,
+        passwords: &Passwords,
+        keys: &Keys,
+    ) -> Result<Option<FirstLogin>, Fault> {
+        let mut tx = db.begin().await?;
+        sqlx::query("select pg_advisory_xact_lock(hashtextextended('assay first start', 0))")
+            .execute(&mut *tx)
+            .await?;
+        keys.make_first(&mut tx).await?;
+        let login = if customer::store::any(&mut *tx).await? {
+            None
+        } else {
+            self.make_operator(&mut tx, passwords).await?
+        };
+        tx.commit().await?;
+        Ok(login)
+    }
+
+    /// Makes the first customer with its groups and administrator.
+    async fn make_operator(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        passwords: &Passwords,
+    ) -> Result<Option<FirstLogin>, Fault> {
+        let (customer, user) = (CustomerId::new(), UserId::new());
+        customer::store::insert(tx, customer, &operator(&self.operator_name)).await?;
+
+        let password = self.password.clone().map_or_else(password::generate, Ok)?;
+        let hash = passwords.turn()?.hash(password.clone()).await?;
+        account::store::insert(tx, user, &self.email, Some(&hash)).await?;
+
+        for (name, permissions) in user_group::rules::first_groups(true) {
+            let group = user_group::store::insert(tx, customer, name, permissions).await?;
+            if name == ADMINISTRATORS {
+                membership::store::insert(tx, customer, user, group, "Administrator").await?;
+            }
+        }
+        tracing::info!(customer.id = %customer, "made the first customer and its administrator");
+        let is_known = self.password.is_some();
+        Ok((!is_known).then(|| FirstLogin { email: self.email.clone(), password }))
+    }
+}
+
+fn operator(name: &str) -> Customer {
+    Customer {
+        name: name.to_owned(),
+        currency: "EUR".to_owned(),
+        due_days: 30.0,
+        subdomain: "operator".to_owned(),
+        ..Customer::default()
+    }
+}

@@ -1,0 +1,27 @@
+//! Memberships: an account as one customer sees it.
+
+pub(crate) mod rules;
+pub(crate) mod store;
+
+use assay_proto::{CustomerId, Fault, Permission, Permissions};
+
+/// What an account may do for a customer.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(crate) struct Membership {
+    pub(crate) customer_id: CustomerId,
+    /// The customer's.
+    pub(crate) subdomain: String,
+    pub(crate) display_name: String,
+    /// The user group's.
+    usage_permission: String,
+}
+
+impl Membership {
+    pub(crate) fn permissions(&self) -> Result<Permissions, Fault> {
+        Permissions::parse("UsagePermission", &self.usage_permission).map_err(Fault::internal)
+    }
+
+    fn may_log_in(&self) -> bool {
+        self.permissions().is_ok_and(|permissions| permissions.contains(Permission::Login))
+    }
+}

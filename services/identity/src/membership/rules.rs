@@ -1,0 +1,70 @@
+//! Which of its customers an account works for.
+
+use assay_proto::{CustomerId, Fault};
+
+use super::Membership;
+
+/// Chooses the membership to log in with: that of the customer with the `subdomain`, else the first.
+pub(crate) fn choose(
+    memberships: Vec<Membership>,
+    subdomain: Option<&str>,
+) -> Result<Membership, Fault> {
+    if memberships.is_empty() {
+        return Err(Fault::Unauthenticated);
+    }
+    let mut open: Vec<_> = memberships.into_iter().filter(Membership::may_log_in).collect();
+    let named = open.iter().position(|one| Some(one.subdomain.as_str()) == subdomain);
+    if open.is_empty() {
+        return Err(Fault::Forbidden("this needs the permission Login".to_owned()));
+    }
+    Ok(open.swap_remove(named.unwrap_or_default()))
+}
+
+/// The membership of that customer, if the account may log in there.
+pub(crate) fn of_customer(
+    memberships: Vec<Membership>,
+    customer: CustomerId,
+) -> Option<Membership> {
+    memberships.into_iter().find(|one| one.customer_id == customer && one.may_log_in())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn membership(subdomain: &str, permissions: &str) -> Membership {
+        Membership {
+            customer_id: CustomerId::new(),
+            subdomain: subdomain.to_owned(),
+            display_name: "Ada".to_owned(),
+            usage_permission: permissions.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_host_chooses_the_customer_and_else_the_order() {
+        let memberships = vec![
+            membership("closed", "Read"),
+            membership("recent", "Login, Read"),
+            membership("older", "Login"),
+        ];
+        for (subdomain, chosen) in [
+            (Some("older"), "older"),
+            (Some("recent"), "recent"),
+            (Some("closed"), "recent"),
+            (Some("elsewhere"), "recent"),
+            (None, "recent"),
+        ] {
+            assert_eq!(choose(memberships.clone(), subdomain).unwrap().subdomain, chosen);
+        }
+    }
+
+    #[test]
+    fn without_the_permission_login_there_is_no_login() {
+        let closed = vec![membership("a", "Read")];
+        let customer = closed[0].customer_id;
+        assert!(matches!(choose(closed.clone(), None), Err(Fault::Forbidden(_))));
+        assert!(of_customer(closed, customer).is_none());
+        assert!(matches!(choose(Vec::new(), None), Err(Fault::Unauthenticated)));
+    }
+}

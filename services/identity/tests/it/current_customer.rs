@@ -1,0 +1,34 @@
+//! The customer that the caller works for.
+
+use anyhow::Result;
+use assay_auth::anonymous;
+use tonic::Code;
+
+use crate::world::Identity;
+
+#[tokio::test]
+async fn the_current_customer_is_the_tokens_with_its_groups() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (own, other) = (identity.customer("own").await?, identity.customer("other").await?);
+    let account = identity.account("grace@example.com").await?;
+    identity.membership(own, account, "Login").await?;
+    identity.membership(other, identity.account("alan@example.com").await?, "Login").await?;
+
+    let caller = identity.caller_of("grace@example.com").await?;
+    let customer = identity.customers().get_current_customer(caller.call(())).await?.into_inner();
+    assert_eq!(customer.id, own.to_string());
+    assert_eq!((customer.subdomain.as_str(), customer.currency.as_str()), ("own", "EUR"));
+    assert_eq!((customer.data_version.as_str(), customer.archived), ("1", false));
+    let [group] = &customer.user_groups[..] else { panic!("{:?}", customer.user_groups) };
+    assert_eq!((group.name.as_str(), group.usage_permission.as_str()), ("Group", "Login"));
+    assert_eq!(group.data_version.as_deref(), Some("1"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_a_token_there_is_no_customer() -> Result<()> {
+    let identity = Identity::new().await?;
+    let status = identity.customers().get_current_customer(anonymous(())).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unauthenticated);
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! What a first start makes, and what later ones leave alone.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use assay_proto::{Permission, identity::UserGroup};
+use futures::future::{join_all, try_join_all};
+use secrecy::ExposeSecret;
+use tonic::Code;
+
+use crate::world::{ADMIN, Identity, PASSWORD, Settings};
+
+#[tokio::test]
+async fn replicas_that_start_at_once_make_the_administrator_once() -> Result<()> {
+    let settings = Settings::new().await?;
+    let replicas = try_join_all((0..4).map(|_| Identity::start(&settings))).await?;
+
+    let db = replicas[0].db.clone();
+    let told = join_all(replicas.into_iter().map(|replica| replica.first_login)).await;
+    let told: Vec<_> = told.into_iter().flatten().collect();
+    let [first] = &told[..] else { panic!("{} administrators were made", told.len()) };
+    assert_eq!(first.email, "admin@assay.local");
+    assert!(first.password.expose_secret().len() >= 20);
+    let counts: (i64, i64, i64) = sqlx::query_as(
+        "select (select count(*) from customer), (select count(*) from account),
+                (select count(*) from signing_key)",
+    )
+    .fetch_one(&db)
+    .await?;
+    assert_eq!(counts, (1, 1, 1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn replicas_can_start_before_there_is_a_schema() -> Result<()> {
+    let settings = Settings::with_empty_database().await?.with_administrator();
+    let replicas = try_join_all((0..2).map(|_| Identity::start(&settings))).await?;
+    for replica in &replicas {
+        replica.login(ADMIN, PASSWORD).await?;
+    }
+    assert_eq!(replicas[0].keys().await?, replicas[1].keys().await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_password_that_was_made_is_told_once_and_works() -> Result<()> {
+    let settings = Settings::new().await?.and("admin-email", ADMIN);
+    let mut first = Identity::start(&settings).await?;
+    let told = (&mut first.first_login).await?;
+    first.login(&told.email, told.password.expose_secret()).await?;
+    assert!(!format!("{told:?}").contains(told.password.expose_secret()));
+
+    let second = Identity::start(&settings).await?;
+    assert!(second.first_login.await.is_err());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_configured_password_is_not_told_and_stays_what_it_was() -> Result<()> {
+    let settings = Settings::new().await?.and("admin-email", ADMIN);
+    let first = Identity::start(&settings.clone().and("admin-password", PASSWORD)).await?;
+    assert!(first.first_login.await.is_err());
+
+    let later = settings.and("admin-password", "another password by now");
+    let second = Identity::start(&later).await?;
+    second.login(ADMIN, PASSWORD).await?;
+    let refused = second.login(ADMIN, "another password by now").await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_first_administrator_may_do_everything() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    for number in 1..=31 {
+        assert!(caller.may(Permission::try_from(number)?), "permission {number} is missing");
+    }
+
+    let customer = identity.customers().get_current_customer(caller.call(())).await?.into_inner();
+    assert_eq!((customer.name.as_str(), customer.subdomain.as_str()), ("Assay", "operator"));
+    let permissions = |group: &UserGroup| (group.name.clone(), group.usage_permission.clone());
+    let groups: Vec<_> = customer.user_groups.iter().map(permissions).collect();
+    assert_eq!(groups[0], ("Administrators".to_owned(), caller.permissions.to_string()));
+    assert_eq!(
+        groups[1..],
+        [
+            ("Testers", "Login, Read, Write, Execute, Accept, Reject, UserSettings"),
+            ("Viewers", "Login, Read, UserSettings"),
+        ]
+        .map(|(name, permissions)| (name.to_owned(), permissions.to_owned()))
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_administrator_who_could_not_log_in_is_refused_at_once() -> Result<()> {
+    let settings = Settings::new().await?;
+    for (option, value, named) in [
+        ("admin-password", "short", "ASSAY_ADMIN_PASSWORD"),
+        ("admin-password", "", "ASSAY_ADMIN_PASSWORD"),
+        ("admin-email", "nobody", "ASSAY_ADMIN_EMAIL"),
+    ] {
+        let refused = Identity::begin(&settings.clone().and(option, value)).await;
+        let error = refused.err().expect("a refusal").to_string();
+        assert!(error.contains(named), "{error}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn keys_survive_a_restart() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator();
+    let first = Identity::start(&settings).await?;
+    let (keys, token) = (first.keys().await?, first.login(ADMIN, PASSWORD).await?);
+    first.runtime.stop(Duration::from_secs(5)).await?;
+
+    let second = Identity::start(&settings).await?;
+    assert_eq!(second.keys().await?, keys);
+    let caller = second.caller(&token).await?;
+    second.customers().get_current_customer(caller.call(())).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn keys_that_cannot_be_decrypted_end_the_program() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator();
+    Identity::start(&settings).await?;
+
+    let locked_out = Identity::begin(&settings.with_other_encryption_keys()?).await?;
+    locked_out.runtime.stopping().cancelled().await;
+    let error = locked_out.runtime.stop(Duration::from_secs(5)).await.unwrap_err();
+    assert!(format!("{error:#}").contains("signing_key/"), "{error:#}");
+    Ok(())
+}

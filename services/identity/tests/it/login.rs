@@ -1,0 +1,181 @@
+//! Logging in.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use assay_proto::Permission;
+use futures::future::join_all;
+use tonic::Code;
+
+use crate::world::{ADMIN, Identity, PASSWORD, Settings};
+
+#[tokio::test]
+async fn login_works_in_any_case_of_the_email() -> Result<()> {
+    let identity = Identity::new().await?;
+    for email in [ADMIN, "ada@example.com", "ADA@EXAMPLE.COM", "  ada@Example.com\n"] {
+        identity.login(email, PASSWORD).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_failed_login_looks_the_same() -> Result<()> {
+    let identity = Identity::new().await?;
+    let invited = identity.account("invited@example.com").await?;
+    sqlx::query("update account set password_hash = null where id = $1")
+        .bind(invited)
+        .execute(&identity.db)
+        .await?;
+    identity.account("left@example.com").await?;
+
+    let mut seen = Vec::new();
+    for (email, password) in [
+        (ADMIN, "wrong"),
+        (ADMIN, ""),
+        (ADMIN, "Correct horse battery staple"),
+        ("unknown@example.com", PASSWORD),
+        ("invited@example.com", PASSWORD),
+        ("left@example.com", PASSWORD),
+        ("no email", PASSWORD),
+        ("nul\0@example.com", PASSWORD),
+        ("", ""),
+    ] {
+        let status = identity.login(email, password).await.unwrap_err();
+        assert_eq!(status.code(), Code::Unauthenticated, "{email} {password}");
+        seen.push((status.message().to_owned(), status.details().to_vec()));
+    }
+    seen.dedup();
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_unknown_account_takes_as_long_as_a_wrong_password() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for _ in 0..21 {
+        for (times, email) in [(&mut known, ADMIN), (&mut unknown, "unknown@example.com")] {
+            let start = Instant::now();
+            identity.login(email, "wrong").await.unwrap_err();
+            times.push(start.elapsed());
+        }
+    }
+    let ratio = median(known).as_secs_f64() / median(unknown).as_secs_f64();
+    // Without the work for unknown accounts it would be above 5.
+    assert!((0.5..2.0).contains(&ratio), "{ratio}");
+    Ok(())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+#[tokio::test]
+async fn a_full_queue_is_refused_not_waited_for() -> Result<()> {
+    let identity = Identity::new().await?;
+    let cores = std::thread::available_parallelism()?.get();
+    let attempts = (0..2 * (cores + 64)).map(|_| async {
+        let start = Instant::now();
+        (identity.login("unknown@example.com", "wrong").await.unwrap_err().code(), start.elapsed())
+    });
+    let answers = join_all(attempts).await;
+
+    let times = |code| -> Vec<_> {
+        answers.iter().filter(|answer| answer.0 == code).map(|answer| answer.1).collect()
+    };
+    let (judged, refused) = (times(Code::Unauthenticated), times(Code::ResourceExhausted));
+    assert_eq!(judged.len() + refused.len(), answers.len());
+    assert!(judged.len() >= cores + 64, "only {} were judged", judged.len());
+    assert!(median(refused) < median(judged));
+    identity.login(ADMIN, PASSWORD).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_token_names_customer_user_and_permissions() -> Result<()> {
+    let identity = Identity::new().await?;
+    let customer = identity.customer("acme").await?;
+    let account = identity.account("grace@example.com").await?;
+    identity.membership(customer, account, "Login, Read, Execute").await?;
+
+    let caller = identity.caller_of("grace@example.com").await?;
+    assert_eq!((caller.customer, caller.user, &*caller.name), (customer, account, "Grace Hopper"));
+    assert_eq!(caller.permissions.to_string(), "Login, Read, Execute");
+    assert!(!caller.may(Permission::Write));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_host_chooses_the_customer_else_the_last_used_else_the_first() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator().and("base-domain", "assay.example");
+    let identity = Identity::start(&settings).await?;
+    let (first, second) = (identity.customer("first").await?, identity.customer("second").await?);
+    identity.customer("foreign").await?;
+    let account = identity.account("grace@example.com").await?;
+    for customer in [first, second] {
+        identity.membership(customer, account, "Login").await?;
+    }
+
+    for (host, chosen) in [
+        ("assay.example", first),
+        ("second.assay.example:8443", second),
+        ("assay.example", second),
+        ("foreign.assay.example", second),
+        ("first.assay.example.evil.example", second),
+        ("FIRST.assay.example", first),
+        ("", first),
+    ] {
+        let token = identity.login_at(host, "grace@example.com", PASSWORD).await?;
+        assert_eq!(identity.caller(&token).await?.customer, chosen, "{host}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_archived_or_deleted_customer_is_not_chosen() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (first, second) = (identity.customer("first").await?, identity.customer("second").await?);
+    let account = identity.account("grace@example.com").await?;
+    for customer in [first, second] {
+        identity.membership(customer, account, "Login").await?;
+    }
+
+    identity.set(first, "archived = true").await?;
+    assert_eq!(identity.caller_of("grace@example.com").await?.customer, second);
+    identity.set(second, "deleted_at = now()").await?;
+    let refused = identity.login("grace@example.com", PASSWORD).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_group_without_login_keeps_its_members_out() -> Result<()> {
+    let identity = Identity::new().await?;
+    let customer = identity.customer("acme").await?;
+    let account = identity.account("grace@example.com").await?;
+    identity.membership(customer, account, "Read").await?;
+
+    let refused = identity.login("grace@example.com", PASSWORD).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    let guess = identity.login("grace@example.com", "wrong").await.unwrap_err();
+    assert_eq!(guess.code(), Code::Unauthenticated);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_login_is_recorded_with_the_one_before() -> Result<()> {
+    let identity = Identity::new().await?;
+    let mut last = None;
+    for _ in 0..3 {
+        identity.login(ADMIN, PASSWORD).await?;
+        let times: (Option<assay_proto::Timestamp>, Option<assay_proto::Timestamp>) =
+            sqlx::query_as("select previous_login, last_login from membership")
+                .fetch_one(&identity.db)
+                .await?;
+        assert_eq!(times.0, last);
+        assert!(times.1 > last);
+        last = times.1;
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! What a notification may say.
+
+use assay_proto::{Fault, Violation, notification::NotificationInput};
+
+/// The state of what has none.
+pub(crate) const NO_STATE: &str = "None";
+
+/// The longest name of a kind, an action or a state.
+const LONGEST_NAME: usize = 64;
+
+/// The longest id, in characters; other systems' need not be UUIDs.
+const LONGEST_ID: usize = 255;
+
+/// Checks what a client has sent.
+pub(crate) fn valid(input: NotificationInput) -> Result<NotificationInput, Fault> {
+    let state = input.state.unwrap_or_else(|| NO_STATE.to_owned());
+    let checks = [
+        ("Source", name(&input.source)),
+        ("SourceId", id(&input.source_id)),
+        ("Target", name(&input.target)),
+        ("TargetId", input.target_id.as_deref().map_or(Ok(()), id)),
+        ("Action", name(&input.action)),
+        ("State", name(&state)),
+    ];
+    let violation = |(field, checked): (&str, Result<(), String>)| {
+        checked.err().map(|problem| Violation { field: field.to_owned(), problem })
+    };
+    let violations: Vec<Violation> = checks.into_iter().filter_map(violation).collect();
+    if !violations.is_empty() {
+        return Err(Fault::Invalid(violations));
+    }
+    Ok(NotificationInput { state: Some(state), ..input })
+}
+
+fn name(text: &str) -> Result<(), String> {
+    let is_name = text.chars().all(|c| c.is_ascii_alphanumeric());
+    if is_name && (1..=LONGEST_NAME).contains(&text.len()) {
+        return Ok(());
+    }
+    Err(format!("must be 1 to {LONGEST_NAME} letters and digits"))
+}
+
+fn id(text: &str) -> Result<(), String> {
+    if text.chars().count() <= LONGEST_ID && !text.contains(char::is_control) {
+        return Ok(());
+    }
+    Err(format!("must be at most {LONGEST_ID} characters without control characters"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input() -> NotificationInput {
+        NotificationInput {
+            source: "TestCase".to_owned(),
+            source_id: "TC-1".to_owned(),
+            target: "TestReport".to_owned(),
+            target_id: None,
+            action: "Created".to_owned(),
+            state: None,
+        }
+    }
+
+    #[test]
+    fn without_a_state_it_is_none() {
+        assert_eq!(valid(input()).unwrap().state.as_deref(), Some("None"));
+        let submitted = NotificationInput { state: Some("Submitted".to_owned()), ..input() };
+        assert_eq!(valid(submitted).unwrap().state.as_deref(), Some("Submitted"));
+    }
+
+    #[test]
+    fn names_are_letters_and_digits() {
+        let longest = "x".repeat(64);
+        for good in ["A", "TestCase2", &longest] {
+            assert!(name(good).is_ok(), "{good:?} was refused");
+        }
+        let long = "x".repeat(65);
+        for wrong in ["", " ", "a b", "a.b", "a>", "*", "ä", "a\0", &long] {
+            assert!(name(wrong).is_err(), "{wrong:?} was taken");
+        }
+    }
+
+    #[test]
+    fn ids_are_any_text_of_one_line() {
+        let longest = "ä".repeat(255);
+        for good in ["", "a/b c", &longest] {
+            assert!(id(good).is_ok(), "{good:?} was refused");
+        }
+        let long = "x".repeat(256);
+        for wrong in ["a\nb", "\0", "\u{85}", &long] {
+            assert!(id(wrong).is_err(), "{wrong:?} was taken");
+        }
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_said_at_once() {
+        let wrong = NotificationInput { source: String::new(), action: "!".to_owned(), ..input() };
+        let Err(Fault::Invalid(violations)) = valid(wrong) else { panic!("it was taken") };
+        let fields: Vec<_> = violations.iter().map(|violation| violation.field.as_str()).collect();
+        assert_eq!(fields, ["Source", "Action"]);
+    }
+}

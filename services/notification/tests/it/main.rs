@@ -1,0 +1,6 @@
+//! The notification service over gRPC, on a real database and a real NATS.
+
+mod notification;
+mod publication;
+mod reactions;
+mod world;

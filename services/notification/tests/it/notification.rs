@@ -1,0 +1,150 @@
+//! Notifications as clients write and read them.
+
+use anyhow::Result;
+use assay_proto::{
+    Page,
+    notification::{Notification, NotificationInput},
+};
+use tonic::Code;
+
+use crate::world::{World, notification, numbered};
+
+#[tokio::test]
+async fn notifications_are_listed_newest_first() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    let mut created = Vec::new();
+    for number in 0..3 {
+        created.push(world.create(&user, numbered(number)).await?);
+    }
+
+    created.reverse();
+    assert_eq!(world.list(&user).await?, created);
+    let Notification { id, .. } = created[0].clone();
+    let expected = Notification {
+        id,
+        source: "TestCase".to_owned(),
+        source_id: "TC-1".to_owned(),
+        target: "TestReport".to_owned(),
+        target_id: Some("TR-1".to_owned()),
+        action: "Done2".to_owned(),
+        state: "Submitted".to_owned(),
+        data_version: "1".to_owned(),
+        archived: false,
+    };
+    assert_eq!(created[0], expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_client_leaves_out_is_none() -> Result<()> {
+    let world = World::new().await?;
+    let input = NotificationInput { target_id: None, state: None, ..notification() };
+    let created = world.create(&world.user().await, input).await?;
+    assert_eq!((created.target_id, created.state.as_str()), (None, "None"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn pages_follow_each_other() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    for number in 0..5 {
+        world.create(&user, numbered(number)).await?;
+    }
+
+    let (mut seen, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = Page { limit: Some(2), cursor, q: None };
+        let (items, next) = world.list_page(&user, page).await?;
+        seen.extend(items);
+        cursor = next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, world.list(&user).await?);
+    let odd = Page { cursor: Some("nowhere".to_owned()), ..Page::default() };
+    let refused = world.list_page(&user, odd).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_list_can_be_searched() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    for number in [1, 2] {
+        world.create(&user, numbered(number)).await?;
+    }
+    for (q, count) in [("done2", 1), ("TESTCASE", 2), ("submit", 2), ("%", 0), ("", 2)] {
+        let page = Page { q: Some(q.to_owned()), ..Page::default() };
+        assert_eq!(world.list_page(&user, page).await?.0.len(), count, "{q}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_notification_is_refused() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    for (input, field) in [
+        (NotificationInput { source: "a.b".to_owned(), ..notification() }, "Source"),
+        (NotificationInput { source_id: "a\0".to_owned(), ..notification() }, "SourceId"),
+        (NotificationInput { target: String::new(), ..notification() }, "Target"),
+        (NotificationInput { target_id: Some("x".repeat(256)), ..notification() }, "TargetId"),
+        (NotificationInput { action: ">".to_owned(), ..notification() }, "Action"),
+        (NotificationInput { state: Some(String::new()), ..notification() }, "State"),
+    ] {
+        let refused = world.create(&user, input).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        assert!(refused.message().starts_with(&format!("{field} ")), "{refused}");
+    }
+    assert_eq!(world.list(&user).await?, []);
+    assert_eq!(world.published().await?.len(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deleted_notification_is_gone() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    let (one, other) =
+        (world.create(&user, numbered(1)).await?, world.create(&user, numbered(2)).await?);
+
+    world.delete(&user, &one.id).await?;
+    assert_eq!(world.list(&user).await?, [other]);
+    assert_eq!(world.delete(&user, &one.id).await.unwrap_err().code(), Code::NotFound);
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_customers_notification_is_not_found() -> Result<()> {
+    let world = World::new().await?;
+    let (owner, stranger) = (world.user().await, world.user().await);
+    let created = world.create(&owner, notification()).await?;
+
+    assert_eq!(world.list(&stranger).await?, []);
+    for id in [created.id.as_str(), &created.id.to_uppercase(), "0", ""] {
+        assert_eq!(world.delete(&stranger, id).await.unwrap_err().code(), Code::NotFound);
+    }
+    assert_eq!(world.list(&owner).await?, [created]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn reading_and_writing_need_their_permissions() -> Result<()> {
+    let world = World::new().await?;
+    let reader = world.user_who_may("Read").await;
+    let writer = world.user_who_may("Write").await;
+
+    let refusals = [
+        world.create(&reader, notification()).await.err(),
+        world.delete(&reader, "0").await.err(),
+        world.list(&writer).await.err(),
+    ];
+    for refused in refusals {
+        assert_eq!(refused.expect("a refusal").code(), Code::PermissionDenied);
+    }
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! A running notification service, with NATS and another service that tells it things.
+
+use anyhow::Result;
+use assay_auth::guard;
+use assay_events::{Event, Nats, NatsConfig, Relay, Stream, publish, unpublished};
+use assay_notification::{exchange_events, migrations, services};
+use assay_proto::{
+    Batch, DESCRIPTORS, NotificationId, Page,
+    notification::{
+        CreateNotificationRequest, DeleteNotificationRequest, ListNotificationsRequest,
+        Notification, NotificationInput, notification_service_client::NotificationServiceClient,
+    },
+};
+use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
+use assay_servers::DataDir;
+use assay_testkit::{TestDatabase, TestKeys, TestUser, eventually, test_dir};
+use async_nats::jetstream::{self, message::StreamMessage};
+use clap::Parser;
+use futures::TryStreamExt;
+use sqlx::PgPool;
+use tokio::net::TcpListener;
+use tonic::{Status, transport::Channel};
+
+#[derive(Parser)]
+struct Options {
+    #[command(flatten)]
+    database: DatabaseConfig,
+    #[command(flatten)]
+    nats: NatsConfig,
+}
+
+pub(crate) struct World {
+    pub(crate) db: PgPool,
+    runtime: Runtime,
+    keys: TestKeys,
+    client: NotificationServiceClient<Channel>,
+    nats: Nats,
+    _server: assay_servers::Nats,
+}
+
+impl World {
+    pub(crate) async fn new() -> Result<Self> {
+        let keys = TestKeys::generate();
+        let dir = test_dir()?.join(format!("notification-{}", NotificationId::new()));
+        let server = assay_servers::Nats::start(&DataDir::lock(dir)?, None).await?;
+        let database = TestDatabase::create("notification", &migrations()).await?;
+        let options = Options::try_parse_from([
+            "test",
+            &format!("--database-url={}", database.url),
+            &format!("--nats-url={}", server.url()),
+        ])?;
+
+        let runtime = Runtime::new("assay-notification");
+        let database = Database::open(&runtime, &options.database, migrations())?;
+        let nats = Nats::connect(&options.nats, "test").await?;
+        exchange_events(&runtime, &database, &nats);
+        let services = guard(services(database.pool()), keys.verifier());
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = grpc::serve(&runtime, listener, services, DESCRIPTORS)?;
+        runtime.ready().await;
+        Ok(Self {
+            db: database.pool().clone(),
+            runtime,
+            keys,
+            client: NotificationServiceClient::new(grpc::connect(&format!("http://{address}"))?),
+            nats,
+            _server: server,
+        })
+    }
+
+    /// A user of a customer of their own, who may read and write.
+    pub(crate) async fn user(&self) -> TestUser {
+        self.user_who_may("Read, Write").await
+    }
+
+    pub(crate) async fn user_who_may(&self, permissions: &str) -> TestUser {
+        self.keys.user(permissions).await
+    }
+
+    pub(crate) async fn create(
+        &self,
+        user: &TestUser,
+        notification: NotificationInput,
+    ) -> Result<Notification, Status> {
+        let request = CreateNotificationRequest { notification: Some(notification) };
+        Ok(self.client.clone().create_notification(user.call(request)).await?.into_inner())
+    }
+
+    pub(crate) async fn delete(&self, user: &TestUser, id: &str) -> Result<(), Status> {
+        let request = DeleteNotificationRequest { id: id.to_owned() };
+        self.client.clone().delete_notification(user.call(request)).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn list(&self, user: &TestUser) -> Result<Vec<Notification>, Status> {
+        Ok(self.list_page(user, Page::default()).await?.0)
+    }
+
+    /// Lists a page, with the cursor of the next one.
+    pub(crate) async fn list_page(
+        &self,
+        user: &TestUser,
+        page: Page,
+    ) -> Result<(Vec<Notification>, Option<String>), Status> {
+        let request = ListNotificationsRequest { page: Some(page) };
+        let batches = self.client.clone().list_notifications(user.call(request)).await?;
+        let batches: Vec<_> = batches.into_inner().try_collect().await?;
+        let next = batches.iter().find_map(|batch| batch.next_cursor.clone());
+        Ok((batches.into_iter().flat_map(|batch| batch.into_parts().0).collect(), next))
+    }
+
+    /// Waits until a user sees so many notifications.
+    pub(crate) async fn sees(&self, user: &TestUser, count: usize) -> Vec<Notification> {
+        eventually("notifications", || async {
+            let list = self.list(user).await.expect("a list");
+            (list.len() >= count).then_some(list)
+        })
+        .await
+    }
+
+    /// Waits until all notifications are published, and returns the messages.
+    pub(crate) async fn published(&self) -> Result<Vec<StreamMessage>> {
+        eventually("an empty outbox", || async {
+            (unpublished(&self.db).await.expect("a count") == 0).then_some(())
+        })
+        .await;
+        let jetstream = jetstream::new(self.nats.client().clone());
+        let Ok(stream) = jetstream.get_stream("ASSAY_NOTIFICATIONS").await else {
+            return Ok(Vec::new());
+        };
+        let mut messages = Vec::new();
+        for sequence in 1..=stream.cached_info().state.last_sequence {
+            messages.push(stream.get_raw_message(sequence).await?);
+        }
+        Ok(messages)
+    }
+
+    /// Another service, which can tell of its events.
+    pub(crate) async fn teller(&self, service: &'static str) -> Result<Teller> {
+        let database = TestDatabase::create("notification", &migrations()).await?;
+        let db = PgPool::connect_with(database.options).await?;
+        let relay = Relay::new(db.clone(), self.nats.clone(), Stream::of(service));
+        let stopping = self.runtime.stopping();
+        self.runtime.spawn("teller", async move {
+            relay.run(stopping).await;
+            Ok(())
+        });
+        Ok(Teller(db))
+    }
+}
+
+/// Another service.
+pub(crate) struct Teller(PgPool);
+
+impl Teller {
+    pub(crate) async fn tell(&self, event: &Event) -> Result<()> {
+        let mut tx = self.0.begin().await?;
+        publish(&mut tx, event).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+/// What a client could tell of a test case.
+pub(crate) fn notification() -> NotificationInput {
+    NotificationInput {
+        source: "TestCase".to_owned(),
+        source_id: "TC-1".to_owned(),
+        target: "TestReport".to_owned(),
+        target_id: Some("TR-1".to_owned()),
+        action: "Created".to_owned(),
+        state: Some("Submitted".to_owned()),
+    }
+}
+
+/// As [`notification`], with an action that tells it from others.
+pub(crate) fn numbered(number: usize) -> NotificationInput {
+    NotificationInput { action: format!("Done{number}"), ..notification() }
+}
