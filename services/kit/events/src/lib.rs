@@ -1,0 +1,70 @@
+//! Events between services: told when the change they tell of is committed, and only then; carried
+//! by JetStream; applied once.
+//!
+//! A service writes an [`Event`] into its outbox with [`publish`], in the transaction of the change.
+//! Its [`Relay`] carries what is committed to the service's [`Stream`]. Another service's
+//! [`Consumer`] applies it with a [`Handler`], in one transaction with a row in its inbox, so that a
+//! message that comes twice has its effect once. What cannot be applied becomes a dead letter that
+//! an operator can replay.
+//!
+//! ```no_run
+//! use assay_events::{Consumer, Event, Handler, Nats, Received, Relay, Stream, publish};
+//! use assay_proto::{CustomerId, Fault, TestCaseId, events::RecordChanged};
+//! use assay_runtime::{Database, Runtime};
+//! use sqlx::PgTransaction;
+//!
+//! const CATALOG: Stream = Stream::of("catalog");
+//!
+//! // The service that owns the records has a relay, and events in its transactions.
+//! async fn create(database: &Database, customer: CustomerId) -> Result<(), Fault> {
+//!     let mut tx = database.pool().begin().await?;
+//!     let id = TestCaseId::new();
+//!     let change = RecordChanged { source_id: id.to_string(), ..RecordChanged::default() };
+//!     publish(&mut tx, &Event::new(customer, id, "test_case", "created", &change)?).await?;
+//!     Ok(tx.commit().await?)
+//! }
+//!
+//! // A service that wants to know has a consumer.
+//! struct Reactions;
+//!
+//! impl Handler for Reactions {
+//!     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+//!         let change: RecordChanged = event.data()?;
+//!         println!("{} was {}", change.source_id, event.action());
+//!         Ok(())
+//!     }
+//! }
+//!
+//! fn start(runtime: &Runtime, catalog: &Database, notification: &Database, nats: &Nats) {
+//!     Relay::start(runtime, catalog, nats, CATALOG);
+//!     Consumer::new("notification", CATALOG).start(runtime, notification, nats, Reactions);
+//! }
+//! ```
+
+mod cloud_event;
+mod connection;
+mod consumer;
+mod event;
+mod nats;
+mod outbox;
+mod relay;
+mod stream;
+
+use sqlx::migrate::Migrator;
+
+pub use self::{
+    consumer::{Consumer, Handler, Received, replay_dead_letters},
+    event::Event,
+    nats::{Nats, NatsConfig},
+    outbox::{publish, publish_all, replay, unpublished},
+    relay::Relay,
+    stream::Stream,
+};
+
+static TABLES: Migrator = sqlx::migrate!();
+
+/// The migrations of a service with those for the outbox and the inbox before them. A service
+/// numbers its own from 100.
+pub fn migrations(service: &Migrator) -> Migrator {
+    Migrator::with_migrations(TABLES.iter().chain(service.iter()).cloned().collect())
+}

@@ -1,0 +1,170 @@
+//! The connection to NATS.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::Context as _;
+use async_nats::{
+    Client, ConnectOptions, Event, ServerAddr,
+    connection::State,
+    jetstream::{
+        self,
+        context::{ContextBuilder, CreateStreamError, CreateStreamErrorKind},
+        stream,
+    },
+};
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::Stream;
+
+/// How long NATS may take to answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Within this time JetStream recognises a message that it is sent again. Consumers recognise it at
+/// any time; this is for other systems, and saves the way.
+const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
+
+/// How long an operator has to do something about a dead letter.
+const DEAD_LETTERS_KEPT: Duration = Duration::from_hours(24 * 90);
+
+/// How to reach NATS, and how events are kept there.
+#[derive(clap::Args, Clone, Debug)]
+pub struct NatsConfig {
+    /// The NATS servers, as <nats://user:password@host:port>, separated by commas
+    #[arg(
+        long,
+        env = "ASSAY_NATS_URL",
+        default_value = "nats://127.0.0.1:4222",
+        hide_env_values = true
+    )]
+    pub nats_url: SecretString,
+    /// A file with the credentials (JWT and seed) for NATS
+    #[arg(long, env = "ASSAY_NATS_CREDENTIALS_FILE")]
+    pub nats_credentials_file: Option<PathBuf>,
+    /// A file with the certificates (PEM) that NATS servers are trusted by, besides the system's
+    #[arg(long, env = "ASSAY_NATS_CA_FILE")]
+    pub nats_ca_file: Option<PathBuf>,
+    /// How many NATS servers keep each event
+    #[arg(long, env = "ASSAY_NATS_REPLICAS", default_value_t = 1)]
+    pub nats_replicas: usize,
+    /// How many days events are kept after they were published: by NATS, for consumers that come
+    /// late, and by the service, to replay what NATS has lost
+    #[arg(
+        long,
+        env = "ASSAY_EVENT_RETENTION_DAYS",
+        default_value_t = 7,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub event_retention_days: u32,
+}
+
+/// A connection to NATS, shared by all that use it. It is made in the background, and again
+/// whenever it is lost.
+#[derive(Clone)]
+pub struct Nats {
+    client: Client,
+    jetstream: jetstream::Context,
+    replicas: usize,
+    retention: Duration,
+}
+
+impl Nats {
+    /// Connects under the name of a program. Fails if the configuration is wrong; that no server
+    /// can be reached is none of its concerns.
+    pub async fn connect(config: &NatsConfig, name: &str) -> anyhow::Result<Self> {
+        let mut options = ConnectOptions::new()
+            .name(name)
+            .retry_on_initial_connect()
+            .connection_timeout(PATIENCE)
+            .ping_interval(Duration::from_secs(10))
+            .reconnect_delay_callback(|attempts| {
+                Duration::from_millis(100 * attempts as u64).min(Duration::from_secs(1))
+            })
+            .event_callback(|event| async move { log(&event) });
+        if let Some(path) = &config.nats_credentials_file {
+            options =
+                options.credentials_file(path).await.context("ASSAY_NATS_CREDENTIALS_FILE")?;
+        }
+        if let Some(path) = &config.nats_ca_file {
+            options = options.add_root_certificates(path.clone());
+        }
+        let servers = servers(&config.nats_url)?;
+        let client = options.connect(servers).await.context("ASSAY_NATS_URL")?;
+        Ok(Self {
+            jetstream: ContextBuilder::new().timeout(PATIENCE).build(client.clone()),
+            client,
+            replicas: config.nats_replicas,
+            retention: Duration::from_hours(24) * config.event_retention_days,
+        })
+    }
+
+    /// The plain connection, for messages that are not kept.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+
+    pub(crate) fn jetstream(&self) -> &jetstream::Context {
+        &self.jetstream
+    }
+
+    /// How long events are kept after they were published.
+    pub(crate) fn retention(&self) -> Duration {
+        self.retention
+    }
+
+    /// Makes sure that the stream exists and keeps events as configured. What else an operator has
+    /// set on it is left as it is.
+    pub async fn ensure_stream(&self, stream: Stream) -> Result<(), CreateStreamError> {
+        let wanted = stream::Config {
+            name: stream.name(),
+            subjects: vec![stream.subjects()],
+            storage: stream::StorageType::File,
+            retention: stream::RetentionPolicy::Limits,
+            discard: stream::DiscardPolicy::Old,
+            max_age: match stream {
+                Stream::DEAD_LETTERS => DEAD_LETTERS_KEPT,
+                _ => self.retention,
+            },
+            duplicate_window: DUPLICATE_WINDOW,
+            num_replicas: self.replicas,
+            allow_direct: true,
+            ..Default::default()
+        };
+        let found = self.jetstream.get_or_create_stream(wanted.clone()).await?;
+        let found = &found.cached_info().config;
+        let adapted = stream::Config {
+            subjects: wanted.subjects,
+            max_age: wanted.max_age,
+            num_replicas: wanted.num_replicas,
+            ..found.clone()
+        };
+        if adapted != *found {
+            self.jetstream.update_stream(adapted).await.map_err(|error| {
+                CreateStreamError::with_source(CreateStreamErrorKind::Response, error)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn servers(urls: &SecretString) -> anyhow::Result<Vec<ServerAddr>> {
+    let servers: Result<_, _> = urls.expose_secret().split(',').map(str::parse).collect();
+    // The cause is left out on purpose: it may quote the URL and with it the password.
+    servers.map_err(|_| anyhow::anyhow!("ASSAY_NATS_URL is not a list of NATS URLs"))
+}
+
+fn log(event: &Event) {
+    match event {
+        Event::Connected => tracing::info!("connected to NATS"),
+        Event::Disconnected => tracing::warn!("lost the connection to NATS"),
+        // One for each attempt to connect again.
+        Event::ClientError(error) => tracing::debug!(%error, "NATS connection failed"),
+        // Such as a permission that is missing.
+        Event::ServerError(error) => tracing::error!(%error, "refused by NATS"),
+        event => tracing::warn!(%event, "NATS connection"),
+    }
+}

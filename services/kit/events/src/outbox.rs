@@ -1,0 +1,61 @@
+//! The outbox, as those see it who write into it.
+
+use std::time::Duration;
+
+use assay_proto::{CustomerId, Fault};
+use sqlx::{PgExecutor, PgTransaction, types::Json};
+use uuid::Uuid;
+
+use crate::Event;
+
+/// Tells others of an event as soon as the transaction is committed.
+pub async fn publish(tx: &mut PgTransaction<'_>, event: &Event) -> Result<(), Fault> {
+    publish_all(tx, std::slice::from_ref(event)).await
+}
+
+/// Tells others of several events, in this order, as soon as the transaction is committed.
+///
+/// Events of one record arrive in the order of its changes, provided that each change has locked
+/// the record before it publishes.
+pub async fn publish_all(tx: &mut PgTransaction<'_>, events: &[Event]) -> Result<(), Fault> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let column = |of: fn(&Event) -> &str| events.iter().map(of).collect::<Vec<_>>();
+    sqlx::query(
+        "insert into outbox (event_id, customer_id, record, noun, action, data, trace)
+         select event_id, customer_id, record, noun, action, data::json, $7
+         from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[])
+             with ordinality as event (event_id, customer_id, record, noun, action, data, place)
+         order by place",
+    )
+    .bind(events.iter().map(|event| event.id).collect::<Vec<Uuid>>())
+    .bind(events.iter().map(|event| event.customer).collect::<Vec<CustomerId>>())
+    .bind(column(|event| &event.record))
+    .bind(column(|event| &event.noun))
+    .bind(column(|event| &event.action))
+    .bind(column(|event| &event.data))
+    .bind(Json(assay_runtime::trace::to_map()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Has everything published again that was published within the last `period`, for when the broker
+/// has lost it. Says how many events that are. Consumers know those they have applied already.
+pub async fn replay(db: impl PgExecutor<'_>, period: Duration) -> Result<u64, Fault> {
+    let done = sqlx::query(
+        "update outbox set published_at = null
+         where published_at >= now() - make_interval(secs => $1)",
+    )
+    .bind(period.as_secs_f64())
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// How many committed events wait to be published.
+pub async fn unpublished(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
+    let count = sqlx::query_scalar("select count(*) from outbox where published_at is null");
+    Ok(count.fetch_one(db).await?)
+}

@@ -1,0 +1,36 @@
+//! Where the events of a service are kept and carried.
+
+use assay_proto::CustomerId;
+
+/// The JetStream stream of one service's events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream(&'static str);
+
+impl Stream {
+    /// What could not be applied.
+    pub(crate) const DEAD_LETTERS: Self = Self("dead-letters");
+
+    /// The stream of a service, such as `catalog`: stream `ASSAY_CATALOG` with all subjects that
+    /// begin with `assay.catalog`.
+    pub const fn of(service: &'static str) -> Self {
+        Self(service)
+    }
+
+    pub(crate) fn service(self) -> &'static str {
+        self.0
+    }
+
+    /// What JetStream calls the stream.
+    pub fn name(self) -> String {
+        format!("ASSAY_{}", self.0.to_ascii_uppercase().replace('-', "_"))
+    }
+
+    /// All subjects of the stream.
+    pub fn subjects(self) -> String {
+        format!("assay.{}.>", self.0)
+    }
+
+    pub(crate) fn subject(self, customer: CustomerId, noun: &str, action: &str) -> String {
+        format!("assay.{}.{customer}.{noun}.{action}", self.0)
+    }
+}

@@ -1,0 +1,242 @@
+//! What becomes of the outbox.
+
+use std::time::{Duration, Instant};
+
+use assay_events::{Event, publish, publish_all, replay, unpublished};
+use assay_testkit::eventually;
+use serde_json::Value;
+
+use crate::world::{CATALOG, World};
+
+#[tokio::test]
+async fn what_is_committed_is_published_once_and_in_order() {
+    let mut world = World::new().await;
+    world.tell(0..10).await;
+    world.relay();
+    world.tell_at_once(10..600).await;
+    world.tell(600..610).await;
+    world.all_published().await;
+
+    let stream = world.stream("ASSAY_CATALOG").await;
+    assert_eq!(stream.cached_info().state.messages, 610);
+    for number in 0..610 {
+        let message = stream.get_raw_message(u64::try_from(number).unwrap() + 1).await.unwrap();
+        let event: Value = serde_json::from_slice(&message.payload).unwrap();
+        assert_eq!(event["data"], number);
+    }
+}
+
+#[tokio::test]
+async fn an_event_is_a_cloud_event() {
+    let mut world = World::new().await;
+    world.tell([7]).await;
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let traced = "update outbox set trace = jsonb_build_object('traceparent', $1)";
+    sqlx::query(traced).bind(trace).execute(&world.pool).await.unwrap();
+    world.relay();
+    world.all_published().await;
+
+    let message = world.stream("ASSAY_CATALOG").await.get_raw_message(1).await.unwrap();
+    let subject = format!("assay.catalog.{}.test_case.created", world.customer);
+    assert_eq!(message.subject.as_str(), subject);
+    let header = |name| message.headers.get(name).map(ToString::to_string);
+    let event: Value = serde_json::from_slice(&message.payload).unwrap();
+    assert_eq!(header("Content-Type").as_deref(), Some("application/cloudevents+json"));
+    assert_eq!(header("Nats-Msg-Id").as_deref(), event["id"].as_str());
+    assert_eq!(header("traceparent").as_deref(), Some(trace));
+    assert_eq!(event["traceparent"], trace);
+    assert_eq!(event["specversion"], "1.0");
+    assert_eq!(event["source"], "/assay/catalog");
+    assert_eq!(event["type"], "io.assay.catalog.test_case.created.v1");
+    assert_eq!(event["subject"], "7");
+    assert_eq!(event["tenantid"], world.customer.to_string());
+    assert_eq!(event["datacontenttype"], "application/json");
+    assert!(event["time"].as_str().unwrap().ends_with('Z'));
+}
+
+#[tokio::test]
+async fn what_is_rolled_back_is_never_told() {
+    let mut world = World::new().await;
+    world.relay();
+    let mut tx = world.pool.begin().await.unwrap();
+    publish(&mut tx, &world.event(1)).await.unwrap();
+    tx.rollback().await.unwrap();
+    world.tell([2]).await;
+    world.all_published().await;
+
+    assert_eq!(world.messages("ASSAY_CATALOG").await, 1);
+}
+
+#[tokio::test]
+async fn an_event_that_is_committed_late_is_not_passed_over() {
+    let mut world = World::new().await;
+    world.relay();
+    world.consumer();
+    let mut late = world.pool.begin().await.unwrap();
+    publish(&mut late, &world.event(1)).await.unwrap();
+    world.tell([2, 3]).await;
+    world.has_effects(2).await;
+    late.commit().await.unwrap();
+
+    assert_eq!(world.has_effects(3).await, [2, 3, 1]);
+}
+
+#[tokio::test]
+async fn a_sleeping_relay_is_woken() {
+    let mut world = World::new().await;
+    world.relay();
+    world.consumer();
+    let mut fastest = Duration::MAX;
+    for number in 0..3 {
+        eventually("a relay with a quarter of a second of sleep before it", || async {
+            let idle = "select count(*) from pg_stat_activity
+                        where datname = current_database()
+                          and application_name = 'assay outbox relay'
+                          and clock_timestamp() - state_change
+                              between interval '650 ms' and interval '720 ms'";
+            let idle: i64 = sqlx::query_scalar(idle).fetch_one(&world.pool).await.unwrap();
+            (idle == 1).then_some(())
+        })
+        .await;
+        let start = Instant::now();
+        world.tell([number]).await;
+        world.has_effects(usize::try_from(number).unwrap() + 1).await;
+        fastest = fastest.min(start.elapsed());
+    }
+    assert!(fastest < Duration::from_millis(200), "an event took {fastest:?}");
+}
+
+#[tokio::test]
+async fn an_event_that_is_refused_is_not_overtaken() {
+    let mut world = World::new().await;
+    world.nats.ensure_stream(CATALOG).await.unwrap();
+    world.limit_messages(2000).await;
+    let large = Event::new(world.customer, 1, "test_case", "created", &"x".repeat(2000)).unwrap();
+    let mut tx = world.pool.begin().await.unwrap();
+    publish_all(&mut tx, &[world.event(0), large, world.event(2)]).await.unwrap();
+    tx.commit().await.unwrap();
+    let stop = world.relay();
+    eventually("the first event", || async {
+        (unpublished(&world.pool).await.unwrap() == 2).then_some(())
+    })
+    .await;
+    stop.cancel();
+    world.ended().await;
+    assert_eq!(world.messages("ASSAY_CATALOG").await, 1);
+
+    world.limit_messages(-1).await;
+    world.relay();
+    world.all_published().await;
+    let third = world.stream("ASSAY_CATALOG").await.get_raw_message(3).await.unwrap();
+    let third: Value = serde_json::from_slice(&third.payload).unwrap();
+    assert_eq!(third["data"], 2);
+}
+
+#[tokio::test]
+async fn what_is_old_is_removed() {
+    let mut world = World::new().await;
+    let relay = world.relay();
+    world.consumer();
+    world.tell(0..4).await;
+    world.has_effects(4).await;
+    world.all_published().await;
+    relay.cancel();
+    world.ended().await;
+    for age in [
+        "update outbox set published_at = now() - id * interval '3 days'",
+        "update inbox set received_at = now() - interval '3 days' * (
+             select outbox.id * 2 from outbox where outbox.event_id = inbox.event_id)",
+    ] {
+        sqlx::query(age).execute(&world.pool).await.unwrap();
+    }
+
+    world.relay();
+    let left =
+        "select (select array_agg(id order by id) from outbox), (select count(*) from inbox)";
+    eventually("what is younger than a week, and two weeks", || async {
+        let left: (Vec<i64>, i64) = sqlx::query_as(left).fetch_one(&world.pool).await.unwrap();
+        (left == (vec![1, 2], 2)).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_stopped_broker_delays_but_loses_nothing() {
+    let mut world = World::new().await;
+    world.relay();
+    world.consumer();
+    world.tell(0..10).await;
+    world.has_effects(10).await;
+    world.broker.stop().await;
+    world.tell(10..300).await;
+    assert_eq!(unpublished(&world.pool).await.unwrap(), 290);
+    world.broker.start().await;
+
+    let expected: Vec<_> = (0..300).collect();
+    assert_eq!(world.has_effects(300).await, expected);
+    world.all_published().await;
+}
+
+#[tokio::test]
+async fn everything_may_start_before_the_broker() {
+    let mut world = World::without_broker().await;
+    world.consumer();
+    world.relay();
+    world.tell(0..3).await;
+    world.broker.start().await;
+
+    assert_eq!(world.has_effects(3).await, [0, 1, 2]);
+}
+
+#[tokio::test]
+async fn what_the_broker_has_lost_is_replayed() {
+    let mut world = World::new().await;
+    world.relay();
+    world.tell(0..5).await;
+    world.all_published().await;
+    world.broker.stop().await;
+    world.broker.wipe();
+    world.broker.start().await;
+    world.consumer();
+    world.tell([5]).await;
+    assert_eq!(world.has_effects(1).await, [5]);
+    assert_eq!(replay(&world.pool, Duration::from_hours(1)).await.unwrap(), 6);
+
+    assert_eq!(world.has_effects(6).await, [5, 0, 1, 2, 3, 4]);
+}
+
+#[tokio::test]
+async fn a_second_relay_takes_over_and_repeats_nothing() {
+    let mut world = World::new().await;
+    let first = world.relay();
+    world.relay();
+    world.relay();
+    world.consumer();
+    world.tell(0..100).await;
+    first.cancel();
+    world.ended().await;
+    world.tell(100..200).await;
+
+    let expected: Vec<_> = (0..200).collect();
+    assert_eq!(world.has_effects(200).await, expected);
+    world.all_published().await;
+    assert_eq!(world.messages("ASSAY_CATALOG").await, 200);
+}
+
+#[tokio::test]
+async fn a_relay_killed_before_it_has_marked_what_it_published_repeats_nothing() {
+    let mut world = World::new().await;
+    world.relay();
+    world.consumer();
+    world.tell_at_once(0..50).await;
+    world.all_published().await;
+    // Some of them, as a relay finds them that takes over, with others behind them.
+    let forget = "update outbox set published_at = null where id % 3 <> 0";
+    sqlx::query(forget).execute(&world.pool).await.unwrap();
+    world.tell_at_once(50..100).await;
+    world.all_published().await;
+
+    let expected: Vec<_> = (0..100).collect();
+    assert_eq!(world.has_effects(100).await, expected);
+    assert_eq!(world.messages("ASSAY_CATALOG").await, 100);
+}

@@ -1,0 +1,203 @@
+//! A service with an outbox and another with an inbox, in one database.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use assay_events::{
+    Consumer, Event, Handler, Nats, Received, Relay, Stream, migrations, publish, publish_all,
+    unpublished,
+};
+use assay_proto::{CustomerId, Fault};
+use assay_testkit::{TestDatabase, eventually};
+use async_nats::{HeaderMap, jetstream};
+use sqlx::{
+    PgPool, PgTransaction, SqlSafeStr,
+    migrate::{Migration, MigrationType, Migrator},
+};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::broker::Broker;
+
+pub(crate) const CATALOG: Stream = Stream::of("catalog");
+
+pub(crate) struct World {
+    pub(crate) pool: PgPool,
+    pub(crate) broker: Broker,
+    pub(crate) nats: Nats,
+    pub(crate) customer: CustomerId,
+    pub(crate) trouble: Trouble,
+    tasks: JoinSet<()>,
+}
+
+/// What makes the handler fail.
+#[derive(Clone, Default)]
+pub(crate) struct Trouble(Arc<Mutex<HashSet<(i32, &'static str)>>>);
+
+impl Trouble {
+    pub(crate) fn set(&self, number: i32, trouble: &'static str) {
+        self.0.lock().unwrap().insert((number, trouble));
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap().clear();
+    }
+
+    fn has(&self, number: i32, trouble: &'static str) -> bool {
+        self.0.lock().unwrap().contains(&(number, trouble))
+    }
+}
+
+/// Writes the numbers down that events bring.
+struct Note(Trouble);
+
+impl Handler for Note {
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        let number: i32 = event.data()?;
+        let note = sqlx::query("insert into effect (number) values ($1)");
+        note.bind(number).execute(&mut **tx).await?;
+        assert!(!self.0.has(number, "panic"), "as it was to be");
+        if self.0.has(number, "away") {
+            return Err(Fault::Unavailable("something"));
+        }
+        if self.0.has(number, "poison") {
+            return Err(Fault::internal("not\r\nto be digested"));
+        }
+        Ok(())
+    }
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let mut world = Self::without_broker().await;
+        world.broker.start().await;
+        let connected = || async { world.nats.is_connected().then_some(()) };
+        eventually("a connection to NATS", connected).await;
+        world
+    }
+
+    pub(crate) async fn without_broker() -> Self {
+        let effect = "create table effect (
+            place bigint generated always as identity primary key,
+            number int not null
+        )";
+        let kind = MigrationType::Simple;
+        let own = Migration::new(100, "effect".into(), kind, effect.into_sql_str(), false);
+        let schema = migrations(&Migrator::with_migrations(vec![own]));
+        let database = TestDatabase::create("events", &schema).await.unwrap();
+        let pool = PgPool::connect_with(database.options).await.unwrap();
+        let broker = Broker::new().await;
+        let nats = broker.connect().await;
+        let (trouble, tasks) = (Trouble::default(), JoinSet::new());
+        Self { pool, broker, nats, customer: CustomerId::new(), trouble, tasks }
+    }
+
+    /// Starts a relay. It runs until the token is cancelled.
+    pub(crate) fn relay(&mut self) -> CancellationToken {
+        let stop = CancellationToken::new();
+        let relay = Relay::new(self.pool.clone(), self.nats.clone(), CATALOG);
+        self.tasks.spawn(relay.run(stop.clone()));
+        stop
+    }
+
+    /// Starts a consumer that writes down the numbers that come.
+    pub(crate) fn consumer(&mut self) -> CancellationToken {
+        let stop = CancellationToken::new();
+        let consumer = Consumer::new("notification", CATALOG);
+        self.tasks.spawn(consumer.retry_after(Duration::from_millis(20)).run(
+            self.pool.clone(),
+            self.nats.clone(),
+            Note(self.trouble.clone()),
+            stop.clone(),
+        ));
+        stop
+    }
+
+    /// Waits until a relay or consumer that was told to stop has done so.
+    pub(crate) async fn ended(&mut self) {
+        let ended = tokio::time::timeout(Duration::from_secs(10), self.tasks.join_next()).await;
+        ended.expect("it ends within ten seconds").unwrap().unwrap();
+    }
+
+    pub(crate) fn event(&self, number: i32) -> Event {
+        Event::new(self.customer, number, "test_case", "created", &number).unwrap()
+    }
+
+    /// Tells numbers, each in a transaction of its own.
+    pub(crate) async fn tell(&self, numbers: impl IntoIterator<Item = i32>) {
+        for number in numbers {
+            let mut tx = self.pool.begin().await.unwrap();
+            publish(&mut tx, &self.event(number)).await.unwrap();
+            tx.commit().await.unwrap();
+        }
+    }
+
+    /// Tells numbers, all in one transaction.
+    pub(crate) async fn tell_at_once(&self, numbers: impl IntoIterator<Item = i32>) {
+        let events: Vec<_> = numbers.into_iter().map(|number| self.event(number)).collect();
+        let mut tx = self.pool.begin().await.unwrap();
+        publish_all(&mut tx, &events).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    pub(crate) async fn all_published(&self) {
+        eventually("an empty outbox", || async {
+            (unpublished(&self.pool).await.unwrap() == 0).then_some(())
+        })
+        .await;
+    }
+
+    /// The numbers written down, in the order of their coming.
+    pub(crate) async fn effects(&self) -> Vec<i32> {
+        let numbers = sqlx::query_scalar("select number from effect order by place");
+        numbers.fetch_all(&self.pool).await.unwrap()
+    }
+
+    /// Waits until so many numbers are written down.
+    pub(crate) async fn has_effects(&self, count: usize) -> Vec<i32> {
+        eventually("all effects", || async {
+            let effects = self.effects().await;
+            (effects.len() >= count).then_some(effects)
+        })
+        .await
+    }
+
+    /// Puts a message into a stream, past the outbox.
+    pub(crate) async fn send(&self, subject: &str, headers: HeaderMap, payload: &[u8]) {
+        let jetstream = self.jetstream();
+        let payload = payload.to_vec().into();
+        let sent = jetstream.publish_with_headers(subject.to_owned(), headers, payload);
+        sent.await.unwrap().await.unwrap();
+    }
+
+    fn jetstream(&self) -> jetstream::Context {
+        jetstream::new(self.nats.client().clone())
+    }
+
+    pub(crate) async fn stream(&self, name: &str) -> jetstream::stream::Stream {
+        self.jetstream().get_stream(name).await.unwrap()
+    }
+
+    /// How many messages a stream has, none if there is no stream.
+    pub(crate) async fn messages(&self, name: &str) -> u64 {
+        let stream = self.jetstream().get_stream(name).await;
+        stream.map(|stream| stream.cached_info().state.messages).unwrap_or_default()
+    }
+
+    /// Has the broker refuse messages that are larger.
+    pub(crate) async fn limit_messages(&self, max_message_size: i32) {
+        let config = self.stream("ASSAY_CATALOG").await.cached_info().config.clone();
+        let config = jetstream::stream::Config { max_message_size, ..config };
+        self.jetstream().update_stream(config).await.unwrap();
+    }
+
+    /// Ends all connections to the database but our own.
+    pub(crate) async fn cut_off(&self) {
+        let cut = "select pg_terminate_backend(pid) from pg_stat_activity
+                   where datname = current_database() and application_name like 'assay %'";
+        sqlx::query(cut).execute(&self.pool).await.unwrap();
+    }
+}
