@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use assay_proto::Page;
+use assay_proto::{Batch, Page};
 use axum::{
     extract::FromRequestParts,
     response::{IntoResponse, Response},
@@ -62,15 +62,15 @@ impl Listing {
     }
 
     /// Answers with what a service lists. A failure before the first batch is a [`Problem`].
-    pub(crate) async fn answer<B: Batch>(
+    pub(crate) async fn answer<B: Batch<Item: Serialize> + 'static>(
         self,
         batches: tonic::Response<Streaming<B>>,
     ) -> Result<List, Problem> {
         let mut batches = batches.into_inner();
-        let first = batches.message().await?.unwrap_or_default();
-        let next = first.next_cursor().map(|cursor| next_link(&self.uri, cursor));
-        let batches = stream::once(ready(Ok(first))).chain(batches);
-        let body = array::body(b"[".to_vec(), batches.map_ok(B::into_items), b"]");
+        let (first, next) = batches.message().await?.unwrap_or_default().into_parts();
+        let next = next.map(|cursor| next_link(&self.uri, &cursor));
+        let rest = batches.map_ok(|batch| batch.into_parts().0);
+        let body = array::body(b"[".to_vec(), stream::once(ready(Ok(first))).chain(rest), b"]");
         Ok(List { next, body })
     }
 }
@@ -109,35 +109,6 @@ fn percent_encoded(text: &str) -> String {
     };
     text.bytes().map(encode).collect()
 }
-
-/// A part of a list, as services send it.
-pub(crate) trait Batch: Default + Send + 'static {
-    type Item: Serialize + Send + 'static;
-
-    fn into_items(self) -> Vec<Self::Item>;
-
-    /// Where the next page starts. Services say it in the first batch.
-    fn next_cursor(&self) -> Option<&str>;
-}
-
-/// Makes batches of what messages have as `items`.
-macro_rules! batch {
-    ($batch:ty: $item:ty) => {
-        impl $crate::list::Batch for $batch {
-            type Item = $item;
-
-            fn into_items(self) -> Vec<$item> {
-                self.items
-            }
-
-            fn next_cursor(&self) -> Option<&str> {
-                self.next_cursor.as_deref()
-            }
-        }
-    };
-}
-
-pub(crate) use batch;
 
 /// The answer to a request for a list.
 pub(crate) struct List {

@@ -2,7 +2,7 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateEnvironmentRequest, Environment, EnvironmentBatch, EnvironmentEntry, EnvironmentInput,
+    CreateEnvironmentRequest, Environment, EnvironmentEntry, EnvironmentInput,
     GetEnvironmentRequest, ListEnvironmentsRequest, UpdateEnvironmentRequest,
 };
 use axum::extract::State;
@@ -11,7 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     answer::{Answer, Created, Record},
     body::Body,
-    list::{List, Listing, batch},
+    list::{List, Listing},
     path::Path,
     problem::Problem,
     services::{Environments, Services},
@@ -21,8 +21,6 @@ use crate::{
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update))
 }
-
-batch!(EnvironmentBatch: EnvironmentEntry);
 
 impl Answer for EnvironmentEntry {}
 

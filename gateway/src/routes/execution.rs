@@ -2,7 +2,7 @@
 
 use assay_auth::Caller;
 use assay_proto::execution::{
-    CompleteExecutionRequest, Execution, ExecutionBatch, ExecutionEntry, GetExecutionRequest,
+    CompleteExecutionRequest, Execution, ExecutionEntry, GetExecutionRequest,
     ListExecutionsRequest, StartExecutionInput, StartExecutionRequest, TestReport,
 };
 use axum::extract::State;
@@ -11,7 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     answer::{Answer, Created, InParts, Parts},
     body::Body,
-    list::{List, Listing, batch},
+    list::{List, Listing},
     path::Path,
     problem::Problem,
     services::{Executions, Services},
@@ -28,8 +28,6 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(get))
         .routes(routes!(complete))
 }
-
-batch!(ExecutionBatch: ExecutionEntry);
 
 impl Answer for Execution {
     fn data_version(&self) -> Option<&str> {

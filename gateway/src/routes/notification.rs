@@ -3,7 +3,7 @@
 use assay_auth::Caller;
 use assay_proto::notification::{
     CreateNotificationRequest, DeleteNotificationRequest, ListNotificationsRequest, Notification,
-    NotificationBatch, NotificationInput,
+    NotificationInput,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -12,7 +12,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     answer::{Answer, Created, Record},
     body::Body,
-    list::{List, Listing, batch},
+    list::{List, Listing},
     path::Path,
     problem::Problem,
     services::{Notifications, Services},
@@ -21,8 +21,6 @@ use crate::{
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(delete))
 }
-
-batch!(NotificationBatch: Notification);
 
 impl Answer for Notification {
     fn data_version(&self) -> Option<&str> {

@@ -2,8 +2,8 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateProjectRequest, GetProjectRequest, ListProjectsRequest, Project, ProjectBatch,
-    ProjectEntry, ProjectInput, UpdateProjectRequest,
+    CreateProjectRequest, GetProjectRequest, ListProjectsRequest, Project, ProjectEntry,
+    ProjectInput, UpdateProjectRequest,
 };
 use axum::extract::State;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -11,7 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     answer::{Answer, Created, Record},
     body::Body,
-    list::{List, Listing, batch},
+    list::{List, Listing},
     path::Path,
     problem::Problem,
     services::{Projects, Services},
@@ -21,8 +21,6 @@ use crate::{
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update))
 }
-
-batch!(ProjectBatch: ProjectEntry);
 
 impl Answer for Project {
     fn data_version(&self) -> Option<&str> {

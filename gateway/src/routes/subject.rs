@@ -2,8 +2,8 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateSubjectRequest, GetSubjectRequest, ListSubjectsRequest, Subject, SubjectBatch,
-    SubjectEntry, SubjectInput, UpdateSubjectRequest,
+    CreateSubjectRequest, GetSubjectRequest, ListSubjectsRequest, Subject, SubjectEntry,
+    SubjectInput, UpdateSubjectRequest,
 };
 use axum::extract::State;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     answer::{Answer, Created, Record},
     body::{Body, Fields},
-    list::{List, Listing, batch},
+    list::{List, Listing},
     path::Path,
     problem::Problem,
     services::{Services, Subjects},
@@ -22,8 +22,6 @@ use crate::{
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update))
 }
-
-batch!(SubjectBatch: SubjectEntry);
 
 impl Answer for SubjectEntry {}
 

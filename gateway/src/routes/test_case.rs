@@ -2,8 +2,8 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest, TestCase, TestCaseBatch,
-    TestCaseEntry, TestCaseInput, UpdateTestCaseRequest,
+    CreateTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest, TestCase, TestCaseEntry,
+    TestCaseInput, UpdateTestCaseRequest,
 };
 use axum::extract::State;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -11,7 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     answer::{Answer, Created, Record},
     body::Body,
-    list::{List, Listing, batch},
+    list::{List, Listing},
     path::Path,
     problem::Problem,
     services::{Services, TestCases},
@@ -24,8 +24,6 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(get, update))
         .routes(routes!(get_permanent))
 }
-
-batch!(TestCaseBatch: TestCaseEntry);
 
 impl Answer for TestCase {
     fn data_version(&self) -> Option<&str> {

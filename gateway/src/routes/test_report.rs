@@ -2,15 +2,15 @@
 
 use assay_auth::Caller;
 use assay_proto::execution::{
-    GetInstanceRequest, GetTestReportRequest, Instance, InstanceBatch, InstanceEntry,
-    InstanceStatistics, ListInstancesRequest, TestReport,
+    GetInstanceRequest, GetTestReportRequest, Instance, InstanceEntry, InstanceStatistics,
+    ListInstancesRequest, TestReport,
 };
 use axum::extract::State;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     answer::{Answer, Record},
-    list::{List, Listing, batch},
+    list::{List, Listing},
     path::Path,
     problem::Problem,
     services::{Services, TestReports},
@@ -24,8 +24,6 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(get_instance))
         .routes(routes!(get_statistics))
 }
-
-batch!(InstanceBatch: InstanceEntry);
 
 impl Answer for TestReport {
     fn data_version(&self) -> Option<&str> {

@@ -4,8 +4,8 @@ mod membership;
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateTestSetRequest, GetTestSetRequest, ListTestSetsRequest, TestCase, TestSet, TestSetBatch,
-    TestSetEntry, TestSetInput, UpdateTestSetRequest,
+    CreateTestSetRequest, GetTestSetRequest, ListTestSetsRequest, TestCase, TestSet, TestSetEntry,
+    TestSetInput, UpdateTestSetRequest,
 };
 use axum::extract::State;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -13,7 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     answer::{Answer, Created, InParts, Parts, Record},
     body::Body,
-    list::{List, Listing, batch},
+    list::{List, Listing},
     path::Path,
     problem::Problem,
     services::{Services, TestSets},
@@ -27,8 +27,6 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(get_permanent))
         .merge(membership::routes())
 }
-
-batch!(TestSetBatch: TestSetEntry);
 
 impl Answer for TestSetEntry {}
 

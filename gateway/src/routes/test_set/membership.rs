@@ -4,8 +4,8 @@ use assay_auth::Caller;
 use assay_proto::{
     Reference,
     catalog::{
-        ExcludeTestCasesRequest, IncludeTestCasesRequest, IncludedTestCaseBatch,
-        ListIncludedTestCasesRequest, TestCase, TestSet,
+        ExcludeTestCasesRequest, IncludeTestCasesRequest, ListIncludedTestCasesRequest, TestCase,
+        TestSet,
     },
 };
 use axum::extract::State;
@@ -15,7 +15,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     answer::Parts,
     body::OneOrMany,
-    list::{List, Listing, batch},
+    list::{List, Listing},
     path::Path,
     problem::Problem,
     services::{Services, TestSets},
@@ -24,8 +24,6 @@ use crate::{
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list, include, include_many, exclude))
 }
-
-batch!(IncludedTestCaseBatch: TestCase);
 
 /// The test cases that are included or excluded.
 type References = OneOrMany<Reference>;
