@@ -12,7 +12,7 @@ use axum::{
     extract::{DefaultBodyLimit, FromRequest, Multipart, Request},
 };
 use bytes::Bytes;
-use futures::{FutureExt, Stream};
+use futures::Stream;
 use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -37,10 +37,13 @@ pub(crate) enum Upload {
 }
 
 /// A piece of a body.
+#[derive(Default)]
 pub(crate) struct Piece {
     pub(crate) chunk: Bytes,
     /// Whether a further file starts with this piece.
     pub(crate) next_file: bool,
+    /// Whether the body is complete with this piece.
+    pub(crate) last: bool,
 }
 
 impl Upload {
@@ -83,10 +86,12 @@ impl Upload {
             Self::Whole(body) => feed_whole(body, &sink).await,
             Self::Files(form) => feed_files(form, &sink).await,
         };
-        match fed {
-            Ok(()) => put(&sink, None).then(|()| pending()).await,
-            Err(problem) => problem,
+        if let Err(problem) = fed {
+            return problem;
         }
+        put(&sink, Piece { last: true, ..Piece::default() }).await;
+        drop(sink);
+        pending().await
     }
 }
 
@@ -94,7 +99,7 @@ async fn feed_whole(mut body: Body, sink: &Sink) -> Result<(), Problem> {
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| broken(&error))?;
         if let Ok(chunk) = frame.into_data() {
-            put(sink, Some(Piece { chunk, next_file: false })).await;
+            put(sink, Piece { chunk, ..Piece::default() }).await;
         }
     }
     Ok(())
@@ -107,19 +112,19 @@ async fn feed_files(mut form: Multipart, sink: &Sink) -> Result<(), Problem> {
             continue;
         }
         // Tells apart even empty files.
-        put(sink, Some(Piece { chunk: Bytes::new(), next_file })).await;
+        put(sink, Piece { next_file, ..Piece::default() }).await;
         next_file = true;
         while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error))? {
-            put(sink, Some(Piece { chunk, next_file: false })).await;
+            put(sink, Piece { chunk, ..Piece::default() }).await;
         }
     }
     Ok(())
 }
 
-/// Where pieces go. None is the end of them.
-type Sink = mpsc::Sender<Option<Piece>>;
+/// Where pieces go.
+type Sink = mpsc::Sender<Piece>;
 
-async fn put(sink: &Sink, piece: Option<Piece>) {
+async fn put(sink: &Sink, piece: Piece) {
     if sink.send(piece).await.is_err() {
         // The service has answered before it had everything; its answer is what counts.
         pending::<()>().await;
@@ -127,12 +132,9 @@ async fn put(sink: &Sink, piece: Option<Piece>) {
 }
 
 /// The messages of a call: the first, then one for each piece.
-///
-/// They end only if the pieces have come to their end. If those broke off there is silence until
-/// the call is given up: a service must not take a part for the whole.
 pub(crate) struct Messages<M> {
     first: Option<M>,
-    source: mpsc::Receiver<Option<Piece>>,
+    source: mpsc::Receiver<Piece>,
     next: fn(Piece) -> M,
 }
 
@@ -143,9 +145,7 @@ impl<M: Unpin> Stream for Messages<M> {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(first));
         }
-        match ready!(self.source.poll_recv(context)) {
-            Some(piece) => Poll::Ready(piece.map(self.next)),
-            None => Poll::Pending,
-        }
+        let piece = ready!(self.source.poll_recv(context));
+        Poll::Ready(piece.map(self.next))
     }
 }

@@ -50,7 +50,7 @@ async fn report(
 ) -> Result<Record<ReportedResults>, Problem> {
     let target = Some(ReportResultsTarget { project_id, execution_id, lines });
     let first = ReportResultsRequest { target, ..Default::default() };
-    let next = |piece: Piece| ReportResultsRequest { target: None, chunk: piece.chunk };
+    let next = |Piece { chunk, last, .. }| ReportResultsRequest { target: None, chunk, last };
     let reported = upload.send(first, next, async |messages| {
         results.report_results(caller.call_within(PATIENCE, messages)).await
     });
@@ -94,7 +94,12 @@ async fn upload(
 ) -> Result<Created<Parts<Execution>>, Problem> {
     let target = UploadResultsTarget { project_id, test_set_id, subject_id, environment_id, tags };
     let first = UploadResultsRequest { target: Some(target), ..Default::default() };
-    let next = |Piece { chunk, next_file }| UploadResultsRequest { target: None, chunk, next_file };
+    let next = |Piece { chunk, next_file, last }| UploadResultsRequest {
+        target: None,
+        chunk,
+        next_file,
+        last,
+    };
     let execution = upload.send(first, next, async |messages| {
         results.upload_results(caller.call_within(PATIENCE, messages)).await
     });

@@ -164,14 +164,26 @@ impl TestSetService for Catalog {
     }
 }
 
-/// What a service got of an upload: the number of bytes of each file.
-pub(crate) type Uploaded = Vec<usize>;
+/// What a service got of an upload: the number of bytes of each file; none if it was given up.
+pub(crate) type Uploaded = Option<Vec<usize>>;
+
+/// Tells at its end what a service got, even if the service is not asked any more.
+struct Note {
+    whole: Uploaded,
+    to: mpsc::UnboundedSender<Uploaded>,
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        let _ = self.to.send(self.whole.take());
+    }
+}
 
 struct Results(mpsc::UnboundedSender<Uploaded>);
 
 impl Results {
-    fn note(&self, uploaded: Uploaded) {
-        self.0.send(uploaded).unwrap();
+    fn note(&self) -> Note {
+        Note { whole: None, to: self.0.clone() }
     }
 }
 
@@ -188,11 +200,12 @@ impl ResultService for Results {
         if target.execution_id == "closed" {
             return Err(Fault::NotFound("execution").into());
         }
-        let mut bytes = 0;
+        let (mut note, mut bytes, mut complete) = (self.note(), 0, false);
         while let Some(request) = requests.message().await? {
             bytes += request.chunk.len();
+            complete = request.last;
         }
-        self.note(vec![bytes]);
+        note.whole = complete.then_some(vec![bytes]);
         Ok(Response::new(ReportedResults { accepted: target.lines.into(), duplicates: 0 }))
     }
 
@@ -202,12 +215,13 @@ impl ResultService for Results {
     ) -> Answer<Messages<Execution>> {
         let mut requests = request.into_inner();
         let target = requests.message().await?.unwrap().target.unwrap();
-        let mut files = vec![0];
+        let (mut note, mut files, mut complete) = (self.note(), vec![0], false);
         while let Some(request) = requests.message().await? {
             files.extend(request.next_file.then_some(0));
             *files.last_mut().unwrap() += request.chunk.len();
+            complete = request.last;
         }
-        self.note(files);
+        note.whole = complete.then_some(files);
         let execution = Execution {
             id: "new".to_owned(),
             project_id: target.project_id,

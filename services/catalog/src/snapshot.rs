@@ -77,15 +77,20 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
     }
 }
 
-/// Reads the whole request: where to, and what.
+/// Reads the whole request: where to, and what. A caller that goes away in the middle looks like
+/// the end of the stream; so the end has to be said.
 async fn receive(
     mut parts: Streaming<AdoptTestCasesRequest>,
 ) -> Result<(TakeSnapshotRequest, Vec<ReportedTestCase>), Status> {
-    let (mut target, mut cases) = (None, Vec::new());
+    let (mut target, mut cases, mut whole) = (None, Vec::new(), false);
     while let Some(part) = parts.message().await? {
         target = target.or(part.target);
         cases.extend(part.test_cases);
+        whole = part.last;
         rules::not_too_many(cases.len())?;
+    }
+    if !whole {
+        return Err(Fault::Malformed("the request broke off".to_owned()).into());
     }
     let target = target.ok_or_else(|| Fault::Malformed("the target is missing".to_owned()))?;
     Ok((target, cases))

@@ -73,10 +73,13 @@ impl Catalog {
         cases: Vec<ReportedTestCase>,
     ) -> Result<Snapshot, Status> {
         let mut target = Some(target);
-        let messages: Vec<_> = cases
-            .chunks(CASES_IN_MESSAGE)
-            .map(|part| AdoptTestCasesRequest { target: target.take(), test_cases: part.to_vec() })
-            .collect();
+        let parts = cases.chunks(CASES_IN_MESSAGE).map(|part| AdoptTestCasesRequest {
+            target: target.take(),
+            test_cases: part.to_vec(),
+            last: false,
+        });
+        let end = AdoptTestCasesRequest { last: true, ..AdoptTestCasesRequest::default() };
+        let messages: Vec<_> = parts.chain([end]).collect();
         let mut snapshots = SnapshotServiceClient::new(self.0.clone());
         within(COPY, async {
             let request = caller.call_within(COPY, stream::iter(messages));

@@ -81,7 +81,8 @@ impl result_service_server::ResultService for ResultService {
 
         let reading = turn(&self.readers).await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
-        let pieces = pieces.map_ok(|part| Piece { chunk: part.chunk, next_file: false });
+        let pieces =
+            pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
         let results = body::read(pieces, move |body| json::read(body, target.lines)).await?;
         let writing = turn(&self.writers).await?;
         let mut tx = self.executions.begin().await?;
@@ -108,7 +109,11 @@ impl result_service_server::ResultService for ResultService {
 
         let reading = turn(&self.readers).await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
-        let pieces = pieces.map_ok(|part| Piece { chunk: part.chunk, next_file: part.next_file });
+        let pieces = pieces.map_ok(|part| Piece {
+            chunk: part.chunk,
+            next_file: part.next_file,
+            last: part.last,
+        });
         let cases = body::read(pieces, upload::read).await?;
         let snapshot = upload::adopt(&self.executions.catalog, &caller, &target, &cases).await?;
         let writing = turn(&self.writers).await?;

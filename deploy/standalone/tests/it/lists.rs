@@ -32,6 +32,8 @@ async fn a_project_with_20000_test_cases_lists_whole_and_in_pages() {
             link.trim_start_matches('<').split('>').next().unwrap().to_owned()
         });
     }
-    assert!(paged == *whole, "the pages together are not the whole list");
+    // Results are still being projected into the cases; only which ones there are is settled.
+    let ids = |cases: &[Value]| cases.iter().map(|case| id(case).to_owned()).collect::<Vec<_>>();
+    assert!(ids(&paged) == ids(whole), "the pages together are not the whole list");
     world.stop().await;
 }

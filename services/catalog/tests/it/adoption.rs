@@ -27,9 +27,10 @@ fn target(set: &TestSet) -> TakeSnapshotRequest {
 async fn adopt(user: &User, set: &TestSet, cases: Vec<ReportedTestCase>) -> Answer<Snapshot> {
     let mut parts: Vec<_> = cases
         .chunks(1000)
-        .map(|cases| AdoptTestCasesRequest { target: None, test_cases: cases.to_vec() })
+        .map(|cases| AdoptTestCasesRequest { test_cases: cases.to_vec(), ..Default::default() })
         .collect();
-    parts.insert(0, AdoptTestCasesRequest { target: Some(target(set)), test_cases: Vec::new() });
+    parts.push(AdoptTestCasesRequest { last: true, ..Default::default() });
+    parts.insert(0, AdoptTestCasesRequest { target: Some(target(set)), ..Default::default() });
     let request = user.call(stream::iter(parts));
     whole_snapshot(user.snapshots().adopt_test_cases(request).await?.into_inner()).await
 }
@@ -153,9 +154,17 @@ async fn what_is_wrong_with_reported_cases_is_told_and_nothing_is_made() {
     let fields = refused(adopt(&user, &set, reported(wrong)).await);
     assert_eq!(fields, ["TestCases/1/Identifier", "TestCases/2/Identifier", "TestCases/2/Name"]);
     assert_eq!(refused(adopt(&user, &set, Vec::new()).await), ["TestCases"]);
-    let request = AdoptTestCasesRequest { target: None, test_cases: reported(["a".to_owned()]) };
-    let request = user.call(stream::iter([request]));
-    assert_eq!(fault(user.snapshots().adopt_test_cases(request).await), "malformed");
+    let whole = AdoptTestCasesRequest {
+        target: Some(target(&set)),
+        test_cases: reported(["a".to_owned()]),
+        last: true,
+    };
+    let without_target = AdoptTestCasesRequest { target: None, ..whole.clone() };
+    let broken_off = AdoptTestCasesRequest { last: false, ..whole };
+    for request in [without_target, broken_off] {
+        let request = user.call(stream::iter([request]));
+        assert_eq!(fault(user.snapshots().adopt_test_cases(request).await), "malformed");
+    }
     assert_eq!(user.get_set(&set.id).await.unwrap(), set);
 }
 

@@ -72,6 +72,17 @@ pub(crate) fn worst(one: TestResult, other: TestResult) -> TestResult {
     if severity(other) > severity(one) { other } else { one }
 }
 
+/// How an execution did, given how it did so far and the result of one more of its tests: a test
+/// that was skipped does not spoil what has passed.
+pub(crate) fn overall(one: TestResult, other: TestResult) -> TestResult {
+    match (one, other) {
+        (TestResult::Passed, TestResult::Canceled) | (TestResult::Canceled, TestResult::Passed) => {
+            TestResult::Passed
+        }
+        _ => worst(one, other),
+    }
+}
+
 fn severity(result: TestResult) -> u8 {
     match result {
         TestResult::Unspecified | TestResult::NotExecuted => 0,
@@ -102,6 +113,19 @@ mod tests {
                 assert_eq!(worst(*worse, *better), *worse);
                 assert_eq!(worst(*better, *worse), *worse);
             }
+        }
+    }
+
+    #[test]
+    fn a_skipped_test_does_not_spoil_an_execution() {
+        use TestResult::{Canceled, Failed, Passed};
+        for (one, other, expected) in [
+            (Passed, Canceled, Passed),
+            (Canceled, Passed, Passed),
+            (Canceled, Canceled, Canceled),
+            (Failed, Canceled, Failed),
+        ] {
+            assert_eq!(overall(one, other), expected);
         }
     }
 

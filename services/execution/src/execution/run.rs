@@ -8,7 +8,7 @@ use assay_proto::{
     execution::{Execution, ExecutionMode},
 };
 
-use crate::{execution::rules::worst, instance::Outcome};
+use crate::{execution::rules::overall, instance::Outcome};
 
 /// An execution without its reports.
 #[derive(Debug, Default, sqlx::FromRow)]
@@ -84,7 +84,7 @@ impl Run {
 
     /// Takes note of an instance that has finished.
     pub(crate) fn add(&mut self, outcome: &Outcome) {
-        self.execution.set_result(worst(self.execution.result(), outcome.result));
+        self.execution.set_result(overall(self.execution.result(), outcome.result));
         self.start_date_time = earliest(self.start_date_time, outcome.start_date_time);
         self.finish_date_time = self.finish_date_time.max(outcome.finish_date_time);
         self.total_duration_in_sec += outcome.duration_in_sec;
@@ -92,7 +92,7 @@ impl Run {
 
     /// Takes note of a report that has ended with this result.
     pub(crate) fn end_report(&mut self, result: TestResult) {
-        self.execution.set_result(worst(self.execution.result(), result));
+        self.execution.set_result(overall(self.execution.result(), result));
         let statistic = &mut self.statistic;
         statistic.test_cases_pending -= 1;
         *match result {

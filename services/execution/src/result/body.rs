@@ -20,6 +20,8 @@ pub(crate) struct Piece {
     pub(crate) chunk: Bytes,
     /// Whether a further file starts with it.
     pub(crate) next_file: bool,
+    /// Whether the body is complete with it.
+    pub(crate) last: bool,
 }
 
 enum Part {
@@ -56,7 +58,8 @@ pub(crate) async fn read<T: Send + 'static>(
     Ok(parsed?)
 }
 
-/// Passes pieces on until there are no more, or nobody wants them any more.
+/// Passes pieces on until the last one, or until nobody wants them any more. A client that goes away
+/// in the middle looks like the end of the stream; so the last piece has to say that it is.
 async fn send(
     pieces: impl Stream<Item = Result<Piece, Status>>,
     parts: mpsc::Sender<Part>,
@@ -64,7 +67,7 @@ async fn send(
     let mut pieces = std::pin::pin!(pieces);
     let mut size = 0;
     while let Some(piece) = pieces.next().await {
-        let Piece { chunk, next_file } = piece?;
+        let Piece { chunk, next_file, last } = piece?;
         size += chunk.len();
         if size > LARGEST {
             let reason = format!("the body is larger than {} MiB", LARGEST >> 20);
@@ -75,10 +78,12 @@ async fn send(
         {
             return Ok(());
         }
+        if last {
+            let _ = parts.send(Part::End).await;
+            return Ok(());
+        }
     }
-    // Without it, a body that broke off could pass for a whole one.
-    let _ = parts.send(Part::End).await;
-    Ok(())
+    Err(Fault::Malformed("the body broke off".to_owned()).into())
 }
 
 impl Body {
@@ -129,7 +134,11 @@ mod tests {
     use super::*;
 
     fn piece(text: &'static str, next_file: bool) -> Piece {
-        Piece { chunk: Bytes::from_static(text.as_bytes()), next_file }
+        Piece { chunk: Bytes::from_static(text.as_bytes()), next_file, last: false }
+    }
+
+    fn last() -> Piece {
+        Piece { last: true, ..Piece::default() }
     }
 
     fn files(mut body: Body) -> Result<Vec<String>, Fault> {
@@ -144,7 +153,8 @@ mod tests {
 
     #[tokio::test]
     async fn files_are_read_one_after_the_other() {
-        let pieces = [piece("a", false), piece("b", false), piece("c", true), piece("", true)];
+        let pieces =
+            [piece("a", false), piece("b", false), piece("c", true), piece("", true), last()];
         assert_eq!(read(stream::iter(pieces.map(Ok)), files).await.unwrap(), ["ab", "c", ""]);
     }
 
@@ -153,12 +163,15 @@ mod tests {
         let pieces = [Ok(piece("a", false)), Err(Status::cancelled("gone"))];
         let broken = read(stream::iter(pieces), files).await.unwrap_err();
         assert_eq!(broken.message(), "gone");
+        // As a call looks that its client has given up.
+        let silent = read(stream::iter([Ok(piece("a", false))]), files).await.unwrap_err();
+        assert_eq!(silent.message(), "the body broke off");
     }
 
     #[tokio::test]
     async fn what_is_too_large_is_not_kept() {
         let chunk = Bytes::from(vec![b' '; 1 << 20]);
-        let pieces = stream::repeat_with(|| Ok(Piece { chunk: chunk.clone(), next_file: false }));
+        let pieces = stream::repeat_with(|| Ok(Piece { chunk: chunk.clone(), ..Piece::default() }));
         let refused =
             read(pieces, |body| io::copy(&mut { body }, &mut io::sink()).map_err(Fault::internal));
         assert!(refused.await.unwrap_err().message().contains("32 MiB"));

@@ -256,7 +256,7 @@ async fn nobody_reports_to_what_is_not_theirs() -> Result<()> {
         execution_id: execution.id.clone(),
         lines: false,
     };
-    let message = ReportResultsRequest { target: Some(target), chunk: "[]".into() };
+    let message = ReportResultsRequest { target: Some(target), chunk: "[]".into(), last: true };
     let theirs = stranger.call(stream::iter([message]));
     let refused = world.results().report_results(theirs).await.unwrap_err();
     assert_eq!(refused.code(), Code::NotFound);

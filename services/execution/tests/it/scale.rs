@@ -37,9 +37,10 @@ async fn report(world: &World, execution: &str, count: i32) -> Result<ReportedRe
             "{{\"Identifier\":\"a\",\"InstanceNr\":{nr},\"Result\":\"Passed\",\
              \"DurationInSec\":{seconds},\"Steps\":{steps}}}\n"
         );
-        ReportResultsRequest { target: None, chunk: result.into() }
+        ReportResultsRequest { chunk: result.into(), ..ReportResultsRequest::default() }
     });
-    let messages = stream::iter([head].into_iter().chain(results));
+    let end = ReportResultsRequest { last: true, ..ReportResultsRequest::default() };
+    let messages = stream::iter([head].into_iter().chain(results).chain([end]));
     let answer = world.results().report_results(world.user.call(messages)).await?;
     Ok(answer.into_inner())
 }
@@ -141,7 +142,7 @@ async fn a_file_that_never_ends_is_refused_in_little_memory() -> Result<()> {
         let head = UploadResultsRequest {
             target: Some(world.upload_target()),
             chunk: beginning.into(),
-            next_file: false,
+            ..UploadResultsRequest::default()
         };
         let more = UploadResultsRequest {
             chunk: rest.repeat(5_000).into(),

@@ -145,6 +145,7 @@ async fn what_it_ran_on_has_to_exist() -> Result<()> {
         target: Some(target.clone()),
         chunk: PYTEST.to_vec().into(),
         next_file: false,
+        last: true,
     };
     let send = |message| world.user.call(futures::stream::iter([message]));
     let refused =

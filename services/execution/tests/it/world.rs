@@ -124,9 +124,13 @@ impl World {
         let chunks: Vec<_> = body
             .as_bytes()
             .chunks(size)
-            .map(|chunk| ReportResultsRequest { target: None, chunk: chunk.to_vec().into() })
+            .map(|chunk| ReportResultsRequest {
+                chunk: chunk.to_vec().into(),
+                ..Default::default()
+            })
             .collect();
-        let messages = stream::iter([head].into_iter().chain(chunks));
+        let end = ReportResultsRequest { last: true, ..Default::default() };
+        let messages = stream::iter([head].into_iter().chain(chunks).chain([end]));
         Ok(self.results().report_results(self.user.call(messages)).await?.into_inner())
     }
 
@@ -150,9 +154,11 @@ impl World {
                     target: None,
                     chunk: chunk.to_vec().into(),
                     next_file: number > 0 && place == 0,
+                    last: false,
                 });
             }
         }
+        messages.push(UploadResultsRequest { last: true, ..UploadResultsRequest::default() });
         let request = self.user.call(stream::iter(messages));
         whole(self.results().upload_results(request).await?).await
     }

@@ -43,6 +43,9 @@ where
     R: Future<Output = Result<Vec<B::Item>, Fault>> + Send + 'static,
 {
     let page = page.unwrap_or_default();
+    if page.q.as_ref().is_some_and(|text| text.contains('\0')) {
+        return Err(Fault::invalid("q", "must not contain NUL characters").into());
+    }
     let pattern = page.q.as_deref().filter(|text| !text.is_empty()).map(pattern);
     let Some(limit) = page.limit else {
         let rows = whole(page.cursor, pattern, read);

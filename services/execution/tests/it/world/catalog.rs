@@ -53,6 +53,7 @@ impl World {
         let request = AdoptTestCasesRequest {
             target: Some(target),
             test_cases: cases.iter().map(named).collect(),
+            last: true,
         };
         let mut parts = SnapshotServiceClient::new(self.catalog.clone())
             .adopt_test_cases(self.user.call(stream::iter([request])))
