@@ -26,7 +26,12 @@ servers: ## a shell with a PostgreSQL for tests in $ASSAY_TEST_DATABASE_URL
 	@deploy/local/install test
 	@cargo run -q -p assay-testkit --bin with-servers -- "$${SHELL:-bash}"
 
+measure: ## the figures of docs/performance.md, in some minutes
+	@deploy/local/install
+	@cargo build --release --locked -p assay --bin assay
+	@deploy/local/measure
+
 clean: ## removes what was built, not the data
 	@cargo clean
 
-.PHONY: help run test check servers clean
+.PHONY: help run test check servers measure clean

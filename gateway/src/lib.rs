@@ -1,0 +1,46 @@
+//! The gateway: the one documented HTTP interface in front of the services.
+//!
+//! It knows HTTP (routes, media types, status codes, caching, limits) and who is calling; what a
+//! request means, and whether it may be done, the services know.
+
+mod answer;
+mod array;
+mod body;
+mod caller;
+mod cause;
+mod config;
+mod edge;
+mod host;
+mod list;
+mod openapi;
+mod path;
+mod problem;
+mod query;
+mod routes;
+mod services;
+mod telemetry;
+mod update;
+mod upload;
+
+use std::net::SocketAddr;
+
+use assay_runtime::{Runtime, http};
+use axum::{Router, routing::get};
+use tokio::net::TcpListener;
+
+use self::services::Services;
+pub use self::{config::Config, openapi::openapi, services::Upstream};
+
+/// Serves the interface in front of the services that the configuration names.
+pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
+    let upstream = Upstream::connect(runtime, &config)?;
+    let listener = TcpListener::bind(config.http_listen).await?;
+    http::serve(runtime, listener, app(upstream))
+}
+
+/// The interface in front of these services.
+pub fn app(upstream: Upstream) -> Router {
+    let (routes, _) = routes::all().split_for_parts();
+    let routes = routes.merge(openapi::documentation()).route("/livez", get(|| async { "ok" }));
+    edge::around(routes).with_state(Services::from(upstream))
+}

@@ -15,7 +15,12 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
         }
         let names: Vec<String> = message.fields().map(|field| json_name(&field)).collect();
         writeln!(code, "impl crate::Changes for {} {{", rust_path(message.full_name()))?;
-        writeln!(code, "    const FIELDS: &'static [&'static str] = &{names:?};")?;
+        let known: Vec<String> = names
+            .iter()
+            .cloned()
+            .chain(message.fields().filter_map(|field| alias(&field)))
+            .collect();
+        writeln!(code, "    const FIELDS: &'static [&'static str] = &{known:?};")?;
         writeln!(code, "    #[allow(clippy::single_match)]")?;
         writeln!(code, "    fn take(&mut self, field: &str, from: &mut Self) {{")?;
         writeln!(code, "        match field {{")?;

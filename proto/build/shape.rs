@@ -89,6 +89,9 @@ impl Shape {
         if role == Role::Input || optional || field.is_list() {
             shape.serde.push("default".to_owned());
         }
+        if let Some(name) = text(field, "assay.json") {
+            shape.serde.push(format!("rename = {name:?}"));
+        }
         if let Some(alias) = alias(field) {
             shape.serde.push(format!("alias = {alias:?}"));
         }
@@ -165,8 +168,12 @@ fn is_id(field: &FieldDescriptor) -> bool {
 
 /// The second name under which a field is read.
 pub fn alias(field: &FieldDescriptor) -> Option<String> {
-    let alias = extension(field, "assay.alias")?.as_str()?.to_owned();
-    (!alias.is_empty()).then_some(alias)
+    text(field, "assay.alias")
+}
+
+fn text(field: &FieldDescriptor, extension_name: &str) -> Option<String> {
+    let text = extension(field, extension_name)?.as_str()?.to_owned();
+    (!text.is_empty()).then_some(text)
 }
 
 fn extension(field: &FieldDescriptor, name: &str) -> Option<prost_reflect::Value> {
@@ -182,5 +189,6 @@ pub fn rust_path(full_name: &str) -> String {
 /// The name a field has in JSON.
 pub fn json_name(field: &FieldDescriptor) -> String {
     let capitalize = |word: &str| word[..1].to_uppercase() + &word[1..];
-    field.name().split('_').map(capitalize).collect()
+    let pascal_case = || field.name().split('_').map(capitalize).collect();
+    text(field, "assay.json").unwrap_or_else(pascal_case)
 }

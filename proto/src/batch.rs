@@ -2,7 +2,7 @@
 
 /// A `…Batch` message: some records of a list.
 pub trait Batch: prost::Message + Default {
-    type Item: Listed;
+    type Item: Listed + 'static;
 
     /// The batch of these records; `next_cursor` says where the next page starts, if the list was
     /// limited and there is one.

@@ -6,7 +6,7 @@
 /// the changes, and checks and writes the whole: so a change is subject to the same rules as a
 /// creation, and two changes of different fields never undo each other.
 pub trait Changes: Sized {
-    /// The JSON names of the fields.
+    /// The JSON names of the fields, with their second names.
     const FIELDS: &'static [&'static str];
 
     /// Takes over the field of that JSON name; one that does not exist changes nothing.

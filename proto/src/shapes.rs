@@ -22,7 +22,7 @@ fn what_is_not_set_is_null_or_empty_but_never_absent() {
             "Id": "", "ParentId": null, "FileId": null, "PlainEnum": "Default",
             "OptionalEnum": null, "Enums": [], "Nested": {"Name": ""}, "OptionalNested": null,
             "Inners": [], "InnerList": null, "At": "1970-01-01T00:00:00.000000Z", "Until": null,
-            "Tags": [], "Number": 0.0,
+            "Tags": [], "number": 0.0,
         })
     );
 }

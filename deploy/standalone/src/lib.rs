@@ -1,0 +1,9 @@
+//! All of Assay in one process: for a laptop, a small team, and the tests.
+//!
+//! The five programs are the same as in containers and talk to each other in the same ways, gRPC
+//! and NATS; only their beginning and end are shared.
+
+pub mod backends;
+mod programs;
+
+pub use self::programs::{Assay, Backends, Settings};

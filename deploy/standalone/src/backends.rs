@@ -1,0 +1,108 @@
+//! PostgreSQL and NATS: those that were named, or private ones under the data directory.
+
+use anyhow::{Context, Error, Result};
+use assay_runtime::connect_options;
+use assay_servers::{DataDir, Nats, Postgres, PostgresOptions};
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use url::Url;
+
+use crate::Backends;
+
+/// The databases that the services keep, one each.
+const DATABASES: [&str; 4] =
+    ["assay_identity", "assay_catalog", "assay_execution", "assay_notification"];
+
+/// The servers that this process started.
+#[derive(Default)]
+pub struct Servers {
+    postgres: Option<Postgres>,
+    nats: Option<Nats>,
+}
+
+/// The databases and the NATS server to use; what has no URL is started in `data`.
+pub async fn open(
+    data: &DataDir,
+    database_url: Option<&SecretString>,
+    nats_url: Option<SecretString>,
+) -> Result<(Backends, Servers)> {
+    let ((urls, postgres), (nats_url, nats)) =
+        tokio::try_join!(databases(data, database_url), broker(data, nats_url))?;
+    let [identity, catalog, execution, notification] = urls;
+    let backends = Backends { identity, catalog, execution, notification, nats_url };
+    Ok((backends, Servers { postgres, nats }))
+}
+
+async fn databases(
+    data: &DataDir,
+    url: Option<&SecretString>,
+) -> Result<([SecretString; 4], Option<Postgres>)> {
+    if let Some(url) = url {
+        return Ok((databases_of(url).await?, None));
+    }
+    let postgres = Postgres::start(data, &PostgresOptions::default()).await?;
+    for database in DATABASES {
+        postgres.create_database_if_missing(database).await?;
+    }
+    Ok((DATABASES.map(|database| postgres.url(database).into()), Some(postgres)))
+}
+
+/// Makes the databases on the server of `url` where they are missing.
+async fn databases_of(url: &SecretString) -> Result<[SecretString; 4]> {
+    let mut server = PgConnection::connect_with(&connect_options(url)?)
+        .await
+        .context("PostgreSQL does not answer; see ASSAY_DATABASE_URL")?;
+    for database in DATABASES {
+        let exists = "select exists (select from pg_database where datname = $1)";
+        if !sqlx::query_scalar(exists).bind(database).fetch_one(&mut server).await? {
+            let create = AssertSqlSafe(format!("create database {database}"));
+            sqlx::query(create).execute(&mut server).await.with_context(|| {
+                format!("the database {database} is missing and cannot be made")
+            })?;
+        }
+    }
+    server.close().await?;
+    let mut url = Url::parse(url.expose_secret()).context("ASSAY_DATABASE_URL is not a URL")?;
+    Ok(DATABASES.map(|database| {
+        url.set_path(database);
+        url.as_str().into()
+    }))
+}
+
+async fn broker(data: &DataDir, url: Option<SecretString>) -> Result<(SecretString, Option<Nats>)> {
+    if let Some(url) = url {
+        return Ok((url, None));
+    }
+    let nats = Nats::start(data, None).await?;
+    Ok((nats.url().into(), Some(nats)))
+}
+
+impl Servers {
+    /// Resolves when a server ended that should not have.
+    pub async fn failed(&self) -> Error {
+        let postgres = async {
+            match &self.postgres {
+                Some(postgres) => postgres.exited().await,
+                None => std::future::pending().await,
+            }
+        };
+        let nats = async {
+            match &self.nats {
+                Some(nats) => nats.exited().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! { error = postgres => error, error = nats => error }
+    }
+
+    /// Stops what was started.
+    pub async fn stop(self) -> Result<()> {
+        if let Some(nats) = self.nats {
+            nats.stop().await?;
+        }
+        if let Some(postgres) = self.postgres {
+            postgres.stop().await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! `assay`: the whole service with one command.
+
+use std::{
+    fs,
+    io::{ErrorKind, Write},
+    net::SocketAddr,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, anyhow, bail};
+use assay::{
+    Assay, Backends, Settings,
+    backends::{self, Servers},
+};
+use assay_auth::{SealConfig, new_seal_key};
+use assay_runtime::{
+    Runtime, install_crypto, parse, stop_signal,
+    telemetry::{LogFormat, Telemetry, TelemetryConfig},
+};
+use assay_servers::DataDir;
+use clap::Parser;
+use secrecy::{ExposeSecret, SecretString};
+use tokio::net::TcpListener;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Test management: projects, test cases, executions, reports.
+///
+/// Runs all of Assay in one process, with a PostgreSQL and a NATS server of its own unless others
+/// are named. Every variable `X` can also be given by a file, named in `X_FILE`.
+#[derive(Parser)]
+#[command(name = "assay", version)]
+struct Options {
+    /// Where the interface is served: `/api` and `/docs`
+    #[arg(long, env = "ASSAY_HTTP_LISTEN", default_value = "127.0.0.1:8080")]
+    http_listen: SocketAddr,
+    /// The directory of everything that outlives a run
+    #[arg(long, env = "ASSAY_DATA_DIR", default_value = "data")]
+    data_dir: PathBuf,
+    /// A PostgreSQL server to use, as <postgres://user:password@host/postgres>; by default one is
+    /// started
+    #[arg(long, env = "ASSAY_DATABASE_URL", hide_env_values = true)]
+    database_url: Option<SecretString>,
+    /// A NATS server with JetStream to use; by default one is started
+    #[arg(long, env = "ASSAY_NATS_URL", hide_env_values = true)]
+    nats_url: Option<SecretString>,
+    /// The email address of the first administrator
+    #[arg(long, env = "ASSAY_ADMIN_EMAIL")]
+    admin_email: Option<String>,
+    /// The password of the first administrator; by default one is made, and printed once
+    #[arg(long, env = "ASSAY_ADMIN_PASSWORD", hide_env_values = true)]
+    admin_password: Option<SecretString>,
+    /// The keys that secrets are stored under, as `id:key,id:key` with keys of 32 bytes in base64;
+    /// by default one is made, and kept in the data directory
+    #[arg(long, env = "ASSAY_ENCRYPTION_KEYS", hide_env_values = true)]
+    encryption_keys: Option<SecretString>,
+    /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
+    #[arg(long, env = "ASSAY_LOG", default_value = "warn")]
+    log: String,
+    /// How log lines are written
+    #[arg(long, env = "ASSAY_LOG_FORMAT", default_value = "text")]
+    log_format: LogFormat,
+    /// Where traces are sent to by OTLP over gRPC; none are sent without it
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    otlp_endpoint: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let options = parse::<Options>();
+    install_crypto();
+    let served = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("no threads")
+        .and_then(|tokio| tokio.block_on(serve(options)));
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("assay: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(options: Options) -> Result<()> {
+    let telemetry = Telemetry::install(
+        "assay",
+        &TelemetryConfig {
+            log: options.log,
+            log_format: options.log_format,
+            otlp_endpoint: options.otlp_endpoint,
+        },
+    )?;
+    check_address(options.http_listen).await?;
+    let data = DataDir::lock(&options.data_dir)?;
+    let seal = seal_config(data.path(), options.encryption_keys)?;
+    let opening = backends::open(&data, options.database_url.as_ref(), options.nats_url);
+    let (backends, servers) = tokio::select! {
+        opened = opening => opened?,
+        () = stop_signal() => return Ok(()),
+    };
+    let settings = Settings {
+        http_listen: options.http_listen,
+        admin_email: options.admin_email,
+        admin_password: options.admin_password,
+        seal,
+    };
+    let metrics = Runtime::new("metrics");
+    telemetry.keep_up(&metrics);
+
+    let served = run(&backends, settings, &servers).await;
+    let stopped = servers.stop().await;
+    metrics.stop(Duration::from_secs(1)).await?;
+    telemetry.flush().await;
+    served.and(stopped)
+}
+
+/// Runs the programs until a signal, or until one of them or a server fails.
+async fn run(backends: &Backends, settings: Settings, servers: &Servers) -> Result<()> {
+    let assay = tokio::select! {
+        started = Assay::start(backends, settings) => started?,
+        error = servers.failed() => return Err(error),
+        () = stop_signal() => return Ok(()),
+    };
+    print_welcome(&assay);
+    let failed = tokio::select! {
+        () = stop_signal() => Ok(()),
+        () = assay.stopped() => Ok(()),
+        error = servers.failed() => Err(error),
+    };
+    let stopped = tokio::select! {
+        stopped = assay.stop() => stopped,
+        () = stop_signal() => Err(anyhow!("stopped by a second signal")),
+    };
+    failed.and(stopped)
+}
+
+/// Says early that the address cannot be used, before servers are started for nothing.
+async fn check_address(address: SocketAddr) -> Result<()> {
+    match TcpListener::bind(address).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => bail!(
+            "{address} is in use by another program: stop that, or choose another address with \
+             ASSAY_HTTP_LISTEN"
+        ),
+        Err(error) => {
+            Err(error).with_context(|| format!("cannot listen on {address}; see ASSAY_HTTP_LISTEN"))
+        }
+    }
+}
+
+/// The keys that secrets are stored under: those given, else those of the data directory.
+fn seal_config(data: &Path, given: Option<SecretString>) -> Result<SealConfig> {
+    if let Some(encryption_keys) = given {
+        return Ok(SealConfig { encryption_keys });
+    }
+    let file = data.join("encryption-keys");
+    match fs::read_to_string(&file) {
+        Ok(keys) => Ok(SealConfig { encryption_keys: keys.trim().into() }),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let encryption_keys = new_seal_key("1")?;
+            write_secret(&file, encryption_keys.expose_secret())?;
+            Ok(SealConfig { encryption_keys })
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
+    }
+}
+
+/// Writes a file that only this user can read.
+fn write_secret(file: &Path, secret: &str) -> Result<()> {
+    let mut options = fs::File::options();
+    let mut written = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file)
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    writeln!(written, "{secret}")?;
+    written.sync_all()?;
+    Ok(())
+}
+
+fn print_welcome(assay: &Assay) {
+    let url = format!("http://{}", assay.address);
+    println!("Assay is ready: {url}/api");
+    println!("Documentation:  {url}/docs");
+    match &assay.first_login {
+        Some(login) => {
+            println!("Log in as:      {}", login.email);
+            println!(
+                "Password:       {}   (made now; shown only this once)",
+                login.password.expose_secret()
+            );
+        }
+        None => println!("Log in:         POST {url}/api/token/login with Email and Password"),
+    }
+    println!("Ctrl-C stops it.");
+}

@@ -1,0 +1,185 @@
+//! The five programs, started in the order in which they know each other, and stopped in the
+//! reverse.
+
+use std::{net::SocketAddr, time::Duration};
+
+use anyhow::{Context, Result, bail, ensure};
+use assay_auth::SealConfig;
+use assay_events::NatsConfig;
+use assay_identity::FirstLogin;
+use assay_runtime::{DatabaseConfig, Runtime};
+use futures::future::{join_all, select_all};
+use secrecy::SecretString;
+
+/// How long the programs may take to be ready.
+const START_DEADLINE: Duration = Duration::from_mins(1);
+
+/// How long requests, and then tasks, may take to end.
+const GRACE: Duration = Duration::from_secs(25);
+
+/// How many connections each service keeps to its database at most.
+const CONNECTIONS: u32 = 8;
+
+/// How long a token is valid.
+const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
+
+/// The services are reached by the gateway only; the system chooses their ports.
+const ANY_PORT: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+/// The databases of the services, as URLs, and the NATS server.
+#[derive(Clone, Debug)]
+pub struct Backends {
+    pub identity: SecretString,
+    pub catalog: SecretString,
+    pub execution: SecretString,
+    pub notification: SecretString,
+    pub nats_url: SecretString,
+}
+
+/// What can be chosen.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where `/api` and `/docs` are served.
+    pub http_listen: SocketAddr,
+    pub admin_email: Option<String>,
+    pub admin_password: Option<SecretString>,
+    pub seal: SealConfig,
+}
+
+/// A running Assay.
+pub struct Assay {
+    /// Where `/api` and `/docs` are served.
+    pub address: SocketAddr,
+    /// How to log in, if the administrator was made by this start with a password of its own.
+    pub first_login: Option<FirstLogin>,
+    gateway: Runtime,
+    services: Vec<Runtime>,
+}
+
+impl Assay {
+    /// Starts the programs and waits until they are ready.
+    pub async fn start(backends: &Backends, settings: Settings) -> Result<Self> {
+        let database = |url: &SecretString| DatabaseConfig {
+            database_url: url.clone(),
+            database_connections: CONNECTIONS,
+        };
+        let nats = NatsConfig {
+            nats_url: backends.nats_url.clone(),
+            nats_credentials_file: None,
+            nats_ca_file: None,
+            nats_replicas: 1,
+            event_retention_days: 7,
+        };
+        let url = |address: SocketAddr| format!("http://{address}");
+        let runtimes =
+            ["identity", "catalog", "execution", "notification", "gateway"].map(Runtime::new);
+        let [identity, catalog, execution, notification, gateway] = &runtimes;
+
+        let started = assay_identity::start(
+            identity,
+            assay_identity::Config {
+                database: database(&backends.identity),
+                nats: nats.clone(),
+                seal: settings.seal.clone(),
+                grpc_listen: ANY_PORT,
+                admin_email: settings.admin_email,
+                admin_password: settings.admin_password,
+                operator_name: "Assay".to_owned(),
+                token_lifetime: TOKEN_LIFETIME,
+                base_domain: None,
+            },
+        )
+        .await?;
+        let identity_url = url(started.address);
+        let catalog_address = assay_catalog::start(
+            catalog,
+            assay_catalog::Config {
+                database: database(&backends.catalog),
+                nats: nats.clone(),
+                seal: settings.seal,
+                grpc_listen: ANY_PORT,
+                identity_url: identity_url.clone(),
+            },
+        )
+        .await?;
+        let execution_address = assay_execution::start(
+            execution,
+            assay_execution::Config {
+                database: database(&backends.execution),
+                nats: nats.clone(),
+                grpc_listen: ANY_PORT,
+                identity_url: identity_url.clone(),
+                catalog_url: url(catalog_address),
+            },
+        )
+        .await?;
+        let notification_address = assay_notification::start(
+            notification,
+            assay_notification::Config {
+                database: database(&backends.notification),
+                nats,
+                grpc_listen: ANY_PORT,
+                identity_url: identity_url.clone(),
+            },
+        )
+        .await?;
+        let address = assay_gateway::start(
+            gateway,
+            assay_gateway::Config {
+                http_listen: settings.http_listen,
+                identity_url,
+                catalog_url: url(catalog_address),
+                execution_url: url(execution_address),
+                notification_url: url(notification_address),
+            },
+        )
+        .await?;
+
+        let [identity, catalog, execution, notification, gateway] = runtimes;
+        let services = vec![identity, catalog, execution, notification];
+        let mut assay = Self { address, first_login: None, gateway, services };
+        if let Err(error) = assay.ready().await {
+            // What made a program stop tells more than that it is not ready.
+            assay.stop().await?;
+            return Err(error);
+        }
+        assay.first_login = started.first_login.await.ok();
+        Ok(assay)
+    }
+
+    async fn ready(&self) -> Result<()> {
+        let ready = join_all(self.runtimes().map(Runtime::ready));
+        if tokio::time::timeout(START_DEADLINE, ready).await.is_err() {
+            let missing = self.runtimes().flat_map(|runtime| {
+                runtime.waits_for().into_iter().map(|what| format!("{}: {what}", runtime.name()))
+            });
+            bail!(
+                "not ready in time; still waiting for {}",
+                missing.collect::<Vec<_>>().join(", ")
+            );
+        }
+        ensure!(self.runtimes().all(Runtime::is_ready), "a program stopped");
+        Ok(())
+    }
+
+    fn runtimes(&self) -> impl Iterator<Item = &Runtime> {
+        self.services.iter().chain([&self.gateway])
+    }
+
+    /// Resolves when one of the programs stops by itself, which it does after a failure.
+    pub async fn stopped(&self) {
+        let stopped = self.runtimes().map(|runtime| Box::pin(runtime.stopping().cancelled_owned()));
+        select_all(stopped).await;
+    }
+
+    /// Stops everything; open requests are finished first. Fails with what made a program stop by
+    /// itself.
+    pub async fn stop(self) -> Result<()> {
+        let gateway = self.gateway.stop(GRACE).await.context("gateway");
+        let services = join_all(self.services.iter().map(|runtime| runtime.stop(GRACE))).await;
+        let names = self.services.iter().map(Runtime::name);
+        let services = services.into_iter().zip(names).map(|(stopped, name)| stopped.context(name));
+        services.fold(gateway, Result::and)
+    }
+}

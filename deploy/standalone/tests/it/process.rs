@@ -1,0 +1,200 @@
+//! The `assay` program as somebody starts, kills and stops it.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+};
+
+use assay_testkit::{Answer, Api, eventually, test_dir};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines},
+    process::{Child, ChildStdout, Command},
+};
+use uuid::Uuid;
+
+const PASSWORD: &str = "a long enough passphrase";
+
+/// A started `assay` that said that it is ready.
+struct Program {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    /// What it said until it was ready.
+    welcome: Vec<String>,
+    address: SocketAddr,
+}
+
+fn data_dir() -> PathBuf {
+    test_dir().unwrap().join(Uuid::now_v7().to_string())
+}
+
+fn command(data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command
+        .env("ASSAY_DATA_DIR", data)
+        .env("ASSAY_HTTP_LISTEN", "127.0.0.1:0")
+        .env("ASSAY_ADMIN_EMAIL", "ada@example.org")
+        .env("ASSAY_ADMIN_PASSWORD", PASSWORD)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
+impl Program {
+    async fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut welcome = Vec::new();
+        let mut address = None;
+        while let Some(line) = lines.next_line().await.unwrap() {
+            if let Some((_, url)) = line.split_once("ready: http://") {
+                address = url.trim_end_matches("/api").parse().ok();
+            }
+            welcome.push(line);
+            if welcome.last().unwrap().contains("Ctrl-C") {
+                break;
+            }
+        }
+        if address.is_none() {
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).await.unwrap();
+            panic!("not ready: {welcome:?}\n{said}");
+        }
+        Self { child, lines, welcome, address: address.unwrap() }
+    }
+
+    async fn log_in(&self, email: &str, password: &str) -> Api {
+        let api = Api::new(format!("http://{}", self.address));
+        let login = json!({"Email": email, "Password": password});
+        let token = api.post("/api/token/login", login).await.ok();
+        api.with_token(token["token"].as_str().unwrap())
+    }
+
+    async fn terminate(mut self) -> ExitStatus {
+        let pid = self.child.id().unwrap().to_string();
+        let told = Command::new("kill").args(["-TERM", &pid]).status().await.unwrap();
+        assert!(told.success());
+        let ended = self.child.wait().await.unwrap();
+        while let Some(line) = self.lines.next_line().await.unwrap() {
+            println!("{line}");
+        }
+        ended
+    }
+}
+
+/// The ids of the processes that run with this data directory.
+async fn processes_of(data: &Path) -> Vec<String> {
+    let listed = Command::new("ps").args(["-e", "-o", "pid=,args="]).output().await.unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let ours = listed.lines().filter(|line| line.contains(data.to_str().unwrap()));
+    ours.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn it_keeps_its_data_and_leaves_no_process_behind() {
+    let data = data_dir();
+    let program = Program::start(command(&data)).await;
+    let api = program.log_in("ada@example.org", PASSWORD).await;
+    api.post("/api/projects", json!({"Name": "Kept"})).await.created();
+    assert!(!processes_of(&data).await.is_empty(), "its servers are not to be seen");
+    assert!(program.terminate().await.success());
+    assert_eq!(processes_of(&data).await, Vec::<String>::new());
+
+    let program = Program::start(command(&data)).await;
+    let api = program.log_in("ada@example.org", PASSWORD).await;
+    assert_eq!(api.get("/api/projects").await.ok()[0]["Name"], "Kept");
+    assert!(program.terminate().await.success());
+}
+
+#[tokio::test]
+async fn a_password_is_made_and_shown_once() {
+    let data = data_dir();
+    let without_password = || {
+        let mut command = command(&data);
+        command.env_remove("ASSAY_ADMIN_PASSWORD");
+        command
+    };
+    let program = Program::start(without_password()).await;
+    let shown = program.welcome.iter().find_map(|line| line.strip_prefix("Password:")).unwrap();
+    let password = shown.split_whitespace().next().unwrap().to_owned();
+    program.log_in("ada@example.org", &password).await.get("/api/projects").await.ok();
+    program.terminate().await;
+
+    let program = Program::start(without_password()).await;
+    assert!(!program.welcome.iter().any(|line| line.contains(&password)), "{:?}", program.welcome);
+    program.log_in("ada@example.org", &password).await.get("/api/projects").await.ok();
+    program.terminate().await;
+}
+
+#[tokio::test]
+async fn what_is_in_the_way_is_said_in_one_line() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let data = data_dir();
+    let mut command = command(&data);
+    command.env("ASSAY_HTTP_LISTEN", taken.local_addr().unwrap().to_string());
+    let refused = command.output().await.unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("ASSAY_HTTP_LISTEN"), "{said}");
+    assert!(!refused.status.success());
+}
+
+/// The whole program is killed while a large report is on its way, again and again: the upload is
+/// there whole, or not at all.
+#[tokio::test]
+async fn an_upload_survives_a_kill_whole_or_not_at_all() {
+    const TESTS: usize = 2_000;
+    let data = data_dir();
+    let mut program = Program::start(command(&data)).await;
+    let api = program.log_in("ada@example.org", PASSWORD).await;
+    let project = api.post("/api/projects", json!({"Name": "Hit"})).await.created();
+    let project = format!("/api/projects/{}", project["Id"].as_str().unwrap());
+    let set = api.post(&format!("{project}/testsets"), json!({"Name": "All"})).await.created();
+    let results = format!("{project}/testsets/{}/results", set["Id"].as_str().unwrap());
+
+    let mut acknowledged = 0;
+    for patience in [20, 120, 250, 400, 700] {
+        let api = program.log_in("ada@example.org", PASSWORD).await;
+        let upload = upload(&api, &results, TESTS);
+        let patience = std::time::Duration::from_millis(patience);
+        if tokio::time::timeout(patience, upload).await.is_ok_and(|done| done) {
+            acknowledged += 1;
+        }
+        program.child.kill().await.unwrap();
+        program = Program::start(command(&data)).await;
+    }
+
+    let api = program.log_in("ada@example.org", PASSWORD).await;
+    let executions = api.get(&format!("{project}/executions")).await.ok();
+    let executions = executions.as_array().unwrap();
+    assert!(executions.len() >= acknowledged, "an acknowledged upload is missing");
+    for execution in executions {
+        let path = format!("{project}/executions/{}", execution["Id"].as_str().unwrap());
+        let details = api.get(&path).await.ok();
+        assert_eq!(details["TestReports"].as_array().unwrap().len(), TESTS);
+        assert_eq!(details["Statistic"]["TestCasesPassed"], TESTS);
+    }
+    assert!(upload(&api, &results, TESTS).await, "nothing hangs: the next upload is taken");
+    eventually("the projections", || async {
+        let cases = api.get(&format!("{project}/testcases?limit=1")).await.ok();
+        let expected = executions.len() + 1;
+        let numbers = cases[0]["ExecutionStatistics"].as_array()?.len();
+        (numbers == expected).then_some(())
+    })
+    .await;
+    assert!(program.terminate().await.success());
+}
+
+/// Uploads a report with that many tests; whether that was acknowledged.
+async fn upload(api: &Api, path: &str, tests: usize) -> bool {
+    let tests: String = (0..tests)
+        .map(|n| format!(r#"<testcase classname="suite" name="test {n}" time="0.01"/>"#))
+        .collect();
+    let report = format!(r#"<testsuite name="many">{tests}</testsuite>"#);
+    let request = api.request(Method::POST, path).header("Content-Type", "application/xml");
+    let answer: Value = Answer::of(request.body(report)).await.created();
+    answer["Status"] == "Completed"
+}

@@ -1,0 +1,62 @@
+//! JSON bodies of requests, and what may be wrong with them.
+
+mod bounded;
+mod json;
+mod object;
+mod one_or_many;
+
+use axum::extract::{FromRequest, OptionalFromRequest, Request};
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
+
+use self::object::Object;
+pub(crate) use self::{
+    bounded::{Bounds, bounded, broken, media_type},
+    json::{Fields, check, parse, read_fields},
+    one_or_many::OneOrMany,
+};
+use crate::problem::Problem;
+
+/// A JSON object as the body, read as a `T`.
+#[derive(Default)]
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let body = <Self as OptionalFromRequest<S>>::from_request(request, state).await?;
+        body.ok_or_else(missing)
+    }
+}
+
+/// None where there is no body at all.
+impl<S: Sync, T: DeserializeOwned> OptionalFromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Option<Self>, Problem> {
+        let Some(json) = read(request).await? else { return Ok(None) };
+        let Object(body) = parse(check(&json)?)?;
+        Ok(Some(Self(body)))
+    }
+}
+
+/// Reads a JSON body whole, if there is one. One without a media type is taken for JSON.
+pub(crate) async fn read(request: Request) -> Result<Option<Bytes>, Problem> {
+    let (parts, body) = request.into_parts();
+    let body = bounded(&parts.headers, body, Bounds::JSON)?;
+    let json = body.collect().await.map_err(|error| broken(&error))?.to_bytes();
+    if json.is_empty() {
+        return Ok(None);
+    }
+    let is_json = |name: String| name == "application/json" || name.ends_with("+json");
+    if media_type(&parts.headers).is_none_or(is_json) {
+        return Ok(Some(json));
+    }
+    Err(Problem::unsupported("application/json is expected"))
+}
+
+pub(crate) fn missing() -> Problem {
+    Problem::malformed("a JSON body is expected")
+}

@@ -1,0 +1,120 @@
+//! Reads JSON, and says in a client's words what is wrong with it and where.
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use serde::{
+    Deserializer,
+    de::{DeserializeOwned, IgnoredAny, value::MapDeserializer},
+};
+use serde_json::{error::Category, value::RawValue};
+use serde_path_to_error::{Path, Segment};
+
+use crate::problem::Problem;
+
+/// How deeply arrays and objects may be nested.
+const DEPTH: usize = 64;
+
+/// The fields of an object, not read yet.
+pub(crate) type Fields<'a> = BTreeMap<String, &'a RawValue>;
+
+/// The text of a body that is JSON and not nested too deeply.
+pub(crate) fn check(body: &[u8]) -> Result<&str, Problem> {
+    let json = std::str::from_utf8(body).map_err(|_| Problem::malformed("the body is no UTF-8"))?;
+    serde_json::from_str::<IgnoredAny>(json).map_err(|error| malformed(&error))?;
+    if depth(json) > DEPTH {
+        return Err(Problem::malformed(format!("the body is nested more than {DEPTH} deep")));
+    }
+    Ok(json)
+}
+
+/// Reads what [`check`] let through.
+pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, Problem> {
+    take(&mut serde_json::Deserializer::from_str(json))
+}
+
+/// Reads a message from its fields.
+pub(crate) fn read_fields<T: DeserializeOwned>(fields: &Fields<'_>) -> Result<T, Problem> {
+    let fields = fields.iter().map(|(name, value)| (name.as_str(), *value));
+    take(MapDeserializer::<_, serde_json::Error>::new(fields))
+}
+
+fn take<'a, T: serde::Deserialize<'a>>(
+    reader: impl Deserializer<'a, Error = serde_json::Error>,
+) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(reader).map_err(|error| {
+        let cause = error.inner();
+        match cause.classify() {
+            Category::Data => misfit(error.path(), &without_position(cause)),
+            _ => malformed(cause),
+        }
+    })
+}
+
+fn malformed(error: &serde_json::Error) -> Problem {
+    let (line, column) = (error.line(), error.column());
+    Problem::malformed(format!("the body is no JSON from line {line}, column {column} on"))
+}
+
+/// How deeply valid JSON is nested.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// What does not fit, in words that do not speak of Rust.
+fn misfit(path: &Path, cause: &str) -> Problem {
+    let mut field = pointer(path);
+    if let Some(name) = cause.strip_prefix("missing field `") {
+        let separator = if field.is_empty() { "" } else { "/" };
+        let _ = write!(field, "{separator}{}", name.trim_end_matches('`'));
+        return Problem::invalid(field, "is required");
+    }
+    let problem = match cause.rsplit_once(", expected ") {
+        Some((_, expected)) => format!("must be {}", plain(expected)),
+        None => cause.to_owned(),
+    };
+    Problem::invalid(field, problem)
+}
+
+/// What a type is called where nobody knows Rust.
+fn plain(expected: &str) -> &str {
+    match expected {
+        "i32" => "a 32-bit integer",
+        "i64" => "a 64-bit integer",
+        "f64" => "a number",
+        "a sequence" => "an array",
+        "a map" => "an object",
+        _ if expected.starts_with("struct ") => "an object",
+        _ => expected,
+    }
+}
+
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map(|(text, _)| text.to_owned()).unwrap_or(text)
+}
+
+/// A JSON pointer (RFC 6901) without its leading slash.
+fn pointer(path: &Path) -> String {
+    let segments = path.iter().filter_map(|segment| match segment {
+        Segment::Map { key } => Some(key.replace('~', "~0").replace('/', "~1")),
+        Segment::Seq { index } => Some(index.to_string()),
+        Segment::Enum { .. } | Segment::Unknown => None,
+    });
+    segments.collect::<Vec<_>>().join("/")
+}

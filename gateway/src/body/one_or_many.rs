@@ -1,0 +1,73 @@
+//! Bodies that are one object or an array of them.
+
+use std::{borrow::Cow, fmt, marker::PhantomData};
+
+use axum::extract::{FromRequest, Request};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{OneOfBuilder, Ref, RefOr, Schema, schema::ArrayBuilder},
+};
+
+use super::{check, missing, object::Object, parse, read};
+use crate::problem::Problem;
+
+/// One object, or an array of them.
+pub(crate) struct OneOrMany<T>(pub(crate) Vec<T>);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for OneOrMany<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        parse(check(&read(request).await?.ok_or_else(missing)?)?)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Either(PhantomData)).map(Self)
+    }
+}
+
+struct Either<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object or an array of objects")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Vec<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(object)).map(|one| vec![one])
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Vec<T>, A::Error> {
+        let mut all = Vec::new();
+        while let Some(Object(one)) = array.next_element()? {
+            all.push(one);
+        }
+        Ok(all)
+    }
+}
+
+impl<T: ToSchema> PartialSchema for OneOrMany<T> {
+    fn schema() -> RefOr<Schema> {
+        let one = || Ref::from_schema_name(T::name());
+        OneOfBuilder::new().item(one()).item(ArrayBuilder::new().items(one())).into()
+    }
+}
+
+impl<T: ToSchema> ToSchema for OneOrMany<T> {
+    fn name() -> Cow<'static, str> {
+        format!("OneOrMany{}s", T::name()).into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((T::name().into_owned(), T::schema()));
+        T::schemas(schemas);
+    }
+}

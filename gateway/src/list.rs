@@ -1,0 +1,125 @@
+//! Lists: whole, or a page at a time.
+
+use std::future::ready;
+
+use assay_proto::{Batch, Page};
+use axum::{
+    extract::FromRequestParts,
+    response::{IntoResponse, Response},
+};
+use futures::{StreamExt, TryStreamExt, stream};
+use http::{
+    HeaderValue, Uri,
+    header::{CONTENT_TYPE, LINK},
+    request::Parts,
+};
+use serde::{Deserialize, Serialize};
+use tonic::Streaming;
+use utoipa::IntoParams;
+
+use crate::{array, problem::Problem, query::Query};
+
+/// How many records a page may have.
+const LIMITS: std::ops::RangeInclusive<i32> = 1..=1000;
+
+/// Which part of a list to answer; without `limit` it is answered whole.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ListQuery {
+    /// How many records to answer at most.
+    #[param(value_type = Option<i32>, minimum = 1, maximum = 1000)]
+    limit: Option<String>,
+    /// Where to go on: the cursor in the link of the previous part.
+    cursor: Option<String>,
+    /// Only records whose name or identifier contains this text, in any case.
+    q: Option<String>,
+}
+
+/// What part of which list a request asks for.
+pub(crate) struct Listing {
+    page: Page,
+    uri: Uri,
+}
+
+impl IntoParams for Listing {
+    fn into_params(
+        place: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
+    ) -> Vec<utoipa::openapi::path::Parameter> {
+        ListQuery::into_params(place)
+    }
+}
+
+impl Listing {
+    /// The part that was asked for.
+    pub(crate) fn page(&self) -> Page {
+        self.page.clone()
+    }
+
+    /// The part that was asked for, of at most that many records.
+    pub(crate) fn page_of(&self, most: i32) -> Page {
+        let limit = self.page.limit.unwrap_or(most).min(most);
+        Page { limit: Some(limit), ..self.page.clone() }
+    }
+
+    /// Answers with what a service lists. A failure before the first batch is a [`Problem`].
+    pub(crate) async fn answer<B: Batch<Item: Serialize> + 'static>(
+        self,
+        batches: tonic::Response<Streaming<B>>,
+    ) -> Result<List, Problem> {
+        let mut batches = batches.into_inner();
+        let (first, next) = batches.message().await?.unwrap_or_default().into_parts();
+        let next = next.map(|cursor| next_link(&self.uri, &cursor));
+        let rest = batches.map_ok(|batch| batch.into_parts().0);
+        let body = array::body(b"[".to_vec(), stream::once(ready(Ok(first))).chain(rest), b"]");
+        Ok(List { next, body })
+    }
+}
+
+impl<S: Sync + Send> FromRequestParts<S> for Listing {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Query(query) = Query::<ListQuery>::from_request_parts(parts, state).await?;
+        let limit = query.limit.map(|text| limit(&text)).transpose()?;
+        Ok(Self { page: Page { limit, cursor: query.cursor, q: query.q }, uri: parts.uri.clone() })
+    }
+}
+
+fn limit(text: &str) -> Result<i32, Problem> {
+    let limit = text.parse().ok().filter(|limit| LIMITS.contains(limit));
+    let (least, most) = (LIMITS.start(), LIMITS.end());
+    limit.ok_or_else(|| Problem::invalid("limit", format!("must be from {least} to {most}")))
+}
+
+/// The same list from `cursor` on, as a link (RFC 8288).
+fn next_link(uri: &Uri, cursor: &str) -> String {
+    let kept = uri.query().unwrap_or_default().split('&');
+    let kept = kept.filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
+    let cursor = format!("cursor={}", percent_encoded(cursor));
+    let query: Vec<&str> = kept.chain([cursor.as_str()]).collect();
+    format!("<{}?{}>; rel=\"next\"", uri.path(), query.join("&"))
+}
+
+fn percent_encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
+/// The answer to a request for a list.
+pub(crate) struct List {
+    next: Option<String>,
+    body: axum::body::Body,
+}
+
+impl IntoResponse for List {
+    fn into_response(self) -> Response {
+        let content = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        let next = self.next.and_then(|link| HeaderValue::try_from(link).ok());
+        (content, next.map(|link| [(LINK, link)]), self.body).into_response()
+    }
+}

@@ -1,0 +1,68 @@
+//! The interface as an OpenAPI document, and the pages that show it.
+
+mod problems;
+mod rules;
+mod versions;
+
+use axum::Router;
+use utoipa::{
+    OpenApi,
+    openapi::security::{ApiKey, ApiKeyValue, SecurityScheme},
+};
+use utoipa_swagger_ui::{Config, SwaggerUi};
+
+use crate::{problem, routes};
+
+/// How clients show who they are.
+const TOKEN: &str = "Token";
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Assay",
+        description = "Manages software tests, their executions and their results.\n\n\
+            Lists are answered whole, or a page at a time with `limit` and `cursor`. A field that \
+            an operation does not take is ignored. In an update a field that is absent stays as \
+            it is, and `null` clears it. Send the `DataVersion` of what you saw, in the body or \
+            as `If-Match`, to change nothing else.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    servers((url = "/", description = "Where this document came from")),
+    security(("Token" = [])),
+    tags(
+        (name = "Tokens", description = "How a user proves who they are"),
+        (name = "Customers", description = "Who projects and users belong to"),
+        (name = "Projects", description = "What all other records belong to"),
+        (name = "Test cases", description = "What is tested"),
+        (name = "Test plans", description = "How a test case is executed, in numbered revisions"),
+        (name = "Test sets", description = "Test cases that are executed together"),
+        (name = "Subjects", description = "The software under test"),
+        (name = "Environments", description = "Where the software is tested"),
+        (name = "Executions", description = "Runs of a test set, from their start to their end"),
+        (name = "Results", description = "What test tools report"),
+        (name = "Test reports", description = "What came of one test case in one execution"),
+        (name = "Notifications", description = "A record of what happened"),
+    ),
+    components(schemas(problem::Document)),
+)]
+struct Outline;
+
+/// The interface as an OpenAPI document.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    let mut document = Outline::openapi();
+    document.merge(routes::all().into_openapi());
+    let token = ApiKeyValue::with_description(
+        "Authentication",
+        "The token, alone or as `Bearer` and the token; `Authorization` is understood as well.",
+    );
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme(TOKEN, SecurityScheme::ApiKey(ApiKey::Header(token)));
+    rules::apply(&mut document);
+    document
+}
+
+/// `/api/openapi.json`, and `/docs`, which loads nothing from elsewhere.
+pub(crate) fn documentation<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    let pages = SwaggerUi::new("/docs").url("/api/openapi.json", openapi());
+    pages.config(Config::default().validator_url("none").try_it_out_enabled(true)).into()
+}

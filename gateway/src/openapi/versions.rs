@@ -1,0 +1,104 @@
+//! What operations say about the version of a record, about where it is, and about the next page.
+
+use utoipa::openapi::{
+    Components, ObjectBuilder, Ref, RefOr, Required, Response, Schema,
+    header::{Header, HeaderBuilder},
+    path::{Operation, Parameter, ParameterBuilder, ParameterIn},
+    schema::{SchemaType, Type},
+};
+
+const JSON: &str = "application/json";
+
+/// An update takes some of the fields, and the version that it is based on.
+pub(super) fn tell_update(
+    method: &str,
+    operation: &mut Operation,
+    components: &mut Components,
+) -> Option<()> {
+    let operation = Some(operation).filter(|_| method == "PUT")?;
+    let RefOr::T(body) = operation.request_body.as_mut()? else { return None };
+    let RefOr::T(content) = body.content.get_mut(JSON)? else { return None };
+    let noun = name(content.schema.as_ref()?)?.strip_suffix("Input")?;
+    let changes = format!("{noun}Changes");
+
+    let mut schema = components.schemas.get(&format!("{noun}Input"))?.clone();
+    if let RefOr::T(Schema::Object(object)) = &mut schema {
+        let version = ObjectBuilder::new()
+            .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+            .description(Some("The version that the change is based on; absent: any."));
+        object.properties.insert("DataVersion".to_owned(), version.into());
+    }
+    content.schema = Some(Ref::from_schema_name(&changes).into());
+    components.schemas.insert(changes, schema);
+    let condition = header_parameter("If-Match", "The `ETag` that the record must still have");
+    operation.parameters.get_or_insert_default().push(condition);
+    Some(())
+}
+
+/// Success comes with headers.
+pub(super) fn tell_headers(method: &str, operation: &mut Operation, components: &Components) {
+    let mut revalidates = false;
+    for (status, response) in &mut operation.responses.responses {
+        let RefOr::T(response) = response else { continue };
+        if status == "201" {
+            add_header(response, "Location", "The path of the new record");
+        }
+        if is_list(response) {
+            add_header(response, "Link", "Where the next page is, if there is one (RFC 8288)");
+        }
+        if has_version(response, components) {
+            add_header(response, "ETag", "The `DataVersion` of the record, in quotes");
+            revalidates = method == "GET";
+        }
+    }
+    if revalidates {
+        let known = header_parameter("If-None-Match", "The `ETag` of what the client has");
+        operation.parameters.get_or_insert_default().push(known);
+        let unchanged = Response::new("The client has the current version");
+        operation.responses.responses.insert("304".to_owned(), unchanged.into());
+    }
+}
+
+fn schema(response: &Response) -> Option<&RefOr<Schema>> {
+    match response.content.get(JSON)? {
+        RefOr::T(content) => content.schema.as_ref(),
+        RefOr::Ref(_) => None,
+    }
+}
+
+fn name(schema: &RefOr<Schema>) -> Option<&str> {
+    match schema {
+        RefOr::Ref(name) => name.ref_location.rsplit('/').next(),
+        RefOr::T(_) => None,
+    }
+}
+
+fn is_list(response: &Response) -> bool {
+    matches!(schema(response), Some(RefOr::T(Schema::Array(_))))
+}
+
+fn has_version(response: &Response, components: &Components) -> bool {
+    let record = schema(response).and_then(name).and_then(|name| components.schemas.get(name));
+    let Some(RefOr::T(Schema::Object(record))) = record else { return false };
+    record.properties.contains_key("DataVersion")
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn add_header(response: &mut Response, name: &str, meaning: &str) {
+    let header: Header =
+        HeaderBuilder::new().schema(Some(text())).description(Some(meaning)).build();
+    response.headers.insert(name.to_owned(), header.into());
+}
+
+fn header_parameter(name: &str, meaning: &str) -> RefOr<Parameter> {
+    let parameter = ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(meaning))
+        .schema(Some(text()));
+    parameter.build().into()
+}

@@ -1,0 +1,70 @@
+//! How a failed call to a service looks in HTTP. Nothing else knows both.
+
+use std::{error::Error, time::Duration};
+
+use assay_proto::Violation;
+use http::StatusCode;
+use tonic::{Code, Status, TimeoutExpired};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use super::Problem;
+use crate::cause::caused_by;
+
+/// When to try again what could not be done for want of a service.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl From<Status> for Problem {
+    fn from(status: Status) -> Self {
+        let details = status.get_error_details();
+        match details.error_info() {
+            Some(info) if info.domain == "assay" => said(&status, &details, &info.reason),
+            _ => failed(&status),
+        }
+    }
+}
+
+/// A service refused the call and said why.
+fn said(status: &Status, details: &ErrorDetails, reason: &str) -> Problem {
+    let http = match status.code() {
+        Code::OutOfRange => StatusCode::BAD_REQUEST,
+        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Code::PermissionDenied => StatusCode::FORBIDDEN,
+        Code::NotFound => return Problem::not_found(),
+        Code::AlreadyExists | Code::Aborted | Code::FailedPrecondition => StatusCode::CONFLICT,
+        Code::InvalidArgument => StatusCode::UNPROCESSABLE_ENTITY,
+        Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
+        Code::Unavailable => return unavailable(),
+        _ => return Problem::internal(),
+    };
+    let mut problem = Problem::new(http, reason.to_owned(), status.message().to_owned());
+    if let Some(request) = details.bad_request() {
+        let violations = request.field_violations.iter();
+        problem.violations = violations
+            .map(|v| Violation { field: v.field.clone(), problem: v.description.clone() })
+            .collect();
+    }
+    problem.retry_after = details.retry_info().and_then(|info| info.retry_delay);
+    problem
+}
+
+/// The call did not get through, or its answer did not get back.
+fn failed(status: &Status) -> Problem {
+    match status.code() {
+        Code::DeadlineExceeded => Problem::timed_out(),
+        _ if caused_by::<TimeoutExpired>(status) => Problem::timed_out(),
+        _ if status.source().is_some() => unavailable(),
+        Code::Unavailable | Code::ResourceExhausted => unavailable(),
+        // What a server says that gave up at the deadline of the call.
+        Code::Cancelled => Problem::timed_out(),
+        code => {
+            tracing::error!(%code, message = status.message(), "a call failed unexpectedly");
+            Problem::internal()
+        }
+    }
+}
+
+fn unavailable() -> Problem {
+    let mut problem = Problem::of(StatusCode::SERVICE_UNAVAILABLE);
+    problem.retry_after = Some(PAUSE);
+    problem
+}

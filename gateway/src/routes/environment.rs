@@ -1,0 +1,102 @@
+//! `/api/projects/{projectId}/environments`.
+
+use assay_auth::Caller;
+use assay_proto::catalog::{
+    CreateEnvironmentRequest, Environment, EnvironmentEntry, EnvironmentInput,
+    GetEnvironmentRequest, ListEnvironmentsRequest, UpdateEnvironmentRequest,
+};
+use axum::extract::State;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Created, Record},
+    body::Body,
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{Environments, Services},
+    update::{Updatable, Update},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update))
+}
+
+impl Answer for EnvironmentEntry {}
+
+impl Answer for Environment {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.data_version)
+    }
+}
+
+impl Updatable for EnvironmentInput {}
+
+/// Lists the environments of a project that are not archived, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/environments", operation_id = "list_environments",
+    tag = "Environments", params(Listing),
+    responses((status = OK, description = "The environments", body = [EnvironmentEntry])),
+)]
+async fn list(
+    State(mut environments): State<Environments>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListEnvironmentsRequest { project_id, page: Some(listing.page()) };
+    let batches = environments.list_environments(caller.call(request)).await?;
+    listing.answer(batches).await
+}
+
+/// Returns an environment.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/environments/{environmentId}",
+    operation_id = "get_environment", tag = "Environments",
+    responses((status = OK, description = "The environment", body = Environment)),
+)]
+async fn get(
+    State(mut environments): State<Environments>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<Record<Environment>, Problem> {
+    let request = GetEnvironmentRequest { project_id, id };
+    let environment = environments.get_environment(caller.call(request)).await?;
+    Ok(Record(environment.into_inner()))
+}
+
+/// Adds an environment to a project.
+#[utoipa::path(
+    post, path = "/api/projects/{projectId}/environments", operation_id = "create_environment",
+    tag = "Environments", request_body = EnvironmentInput,
+    responses((status = CREATED, description = "The new environment", body = EnvironmentEntry)),
+)]
+async fn create(
+    State(mut environments): State<Environments>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    Body(input): Body<EnvironmentInput>,
+) -> Result<Created<Record<EnvironmentEntry>>, Problem> {
+    let environments_of_project = format!("/api/projects/{project_id}/environments");
+    let request = CreateEnvironmentRequest { project_id, environment: Some(input) };
+    let environment = environments.create_environment(caller.call(request)).await?.into_inner();
+    Ok(Created(format!("{environments_of_project}/{}", environment.id), Record(environment)))
+}
+
+/// Changes an environment, or moves it into the archive or out of it.
+#[utoipa::path(
+    put, path = "/api/projects/{projectId}/environments/{environmentId}",
+    operation_id = "update_environment", tag = "Environments", request_body = EnvironmentInput,
+    responses((status = OK, description = "The changed environment", body = Environment)),
+)]
+async fn update(
+    State(mut environments): State<Environments>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+    Update { changes, fields, data_version }: Update<EnvironmentInput>,
+) -> Result<Record<Environment>, Problem> {
+    let changes = Some(changes);
+    let request = UpdateEnvironmentRequest { project_id, id, data_version, changes, fields };
+    let environment = environments.update_environment(caller.call(request)).await?;
+    Ok(Record(environment.into_inner()))
+}

@@ -1,0 +1,157 @@
+//! `/api/projects/{projectId}/executions`, and those of a test set.
+
+use assay_auth::Caller;
+use assay_proto::execution::{
+    CompleteExecutionRequest, Execution, ExecutionEntry, GetExecutionRequest,
+    ListExecutionsRequest, StartExecutionInput, StartExecutionRequest, TestReport,
+};
+use axum::extract::State;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Created, InParts, Parts},
+    body::Body,
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{Executions, Services},
+};
+
+/// How many executions of a set are recent.
+const RECENT: i32 = 30;
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(list_recent, start))
+        .routes(routes!(list_history))
+        .routes(routes!(get))
+        .routes(routes!(complete))
+}
+
+impl Answer for Execution {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.data_version)
+    }
+}
+
+impl InParts for Execution {
+    type Item = TestReport;
+
+    fn into_items(self) -> Vec<TestReport> {
+        self.test_reports
+    }
+}
+
+/// Where an execution is.
+pub(super) fn location(execution: &Execution) -> String {
+    format!("/api/projects/{}/executions/{}", execution.project_id, execution.id)
+}
+
+/// Lists the executions of a project that are not archived, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/executions", operation_id = "list_executions",
+    tag = "Executions", params(Listing),
+    responses((status = OK, description = "The executions", body = [ExecutionEntry])),
+)]
+async fn list(
+    State(mut executions): State<Executions>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let page = Some(listing.page());
+    let request = ListExecutionsRequest { project_id, test_set_id: None, page };
+    let batches = executions.list_executions(caller.call(request)).await?;
+    listing.answer(batches).await
+}
+
+/// Lists the latest executions of a test set, at most 30, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testsets/{testSetId}/executions",
+    operation_id = "list_executions_of_test_set", tag = "Executions", params(Listing),
+    responses((status = OK, description = "The latest executions", body = [ExecutionEntry])),
+)]
+async fn list_recent(
+    State(mut executions): State<Executions>,
+    caller: Caller,
+    Path((project_id, test_set_id)): Path<(String, String)>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let (test_set_id, page) = (Some(test_set_id), Some(listing.page_of(RECENT)));
+    let request = ListExecutionsRequest { project_id, test_set_id, page };
+    let batches = executions.list_executions(caller.call(request)).await?;
+    listing.answer(batches).await
+}
+
+/// Lists all executions of a test set, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testsets/{testSetId}/executions/history",
+    operation_id = "list_executions_of_test_set_history", tag = "Executions", params(Listing),
+    responses((status = OK, description = "The executions", body = [ExecutionEntry])),
+)]
+async fn list_history(
+    State(mut executions): State<Executions>,
+    caller: Caller,
+    Path((project_id, test_set_id)): Path<(String, String)>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let (test_set_id, page) = (Some(test_set_id), Some(listing.page()));
+    let request = ListExecutionsRequest { project_id, test_set_id, page };
+    let batches = executions.list_executions(caller.call(request)).await?;
+    listing.answer(batches).await
+}
+
+/// Returns an execution with its test reports.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/executions/{executionId}",
+    operation_id = "get_execution", tag = "Executions",
+    responses((status = OK, description = "The execution", body = Execution)),
+)]
+async fn get(
+    State(mut executions): State<Executions>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<Parts<Execution>, Problem> {
+    let request = GetExecutionRequest { project_id, id };
+    Parts::of(executions.get_execution(caller.call(request)).await?).await
+}
+
+/// Starts an execution of a test set.
+///
+/// Each test case of the set is run by its plan with the highest revision that is ready for
+/// execution. Names, versions and plans are copied: what changes later does not rewrite history.
+#[utoipa::path(
+    post, path = "/api/projects/{projectId}/testsets/{testSetId}/executions",
+    operation_id = "start_execution", tag = "Executions",
+    request_body = Option<StartExecutionInput>,
+    responses((status = CREATED, description = "The new execution", body = Execution)),
+)]
+async fn start(
+    State(mut executions): State<Executions>,
+    caller: Caller,
+    Path((project_id, test_set_id)): Path<(String, String)>,
+    input: Option<Body<StartExecutionInput>>,
+) -> Result<Created<Parts<Execution>>, Problem> {
+    let Body(input) = input.unwrap_or_default();
+    let request = StartExecutionRequest { project_id, test_set_id, execution: Some(input) };
+    let started = Parts::of(executions.start_execution(caller.call(request)).await?).await?;
+    Ok(Created(location(&started.first), started))
+}
+
+/// Ends an execution in mode `External`.
+///
+/// What was not reported is `Aborted`.
+#[utoipa::path(
+    post, path = "/api/projects/{projectId}/executions/{executionId}/complete",
+    operation_id = "complete_execution", tag = "Executions",
+    responses((status = OK, description = "The completed execution", body = Execution)),
+)]
+async fn complete(
+    State(mut executions): State<Executions>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<Parts<Execution>, Problem> {
+    let request = CompleteExecutionRequest { project_id, id };
+    Parts::of(executions.complete_execution(caller.call(request)).await?).await
+}

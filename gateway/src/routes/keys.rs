@@ -1,0 +1,30 @@
+//! `/.well-known/jwks.json`: the public keys, for programs that verify tokens themselves.
+
+use assay_auth::anonymous;
+use axum::extract::State;
+use http::header::CONTENT_TYPE;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    problem::Problem,
+    services::{Services, Tokens},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list))
+}
+
+/// Lists the public keys that tokens are verified with.
+#[utoipa::path(
+    get, path = "/.well-known/jwks.json", operation_id = "list_keys", tag = "Tokens",
+    responses((
+        status = OK, description = "A JSON web key set (RFC 7517)", body = serde_json::Value,
+        content_type = "application/jwk-set+json",
+    )),
+)]
+async fn list(
+    State(mut tokens): State<Tokens>,
+) -> Result<([(http::HeaderName, &'static str); 1], String), Problem> {
+    let keys = tokens.list_keys(anonymous(())).await?;
+    Ok(([(CONTENT_TYPE, "application/jwk-set+json")], keys.into_inner().jwks))
+}

@@ -1,0 +1,76 @@
+//! `/api/notifications`.
+
+use assay_auth::Caller;
+use assay_proto::notification::{
+    CreateNotificationRequest, DeleteNotificationRequest, ListNotificationsRequest, Notification,
+    NotificationInput,
+};
+use axum::extract::State;
+use http::StatusCode;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Created, Record},
+    body::Body,
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{Notifications, Services},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(delete))
+}
+
+impl Answer for Notification {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.data_version)
+    }
+}
+
+/// Lists the notifications, newest first.
+#[utoipa::path(
+    get, path = "/api/notifications", operation_id = "list_notifications", tag = "Notifications",
+    params(Listing),
+    responses((status = OK, description = "The notifications", body = [Notification])),
+)]
+async fn list(
+    State(mut notifications): State<Notifications>,
+    caller: Caller,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListNotificationsRequest { page: Some(listing.page()) };
+    let batches = notifications.list_notifications(caller.call(request)).await?;
+    listing.answer(batches).await
+}
+
+/// Adds a notification, and publishes it for other systems.
+#[utoipa::path(
+    post, path = "/api/notifications", operation_id = "create_notification",
+    tag = "Notifications", request_body = NotificationInput,
+    responses((status = CREATED, description = "The new notification", body = Notification)),
+)]
+async fn create(
+    State(mut notifications): State<Notifications>,
+    caller: Caller,
+    Body(input): Body<NotificationInput>,
+) -> Result<Created<Record<Notification>>, Problem> {
+    let request = CreateNotificationRequest { notification: Some(input) };
+    let record = notifications.create_notification(caller.call(request)).await?.into_inner();
+    Ok(Created(format!("/api/notifications/{}", record.id), Record(record)))
+}
+
+/// Removes a notification.
+#[utoipa::path(
+    delete, path = "/api/notifications/{notificationId}", operation_id = "delete_notification",
+    tag = "Notifications",
+    responses((status = NO_CONTENT, description = "The notification is gone")),
+)]
+async fn delete(
+    State(mut notifications): State<Notifications>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    notifications.delete_notification(caller.call(DeleteNotificationRequest { id })).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,94 @@
+//! `/api/projects`.
+
+use assay_auth::Caller;
+use assay_proto::catalog::{
+    CreateProjectRequest, GetProjectRequest, ListProjectsRequest, Project, ProjectEntry,
+    ProjectInput, UpdateProjectRequest,
+};
+use axum::extract::State;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Created, Record},
+    body::Body,
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{Projects, Services},
+    update::{Updatable, Update},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update))
+}
+
+impl Answer for Project {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.data_version)
+    }
+}
+
+impl Updatable for ProjectInput {}
+
+/// Lists the projects that are not archived, newest first.
+#[utoipa::path(
+    get, path = "/api/projects", operation_id = "list_projects", tag = "Projects",
+    params(Listing),
+    responses((status = OK, description = "The projects", body = [ProjectEntry])),
+)]
+async fn list(
+    State(mut projects): State<Projects>,
+    caller: Caller,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListProjectsRequest { page: Some(listing.page()) };
+    let batches = projects.list_projects(caller.call(request)).await?;
+    listing.answer(batches).await
+}
+
+/// Returns a project.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}", operation_id = "get_project", tag = "Projects",
+    responses((status = OK, description = "The project", body = Project)),
+)]
+async fn get(
+    State(mut projects): State<Projects>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Record<Project>, Problem> {
+    let project = projects.get_project(caller.call(GetProjectRequest { id })).await?;
+    Ok(Record(project.into_inner()))
+}
+
+/// Adds a project.
+#[utoipa::path(
+    post, path = "/api/projects", operation_id = "create_project", tag = "Projects",
+    request_body = ProjectInput,
+    responses((status = CREATED, description = "The new project", body = Project)),
+)]
+async fn create(
+    State(mut projects): State<Projects>,
+    caller: Caller,
+    Body(input): Body<ProjectInput>,
+) -> Result<Created<Record<Project>>, Problem> {
+    let request = CreateProjectRequest { project: Some(input) };
+    let project = projects.create_project(caller.call(request)).await?.into_inner();
+    Ok(Created(format!("/api/projects/{}", project.id), Record(project)))
+}
+
+/// Changes a project, or moves it into the archive or out of it.
+#[utoipa::path(
+    put, path = "/api/projects/{projectId}", operation_id = "update_project", tag = "Projects",
+    request_body = ProjectInput,
+    responses((status = OK, description = "The changed project", body = Project)),
+)]
+async fn update(
+    State(mut projects): State<Projects>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Update { changes, fields, data_version }: Update<ProjectInput>,
+) -> Result<Record<Project>, Problem> {
+    let request = UpdateProjectRequest { id, data_version, changes: Some(changes), fields };
+    let project = projects.update_project(caller.call(request)).await?;
+    Ok(Record(project.into_inner()))
+}

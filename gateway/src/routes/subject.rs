@@ -1,0 +1,113 @@
+//! `/api/projects/{projectId}/subjects`.
+
+use assay_auth::Caller;
+use assay_proto::catalog::{
+    CreateSubjectRequest, GetSubjectRequest, ListSubjectsRequest, Subject, SubjectEntry,
+    SubjectInput, UpdateSubjectRequest,
+};
+use axum::extract::State;
+use serde_json::value::RawValue;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Created, Record},
+    body::{Body, Fields},
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{Services, Subjects},
+    update::{Updatable, Update},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update))
+}
+
+impl Answer for SubjectEntry {}
+
+impl Answer for Subject {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.data_version)
+    }
+}
+
+/// Clients are known to send the archive flag under `BaseSubjectId`, which is no boolean otherwise.
+impl Updatable for SubjectInput {
+    fn adapt(fields: &mut Fields<'_>) {
+        let is_flag = |value: &mut &RawValue| matches!(value.get(), "true" | "false");
+        if fields.get_mut("BaseSubjectId").is_some_and(is_flag)
+            && let Some(flag) = fields.remove("BaseSubjectId")
+        {
+            fields.entry("Archived".to_owned()).or_insert(flag);
+        }
+    }
+}
+
+/// Lists the subjects of a project that are not archived, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/subjects", operation_id = "list_subjects",
+    tag = "Subjects", params(Listing),
+    responses((status = OK, description = "The subjects", body = [SubjectEntry])),
+)]
+async fn list(
+    State(mut subjects): State<Subjects>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListSubjectsRequest { project_id, page: Some(listing.page()) };
+    let batches = subjects.list_subjects(caller.call(request)).await?;
+    listing.answer(batches).await
+}
+
+/// Returns a subject with its variables.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/subjects/{subjectId}", operation_id = "get_subject",
+    tag = "Subjects",
+    responses((status = OK, description = "The subject", body = Subject)),
+)]
+async fn get(
+    State(mut subjects): State<Subjects>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<Record<Subject>, Problem> {
+    let request = GetSubjectRequest { project_id, id };
+    let subject = subjects.get_subject(caller.call(request)).await?;
+    Ok(Record(subject.into_inner()))
+}
+
+/// Adds a subject to a project.
+#[utoipa::path(
+    post, path = "/api/projects/{projectId}/subjects", operation_id = "create_subject",
+    tag = "Subjects", request_body = SubjectInput,
+    responses((status = CREATED, description = "The new subject", body = SubjectEntry)),
+)]
+async fn create(
+    State(mut subjects): State<Subjects>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    Body(input): Body<SubjectInput>,
+) -> Result<Created<Record<SubjectEntry>>, Problem> {
+    let subjects_of_project = format!("/api/projects/{project_id}/subjects");
+    let request = CreateSubjectRequest { project_id, subject: Some(input) };
+    let subject = subjects.create_subject(caller.call(request)).await?.into_inner();
+    Ok(Created(format!("{subjects_of_project}/{}", subject.id), Record(subject)))
+}
+
+/// Changes a subject, or moves it into the archive or out of it.
+#[utoipa::path(
+    put, path = "/api/projects/{projectId}/subjects/{subjectId}", operation_id = "update_subject",
+    tag = "Subjects", request_body = SubjectInput,
+    responses((status = OK, description = "The changed subject", body = Subject)),
+)]
+async fn update(
+    State(mut subjects): State<Subjects>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+    Update { changes, fields, data_version }: Update<SubjectInput>,
+) -> Result<Record<Subject>, Problem> {
+    let changes = Some(changes);
+    let request = UpdateSubjectRequest { project_id, id, data_version, changes, fields };
+    let subject = subjects.update_subject(caller.call(request)).await?;
+    Ok(Record(subject.into_inner()))
+}

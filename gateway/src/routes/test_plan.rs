@@ -1,0 +1,103 @@
+//! `/api/projects/{projectId}/testcases/{testCaseId}/testplans`.
+
+use assay_auth::Caller;
+use assay_proto::catalog::{
+    CreateTestPlanRequest, GetTestPlanRequest, TestPlan, TestPlanInput, UpdateTestPlanRequest,
+};
+use axum::extract::State;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Created, Record},
+    body::Body,
+    path::Path,
+    problem::Problem,
+    services::{Services, TestPlans},
+    update::{Updatable, Update},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new()
+        .routes(routes!(create))
+        .routes(routes!(get, update))
+        .routes(routes!(get_permanent))
+}
+
+impl Answer for TestPlan {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.data_version)
+    }
+}
+
+impl Updatable for TestPlanInput {}
+
+/// Returns a test plan.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}",
+    operation_id = "get_test_plan", tag = "Test plans",
+    responses((status = OK, description = "The test plan", body = TestPlan)),
+)]
+async fn get(
+    State(mut plans): State<TestPlans>,
+    caller: Caller,
+    Path((project_id, test_case_id, id)): Path<(String, String, String)>,
+) -> Result<Record<TestPlan>, Problem> {
+    let (project_id, test_case_id) = (Some(project_id), Some(test_case_id));
+    let request = GetTestPlanRequest { project_id, test_case_id, id };
+    let plan = plans.get_test_plan(caller.call(request)).await?;
+    Ok(Record(plan.into_inner()))
+}
+
+/// Returns a test plan, by its permanent URL.
+#[utoipa::path(
+    get, path = "/api/projects/0/testcases/0/testplans/{testPlanId}",
+    operation_id = "get_test_plan_permanently", tag = "Test plans",
+    responses((status = OK, description = "The test plan", body = TestPlan)),
+)]
+async fn get_permanent(
+    State(mut plans): State<TestPlans>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Record<TestPlan>, Problem> {
+    let request = GetTestPlanRequest { project_id: None, test_case_id: None, id };
+    let plan = plans.get_test_plan(caller.call(request)).await?;
+    Ok(Record(plan.into_inner()))
+}
+
+/// Adds a plan with the next revision to a test case.
+#[utoipa::path(
+    post, path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans",
+    operation_id = "create_test_plan", tag = "Test plans", request_body = TestPlanInput,
+    responses((status = CREATED, description = "The new test plan", body = TestPlan)),
+)]
+async fn create(
+    State(mut plans): State<TestPlans>,
+    caller: Caller,
+    Path((project_id, test_case_id)): Path<(String, String)>,
+    Body(input): Body<TestPlanInput>,
+) -> Result<Created<Record<TestPlan>>, Problem> {
+    let plans_of_case = format!("/api/projects/{project_id}/testcases/{test_case_id}/testplans");
+    let request = CreateTestPlanRequest { project_id, test_case_id, test_plan: Some(input) };
+    let plan = plans.create_test_plan(caller.call(request)).await?.into_inner();
+    Ok(Created(format!("{plans_of_case}/{}", plan.id), Record(plan)))
+}
+
+/// Changes a test plan. One that was executed keeps all but its status and its texts.
+#[utoipa::path(
+    put, path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}",
+    operation_id = "update_test_plan", tag = "Test plans",
+    request_body = TestPlanInput,
+    responses((status = OK, description = "The changed test plan", body = TestPlan)),
+)]
+async fn update(
+    State(mut plans): State<TestPlans>,
+    caller: Caller,
+    Path((project_id, test_case_id, id)): Path<(String, String, String)>,
+    Update { changes, fields, data_version }: Update<TestPlanInput>,
+) -> Result<Record<TestPlan>, Problem> {
+    let changes = Some(changes);
+    let request =
+        UpdateTestPlanRequest { project_id, test_case_id, id, data_version, changes, fields };
+    let plan = plans.update_test_plan(caller.call(request)).await?;
+    Ok(Record(plan.into_inner()))
+}

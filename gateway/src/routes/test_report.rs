@@ -1,0 +1,133 @@
+//! `…/testreports/{testReportId}`, and the instances of a test report.
+
+use assay_auth::Caller;
+use assay_proto::execution::{
+    GetInstanceRequest, GetTestReportRequest, Instance, InstanceEntry, InstanceStatistics,
+    ListInstancesRequest, TestReport,
+};
+use axum::extract::State;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Record},
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{Services, TestReports},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new()
+        .routes(routes!(get))
+        .routes(routes!(get_permanent))
+        .routes(routes!(list_instances))
+        .routes(routes!(get_instance))
+        .routes(routes!(get_statistics))
+}
+
+impl Answer for TestReport {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.data_version)
+    }
+}
+
+impl Answer for Instance {}
+
+impl Answer for InstanceStatistics {}
+
+/// The ids of a project, a test case, a test plan and a test report.
+type ReportPath = (String, String, String, String);
+
+/// As [`ReportPath`], and the id of an instance.
+type InstancePath = (String, String, String, String, String);
+
+fn instance(path: InstancePath) -> GetInstanceRequest {
+    let (project_id, test_case_id, test_plan_id, test_report_id, id) = path;
+    GetInstanceRequest { project_id, test_case_id, test_plan_id, test_report_id, id }
+}
+
+/// Returns a test report.
+#[utoipa::path(
+    get, tag = "Test reports", operation_id = "get_test_report",
+    path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}",
+    responses((status = OK, description = "The test report", body = TestReport)),
+)]
+async fn get(
+    State(mut reports): State<TestReports>,
+    caller: Caller,
+    Path((project_id, test_case_id, test_plan_id, id)): Path<ReportPath>,
+) -> Result<Record<TestReport>, Problem> {
+    let request = GetTestReportRequest {
+        project_id: Some(project_id),
+        test_case_id: Some(test_case_id),
+        test_plan_id: Some(test_plan_id),
+        id,
+    };
+    let report = reports.get_test_report(caller.call(request)).await?;
+    Ok(Record(report.into_inner()))
+}
+
+/// Returns a test report, by its permanent URL.
+#[utoipa::path(
+    get, tag = "Test reports", operation_id = "get_test_report_permanently",
+    path = "/api/projects/0/testcases/0/testplans/0/testreports/{testReportId}",
+    responses((status = OK, description = "The test report", body = TestReport)),
+)]
+async fn get_permanent(
+    State(mut reports): State<TestReports>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Record<TestReport>, Problem> {
+    let request = GetTestReportRequest { id, ..Default::default() };
+    let report = reports.get_test_report(caller.call(request)).await?;
+    Ok(Record(report.into_inner()))
+}
+
+/// Lists the finished instances of a test report, by number.
+#[utoipa::path(
+    get, tag = "Test reports", operation_id = "list_instances", params(Listing),
+    path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}/instances",
+    responses((status = OK, description = "The instances", body = [InstanceEntry])),
+)]
+async fn list_instances(
+    State(mut reports): State<TestReports>,
+    caller: Caller,
+    Path((project_id, test_case_id, test_plan_id, test_report_id)): Path<ReportPath>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let page = Some(listing.page());
+    let request =
+        ListInstancesRequest { project_id, test_case_id, test_plan_id, test_report_id, page };
+    let batches = reports.list_instances(caller.call(request)).await?;
+    listing.answer(batches).await
+}
+
+/// Returns an instance of a test report with its steps.
+#[utoipa::path(
+    get, tag = "Test reports", operation_id = "get_instance",
+    path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}/instances/{instanceId}",
+    responses((status = OK, description = "The instance", body = Instance)),
+)]
+async fn get_instance(
+    State(mut reports): State<TestReports>,
+    caller: Caller,
+    Path(path): Path<InstancePath>,
+) -> Result<Record<Instance>, Problem> {
+    let found = reports.get_instance(caller.call(instance(path))).await?;
+    Ok(Record(found.into_inner()))
+}
+
+/// Returns statistics of the durations of a test report's finished instances.
+#[utoipa::path(
+    get, tag = "Test reports", operation_id = "get_instance_statistics",
+    path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}/instances/{instanceId}/stats",
+    responses((status = OK, description = "The statistics", body = InstanceStatistics)),
+)]
+async fn get_statistics(
+    State(mut reports): State<TestReports>,
+    caller: Caller,
+    Path(path): Path<InstancePath>,
+) -> Result<Record<InstanceStatistics>, Problem> {
+    let statistics = reports.get_instance_statistics(caller.call(instance(path))).await?;
+    Ok(Record(statistics.into_inner()))
+}

@@ -1,0 +1,146 @@
+//! `/api/projects/{projectId}/testsets`.
+
+mod membership;
+
+use assay_auth::Caller;
+use assay_proto::catalog::{
+    CreateTestSetRequest, GetTestSetRequest, ListTestSetsRequest, TestCase, TestSet, TestSetEntry,
+    TestSetInput, UpdateTestSetRequest,
+};
+use axum::extract::State;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Created, InParts, Parts, Record},
+    body::Body,
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{Services, TestSets},
+    update::{Updatable, Update},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(get, update))
+        .routes(routes!(get_permanent))
+        .merge(membership::routes())
+}
+
+impl Answer for TestSetEntry {}
+
+impl Answer for TestSet {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.data_version)
+    }
+}
+
+impl InParts for TestSet {
+    type Item = TestCase;
+
+    fn into_items(self) -> Vec<TestCase> {
+        self.test_cases
+    }
+}
+
+impl Updatable for TestSetInput {}
+
+/// Lists the test sets of a project that are not archived, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testsets", operation_id = "list_test_sets",
+    tag = "Test sets", params(Listing),
+    responses((status = OK, description = "The test sets", body = [TestSetEntry])),
+)]
+async fn list(
+    State(mut sets): State<TestSets>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListTestSetsRequest { project_id, page: Some(listing.page()) };
+    let batches = sets.list_test_sets(caller.call(request)).await?;
+    listing.answer(batches).await
+}
+
+/// Returns a test set with its test cases.
+///
+/// With a body this is the update of the test set, for clients that cannot send PUT.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testsets/{testSetId}", operation_id = "get_test_set",
+    tag = "Test sets",
+    responses((status = OK, description = "The test set", body = TestSet)),
+)]
+async fn get(
+    sets: State<TestSets>,
+    caller: Caller,
+    path: Path<(String, String)>,
+    changes: Option<Update<TestSetInput>>,
+) -> Result<Parts<TestSet>, Problem> {
+    match changes {
+        Some(changes) => update(sets, caller, path, changes).await,
+        None => read(sets, caller, path).await,
+    }
+}
+
+async fn read(
+    State(mut sets): State<TestSets>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<Parts<TestSet>, Problem> {
+    let request = GetTestSetRequest { project_id: Some(project_id), id };
+    Parts::of(sets.get_test_set(caller.call(request)).await?).await
+}
+
+/// Returns a test set with its test cases, by its permanent URL.
+#[utoipa::path(
+    get, path = "/api/projects/0/testsets/{testSetId}",
+    operation_id = "get_test_set_permanently", tag = "Test sets",
+    responses((status = OK, description = "The test set", body = TestSet)),
+)]
+async fn get_permanent(
+    State(mut sets): State<TestSets>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Parts<TestSet>, Problem> {
+    let request = GetTestSetRequest { project_id: None, id };
+    Parts::of(sets.get_test_set(caller.call(request)).await?).await
+}
+
+/// Adds a test set to a project.
+#[utoipa::path(
+    post, path = "/api/projects/{projectId}/testsets", operation_id = "create_test_set",
+    tag = "Test sets", request_body = TestSetInput,
+    responses((status = CREATED, description = "The new test set", body = TestSetEntry)),
+)]
+async fn create(
+    State(mut sets): State<TestSets>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    Body(input): Body<TestSetInput>,
+) -> Result<Created<Record<TestSetEntry>>, Problem> {
+    let sets_of_project = format!("/api/projects/{project_id}/testsets");
+    let request = CreateTestSetRequest { project_id, test_set: Some(input) };
+    let set = sets.create_test_set(caller.call(request)).await?.into_inner();
+    Ok(Created(format!("{sets_of_project}/{}", set.id), Record(set)))
+}
+
+/// Changes a test set, or moves it into the archive or out of it.
+///
+/// `TestCases` says which test cases it has from then on, and in which order.
+#[utoipa::path(
+    put, path = "/api/projects/{projectId}/testsets/{testSetId}",
+    operation_id = "update_test_set", tag = "Test sets",
+    request_body = TestSetInput,
+    responses((status = OK, description = "The changed test set", body = TestSet)),
+)]
+async fn update(
+    State(mut sets): State<TestSets>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+    Update { changes, fields, data_version }: Update<TestSetInput>,
+) -> Result<Parts<TestSet>, Problem> {
+    let changes = Some(changes);
+    let request = UpdateTestSetRequest { project_id, id, data_version, changes, fields };
+    Parts::of(sets.update_test_set(caller.call(request)).await?).await
+}

@@ -1,0 +1,98 @@
+//! `/api/projects/{projectId}/testsets/{testSetId}/testcases`: what is in a test set.
+
+use assay_auth::Caller;
+use assay_proto::{
+    Reference,
+    catalog::{
+        ExcludeTestCasesRequest, IncludeTestCasesRequest, ListIncludedTestCasesRequest, TestCase,
+        TestSet,
+    },
+};
+use axum::extract::State;
+use http::StatusCode;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::Parts,
+    body::OneOrMany,
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{Services, TestSets},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list, include, include_many, exclude))
+}
+
+/// The test cases that are included or excluded.
+type References = OneOrMany<Reference>;
+
+/// Lists the test cases of a test set, in its order.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
+    operation_id = "list_included_test_cases", tag = "Test sets", params(Listing),
+    responses((status = OK, description = "The test cases", body = [TestCase])),
+)]
+async fn list(
+    State(mut sets): State<TestSets>,
+    caller: Caller,
+    Path((project_id, test_set_id)): Path<(String, String)>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request =
+        ListIncludedTestCasesRequest { project_id, test_set_id, page: Some(listing.page()) };
+    let batches = sets.list_included_test_cases(caller.call(request)).await?;
+    listing.answer(batches).await
+}
+
+/// Adds test cases to the end of a test set, all or none.
+///
+/// Including one that the set has already changes nothing.
+#[utoipa::path(
+    post, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
+    operation_id = "include_test_cases", tag = "Test sets", request_body = References,
+    responses((status = OK, description = "The changed test set", body = TestSet)),
+)]
+async fn include(
+    State(mut sets): State<TestSets>,
+    caller: Caller,
+    Path((project_id, test_set_id)): Path<(String, String)>,
+    OneOrMany(test_cases): References,
+) -> Result<Parts<TestSet>, Problem> {
+    let request = IncludeTestCasesRequest { project_id, test_set_id, test_cases };
+    Parts::of(sets.include_test_cases(caller.call(request)).await?).await
+}
+
+/// Adds test cases to the end of a test set, all or none; the same as POST.
+#[utoipa::path(
+    put, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
+    operation_id = "include_test_cases_by_put", tag = "Test sets",
+    request_body = References,
+    responses((status = OK, description = "The changed test set", body = TestSet)),
+)]
+async fn include_many(
+    sets: State<TestSets>,
+    caller: Caller,
+    path: Path<(String, String)>,
+    test_cases: References,
+) -> Result<Parts<TestSet>, Problem> {
+    include(sets, caller, path, test_cases).await
+}
+
+/// Takes test cases out of a test set, all or none.
+#[utoipa::path(
+    delete, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
+    operation_id = "exclude_test_cases", tag = "Test sets", request_body = References,
+    responses((status = NO_CONTENT, description = "The test cases are not in the set any more")),
+)]
+async fn exclude(
+    State(mut sets): State<TestSets>,
+    caller: Caller,
+    Path((project_id, test_set_id)): Path<(String, String)>,
+    OneOrMany(test_cases): References,
+) -> Result<StatusCode, Problem> {
+    let request = ExcludeTestCasesRequest { project_id, test_set_id, test_cases };
+    sets.exclude_test_cases(caller.call(request)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,54 @@
+//! `/api/token`: logging in, and choosing a customer.
+
+use assay_auth::{Caller, anonymous};
+use assay_proto::identity::{LoginInput, LoginRequest, RefineInput, RefineRequest, Token};
+use axum::extract::State;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Record},
+    body::Body,
+    host::Host,
+    problem::Problem,
+    services::{Services, Tokens},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(login)).routes(routes!(refine))
+}
+
+impl Answer for Token {}
+
+/// Exchanges an email and a password for a token.
+///
+/// The token is for the customer whose subdomain the request was sent to, else for the one that
+/// the account worked for last.
+#[utoipa::path(
+    post, path = "/api/token/login", operation_id = "login", tag = "Tokens",
+    request_body = LoginInput,
+    responses((status = OK, description = "A token", body = Token)),
+)]
+async fn login(
+    State(mut tokens): State<Tokens>,
+    Host(host): Host,
+    Body(login): Body<LoginInput>,
+) -> Result<Record<Token>, Problem> {
+    let request = LoginRequest { login: Some(login), host };
+    let token = tokens.login(anonymous(request)).await?;
+    Ok(Record(token.into_inner()))
+}
+
+/// Exchanges a token for one of another customer of the same account.
+#[utoipa::path(
+    post, path = "/api/token/refine", operation_id = "refine", tag = "Tokens",
+    request_body = RefineInput,
+    responses((status = OK, description = "A token for that customer", body = Token)),
+)]
+async fn refine(
+    State(mut tokens): State<Tokens>,
+    caller: Caller,
+    Body(RefineInput { customer_id }): Body<RefineInput>,
+) -> Result<Record<Token>, Problem> {
+    let token = tokens.refine(caller.call(RefineRequest { customer_id })).await?;
+    Ok(Record(token.into_inner()))
+}

@@ -1,0 +1,83 @@
+//! The services behind the gateway.
+
+use std::sync::Arc;
+
+use assay_auth::Verifier;
+use assay_proto::{catalog, execution, identity, notification};
+use assay_runtime::{
+    Runtime,
+    grpc::{MESSAGE_LIMIT, connect},
+};
+use axum::extract::FromRef;
+use tonic::transport::Channel;
+
+use crate::Config;
+
+/// The connections to the services, and what tokens are verified with.
+pub struct Upstream {
+    pub identity: Channel,
+    pub catalog: Channel,
+    pub execution: Channel,
+    pub notification: Channel,
+    pub verifier: Verifier,
+}
+
+impl Upstream {
+    /// Connects to the services when they are needed, and keeps identity's public keys.
+    pub fn connect(runtime: &Runtime, config: &Config) -> anyhow::Result<Self> {
+        let identity = connect(&config.identity_url)?;
+        Ok(Self {
+            verifier: Verifier::watch(runtime, identity.clone()),
+            identity,
+            catalog: connect(&config.catalog_url)?,
+            execution: connect(&config.execution_url)?,
+            notification: connect(&config.notification_url)?,
+        })
+    }
+}
+
+/// The state of the routes. Each takes from it the client that it calls.
+#[derive(Clone)]
+pub(crate) struct Services(Arc<Upstream>);
+
+impl From<Upstream> for Services {
+    fn from(upstream: Upstream) -> Self {
+        Self(Arc::new(upstream))
+    }
+}
+
+impl Services {
+    pub(crate) fn verifier(&self) -> &Verifier {
+        &self.0.verifier
+    }
+}
+
+/// Gives the client of each service a short name, and lets routes take it from their state.
+macro_rules! clients {
+    ($($name:ident = $package:ident::$module:ident::$client:ident;)*) => {$(
+        pub(crate) type $name = $package::$module::$client<Channel>;
+
+        impl FromRef<Services> for $name {
+            fn from_ref(services: &Services) -> Self {
+                $package::$module::$client::new(services.0.$package.clone())
+                    .max_decoding_message_size(MESSAGE_LIMIT)
+                    .max_encoding_message_size(MESSAGE_LIMIT)
+            }
+        }
+    )*};
+}
+
+clients! {
+    Tokens = identity::token_service_client::TokenServiceClient;
+    Customers = identity::customer_service_client::CustomerServiceClient;
+    Projects = catalog::project_service_client::ProjectServiceClient;
+    TestCases = catalog::test_case_service_client::TestCaseServiceClient;
+    TestPlans = catalog::test_plan_service_client::TestPlanServiceClient;
+    TestSets = catalog::test_set_service_client::TestSetServiceClient;
+    Subjects = catalog::subject_service_client::SubjectServiceClient;
+    Environments = catalog::environment_service_client::EnvironmentServiceClient;
+    Executions = execution::execution_service_client::ExecutionServiceClient;
+    Results = execution::result_service_client::ResultServiceClient;
+    TestReports = execution::test_report_service_client::TestReportServiceClient;
+    Notifications = notification::notification_service_client::NotificationServiceClient;
+}

@@ -1,0 +1,63 @@
+//! Bodies of updates: what is absent stays as it is, what is null is cleared.
+
+use axum::extract::{FromRequest, OptionalFromRequest, Request};
+use http::{HeaderMap, header::IF_MATCH};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    body::{self, Fields},
+    problem::Problem,
+};
+
+/// What an update changes, and the version of the record that it is based on.
+pub(crate) struct Update<T> {
+    pub(crate) changes: T,
+    /// The names of the fields of `changes` that were sent.
+    pub(crate) fields: Vec<String>,
+    /// From `If-Match`, else from the body; absent: the last writer wins.
+    pub(crate) data_version: Option<String>,
+}
+
+/// A message that an update may change single fields of.
+pub(crate) trait Updatable: assay_proto::Changes + DeserializeOwned {
+    /// Puts fields in their place that clients send under other names.
+    fn adapt(_fields: &mut Fields<'_>) {}
+}
+
+impl<S: Sync, T: Updatable> FromRequest<S> for Update<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let update = <Self as OptionalFromRequest<S>>::from_request(request, state).await?;
+        update.ok_or_else(body::missing)
+    }
+}
+
+/// None where there is no body at all.
+impl<S: Sync, T: Updatable> OptionalFromRequest<S> for Update<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Option<Self>, Problem> {
+        let based_on = if_match(request.headers());
+        let Some(json) = body::read(request).await? else { return Ok(None) };
+        let mut fields: Fields<'_> = body::parse(body::check(&json)?)?;
+        let data_version = based_on.map_or_else(|| data_version(&fields), |v| Ok(Some(v)))?;
+        T::adapt(&mut fields);
+        fields.retain(|name, _| T::FIELDS.contains(&name.as_str()));
+        let changes = body::read_fields(&fields)?;
+        Ok(Some(Self { changes, fields: fields.into_keys().collect(), data_version }))
+    }
+}
+
+fn data_version(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
+    let version = fields.get("DataVersion").map(|version| serde_json::from_str(version.get()));
+    let version = version.transpose();
+    version.map(Option::flatten).map_err(|_| Problem::invalid("DataVersion", "must be a string"))
+}
+
+/// The version that a change is conditional on. What is no single strong tag matches none.
+fn if_match(headers: &HeaderMap) -> Option<String> {
+    let tag = headers.get(IF_MATCH)?.to_str().unwrap_or_default().trim();
+    let version = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+    (tag != "*").then(|| version.unwrap_or(tag).to_owned())
+}

@@ -1,0 +1,101 @@
+//! Bodies of requests, and what may be wrong with them.
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use http::StatusCode;
+use serde_json::json;
+
+use crate::api::{Api, ID};
+
+const CASES: &str = "/api/projects/p/testsets/s/testcases";
+
+#[tokio::test]
+async fn a_body_that_cannot_be_read_is_malformed() {
+    let api = Api::start().await;
+    let deep = format!(r#"{{"Name":"a","Deep":{}{}}}"#, "[".repeat(64), "]".repeat(64));
+    for wrong in ["", " ", "{", r#"{"Name":1"#, r#"{"Name":"a"} x"#, "{'Name':1}", &deep] {
+        let answer = api.json("POST", "/api/projects", wrong).await;
+        answer.problem(400, "malformed");
+    }
+    let not_text = api.request("POST", "/api/projects");
+    let not_text = api.send(not_text, Body::from(&b"{\"Name\":\"\xff\"}"[..])).await;
+    not_text.problem(400, "malformed");
+}
+
+#[tokio::test]
+async fn nesting_ends_at_64() {
+    let api = Api::start().await;
+    let deep = format!(r#"{{"Name":"[[\"","Deep":{}{}}}"#, "[".repeat(63), "]".repeat(63));
+    assert_eq!(api.json("POST", "/api/projects", deep).await.status, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn a_field_of_the_wrong_type_is_named() {
+    let api = Api::start().await;
+    let plans = "/api/projects/p/testcases/c/testplans";
+    for (path, body, field, detail) in [
+        ("/api/projects", json!([]), "", "must be an object"),
+        ("/api/projects", json!({"Name": 1}), "/Name", "must be a string"),
+        ("/api/projects", json!({"Name": null}), "/Name", "must be a string"),
+        ("/api/projects", json!({"Archived": "no"}), "/Archived", "must be a boolean"),
+        (plans, json!({"Instances": 1.5}), "/Instances", "must be a 32-bit integer"),
+        (plans, json!({"Instances": 1e12}), "/Instances", "must be a 32-bit integer"),
+        (plans, json!({"Variables": null}), "/Variables", "must be an array"),
+        (
+            plans,
+            json!({"TestType": "Nope"}),
+            "/TestType",
+            "must be one of `Default`, `Performance`, `Stability`",
+        ),
+        (CASES, json!("x"), "", "must be an object or an array of objects"),
+        (CASES, json!([{"Id": ID}, {"Id": 2}]), "/1/Id", "must be a string"),
+        (CASES, json!([{"Id": ID}, {}]), "/1/Id", "is required"),
+    ] {
+        let answer = api.json("POST", path, &body).await;
+        let problem = answer.problem(422, "invalid");
+        assert_eq!(problem["errors"], json!([{"pointer": field, "detail": detail}]), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_has_to_be_json_not_encoded_and_not_too_large() {
+    let api = Api::start().await;
+    let post = || api.request("POST", "/api/projects");
+    let body = || Body::from(r#"{"Name":"a"}"#);
+    for media_type in ["application/json; charset=utf-8", "application/vnd.assay+json"] {
+        let answer = api.send(post().header("Content-Type", media_type), body()).await;
+        assert_eq!(answer.status, StatusCode::CREATED);
+    }
+    let form = post().header("Content-Type", "application/x-www-form-urlencoded");
+    api.send(form, body()).await.problem(415, "unsupported_media_type");
+    let encoded = post().header("Content-Encoding", "gzip");
+    api.send(encoded, body()).await.problem(415, "unsupported_media_type");
+
+    let fill = |size: usize| format!(r#"{{"Name":"{}"}}"#, "a".repeat(size - 11));
+    let most = api.json("POST", "/api/projects", fill(1 << 20)).await;
+    assert_eq!(most.status, StatusCode::CREATED);
+    let over = api.json("POST", "/api/projects", fill((1 << 20) + 1)).await;
+    over.problem(413, "too_large");
+    let chunks = fill((1 << 20) + 1).into_bytes();
+    let chunks = chunks.chunks(1 << 16).map(|chunk| Ok::<_, Infallible>(chunk.to_vec()));
+    let stream = Body::from_stream(futures::stream::iter(chunks.collect::<Vec<_>>()));
+    api.send(post(), stream).await.problem(413, "too_large");
+}
+
+#[tokio::test]
+async fn test_cases_are_named_one_by_one_or_together() {
+    let api = Api::start().await;
+    for (body, included) in [
+        (json!({"Id": "a", "Name": "ignored"}), "a"),
+        (json!([{"Id": "a"}, {"Id": "b"}]), "a, b"),
+        (json!([]), ""),
+    ] {
+        for method in ["POST", "PUT"] {
+            assert_eq!(api.json(method, CASES, &body).await.ok()["Name"], included);
+        }
+    }
+    let excluded = api.json("DELETE", CASES, json!([{"Id": ID}])).await;
+    assert_eq!(excluded.status, StatusCode::NO_CONTENT);
+    assert!(excluded.body.is_empty());
+}

@@ -1,0 +1,49 @@
+//! Lists, as a client sees them.
+
+use serde_json::json;
+
+use crate::api::Api;
+
+#[tokio::test]
+async fn a_list_is_one_array_however_many_batches_it_came_in() {
+    let api = Api::start().await;
+    let list = api.get("/api/projects").await;
+    let names: Vec<_> = list.ok().as_array().unwrap().iter().map(|p| p["Name"].clone()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert_eq!(list.header("content-type"), "application/json");
+    assert_eq!(list.header("link"), "");
+    assert_eq!(api.get("/api/projects?q=nothing").await.ok(), json!([]));
+}
+
+#[tokio::test]
+async fn a_page_links_to_the_next_one() {
+    let api = Api::start().await;
+    let page = api.get("/api/projects?cursor=old&limit=2&q=x%20y").await;
+    assert_eq!(page.ok().as_array().unwrap().len(), 2);
+    let next = r#"</api/projects?limit=2&q=x%20y&cursor=b%2F2>; rel="next""#;
+    assert_eq!(page.header("link"), next);
+}
+
+#[tokio::test]
+async fn a_limit_is_from_1_to_1000() {
+    let api = Api::start().await;
+    for limit in ["1", "1000"] {
+        api.get(&format!("/api/projects?limit={limit}")).await.ok();
+    }
+    for limit in ["0", "1001", "-1", "x", ""] {
+        let answer = api.get(&format!("/api/projects?limit={limit}")).await;
+        assert_eq!(answer.wrong_fields(), ["/limit"]);
+    }
+}
+
+#[tokio::test]
+async fn a_failure_before_the_first_record_is_a_problem() {
+    let answer = Api::start().await.get("/api/projects?q=fails").await;
+    assert_eq!(answer.wrong_fields(), ["/cursor"]);
+}
+
+#[tokio::test]
+async fn a_failure_after_it_breaks_the_answer_off() {
+    let answer = Api::start().await.get("/api/projects?q=breaks%20off").await;
+    assert!(!answer.whole);
+}

@@ -1,0 +1,11 @@
+//! The gateway as a client sees it, in front of services that only the tests have.
+
+mod api;
+mod bodies;
+mod lists;
+mod openapi;
+mod problems;
+mod records;
+mod services;
+mod updates;
+mod uploads;

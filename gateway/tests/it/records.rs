@@ -1,0 +1,57 @@
+//! Single records, their versions, and where they are.
+
+use axum::body::Body;
+use http::StatusCode;
+use serde_json::json;
+
+use crate::api::Api;
+
+#[tokio::test]
+async fn a_record_that_came_in_parts_is_one_object() {
+    let api = Api::start().await;
+    let set = api.get("/api/projects/p/testsets/s").await;
+    let json = set.ok();
+    let cases: Vec<_> = json["TestCases"].as_array().unwrap().iter().map(|c| &c["Name"]).collect();
+    assert_eq!(cases, ["a", "b", "c", "d"]);
+    assert_eq!((&json["Id"], &json["Name"]), (&json!("s"), &json!("p")));
+    assert_eq!(set.header("etag"), "\"7\"");
+
+    assert_eq!(api.get("/api/projects/p/testsets/empty").await.ok()["TestCases"], json!([]));
+    api.get("/api/projects/p/testsets/gone").await.problem(404, "not_found");
+    assert!(!api.get("/api/projects/p/testsets/breaks%20off").await.whole);
+}
+
+#[tokio::test]
+async fn a_permanent_url_leaves_the_project_out() {
+    let api = Api::start().await;
+    assert_eq!(api.get("/api/projects/0/testsets/s").await.ok()["Name"], "permanent");
+}
+
+#[tokio::test]
+async fn a_new_record_says_where_it_is() {
+    let api = Api::start().await;
+    let project = api.json("POST", "/api/projects", json!({"Name": "a"})).await;
+    assert_eq!(project.status, StatusCode::CREATED);
+    assert_eq!(project.header("location"), "/api/projects/new");
+    assert_eq!(project.header("etag"), "\"1\"");
+    let set = api.json("POST", "/api/projects/p/testsets", json!({"Name": "a"})).await;
+    assert_eq!(set.status, StatusCode::CREATED);
+    assert_eq!(set.header("location"), "/api/projects/p/testsets/new");
+}
+
+#[tokio::test]
+async fn what_the_client_has_is_not_sent_again() {
+    let api = Api::start().await;
+    for path in ["/api/projects/p", "/api/projects/p/testsets/s"] {
+        let tag = api.get(path).await.header("etag").to_owned();
+        for known in [tag.clone(), format!("\"x\", W/{tag}"), "*".to_owned()] {
+            let request = api.request("GET", path).header("If-None-Match", known);
+            let answer = api.send(request, Body::empty()).await;
+            assert_eq!(answer.status, StatusCode::NOT_MODIFIED);
+            assert_eq!(answer.header("etag"), tag);
+            assert!(answer.body.is_empty());
+        }
+        let request = api.request("GET", path).header("If-None-Match", "\"x\"");
+        api.send(request, Body::empty()).await.ok();
+    }
+}

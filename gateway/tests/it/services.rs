@@ -1,0 +1,221 @@
+//! Services that answer as the tests need it. What they do is decided by what they are asked for.
+
+use assay_proto::{
+    ExecutionStatus, Fault, TestResult,
+    catalog::{
+        CreateProjectRequest, CreateTestSetRequest, ExcludeTestCasesRequest, GetProjectRequest,
+        GetTestSetRequest, IncludeTestCasesRequest, IncludedTestCaseBatch,
+        ListIncludedTestCasesRequest, ListProjectsRequest, ListTestSetsRequest, Project,
+        ProjectBatch, TestCase, TestSet, TestSetBatch, TestSetEntry, UpdateProjectRequest,
+        UpdateTestSetRequest,
+        project_service_server::{ProjectService, ProjectServiceServer},
+        test_set_service_server::{TestSetService, TestSetServiceServer},
+    },
+    execution::{
+        Execution, ReportResultsRequest, ReportedResults, UploadResultsRequest,
+        result_service_server::{ResultService, ResultServiceServer},
+    },
+};
+use futures::{StreamExt, stream, stream::BoxStream};
+use tokio::sync::mpsc;
+use tonic::{Request, Response, Status, Streaming, async_trait, service::Routes};
+
+type Answer<T> = Result<Response<T>, Status>;
+type Messages<T> = BoxStream<'static, Result<T, Status>>;
+
+pub(crate) fn routes(uploads: mpsc::UnboundedSender<Uploaded>) -> Routes {
+    Routes::new(ProjectServiceServer::new(Catalog))
+        .add_service(TestSetServiceServer::new(Catalog))
+        .add_service(ResultServiceServer::new(Results(uploads)))
+}
+
+struct Catalog;
+
+fn project(id: &str, name: String) -> Project {
+    Project { id: id.to_owned(), name, data_version: "1".to_owned(), ..Project::default() }
+}
+
+fn batch(names: &[&str], next_cursor: Option<&str>) -> ProjectBatch {
+    let entry = |name: &&str| assay_proto::catalog::ProjectEntry {
+        name: (*name).to_owned(),
+        ..Default::default()
+    };
+    let next_cursor = next_cursor.map(str::to_owned);
+    ProjectBatch { items: names.iter().map(entry).collect(), next_cursor }
+}
+
+#[async_trait]
+impl ProjectService for Catalog {
+    type ListProjectsStream = Messages<ProjectBatch>;
+
+    async fn list_projects(
+        &self,
+        request: Request<ListProjectsRequest>,
+    ) -> Answer<Messages<ProjectBatch>> {
+        let page = request.into_inner().page.unwrap();
+        let broken_off = || Err(Status::internal("canary"));
+        let batches = match page.q.as_deref() {
+            Some("nothing") => vec![],
+            Some("breaks off") => vec![Ok(batch(&["a"], None)), broken_off()],
+            Some("fails") => return Err(Fault::invalid("cursor", "is none").into()),
+            _ if page.limit == Some(2) => vec![Ok(batch(&["a", "b"], Some("b/2")))],
+            _ => [&["a", "b"][..], &[], &["c"]].map(|names| Ok(batch(names, None))).into(),
+        };
+        Ok(Response::new(stream::iter(batches).boxed()))
+    }
+
+    async fn get_project(&self, request: Request<GetProjectRequest>) -> Answer<Project> {
+        match request.into_inner().id.as_str() {
+            "gone" => Err(Fault::NotFound("project").into()),
+            "bug" => Err(Fault::internal("canary").into()),
+            "odd" => Err(Status::unknown("canary")),
+            "slow" => Err(Status::deadline_exceeded("canary")),
+            "busy" => Err(Fault::Busy(std::time::Duration::from_millis(2500)).into()),
+            "down" => Err(Fault::Unavailable("canary").into()),
+            id => Ok(Response::new(project(id, "a".repeat(4000)))),
+        }
+    }
+
+    async fn create_project(&self, request: Request<CreateProjectRequest>) -> Answer<Project> {
+        Ok(Response::new(project("new", request.into_inner().project.unwrap().name)))
+    }
+
+    async fn update_project(&self, request: Request<UpdateProjectRequest>) -> Answer<Project> {
+        let request = request.into_inner();
+        if request.data_version.is_some_and(|version| version != "1") {
+            return Err(Fault::Stale("project").into());
+        }
+        Ok(Response::new(project(&request.id, request.fields.join(", "))))
+    }
+}
+
+/// A set whose cases come in three parts.
+fn set_in_parts(id: &str, name: String) -> Vec<Result<TestSet, Status>> {
+    let case = |name: &str| TestCase { name: name.to_owned(), ..TestCase::default() };
+    let part = |cases: &[&str]| {
+        let test_cases = cases.iter().map(|name| case(name)).collect();
+        Ok(TestSet { test_cases, ..TestSet::default() })
+    };
+    let first =
+        TestSet { id: id.to_owned(), name, data_version: "7".to_owned(), ..part(&["a"]).unwrap() };
+    vec![Ok(first), part(&["b", "c"]), part(&["d"])]
+}
+
+fn send(parts: Vec<Result<TestSet, Status>>) -> Response<Messages<TestSet>> {
+    Response::new(stream::iter(parts).boxed())
+}
+
+#[async_trait]
+impl TestSetService for Catalog {
+    type ListTestSetsStream = Messages<TestSetBatch>;
+    type GetTestSetStream = Messages<TestSet>;
+    type UpdateTestSetStream = Messages<TestSet>;
+    type ListIncludedTestCasesStream = Messages<IncludedTestCaseBatch>;
+    type IncludeTestCasesStream = Messages<TestSet>;
+
+    async fn list_test_sets(
+        &self,
+        _: Request<ListTestSetsRequest>,
+    ) -> Answer<Messages<TestSetBatch>> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn get_test_set(&self, request: Request<GetTestSetRequest>) -> Answer<Messages<TestSet>> {
+        let GetTestSetRequest { project_id, id } = request.into_inner();
+        let mut parts = set_in_parts(&id, project_id.unwrap_or_else(|| "permanent".to_owned()));
+        match id.as_str() {
+            "gone" => parts.insert(0, Err(Fault::NotFound("test set").into())),
+            "breaks off" => parts.push(Err(Status::internal("canary"))),
+            "empty" => parts = vec![Ok(TestSet::default())],
+            _ => {}
+        }
+        Ok(send(parts))
+    }
+
+    async fn create_test_set(&self, _: Request<CreateTestSetRequest>) -> Answer<TestSetEntry> {
+        Ok(Response::new(TestSetEntry { id: "new".to_owned(), ..TestSetEntry::default() }))
+    }
+
+    async fn update_test_set(
+        &self,
+        request: Request<UpdateTestSetRequest>,
+    ) -> Answer<Messages<TestSet>> {
+        let request = request.into_inner();
+        Ok(send(set_in_parts(&request.id, format!("changed {}", request.fields.join(", ")))))
+    }
+
+    async fn list_included_test_cases(
+        &self,
+        _: Request<ListIncludedTestCasesRequest>,
+    ) -> Answer<Messages<IncludedTestCaseBatch>> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn include_test_cases(
+        &self,
+        request: Request<IncludeTestCasesRequest>,
+    ) -> Answer<Messages<TestSet>> {
+        let ids = request.into_inner().test_cases.into_iter().map(|case| case.id);
+        Ok(send(set_in_parts("set", ids.collect::<Vec<_>>().join(", "))))
+    }
+
+    async fn exclude_test_cases(&self, _: Request<ExcludeTestCasesRequest>) -> Answer<()> {
+        Ok(Response::new(()))
+    }
+}
+
+/// What a service got of an upload: the number of bytes of each file.
+pub(crate) type Uploaded = Vec<usize>;
+
+struct Results(mpsc::UnboundedSender<Uploaded>);
+
+impl Results {
+    fn note(&self, uploaded: Uploaded) {
+        self.0.send(uploaded).unwrap();
+    }
+}
+
+#[async_trait]
+impl ResultService for Results {
+    type UploadResultsStream = Messages<Execution>;
+
+    async fn report_results(
+        &self,
+        request: Request<Streaming<ReportResultsRequest>>,
+    ) -> Answer<ReportedResults> {
+        let mut requests = request.into_inner();
+        let target = requests.message().await?.unwrap().target.unwrap();
+        if target.execution_id == "closed" {
+            return Err(Fault::NotFound("execution").into());
+        }
+        let mut bytes = 0;
+        while let Some(request) = requests.message().await? {
+            bytes += request.chunk.len();
+        }
+        self.note(vec![bytes]);
+        Ok(Response::new(ReportedResults { accepted: target.lines.into(), duplicates: 0 }))
+    }
+
+    async fn upload_results(
+        &self,
+        request: Request<Streaming<UploadResultsRequest>>,
+    ) -> Answer<Messages<Execution>> {
+        let mut requests = request.into_inner();
+        let target = requests.message().await?.unwrap().target.unwrap();
+        let mut files = vec![0];
+        while let Some(request) = requests.message().await? {
+            files.extend(request.next_file.then_some(0));
+            *files.last_mut().unwrap() += request.chunk.len();
+        }
+        self.note(files);
+        let execution = Execution {
+            id: "new".to_owned(),
+            project_id: target.project_id,
+            tags: target.tags.unwrap_or_default(),
+            result: TestResult::Passed.into(),
+            status: ExecutionStatus::Completed.into(),
+            ..Execution::default()
+        };
+        Ok(Response::new(stream::iter([Ok(execution)]).boxed()))
+    }
+}
