@@ -1,0 +1,102 @@
+//! What is tested, how, on what and where: projects, test cases with their plans, test sets,
+//! subjects and environments; and what executions take from them and leave behind.
+
+mod change;
+mod check;
+mod environment;
+mod page;
+mod project;
+pub mod reactions;
+mod secrets;
+mod snapshot;
+mod subject;
+mod test_case;
+mod test_plan;
+mod test_set;
+
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use assay_auth::{Seal, SealConfig, Verifier, guard};
+use assay_events::{Consumer, Nats, NatsConfig, Relay, Stream};
+use assay_proto::{
+    DESCRIPTORS,
+    catalog::{
+        environment_service_server::EnvironmentServiceServer,
+        project_service_server::ProjectServiceServer,
+        snapshot_service_server::SnapshotServiceServer,
+        subject_service_server::SubjectServiceServer,
+        test_case_service_server::TestCaseServiceServer,
+        test_plan_service_server::TestPlanServiceServer,
+        test_set_service_server::TestSetServiceServer,
+    },
+};
+use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
+use sqlx::{PgPool, migrate::Migrator};
+use tokio::net::TcpListener;
+use tonic::service::Routes;
+
+use self::reactions::Reactions;
+use self::{
+    environment::EnvironmentService, project::ProjectService, secrets::Secrets,
+    snapshot::SnapshotService, subject::SubjectService, test_case::TestCaseService,
+    test_plan::TestPlanService, test_set::TestSetService,
+};
+
+/// What the service is told.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Config {
+    #[command(flatten)]
+    pub database: DatabaseConfig,
+    #[command(flatten)]
+    pub nats: NatsConfig,
+    #[command(flatten)]
+    pub seal: SealConfig,
+    /// Where gRPC is served
+    #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50052")]
+    pub grpc_listen: SocketAddr,
+    /// Where the identity service is reached
+    #[arg(long, env = "ASSAY_IDENTITY_URL", default_value = "http://127.0.0.1:50051")]
+    pub identity_url: String,
+}
+
+/// The schema of the service's database.
+pub fn migrations() -> Migrator {
+    assay_events::migrations(&sqlx::migrate!())
+}
+
+/// Starts the service and says where it serves gRPC. It is ready when its database is migrated and
+/// identity's keys are known.
+pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
+    let seal = Seal::new(&config.seal)?;
+    let identity = grpc::connect(&config.identity_url).context("ASSAY_IDENTITY_URL")?;
+    let database = Database::open(runtime, &config.database, migrations())?;
+    let nats = Nats::connect(&config.nats, runtime.name()).await?;
+    Relay::start(runtime, &database, &nats, Stream::of("catalog"));
+    Consumer::new("catalog", Stream::of("execution")).start(runtime, &database, &nats, Reactions);
+
+    let app = guard(services(database.pool(), seal), Verifier::watch(runtime, identity));
+    let listener = TcpListener::bind(config.grpc_listen)
+        .await
+        .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;
+    grpc::serve(runtime, listener, app, DESCRIPTORS)
+}
+
+/// The gRPC services, to be put behind a guard.
+pub fn services(db: &PgPool, seal: Seal) -> Routes {
+    let (db, secrets) = (db.clone(), Secrets::new(seal));
+    let projects = ProjectService { db: db.clone() };
+    let cases = TestCaseService { db: db.clone() };
+    let plans = TestPlanService { db: db.clone(), secrets: secrets.clone() };
+    let sets = TestSetService { db: db.clone() };
+    let subjects = SubjectService { db: db.clone(), secrets: secrets.clone() };
+    let environments = EnvironmentService { db: db.clone(), secrets };
+    let snapshots = SnapshotService { db };
+    Routes::new(ProjectServiceServer::new(projects))
+        .add_service(TestCaseServiceServer::new(cases))
+        .add_service(TestPlanServiceServer::new(plans))
+        .add_service(TestSetServiceServer::new(sets))
+        .add_service(SubjectServiceServer::new(subjects))
+        .add_service(EnvironmentServiceServer::new(environments))
+        .add_service(SnapshotServiceServer::new(snapshots))
+}

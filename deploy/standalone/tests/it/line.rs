@@ -1,11 +1,13 @@
 //! The whole line: from a login to a report, and what others hear of it.
 
-use assay_testkit::{Answer, Api, eventually};
+use assay_testkit::{Api, eventually};
 use futures::StreamExt;
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::world::{ADMIN, PASSWORD, World, id, project};
+use crate::{
+    junit::upload,
+    world::{ADMIN, PASSWORD, World, id, project},
+};
 
 /// What cargo-nextest wrote about a run of Assay's own tests.
 const JUNIT: &str = include_str!("../../../../docs/first-session/junit.xml");
@@ -194,9 +196,4 @@ async fn a_junit_report_becomes_a_completed_execution() {
     let kept: Vec<_> = kept.as_array().unwrap().iter().map(id).collect();
     assert_eq!(kept, [id(&again), id(&execution)]);
     world.stop().await;
-}
-
-async fn upload(api: &Api, set: &str, junit: &str) -> Answer {
-    let request = api.request(Method::POST, &format!("{set}/results"));
-    Answer::of(request.header("Content-Type", "application/xml").body(junit.to_owned())).await
 }

@@ -1,10 +1,11 @@
 //! Lists of any length.
 
-use assay_testkit::{Answer, Api};
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::world::{World, id, project};
+use crate::{
+    junit::{report, upload},
+    world::{World, id, project},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_with_20000_test_cases_lists_whole_and_in_pages() {
@@ -13,7 +14,7 @@ async fn a_project_with_20000_test_cases_lists_whole_and_in_pages() {
     let set = json!({"Name": "Everything"});
     let set = world.api.post(&format!("{project}/testsets"), set).await.created();
     let set = format!("{project}/testsets/{}", id(&set));
-    upload(&world.api, &format!("{set}/results"), 20_000).await;
+    upload(&world.api, &set, report(20_000)).await.expect(201);
 
     let whole = world.api.get(&format!("{project}/testcases")).await.ok();
     let whole = whole.as_array().unwrap();
@@ -33,16 +34,4 @@ async fn a_project_with_20000_test_cases_lists_whole_and_in_pages() {
     }
     assert!(paged == *whole, "the pages together are not the whole list");
     world.stop().await;
-}
-
-/// Uploads a report with that many tests.
-async fn upload(api: &Api, path: &str, count: usize) {
-    let tests: String = (0..count)
-        .map(|n| {
-            format!(r#"<testcase classname="suite" name="test {n}" time="0.{:03}"/>"#, n % 999)
-        })
-        .collect();
-    let report = format!(r#"<testsuite name="many">{tests}</testsuite>"#);
-    let request = api.request(Method::POST, path);
-    Answer::of(request.header("Content-Type", "application/xml").body(report)).await.expect(201);
 }

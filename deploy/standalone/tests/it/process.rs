@@ -4,16 +4,19 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
+    time::Duration,
 };
 
-use assay_testkit::{Answer, Api, eventually, test_dir};
-use reqwest::Method;
-use serde_json::{Value, json};
+use assay_testkit::{Api, eventually, test_dir};
+use serde_json::json;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
+    time::timeout,
 };
 use uuid::Uuid;
+
+use crate::junit::{report, upload};
 
 const PASSWORD: &str = "a long enough passphrase";
 
@@ -153,14 +156,15 @@ async fn an_upload_survives_a_kill_whole_or_not_at_all() {
     let project = api.post("/api/projects", json!({"Name": "Hit"})).await.created();
     let project = format!("/api/projects/{}", project["Id"].as_str().unwrap());
     let set = api.post(&format!("{project}/testsets"), json!({"Name": "All"})).await.created();
-    let results = format!("{project}/testsets/{}/results", set["Id"].as_str().unwrap());
+    let set = format!("{project}/testsets/{}", set["Id"].as_str().unwrap());
+    let report = report(TESTS);
 
     let mut acknowledged = 0;
     for patience in [20, 120, 250, 400, 700] {
         let api = program.log_in("ada@example.org", PASSWORD).await;
-        let upload = upload(&api, &results, TESTS);
-        let patience = std::time::Duration::from_millis(patience);
-        if tokio::time::timeout(patience, upload).await.is_ok_and(|done| done) {
+        let upload = upload(&api, &set, report.clone());
+        if let Ok(answer) = timeout(Duration::from_millis(patience), upload).await {
+            answer.created();
             acknowledged += 1;
         }
         program.child.kill().await.unwrap();
@@ -177,7 +181,8 @@ async fn an_upload_survives_a_kill_whole_or_not_at_all() {
         assert_eq!(details["TestReports"].as_array().unwrap().len(), TESTS);
         assert_eq!(details["Statistic"]["TestCasesPassed"], TESTS);
     }
-    assert!(upload(&api, &results, TESTS).await, "nothing hangs: the next upload is taken");
+    // Nothing hangs: the next upload is taken.
+    upload(&api, &set, report).await.created();
     eventually("the projections", || async {
         let cases = api.get(&format!("{project}/testcases?limit=1")).await.ok();
         let expected = executions.len() + 1;
@@ -186,15 +191,4 @@ async fn an_upload_survives_a_kill_whole_or_not_at_all() {
     })
     .await;
     assert!(program.terminate().await.success());
-}
-
-/// Uploads a report with that many tests; whether that was acknowledged.
-async fn upload(api: &Api, path: &str, tests: usize) -> bool {
-    let tests: String = (0..tests)
-        .map(|n| format!(r#"<testcase classname="suite" name="test {n}" time="0.01"/>"#))
-        .collect();
-    let report = format!(r#"<testsuite name="many">{tests}</testsuite>"#);
-    let request = api.request(Method::POST, path).header("Content-Type", "application/xml");
-    let answer: Value = Answer::of(request.body(report)).await.created();
-    answer["Status"] == "Completed"
 }

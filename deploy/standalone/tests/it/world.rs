@@ -8,13 +8,13 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-pub const ADMIN: &str = "ada@example.org";
-pub const PASSWORD: &str = "a long enough passphrase";
+pub(crate) const ADMIN: &str = "ada@example.org";
+pub(crate) const PASSWORD: &str = "a long enough passphrase";
 
 /// An Assay with databases and a NATS server of its own, and its administrator.
-pub struct World {
+pub(crate) struct World {
     /// As the administrator.
-    pub api: Api,
+    pub(crate) api: Api,
     assay: Assay,
     nats: Nats,
     backends: Backends,
@@ -22,7 +22,12 @@ pub struct World {
 }
 
 impl World {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
+        // On the heap: as a local of every test it would be large.
+        Box::pin(Self::launch()).await
+    }
+
+    async fn launch() -> Self {
         assay_runtime::install_crypto();
         let data = DataDir::lock(test_dir().unwrap().join(Uuid::now_v7().to_string())).unwrap();
         let nats = Nats::start(&data, None).await.unwrap();
@@ -40,22 +45,22 @@ impl World {
     }
 
     /// The same Assay, stopped and started again.
-    pub async fn restarted(self) -> Self {
+    pub(crate) async fn restarted(self) -> Self {
         self.assay.stop().await.unwrap();
         let (assay, api) = launch(&self.backends, &self.seal).await;
         Self { api, assay, ..self }
     }
 
     /// Without a token.
-    pub fn anonymous(&self) -> Api {
+    pub(crate) fn anonymous(&self) -> Api {
         Api::new(format!("http://{}", self.assay.address))
     }
 
-    pub fn nats_url(&self) -> &str {
+    pub(crate) fn nats_url(&self) -> &str {
         self.nats.url()
     }
 
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.assay.stop().await.unwrap();
         self.nats.stop().await.unwrap();
     }
@@ -72,7 +77,7 @@ async fn launch(backends: &Backends, seal: &SealConfig) -> (Assay, Api) {
         admin_password: Some(PASSWORD.into()),
         seal: seal.clone(),
     };
-    let assay = Assay::start(backends, settings).await.unwrap();
+    let assay = Box::pin(Assay::start(backends, settings)).await.unwrap();
     let anonymous = Api::new(format!("http://{}", assay.address));
     let api = log_in(&anonymous, ADMIN, PASSWORD).await;
     (assay, api)
@@ -86,12 +91,12 @@ async fn log_in(api: &Api, email: &str, password: &str) -> Api {
 }
 
 /// The id of a record.
-pub fn id(record: &Value) -> &str {
+pub(crate) fn id(record: &Value) -> &str {
     record["Id"].as_str().unwrap_or_else(|| panic!("{record} has no Id"))
 }
 
 /// A new project's path: `/api/projects/…`.
-pub async fn project(api: &Api) -> String {
+pub(crate) async fn project(api: &Api) -> String {
     let body = json!({"Name": "Rocket", "Description": "Flies"});
     format!("/api/projects/{}", id(&api.post("/api/projects", body).await.created()))
 }

@@ -3,9 +3,10 @@
 use std::{str::FromStr, time::Duration};
 
 use anyhow::Context;
+use log::LevelFilter;
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
-    Connection, PgPool,
+    ConnectOptions, Connection, PgPool,
     migrate::{MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
 };
@@ -15,6 +16,9 @@ use crate::Runtime;
 
 /// How long a statement, and the wait for a connection, may take.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Statements that take longer are logged.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// How to reach the database.
 #[derive(clap::Args, Clone, Debug)]
@@ -51,7 +55,8 @@ impl Database {
     ) -> anyhow::Result<Self> {
         let options = connect_options(&config.database_url)?
             .application_name(runtime.name())
-            .options([("statement_timeout", "30s"), ("lock_timeout", "10s")]);
+            .options([("statement_timeout", "30s"), ("lock_timeout", "10s")])
+            .log_slow_statements(LevelFilter::Warn, SLOW);
         let pool = PgPoolOptions::new()
             .max_connections(config.database_connections)
             .acquire_timeout(PATIENCE)

@@ -59,6 +59,7 @@ fn log(event: &Event) {
     match event {
         Event::Connected => tracing::info!("connected to NATS"),
         Event::Disconnected => tracing::warn!("lost the connection to NATS"),
+        Event::Closed => tracing::debug!("closed the connection to NATS"),
         // One for each attempt to connect again.
         Event::ClientError(error) => tracing::debug!(%error, "NATS connection failed"),
         // Such as a permission that is missing.

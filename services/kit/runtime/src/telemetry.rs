@@ -1,6 +1,6 @@
 //! Logs, traces and metrics of a program.
 
-use std::time::Duration;
+use std::{io::IsTerminal, time::Duration};
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use opentelemetry::{global, trace::TracerProvider};
@@ -69,7 +69,11 @@ impl Telemetry {
                 .with_span_list(false)
                 .with_writer(std::io::stderr)
                 .boxed(),
-            LogFormat::Text => fmt::layer().with_target(false).with_writer(std::io::stderr).boxed(),
+            LogFormat::Text => fmt::layer()
+                .with_ansi(std::io::stderr().is_terminal())
+                .with_target(false)
+                .with_writer(std::io::stderr)
+                .boxed(),
         };
         let spans = tracing_opentelemetry::layer()
             .with_tracer(tracer.tracer(program))

@@ -1,0 +1,148 @@
+//! Environments: where the software is tested.
+
+mod rules;
+pub(crate) mod store;
+
+use std::fmt::Display;
+
+use assay_auth::Caller;
+use assay_events::publish;
+use assay_proto::{
+    EnvironmentId, Fault, Permission, ProjectId,
+    catalog::{
+        CreateEnvironmentRequest, Environment, EnvironmentBatch, EnvironmentEntry,
+        GetEnvironmentRequest, ListEnvironmentsRequest, UpdateEnvironmentRequest,
+        environment_service_server,
+    },
+};
+use assay_runtime::list::{self, Batches, Slice};
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    change::{Action, Change, Record},
+    page, project,
+    secrets::{MASK, RecordSecrets, Secrets},
+    subject,
+};
+
+/// The one field of an environment that is a secret.
+const PASSWORD: &str = "Password";
+
+#[derive(Clone)]
+pub(crate) struct EnvironmentService {
+    pub(crate) db: PgPool,
+    pub(crate) secrets: Secrets,
+}
+
+#[tonic::async_trait]
+impl environment_service_server::EnvironmentService for EnvironmentService {
+    type ListEnvironmentsStream = Batches<EnvironmentBatch>;
+
+    async fn list_environments(
+        &self,
+        request: Request<ListEnvironmentsRequest>,
+    ) -> Result<Response<Self::ListEnvironmentsStream>, Status> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let this = self.clone();
+        list::answer(request.page, move |slice| {
+            let (this, caller) = (this.clone(), caller.clone());
+            async move { this.list(&caller, project, &slice).await }
+        })
+        .await
+    }
+
+    async fn get_environment(
+        &self,
+        request: Request<GetEnvironmentRequest>,
+    ) -> Result<Response<Environment>, Status> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let id = EnvironmentId::named(&request.id)?;
+        let mut environment = store::get(&self.db, caller.customer, project, id).await?;
+        let secrets = self.secrets_of(&caller, id);
+        environment.password = secrets.show(PASSWORD, &environment.password)?;
+        Ok(Response::new(environment))
+    }
+
+    async fn create_environment(
+        &self,
+        request: Request<CreateEnvironmentRequest>,
+    ) -> Result<Response<EnvironmentEntry>, Status> {
+        let caller = Caller::of(&request)?;
+        let customer = caller.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let id = EnvironmentId::new();
+        let secrets = self.secrets_of(&caller, id);
+        let input = rules::new(project, request.environment.unwrap_or_default());
+        let mut input = rules::valid(input)?;
+        let subject = rules::contained_subject(&input)?;
+        input.password = secrets.store(PASSWORD, &input.password, None)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        project::store::hold(&mut tx, customer, project).await?;
+        subject::store::hold(&mut tx, customer, project, "ContainedSubject", subject).await?;
+        let mut environment =
+            store::insert(&mut tx, customer, project, id, &input, subject).await?;
+        publish(&mut tx, &Record::Environment(project, id).was(Action::Created, customer)?).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        environment.password = secrets.show(PASSWORD, &environment.password)?;
+        Ok(Response::new(environment))
+    }
+
+    async fn update_environment(
+        &self,
+        request: Request<UpdateEnvironmentRequest>,
+    ) -> Result<Response<Environment>, Status> {
+        let caller = Caller::of(&request)?;
+        let customer = caller.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let id = EnvironmentId::named(&request.id)?;
+        let UpdateEnvironmentRequest { data_version, changes, fields, .. } = request;
+        let change = Change { data_version, changes, fields };
+        let secrets = self.secrets_of(&caller, id);
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut current = store::lock(&mut tx, customer, project, id).await?;
+        let stored = std::mem::replace(&mut current.password, MASK.to_owned());
+        let mut input = rules::valid(change.of("environment", &current, &current.data_version)?)?;
+        let subject = rules::contained_subject(&input)?;
+        if input.contained_subject != current.contained_subject {
+            subject::store::hold(&mut tx, customer, project, "ContainedSubject", subject).await?;
+        }
+        input.password = secrets.store(PASSWORD, &input.password, Some(&stored))?;
+        let mut environment = store::update(&mut tx, customer, id, &input, subject).await?;
+        let action = Action::of_change(current.archived, environment.archived);
+        publish(&mut tx, &Record::Environment(project, id).was(action, customer)?).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        environment.password = secrets.show(PASSWORD, &environment.password)?;
+        Ok(Response::new(environment))
+    }
+}
+
+impl EnvironmentService {
+    fn secrets_of(&self, caller: &Caller, id: impl Display) -> RecordSecrets {
+        self.secrets.of("environment", id, caller.may(Permission::AccessSecrets))
+    }
+
+    /// A slice of a project's environments, with the passwords as the caller may see them.
+    async fn list(
+        &self,
+        caller: &Caller,
+        project: ProjectId,
+        slice: &Slice,
+    ) -> Result<Vec<EnvironmentEntry>, Fault> {
+        let customer = caller.customer;
+        let mut environments = store::list(&self.db, customer, project, slice).await?;
+        for environment in &mut environments {
+            let secrets = self.secrets_of(caller, &environment.id);
+            environment.password = secrets.show(PASSWORD, &environment.password)?;
+        }
+        page::of_project(&self.db, customer, project, environments).await
+    }
+}

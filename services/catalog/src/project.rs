@@ -1,0 +1,85 @@
+//! Projects: what test cases, sets, subjects, environments and executions belong to.
+
+mod rules;
+pub(crate) mod store;
+
+use assay_auth::Caller;
+use assay_events::publish;
+use assay_proto::{
+    Fault, ProjectId,
+    catalog::{
+        CreateProjectRequest, GetProjectRequest, ListProjectsRequest, Project, ProjectBatch,
+        UpdateProjectRequest, project_service_server,
+    },
+};
+use assay_runtime::list::{self, Batches};
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+use crate::change::{Action, Change, Record};
+
+pub(crate) struct ProjectService {
+    pub(crate) db: PgPool,
+}
+
+#[tonic::async_trait]
+impl project_service_server::ProjectService for ProjectService {
+    type ListProjectsStream = Batches<ProjectBatch>;
+
+    async fn list_projects(
+        &self,
+        request: Request<ListProjectsRequest>,
+    ) -> Result<Response<Self::ListProjectsStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let db = self.db.clone();
+        list::answer(request.into_inner().page, move |slice| {
+            let db = db.clone();
+            async move { store::list(&db, customer, &slice).await }
+        })
+        .await
+    }
+
+    async fn get_project(
+        &self,
+        request: Request<GetProjectRequest>,
+    ) -> Result<Response<Project>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let id = ProjectId::named(&request.get_ref().id)?;
+        Ok(Response::new(store::get(&self.db, customer, id).await?))
+    }
+
+    async fn create_project(
+        &self,
+        request: Request<CreateProjectRequest>,
+    ) -> Result<Response<Project>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let input = rules::valid(request.into_inner().project.unwrap_or_default())?;
+        let id = ProjectId::new();
+        let event = Record::Project(customer, id).was(Action::Created, customer)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let project = store::insert(&mut tx, customer, id, &input).await?;
+        publish(&mut tx, &event).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(project))
+    }
+
+    async fn update_project(
+        &self,
+        request: Request<UpdateProjectRequest>,
+    ) -> Result<Response<Project>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let UpdateProjectRequest { id, data_version, changes, fields } = request.into_inner();
+        let id = ProjectId::named(&id)?;
+        let change = Change { data_version, changes, fields };
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let current = store::lock(&mut tx, customer, id).await?;
+        let input = rules::valid(change.of("project", &current, &current.data_version)?)?;
+        let project = store::update(&mut tx, customer, id, &input).await?;
+        let action = Action::of_change(current.archived, project.archived);
+        publish(&mut tx, &Record::Project(customer, id).was(action, customer)?).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(project))
+    }
+}

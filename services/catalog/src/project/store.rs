@@ -1,0 +1,150 @@
+//! Projects in PostgreSQL. Every statement is bound to one customer.
+
+use assay_proto::{
+    CustomerId, Fault, ProjectId,
+    catalog::{Project, ProjectEntry, ProjectInput},
+};
+use assay_runtime::list::Slice;
+use sqlx::{
+    AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
+};
+
+use crate::page;
+
+const COLUMNS: &str = "id, name, description, revision::text as data_version, report_template_id,
+     overall_result, overall_status, archived, customer_id";
+
+/// Reads a project; `rest` says which.
+fn select(rest: &'static str) -> QueryAs<'static, Postgres, Project, PgArguments> {
+    sqlx::query_as(AssertSqlSafe(format!("select {COLUMNS} from project {rest}")))
+}
+
+pub(super) async fn get(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+) -> Result<Project, Fault> {
+    select("where customer_id = $1 and id = $2 and deleted_at is null")
+        .bind(customer)
+        .bind(id)
+        .fetch_optional(db)
+        .await?
+        .ok_or(Fault::NotFound("project"))
+}
+
+/// Reads a project and keeps others from changing it meanwhile.
+pub(super) async fn lock(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+) -> Result<Project, Fault> {
+    select("where customer_id = $1 and id = $2 and deleted_at is null for no key update")
+        .bind(customer)
+        .bind(id)
+        .fetch_optional(&mut **tx)
+        .await?
+        .ok_or(Fault::NotFound("project"))
+}
+
+/// Makes sure that there is such a project.
+pub(crate) async fn find(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+) -> Result<(), Fault> {
+    sqlx::query("select from project where customer_id = $1 and id = $2 and deleted_at is null")
+        .bind(customer)
+        .bind(id)
+        .fetch_optional(db)
+        .await?
+        .map(drop)
+        .ok_or(Fault::NotFound("project"))
+}
+
+/// Makes sure that there is such a project, and that it is not deleted meanwhile.
+pub(crate) async fn hold(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "select from project where customer_id = $1 and id = $2 and deleted_at is null
+         for key share",
+    )
+    .bind(customer)
+    .bind(id)
+    .fetch_optional(&mut **tx)
+    .await?
+    .map(drop)
+    .ok_or(Fault::NotFound("project"))
+}
+
+/// Lists a slice of the active projects, newest first.
+pub(super) async fn list(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    slice: &Slice,
+) -> Result<Vec<ProjectEntry>, Fault> {
+    let projects = sqlx::query_as(
+        "select id, name, description from project
+         where customer_id = $1 and id < $2 and live
+           and ($3::text is null or name ilike $3)
+         order by id desc
+         limit $4",
+    )
+    .bind(customer)
+    .bind(page::bound(slice)?)
+    .bind(&slice.pattern)
+    .bind(slice.limit)
+    .fetch_all(db)
+    .await?;
+    Ok(projects)
+}
+
+pub(super) async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+    project: &ProjectInput,
+) -> Result<Project, Fault> {
+    let statement = format!(
+        "insert into project (customer_id, id, name, description, report_template_id)
+         values ($1, $2, $3, $4, $5)
+         returning {COLUMNS}"
+    );
+    let project = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(customer)
+        .bind(id)
+        .bind(&project.name)
+        .bind(&project.description)
+        .bind(&project.report_template_id)
+        .fetch_one(&mut **tx)
+        .await?;
+    Ok(project)
+}
+
+/// Replaces what a client may write of a locked project.
+pub(super) async fn update(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+    project: &ProjectInput,
+) -> Result<Project, Fault> {
+    let statement = format!(
+        "update project
+         set name = $3, description = $4, report_template_id = $5, archived = $6,
+             revision = revision + 1
+         where customer_id = $1 and id = $2
+         returning {COLUMNS}"
+    );
+    let project = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(customer)
+        .bind(id)
+        .bind(&project.name)
+        .bind(&project.description)
+        .bind(&project.report_template_id)
+        .bind(project.archived)
+        .fetch_one(&mut **tx)
+        .await?;
+    Ok(project)
+}

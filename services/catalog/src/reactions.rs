@@ -1,0 +1,26 @@
+//! What the catalog shows of executions and their reports, from the events of the execution
+//! service. The events may come in any order, and more than once.
+
+mod execution;
+mod reports;
+
+use assay_events::{Handler, Received};
+use assay_proto::Fault;
+use sqlx::PgTransaction;
+
+pub use self::{execution::execution_changed, reports::reports_changed};
+
+/// Applies the events of the execution service.
+pub struct Reactions;
+
+impl Handler for Reactions {
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        match event.action() {
+            "requested" | "progressed" | "completed" | "canceled" => {
+                execution_changed(tx, event.customer(), &event.data()?).await
+            }
+            "finished" | "reviewed" => reports_changed(tx, event.customer(), &event.data()?).await,
+            _ => Ok(()),
+        }
+    }
+}

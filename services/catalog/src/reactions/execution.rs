@@ -1,0 +1,111 @@
+//! What sets, subjects and projects show of their latest executions.
+//!
+//! Later executions have larger ids, and every change of an execution has a larger revision: what
+//! is not newer in this sense changes nothing.
+
+use assay_proto::{
+    CustomerId, ExecutionId, ExecutionStatistic, ExecutionStatus, Fault, ProjectId, SubjectId,
+    TestSetId, events::ExecutionChanged, name_of,
+};
+use sqlx::{PgTransaction, types::Json};
+
+/// The longest run that is shown, in seconds: 9999 hours.
+const LONGEST_RUN: f64 = 9999.0 * 3600.0;
+
+/// Applies what has happened to an execution.
+pub async fn execution_changed(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: &ExecutionChanged,
+) -> Result<(), Fault> {
+    let statistic = execution.statistic.clone().unwrap_or_default();
+    show_in_set(tx, customer, execution, &statistic).await?;
+    match execution.status() {
+        ExecutionStatus::Completed => {
+            show_pass_rate(tx, customer, execution, &statistic).await?;
+            show_in_project(tx, customer, execution).await
+        }
+        ExecutionStatus::Canceled => show_in_project(tx, customer, execution).await,
+        _ => Ok(()),
+    }
+}
+
+async fn show_in_set(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: &ExecutionChanged,
+    statistic: &ExecutionStatistic,
+) -> Result<(), Fault> {
+    let subject = statistic.software_version_id.as_deref();
+    sqlx::query(
+        "update test_set
+         set last_execution_id = $3, last_execution_revision = $4, last_executed = $5,
+             last_subject_id = $6, last_sw_identifier = $7, last_sw_name = $8,
+             last_execution_statistic = $9,
+             last_run_duration = to_char(make_interval(secs => $10), 'HH24:MI:SS')
+         where customer_id = $1 and id = $2
+           and (last_execution_id, last_execution_revision) < ($3, $4)",
+    )
+    .bind(customer)
+    .bind(TestSetId::parse("TestSetId", &execution.test_set_id)?)
+    .bind(id_of(execution)?)
+    .bind(execution.revision)
+    .bind(statistic.execution_request_time)
+    .bind(SubjectId::parse_if_any("SoftwareVersionId", subject)?)
+    .bind(&statistic.software_version)
+    .bind(&statistic.software_name)
+    .bind(Json(statistic))
+    .bind(execution.run_duration_in_sec.clamp(0.0, LONGEST_RUN))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+async fn show_pass_rate(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: &ExecutionChanged,
+    statistic: &ExecutionStatistic,
+) -> Result<(), Fault> {
+    let Some(subject) = &statistic.software_version_id else { return Ok(()) };
+    let total = f64::from(statistic.test_cases_total.max(1));
+    sqlx::query(
+        "update subject
+         set pass_rate = $5, pass_rate_execution_id = $3, pass_rate_revision = $4
+         where customer_id = $1 and id = $2
+           and (pass_rate_execution_id, pass_rate_revision) < ($3, $4)",
+    )
+    .bind(customer)
+    .bind(SubjectId::parse("SoftwareVersionId", subject)?)
+    .bind(id_of(execution)?)
+    .bind(execution.revision)
+    .bind(100.0 * f64::from(statistic.test_cases_passed) / total)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+async fn show_in_project(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: &ExecutionChanged,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "update project
+         set overall_result = $5, result_execution_id = $3, result_revision = $4
+         where customer_id = $1 and id = $2
+           and (result_execution_id, result_revision) < ($3, $4)",
+    )
+    .bind(customer)
+    .bind(ProjectId::parse("ProjectId", &execution.project_id)?)
+    .bind(id_of(execution)?)
+    .bind(execution.revision)
+    .bind(name_of(execution.result()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+fn id_of(execution: &ExecutionChanged) -> Result<ExecutionId, Fault> {
+    ExecutionId::parse("ExecutionId", &execution.execution_id)
+}

@@ -1,0 +1,182 @@
+//! What plans, cases and projects show of their test reports: all that was told of the reports is
+//! kept, and what is shown of a case is made from it anew.
+
+use std::collections::HashMap;
+
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, ProjectId, TestCaseId, TestPlanId, TestReportId,
+    events::{ReportState, ReportsChanged},
+    name_of,
+};
+use sqlx::PgTransaction;
+
+/// Applies what has happened to reports of an execution.
+pub async fn reports_changed(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    changed: &ReportsChanged,
+) -> Result<(), Fault> {
+    let reports = newest(&changed.reports);
+    if reports.is_empty() {
+        return Ok(());
+    }
+    keep(tx, customer, changed, &reports).await?;
+    show_in_cases(tx, customer, &reports).await?;
+    show_in_project(tx, customer, changed, &reports).await
+}
+
+/// Each report once, as it is in its highest revision, in the order of ids.
+fn newest(reports: &[ReportState]) -> Vec<&ReportState> {
+    let mut newest: HashMap<&str, &ReportState> = HashMap::with_capacity(reports.len());
+    for report in reports {
+        let known = newest.entry(&report.id).or_insert(report);
+        if known.revision < report.revision {
+            *known = report;
+        }
+    }
+    let mut newest: Vec<_> = newest.into_values().collect();
+    newest.sort_by_key(|report| &report.id);
+    newest
+}
+
+/// Keeps the reports, but for those of which something newer is known.
+async fn keep(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    changed: &ReportsChanged,
+    reports: &[&ReportState],
+) -> Result<(), Fault> {
+    let plans: Vec<TestPlanId> =
+        ids(reports, |report| TestPlanId::parse("TestPlanId", &report.test_plan_id))?;
+    sqlx::query(
+        "insert into test_report (customer_id, software_name, software_identifier, id,
+             test_case_id, test_plan_id, execution_number, result, status, start_date_time,
+             finish_date_time, average_duration_in_sec, revision)
+         select $1, $2, $3, id, test_case_id, test_plan_id, execution_number, result, status,
+                start_date_time, finish_date_time, average_duration_in_sec, revision
+         from unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::int[], $8::text[], $9::text[],
+                     $10::timestamptz[], $11::timestamptz[], $12::float8[], $13::bigint[])
+             as report (id, test_case_id, test_plan_id, execution_number, result, status,
+                        start_date_time, finish_date_time, average_duration_in_sec, revision)
+         on conflict on constraint test_report_pkey do update
+         set result = excluded.result, status = excluded.status,
+             start_date_time = excluded.start_date_time,
+             finish_date_time = excluded.finish_date_time,
+             average_duration_in_sec = excluded.average_duration_in_sec,
+             revision = excluded.revision
+         where test_report.revision < excluded.revision",
+    )
+    .bind(customer)
+    .bind(&changed.software_name)
+    .bind(&changed.software_identifier)
+    .bind(ids(reports, |report| TestReportId::parse("Id", &report.id))?)
+    .bind(cases(reports)?)
+    .bind(plans)
+    .bind(column(reports, |report| report.execution_number))
+    .bind(column(reports, |report| name_of(report.result())))
+    .bind(column(reports, |report| name_of(report.status())))
+    .bind(column(reports, |report| report.start_date_time))
+    .bind(column(reports, |report| report.finish_date_time))
+    .bind(column(reports, |report| report.average_duration_in_sec))
+    .bind(column(reports, |report| report.revision))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Shows in the cases of these reports what is known of all their reports.
+async fn show_in_cases(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[&ReportState],
+) -> Result<(), Fault> {
+    let cases = cases(reports)?;
+    // In the order of ids, as everyone who locks several; and in a statement of its own, so that
+    // the next one sees what others have done before.
+    sqlx::query(
+        "select from test_case where customer_id = $1 and id = any($2) order by id
+         for no key update",
+    )
+    .bind(customer)
+    .bind(&cases)
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query(
+        "update test_case
+         set execution_statistics = latest.statistics, last_result = latest.result,
+             last_report_status = latest.status, last_sw_name = latest.software_name,
+             last_sw_identifier = latest.software_identifier
+         from (select distinct id from unnest($2::uuid[]) as asked (id)) asked
+         cross join lateral (
+             select jsonb_agg(jsonb_build_object(
+                        'ExecutionNumber', execution_number, 'Result', result,
+                        'AverageDurationInSec', average_duration_in_sec
+                    ) order by execution_number desc) as statistics,
+                    (array_agg(result order by execution_number desc))[1] as result,
+                    (array_agg(status order by execution_number desc))[1] as status,
+                    (array_agg(software_name order by execution_number desc))[1]
+                        as software_name,
+                    (array_agg(software_identifier order by execution_number desc))[1]
+                        as software_identifier
+             from (
+                 select execution_number, result, status, average_duration_in_sec,
+                        software_name, software_identifier
+                 from test_report
+                 where customer_id = $1 and test_case_id = asked.id
+                 order by execution_number desc
+                 limit 10
+             ) report
+         ) latest
+         where test_case.customer_id = $1 and test_case.id = asked.id",
+    )
+    .bind(customer)
+    .bind(&cases)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Shows in the project where its latest finished report stands: the last of the latest execution.
+async fn show_in_project(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    changed: &ReportsChanged,
+    reports: &[&ReportState],
+) -> Result<(), Fault> {
+    let latest = |report: &&&ReportState| (report.finish_date_time, report.id.clone());
+    let Some(report) = reports.iter().max_by_key(latest) else { return Ok(()) };
+    sqlx::query(
+        "update project
+         set overall_status = $7, status_execution_id = $3,
+             status_finished_at = coalesce($4, '-infinity'), status_report_id = $5,
+             status_revision = $6
+         where customer_id = $1 and id = $2
+           and (status_execution_id, status_finished_at, status_report_id, status_revision)
+             < ($3, coalesce($4, '-infinity'), $5, $6)",
+    )
+    .bind(customer)
+    .bind(ProjectId::parse("ProjectId", &changed.project_id)?)
+    .bind(ExecutionId::parse("ExecutionId", &changed.execution_id)?)
+    .bind(report.finish_date_time)
+    .bind(TestReportId::parse("Id", &report.id)?)
+    .bind(report.revision)
+    .bind(name_of(report.status()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+fn column<T>(reports: &[&ReportState], of: impl Fn(&ReportState) -> T) -> Vec<T> {
+    reports.iter().map(|report| of(report)).collect()
+}
+
+fn ids<T>(
+    reports: &[&ReportState],
+    of: impl Fn(&ReportState) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    reports.iter().map(|report| of(report)).collect()
+}
+
+fn cases(reports: &[&ReportState]) -> Result<Vec<TestCaseId>, Fault> {
+    ids(reports, |report| TestCaseId::parse("TestCaseId", &report.test_case_id))
+}

@@ -1,0 +1,178 @@
+//! Secrets in records: encrypted where they are stored, asterisks for those who may not see them,
+//! and unchanged where the asterisks come back.
+
+use std::{collections::HashSet, fmt::Display};
+
+use assay_auth::Seal;
+use assay_proto::{Fault, Variable};
+
+use crate::check::Check;
+
+/// What is shown instead of a secret.
+pub(crate) const MASK: &str = "********";
+
+const NOTHING_TO_KEEP: &str = "is masked, and there is no stored value to keep";
+
+/// Encrypts and shows secrets. An empty one is no secret: it is stored and shown as it is.
+#[derive(Clone)]
+pub(crate) struct Secrets(Seal);
+
+impl Secrets {
+    pub(crate) fn new(seal: Seal) -> Self {
+        Self(seal)
+    }
+
+    /// The secrets of one record, for a caller who may see them or not.
+    pub(crate) fn of(&self, noun: &str, id: impl Display, can_see: bool) -> RecordSecrets {
+        RecordSecrets { seal: self.0.clone(), record: format!("{noun}/{id}"), can_see }
+    }
+}
+
+/// The secrets of one record, for one caller.
+pub(crate) struct RecordSecrets {
+    seal: Seal,
+    record: String,
+    can_see: bool,
+}
+
+impl RecordSecrets {
+    /// A stored secret, as the caller may see it.
+    pub(crate) fn show(&self, field: &str, stored: &str) -> Result<String, Fault> {
+        match stored {
+            "" => Ok(String::new()),
+            _ if !self.can_see => Ok(MASK.to_owned()),
+            _ => self.open(field, stored),
+        }
+    }
+
+    /// What to store of a secret, given what is stored.
+    pub(crate) fn store(
+        &self,
+        field: &str,
+        written: &str,
+        stored: Option<&str>,
+    ) -> Result<String, Fault> {
+        match (written, stored) {
+            (MASK, Some(stored)) => Ok(stored.to_owned()),
+            (MASK, None) => Err(Fault::invalid(field, NOTHING_TO_KEEP)),
+            _ => self.close(field, written),
+        }
+    }
+
+    /// Stored variables, as the caller may see them.
+    pub(crate) fn show_all(&self, stored: Vec<Variable>) -> Result<Vec<Variable>, Fault> {
+        let shown = stored.into_iter().map(|variable| {
+            let content = if variable.is_secured {
+                self.show(&place_of(&variable), &variable.content)?
+            } else {
+                variable.content
+            };
+            Ok(Variable { content, ..variable })
+        });
+        shown.collect()
+    }
+
+    /// What to store of variables, given those that are stored: those of the same name are the
+    /// same.
+    pub(crate) fn store_all(
+        &self,
+        written: &[Variable],
+        stored: &[Variable],
+    ) -> Result<Vec<Variable>, Fault> {
+        let mut check = Check::default();
+        let mut kept = Vec::with_capacity(written.len());
+        for (place, variable) in written.iter().enumerate() {
+            let before = stored.iter().find(|before| before.name == variable.name);
+            if let Some(problem) = problem(variable, before) {
+                check.refuse(format!("Variables/{place}/Content"), problem);
+                continue;
+            }
+            let content = match before {
+                _ if !variable.is_secured => variable.content.clone(),
+                Some(before) if variable.content == MASK && before.is_secured => {
+                    before.content.clone()
+                }
+                Some(before) if variable.content == MASK => {
+                    self.close(&place_of(variable), &before.content)?
+                }
+                _ => self.close(&place_of(variable), &variable.content)?,
+            };
+            kept.push(Variable { content, ..variable.clone() });
+        }
+        check.done().map(|()| kept)
+    }
+
+    /// Masks the secrets that are written as they are stored already. Only for those who can see
+    /// them: others could guess at secrets in this way.
+    pub(crate) fn mask_unchanged(
+        &self,
+        written: &mut [Variable],
+        stored: &[Variable],
+    ) -> Result<(), Fault> {
+        for variable in written.iter_mut().filter(|variable| self.can_see && variable.is_secured) {
+            let is_same = |before: &&Variable| before.is_secured && before.name == variable.name;
+            if let Some(before) = stored.iter().find(is_same)
+                && !before.content.is_empty()
+                && self.open(&place_of(before), &before.content)? == variable.content
+            {
+                MASK.clone_into(&mut variable.content);
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&self, field: &str, secret: &str) -> Result<String, Fault> {
+        match secret {
+            "" => Ok(String::new()),
+            _ => self.seal.close(&self.owner(field), secret.as_bytes()),
+        }
+    }
+
+    fn open(&self, field: &str, stored: &str) -> Result<String, Fault> {
+        let secret = self.seal.open(&self.owner(field), stored)?;
+        String::from_utf8(secret).map_err(Fault::internal)
+    }
+
+    fn owner(&self, field: &str) -> String {
+        format!("{}/{field}", self.record)
+    }
+}
+
+/// What is wrong with the content of a variable, given the stored one of the same name.
+fn problem(variable: &Variable, before: Option<&Variable>) -> Option<&'static str> {
+    if variable.content != MASK {
+        return None;
+    }
+    if variable.is_secured {
+        return before.is_none().then_some(NOTHING_TO_KEEP);
+    }
+    // Who cannot see a secret must not get at it by declaring it to be none.
+    let was_secured = before.is_some_and(|before| before.is_secured);
+    was_secured.then_some("has to be given for the variable to be secured no more")
+}
+
+fn place_of(variable: &Variable) -> String {
+    format!("Variables/{}", variable.name)
+}
+
+/// Variables with their secrets masked, as they are compared and merged.
+pub(crate) fn masked(variables: &[Variable]) -> Vec<Variable> {
+    let mask = |variable: &Variable| {
+        let is_secret = variable.is_secured && !variable.content.is_empty();
+        let content = if is_secret { MASK.to_owned() } else { variable.content.clone() };
+        Variable { content, ..variable.clone() }
+    };
+    variables.iter().map(mask).collect()
+}
+
+/// Every variable has a name, and no two have the same.
+pub(crate) fn check(check: &mut Check, variables: &[Variable]) {
+    let mut names = HashSet::new();
+    for (place, variable) in variables.iter().enumerate() {
+        let field = format!("Variables/{place}/Name");
+        check.name(&field, &variable.name);
+        if !names.insert(&variable.name) {
+            check.refuse(field, "is the name of another variable too");
+        }
+    }
+}

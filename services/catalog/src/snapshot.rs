@@ -1,0 +1,171 @@
+//! What an execution copies of the catalog at its start, so that its history never changes.
+
+mod adoption;
+mod rules;
+mod store;
+
+use assay_auth::Caller;
+use assay_proto::{
+    CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestSetId,
+    catalog::{
+        AdoptTestCasesRequest, ReportedTestCase, Snapshot, SnapshotTestCase, TakeSnapshotRequest,
+        snapshot_service_server,
+    },
+};
+use assay_runtime::list::Batches;
+use futures::{StreamExt, stream};
+use sqlx::{PgPool, PgTransaction};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::test_set;
+
+/// How many test cases one message carries; even with the longest names they fit.
+const PART: usize = 500;
+
+/// How often an adoption is tried that meets a deadlock or loses its database.
+const ATTEMPTS: u32 = 3;
+
+pub(crate) struct SnapshotService {
+    pub(crate) db: PgPool,
+}
+
+#[tonic::async_trait]
+impl snapshot_service_server::SnapshotService for SnapshotService {
+    type TakeSnapshotStream = Batches<Snapshot>;
+    type AdoptTestCasesStream = Batches<Snapshot>;
+
+    async fn take_snapshot(
+        &self,
+        request: Request<TakeSnapshotRequest>,
+    ) -> Result<Response<Self::TakeSnapshotStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let target = Target::read(customer, &request)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let snapshot = target.snapshot(&mut tx).await?;
+        let members = test_set::members::ids(&mut tx, customer, target.test_set).await?;
+        let cases = store::freeze(&mut tx, customer, &members).await?;
+        if !request.skip_not_ready {
+            let missing = rules::missing(&members, &cases);
+            rules::all_ready(&store::identifiers(&mut tx, customer, &missing).await?)?;
+        }
+        if cases.is_empty() {
+            return Err(Fault::invalid("TestCases", "the set has none to execute").into());
+        }
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(answer(snapshot, &cases))
+    }
+
+    async fn adopt_test_cases(
+        &self,
+        request: Request<Streaming<AdoptTestCasesRequest>>,
+    ) -> Result<Response<Self::AdoptTestCasesStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let (target, cases) = receive(request.into_inner()).await?;
+        let target = Target::read(customer, &target)?;
+        let cases = rules::reported(cases)?;
+        // It is repeatable: what is there already is only looked at.
+        let mut attempt = 1;
+        loop {
+            match adopt(&self.db, &target, &cases).await {
+                Err(Fault::Unavailable(_)) if attempt < ATTEMPTS => attempt += 1,
+                Ok((snapshot, cases)) => return Ok(answer(snapshot, &cases)),
+                Err(fault) => return Err(fault.into()),
+            }
+        }
+    }
+}
+
+/// Reads the whole request: where to, and what.
+async fn receive(
+    mut parts: Streaming<AdoptTestCasesRequest>,
+) -> Result<(TakeSnapshotRequest, Vec<ReportedTestCase>), Status> {
+    let (mut target, mut cases) = (None, Vec::new());
+    while let Some(part) = parts.message().await? {
+        target = target.or(part.target);
+        cases.extend(part.test_cases);
+        rules::not_too_many(cases.len())?;
+    }
+    let target = target.ok_or_else(|| Fault::Malformed("the target is missing".to_owned()))?;
+    Ok((target, cases))
+}
+
+async fn adopt(
+    db: &PgPool,
+    target: &Target,
+    cases: &[ReportedTestCase],
+) -> Result<(Snapshot, Vec<SnapshotTestCase>), Fault> {
+    let mut tx = db.begin().await?;
+    let snapshot = target.snapshot(&mut tx).await?;
+    let Target { customer, project, test_set, .. } = *target;
+    let ids = adoption::adopt(&mut tx, customer, project, test_set, cases).await?;
+    let cases = store::freeze(&mut tx, customer, &ids).await?;
+    tx.commit().await?;
+    Ok((snapshot, cases))
+}
+
+/// What a snapshot is of.
+struct Target {
+    customer: CustomerId,
+    project: ProjectId,
+    test_set: TestSetId,
+    subject: Option<SubjectId>,
+    environment: Option<EnvironmentId>,
+}
+
+impl Target {
+    fn read(customer: CustomerId, request: &TakeSnapshotRequest) -> Result<Self, Fault> {
+        Ok(Self {
+            customer,
+            project: ProjectId::named(&request.project_id)?,
+            test_set: TestSetId::named(&request.test_set_id)?,
+            subject: SubjectId::parse_if_any(rules::SUBJECT, request.subject_id.as_deref())?,
+            environment: EnvironmentId::parse_if_any(
+                rules::ENVIRONMENT,
+                request.environment_id.as_deref(),
+            )?,
+        })
+    }
+
+    /// Locks the set and copies all but its cases.
+    async fn snapshot(&self, tx: &mut PgTransaction<'_>) -> Result<Snapshot, Fault> {
+        let (customer, project) = (self.customer, self.project);
+        let set = test_set::store::lock(tx, customer, project, self.test_set).await?;
+        let selected = SubjectId::parse_if_any(rules::SUBJECT, set.selected_subject_id.as_deref())?;
+        let subject = match self.subject.or(selected) {
+            Some(id) => Some(store::subject(tx, customer, project, id).await?),
+            None => None,
+        };
+        let selected = EnvironmentId::parse_if_any(
+            rules::ENVIRONMENT,
+            set.selected_environment_id.as_deref(),
+        )?;
+        let environment = match self.environment.or(selected) {
+            Some(id) => Some(store::environment(tx, customer, project, id).await?),
+            None => None,
+        };
+        Ok(Snapshot {
+            test_set_name: set.name,
+            stop_on_failure: set.stop_on_failure,
+            time_out: set.time_out,
+            tags: set.tags,
+            subject,
+            environment,
+            test_cases: Vec::new(),
+        })
+    }
+}
+
+/// Answers a snapshot in parts: the first holds all but the rest of the cases.
+fn answer(snapshot: Snapshot, cases: &[SnapshotTestCase]) -> Response<Batches<Snapshot>> {
+    let mut next = Some(snapshot);
+    let parts: Vec<_> = cases
+        .chunks(PART)
+        .map(|cases| {
+            let head = next.take().unwrap_or_default();
+            Ok(Snapshot { test_cases: cases.to_vec(), ..head })
+        })
+        .collect();
+    Response::new(stream::iter(parts).boxed())
+}

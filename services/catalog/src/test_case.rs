@@ -1,0 +1,97 @@
+//! Test cases: what is tested.
+
+pub(crate) mod rules;
+pub(crate) mod store;
+
+use assay_auth::Caller;
+use assay_events::publish;
+use assay_proto::{
+    Fault, ProjectId, TestCaseId,
+    catalog::{
+        CreateTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest, TestCase, TestCaseBatch,
+        TestCaseInput, UpdateTestCaseRequest, test_case_service_server,
+    },
+};
+use assay_runtime::list::{self, Batches};
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    change::{Action, Change, Record},
+    page,
+};
+
+pub(crate) struct TestCaseService {
+    pub(crate) db: PgPool,
+}
+
+#[tonic::async_trait]
+impl test_case_service_server::TestCaseService for TestCaseService {
+    type ListTestCasesStream = Batches<TestCaseBatch>;
+
+    async fn list_test_cases(
+        &self,
+        request: Request<ListTestCasesRequest>,
+    ) -> Result<Response<Self::ListTestCasesStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let db = self.db.clone();
+        list::answer(request.page, move |slice| {
+            let db = db.clone();
+            async move {
+                let cases = store::list(&db, customer, project, &slice).await?;
+                page::of_project(&db, customer, project, cases).await
+            }
+        })
+        .await
+    }
+
+    async fn get_test_case(
+        &self,
+        request: Request<GetTestCaseRequest>,
+    ) -> Result<Response<TestCase>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named_if_any(request.project_id.as_deref())?;
+        let id = TestCaseId::named(&request.id)?;
+        Ok(Response::new(store::get(&self.db, customer, project, id).await?))
+    }
+
+    async fn create_test_case(
+        &self,
+        request: Request<CreateTestCaseRequest>,
+    ) -> Result<Response<TestCase>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let input = rules::valid(request.test_case.unwrap_or_default())?;
+        Ok(Response::new(store::create(&self.db, customer, project, &input).await?))
+    }
+
+    async fn update_test_case(
+        &self,
+        request: Request<UpdateTestCaseRequest>,
+    ) -> Result<Response<TestCase>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let id = TestCaseId::named(&request.id)?;
+        let UpdateTestCaseRequest { data_version, changes, fields, .. } = request;
+        let change = Change { data_version, changes, fields };
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let current = store::lock(&mut tx, customer, project, id).await?;
+        let version = current.data_version.as_deref().unwrap_or_default();
+        let input = TestCaseInput {
+            // It is the case's for ever.
+            identifier: Some(current.identifier.clone()),
+            ..change.of("test case", &current, version)?
+        };
+        let case = store::update(&mut tx, customer, id, &rules::valid(input)?).await?;
+        let action = Action::of_change(current.archived, case.archived);
+        publish(&mut tx, &Record::TestCase(project, id).was(action, customer)?).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(case))
+    }
+}

@@ -1,0 +1,116 @@
+//! Test plans: how a test case is executed, in numbered revisions.
+
+mod rules;
+pub(crate) mod store;
+
+use assay_auth::Caller;
+use assay_events::publish;
+use assay_proto::{
+    Fault, Permission, ProjectId, TestCaseId, TestPlanId, Variable,
+    catalog::{
+        CreateTestPlanRequest, GetTestPlanRequest, TestPlan, UpdateTestPlanRequest,
+        test_plan_service_server,
+    },
+};
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    change::{Action, Change, Record, input},
+    secrets::{RecordSecrets, Secrets, masked},
+    test_case,
+};
+
+pub(crate) struct TestPlanService {
+    pub(crate) db: PgPool,
+    pub(crate) secrets: Secrets,
+}
+
+#[tonic::async_trait]
+impl test_plan_service_server::TestPlanService for TestPlanService {
+    async fn get_test_plan(
+        &self,
+        request: Request<GetTestPlanRequest>,
+    ) -> Result<Response<TestPlan>, Status> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let project = ProjectId::named_if_any(request.project_id.as_deref())?;
+        let case = TestCaseId::named_if_any(request.test_case_id.as_deref())?;
+        let id = TestPlanId::named(&request.id)?;
+
+        let plan = store::get(&self.db, caller.customer, project, case, id).await?;
+        Ok(Response::new(shown(plan, &self.secrets_of(&caller, id))?))
+    }
+
+    async fn create_test_plan(
+        &self,
+        request: Request<CreateTestPlanRequest>,
+    ) -> Result<Response<TestPlan>, Status> {
+        let caller = Caller::of(&request)?;
+        let customer = caller.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let case = TestCaseId::named(&request.test_case_id)?;
+        let id = TestPlanId::new();
+        let secrets = self.secrets_of(&caller, id);
+        let input = rules::valid(rules::new(request.test_plan.unwrap_or_default()))?;
+        let variables = secrets.store_all(&input.variables, &[])?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        test_case::store::lock(&mut tx, customer, project, case).await?;
+        let plan = store::insert(&mut tx, customer, case, id, &input, &variables).await?;
+        publish(&mut tx, &Record::TestPlan(case, id).was(Action::Created, customer)?).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(shown(plan, &secrets)?))
+    }
+
+    async fn update_test_plan(
+        &self,
+        request: Request<UpdateTestPlanRequest>,
+    ) -> Result<Response<TestPlan>, Status> {
+        let caller = Caller::of(&request)?;
+        let customer = caller.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let case = TestCaseId::named(&request.test_case_id)?;
+        let id = TestPlanId::named(&request.id)?;
+        let UpdateTestPlanRequest { data_version, changes, fields, .. } = request;
+        let change = Change { data_version, changes, fields };
+        let secrets = self.secrets_of(&caller, id);
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        test_case::store::lock(&mut tx, customer, project, case).await?;
+        let store::Locked { plan: mut current, is_frozen } =
+            store::lock(&mut tx, customer, case, id).await?;
+        let stored = hide(&mut current);
+        let mut changed = change.of("test plan", &current, &current.data_version)?;
+        secrets.mask_unchanged(&mut changed.variables, &stored)?;
+        let changed = rules::valid(changed)?;
+        if is_frozen {
+            rules::only_what_a_frozen_plan_takes(&changed, input(&current)?)?;
+        }
+        let variables = secrets.store_all(&changed.variables, &stored)?;
+        let plan = store::update(&mut tx, customer, case, id, &changed, &variables).await?;
+        publish(&mut tx, &Record::TestPlan(case, id).was(Action::Changed, customer)?).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(shown(plan, &secrets)?))
+    }
+}
+
+impl TestPlanService {
+    fn secrets_of(&self, caller: &Caller, id: TestPlanId) -> RecordSecrets {
+        self.secrets.of("test-plan", id, caller.may(Permission::AccessSecrets))
+    }
+}
+
+/// A stored plan as the caller may see it.
+fn shown(mut plan: TestPlan, secrets: &RecordSecrets) -> Result<TestPlan, Fault> {
+    plan.variables = secrets.show_all(plan.variables)?;
+    Ok(plan)
+}
+
+/// Masks the secrets of a stored plan and returns its variables as they are stored.
+fn hide(plan: &mut TestPlan) -> Vec<Variable> {
+    let hidden = masked(&plan.variables);
+    std::mem::replace(&mut plan.variables, hidden)
+}

@@ -1,0 +1,166 @@
+//! The test cases of a set, in its order. Who writes them has locked the set.
+//!
+//! Archived cases stay members that nobody sees, so that they have their place again when they are
+//! taken out of the archive.
+
+use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, TestSetId, catalog::TestCase};
+use assay_runtime::list::Slice;
+use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
+
+use super::rules;
+use crate::test_case::store::COLUMNS;
+
+/// Lists a slice of the live members, in the order of the set.
+pub(crate) async fn list(
+    db: impl PgExecutor<'_> + Copy,
+    customer: CustomerId,
+    set: TestSetId,
+    slice: &Slice,
+) -> Result<Vec<TestCase>, Fault> {
+    let after = match &slice.after {
+        Some(cursor) => Some(position(db, customer, set, cursor).await?),
+        None => None,
+    };
+    let cases = sqlx::query_as(AssertSqlSafe(format!(
+        "select {COLUMNS} from test_set_case member
+         join test_case on test_case.customer_id = $1 and test_case.id = member.test_case_id
+         where member.customer_id = $1 and member.test_set_id = $2 and member.position > $3
+           and test_case.live
+           and ($4::text is null or test_case.name ilike $4 or test_case.identifier ilike $4)
+         order by member.position
+         limit $5"
+    )));
+    let cases = cases
+        .bind(customer)
+        .bind(set)
+        .bind(after.unwrap_or(i64::MIN))
+        .bind(&slice.pattern)
+        .bind(slice.limit);
+    Ok(cases.fetch_all(db).await?)
+}
+
+/// Where the member that a cursor names stands in the order of the set.
+async fn position(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+    cursor: &str,
+) -> Result<i64, Fault> {
+    let position = sqlx::query_scalar(
+        "select position from test_set_case
+         where customer_id = $1 and test_set_id = $2 and test_case_id = $3",
+    );
+    position
+        .bind(customer)
+        .bind(set)
+        .bind(TestCaseId::parse("cursor", cursor)?)
+        .fetch_optional(db)
+        .await?
+        .ok_or_else(|| Fault::invalid("cursor", "names a test case that left the set"))
+}
+
+/// The live members, in the order of the set.
+pub(crate) async fn ids(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+) -> Result<Vec<TestCaseId>, Fault> {
+    let ids = sqlx::query_scalar(
+        "select member.test_case_id from test_set_case member
+         join test_case on test_case.customer_id = $1 and test_case.id = member.test_case_id
+         where member.customer_id = $1 and member.test_set_id = $2 and test_case.live
+         order by member.position",
+    );
+    Ok(ids.bind(customer).bind(set).fetch_all(&mut **tx).await?)
+}
+
+/// Makes sure that all of these are live test cases of the project.
+pub(super) async fn check_live(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    cases: &[TestCaseId],
+) -> Result<(), Fault> {
+    let live = find(tx, customer, project, cases).await?.into_iter();
+    rules::all_among(cases, &live.filter(|(_, live)| *live).map(|(id, _)| id).collect())
+}
+
+/// Makes sure that all of these are test cases of the project, in the archive or not.
+pub(super) async fn check_known(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    cases: &[TestCaseId],
+) -> Result<(), Fault> {
+    let known = find(tx, customer, project, cases).await?.into_iter();
+    rules::all_among(cases, &known.map(|(id, _)| id).collect())
+}
+
+/// Those of these that are test cases of the project, and whether they are live.
+async fn find(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    cases: &[TestCaseId],
+) -> Result<Vec<(TestCaseId, bool)>, Fault> {
+    let cases = sqlx::query_as(
+        "select id, live from test_case
+         where customer_id = $1 and project_id = $2 and id = any($3) and deleted_at is null",
+    )
+    .bind(customer)
+    .bind(project)
+    .bind(cases);
+    Ok(cases.fetch_all(&mut **tx).await?)
+}
+
+/// Adds those that are no members yet to the end of the set. Says how many those are.
+pub(crate) async fn include(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+    cases: &[TestCaseId],
+) -> Result<u64, Fault> {
+    let done = sqlx::query(
+        "with asked as (
+             select id, min(place) as place
+             from unnest($3::uuid[]) with ordinality as asked (id, place)
+             group by id
+         ), last as (
+             select coalesce(max(position), 0) as position from test_set_case
+             where customer_id = $1 and test_set_id = $2
+         )
+         insert into test_set_case (customer_id, test_set_id, test_case_id, position)
+         select $1, $2, asked.id, last.position + asked.place from asked, last
+         on conflict on constraint test_set_case_pkey do nothing",
+    );
+    let done = done.bind(customer).bind(set).bind(cases).execute(&mut **tx).await?;
+    Ok(done.rows_affected())
+}
+
+/// Makes these the live members of the set, in this order.
+pub(super) async fn replace(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+    cases: &[TestCaseId],
+) -> Result<(), Fault> {
+    let before = ids(tx, customer, set).await?;
+    exclude(tx, customer, set, &before).await?;
+    include(tx, customer, set, cases).await?;
+    Ok(())
+}
+
+/// Takes those out that are members. Says how many those are.
+pub(super) async fn exclude(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+    cases: &[TestCaseId],
+) -> Result<u64, Fault> {
+    let done = sqlx::query(
+        "delete from test_set_case
+         where customer_id = $1 and test_set_id = $2 and test_case_id = any($3)",
+    );
+    let done = done.bind(customer).bind(set).bind(cases).execute(&mut **tx).await?;
+    Ok(done.rows_affected())
+}

@@ -1,0 +1,174 @@
+//! Test cases that test tools report.
+
+use std::time::Instant;
+
+use assay_proto::{PlanStatus, catalog::*};
+use futures::stream;
+
+use crate::{
+    user::User,
+    world::{Answer, World, fault, refused, whole_snapshot},
+};
+
+fn reported(identifiers: impl IntoIterator<Item = String>) -> Vec<ReportedTestCase> {
+    let named =
+        |identifier: String| ReportedTestCase { name: format!("Test {identifier}"), identifier };
+    identifiers.into_iter().map(named).collect()
+}
+
+fn target(set: &TestSet) -> TakeSnapshotRequest {
+    TakeSnapshotRequest {
+        project_id: set.project_id.clone(),
+        test_set_id: set.id.clone(),
+        ..TakeSnapshotRequest::default()
+    }
+}
+
+async fn adopt(user: &User, set: &TestSet, cases: Vec<ReportedTestCase>) -> Answer<Snapshot> {
+    let mut parts: Vec<_> = cases
+        .chunks(1000)
+        .map(|cases| AdoptTestCasesRequest { target: None, test_cases: cases.to_vec() })
+        .collect();
+    parts.insert(0, AdoptTestCasesRequest { target: Some(target(set)), test_cases: Vec::new() });
+    let request = user.call(stream::iter(parts));
+    whole_snapshot(user.snapshots().adopt_test_cases(request).await?.into_inner()).await
+}
+
+fn identifiers(snapshot: &Snapshot) -> Vec<&str> {
+    snapshot.test_cases.iter().map(|case| case.identifier.as_str()).collect()
+}
+
+#[tokio::test]
+async fn reported_cases_are_made_where_they_are_new_and_included() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let [known, unready] =
+        [user.case(&project, "known").await, user.case(&project, "unready").await];
+    let plan = user.ready_plan(&known).await;
+    user.create_plan(&unready, TestPlanInput::default()).await.unwrap();
+    let set = user.set(&project, &[&known]).await;
+
+    let names = ["new::b", "known", "new::a", "unready", "known"].map(String::from);
+    let snapshot = adopt(&user, &set, reported(names)).await.unwrap();
+    assert_eq!(identifiers(&snapshot), ["new::b", "known", "new::a", "unready"]);
+    assert_eq!(snapshot.test_set_name, "Nightly");
+    assert_eq!(snapshot.test_cases[0].name, "Test new::b");
+    assert_eq!(snapshot.test_cases[1].test_plan_id, plan.id);
+    assert_eq!(snapshot.test_cases[1].name, "Case known");
+    assert_eq!(snapshot.test_cases[3].test_plan_revision, 2);
+    let members = user.get_set(&set.id).await.unwrap();
+    let members: Vec<_> = members.test_cases.iter().map(|case| case.identifier.as_str()).collect();
+    assert_eq!(members, ["known", "new::b", "new::a", "unready"]);
+    for case in [&snapshot.test_cases[0].id, &unready.id] {
+        let case = user.get_case(case).await;
+        assert_eq!(case.last_plan_status(), PlanStatus::ReadyForExecution);
+    }
+    let told = world.told().await;
+    let told: Vec<String> =
+        told.iter().skip(7).map(|(noun, action, _)| format!("{noun} {action}")).collect();
+    assert_eq!(
+        told,
+        [
+            "test_case created",
+            "test_case created",
+            "test_plan created",
+            "test_plan created",
+            "test_plan created",
+            "test_set changed",
+        ]
+    );
+    let refused = user
+        .update_plan(
+            &known,
+            &plan,
+            TestPlanInput { instances: Some(3), ..Default::default() },
+            &["Instances"],
+        )
+        .await;
+    assert_eq!(fault(refused), "test_plan_frozen");
+}
+
+#[tokio::test]
+async fn adopting_again_changes_nothing() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let set = user.set(&user.project().await, &[]).await;
+    let cases = || reported((0..50).map(|number| format!("case-{number}")));
+    let first = adopt(&user, &set, cases()).await.unwrap();
+    let members = user.get_set(&set.id).await.unwrap();
+    let told = world.told().await.len();
+    assert_eq!(adopt(&user, &set, cases()).await.unwrap(), first);
+    assert_eq!(user.get_set(&set.id).await.unwrap(), members);
+    assert_eq!(world.told().await.len(), told);
+}
+
+#[tokio::test]
+async fn adoptions_at_the_same_time_make_each_case_once() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let [one, two] = [user.set(&project, &[]).await, user.set(&project, &[]).await];
+    let attempts = (0..12).map(|attempt| {
+        let set = if attempt % 3 == 0 { &one } else { &two };
+        let mut names: Vec<_> = (0..100).map(|number| format!("case-{number}")).collect();
+        if attempt % 2 == 0 {
+            names.reverse();
+        }
+        adopt(&user, set, reported(names))
+    });
+    for snapshot in futures::future::join_all(attempts).await {
+        assert_eq!(snapshot.unwrap().test_cases.len(), 100);
+    }
+    let (cases, plans): (i64, i64) =
+        sqlx::query_as("select (select count(*) from test_case), (select count(*) from test_plan)")
+            .fetch_one(&world.db)
+            .await
+            .unwrap();
+    assert_eq!((cases, plans), (100, 100));
+    for set in [&one, &two] {
+        assert_eq!(user.get_set(&set.id).await.unwrap().test_cases.len(), 100);
+    }
+}
+
+#[tokio::test]
+async fn an_archived_case_is_not_adopted_but_made_anew() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let old = user.case(&project, "login").await;
+    user.archive_case(&old).await;
+    let set = user.set(&project, &[]).await;
+    let snapshot = adopt(&user, &set, reported(["login".to_owned()])).await.unwrap();
+    assert_ne!(snapshot.test_cases[0].id, old.id);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_reported_cases_is_told_and_nothing_is_made() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let set = user.set(&project, &[]).await;
+    let wrong = ["fine", " ", "a\0"].map(String::from);
+    let fields = refused(adopt(&user, &set, reported(wrong)).await);
+    assert_eq!(fields, ["TestCases/1/Identifier", "TestCases/2/Identifier", "TestCases/2/Name"]);
+    assert_eq!(refused(adopt(&user, &set, Vec::new()).await), ["TestCases"]);
+    let request = AdoptTestCasesRequest { target: None, test_cases: reported(["a".to_owned()]) };
+    let request = user.call(stream::iter([request]));
+    assert_eq!(fault(user.snapshots().adopt_test_cases(request).await), "malformed");
+    assert_eq!(user.get_set(&set.id).await.unwrap(), set);
+}
+
+#[tokio::test]
+async fn a_report_of_3_400_new_tests_is_adopted_quickly() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let set = user.set(&user.project().await, &[]).await;
+    let cases = reported((0..3400).map(|number| format!("com.example.Suite.case_{number}")));
+    let begin = Instant::now();
+    let snapshot = adopt(&user, &set, cases).await.unwrap();
+    let took = begin.elapsed();
+    assert_eq!(snapshot.test_cases.len(), 3400);
+    // Half a second is the aim; this only finds what is slow by its nature.
+    assert!(took.as_secs() < 5, "it took {took:?}");
+}

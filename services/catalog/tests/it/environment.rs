@@ -1,0 +1,60 @@
+//! Environments.
+
+use assay_proto::catalog::*;
+
+use crate::world::{World, fault, refused};
+
+#[tokio::test]
+async fn an_environment_is_read_as_it_was_created() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let subject = user.subject(&project).await;
+    let input = EnvironmentInput {
+        name: "Lab".into(),
+        image_file_id: Some("image-1".into()),
+        contained_subject: Some(subject.id.clone()),
+        image_file_size: 5_000_000_000,
+        target_group: "linux".into(),
+        username: "tester".into(),
+        ..EnvironmentInput::default()
+    };
+    let entry = user.create_environment(&project, input).await.unwrap();
+    let environment = user.get_environment(&project, &entry.id).await;
+
+    assert_eq!(environment.contained_subject, Some(subject.id));
+    assert_eq!(environment.image_file_size, 5_000_000_000);
+    assert_eq!(environment.file_project_id, project.id);
+    assert_eq!(environment.password, "");
+    assert_eq!(environment.username, "tester");
+    let (noun, action, _) = world.told().await.pop().unwrap();
+    assert_eq!((noun.as_str(), action.as_str()), ("environment", "created"));
+}
+
+#[tokio::test]
+async fn an_update_changes_what_it_names() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let environment = user.environment(&project).await;
+    let environment = user.get_environment(&project, &environment.id).await;
+    let changes = EnvironmentInput {
+        target_group: "windows".into(),
+        archived: true,
+        ..EnvironmentInput::default()
+    };
+    let fields = ["TargetGroup", "Archived"];
+    let updated = user.update_environment(&environment, changes, &fields).await.unwrap();
+    assert_eq!(updated.name, "Lab");
+    assert_eq!((updated.target_group.as_str(), updated.archived), ("windows", true));
+    let (_, action, _) = world.told().await.pop().unwrap();
+    assert_eq!(action, "archived");
+    let late = user.update_environment(&environment, EnvironmentInput::default(), &[]).await;
+    assert_eq!(fault(late), "stale_data_version");
+    let wrong = EnvironmentInput { image_file_size: -1, ..EnvironmentInput::default() };
+    let fields = ["Name", "ImageFileSize"];
+    assert_eq!(
+        refused(user.update_environment(&updated, wrong, &fields).await),
+        ["ImageFileSize", "Name"]
+    );
+}

@@ -1,0 +1,243 @@
+//! Nobody sees or refers to what belongs to another customer or another project.
+
+use assay_proto::{Reference, catalog::*};
+
+use crate::{
+    user::{User, web_page},
+    world::{Answer, World, fault, listed, refused},
+};
+
+/// A project with one record of each kind.
+#[derive(Clone)]
+struct Belongings {
+    project: Project,
+    case: TestCase,
+    plan: TestPlan,
+    set: TestSet,
+    subject: Subject,
+    environment: Environment,
+}
+
+impl Belongings {
+    async fn of(user: &User) -> Self {
+        let project = user.project().await;
+        let case = user.case(&project, "login").await;
+        let plan = user.ready_plan(&case).await;
+        let set = user.set(&project, &[&case]).await;
+        let subject = user.subject(&project).await;
+        let environment = user.environment(&project).await;
+        Self {
+            subject: user.get_subject(&project, &subject.id).await,
+            environment: user.get_environment(&project, &environment.id).await,
+            project,
+            case,
+            plan,
+            set,
+        }
+    }
+
+    /// The same records, looked for in another project.
+    fn elsewhere(&self, project: &Project) -> Self {
+        let mut moved = self.clone();
+        moved.project.clone_from(project);
+        moved.case.project_id.clone_from(&project.id);
+        moved.set.project_id.clone_from(&project.id);
+        moved.subject.project_id.clone_from(&project.id);
+        moved.environment.project_id.clone_from(&project.id);
+        moved
+    }
+
+    /// How it fails to do whatever can be done with these records by their paths.
+    async fn faults(&self, user: &User) -> Vec<String> {
+        let project_id = || self.project.id.clone();
+        let test_set_id = || self.set.id.clone();
+        let case = GetTestCaseRequest { project_id: Some(project_id()), id: self.case.id.clone() };
+        let plan = GetTestPlanRequest {
+            project_id: Some(project_id()),
+            test_case_id: Some(self.case.id.clone()),
+            id: self.plan.id.clone(),
+        };
+        let set = GetTestSetRequest { project_id: Some(project_id()), id: test_set_id() };
+        let members = ListIncludedTestCasesRequest {
+            project_id: project_id(),
+            test_set_id: test_set_id(),
+            page: None,
+        };
+        let include = IncludeTestCasesRequest {
+            project_id: project_id(),
+            test_set_id: test_set_id(),
+            test_cases: Vec::new(),
+        };
+        let exclude = ExcludeTestCasesRequest {
+            project_id: project_id(),
+            test_set_id: test_set_id(),
+            test_cases: Vec::new(),
+        };
+        let subject = GetSubjectRequest { project_id: project_id(), id: self.subject.id.clone() };
+        let environment =
+            GetEnvironmentRequest { project_id: project_id(), id: self.environment.id.clone() };
+        let snapshot = TakeSnapshotRequest {
+            project_id: project_id(),
+            test_set_id: test_set_id(),
+            ..TakeSnapshotRequest::default()
+        };
+        vec![
+            fault(user.cases().get_test_case(user.call(case)).await),
+            fault(user.update_case(&self.case, TestCaseInput::default(), &[]).await),
+            fault(user.plans().get_test_plan(user.call(plan)).await),
+            fault(user.create_plan(&self.case, TestPlanInput::default()).await),
+            fault(user.update_plan(&self.case, &self.plan, TestPlanInput::default(), &[]).await),
+            fault(user.sets().get_test_set(user.call(set)).await),
+            fault(user.update_set(&self.set, TestSetInput::default(), &[]).await),
+            fault(user.sets().list_included_test_cases(user.call(members)).await),
+            fault(user.sets().include_test_cases(user.call(include)).await),
+            fault(user.sets().exclude_test_cases(user.call(exclude)).await),
+            fault(user.subjects().get_subject(user.call(subject)).await),
+            fault(user.update_subject(&self.subject, SubjectInput::default(), &[]).await),
+            fault(user.environments().get_environment(user.call(environment)).await),
+            fault(
+                user.update_environment(&self.environment, EnvironmentInput::default(), &[]).await,
+            ),
+            fault(user.snapshots().take_snapshot(user.call(snapshot)).await),
+        ]
+    }
+
+    /// How it fails to add anything to the project.
+    async fn creation_faults(&self, user: &User) -> Vec<String> {
+        let case = TestCaseInput { name: "x".into(), ..TestCaseInput::default() };
+        let set = TestSetInput { name: "x".into(), ..TestSetInput::default() };
+        let environment = EnvironmentInput { name: "x".into(), ..EnvironmentInput::default() };
+        vec![
+            fault(user.create_case(&self.project.id, case).await),
+            fault(user.create_set(&self.project, set).await),
+            fault(user.create_subject(&self.project, web_page()).await),
+            fault(user.create_environment(&self.project, environment).await),
+        ]
+    }
+}
+
+/// Whether all of these are about something that is not there.
+fn all_not_found(faults: &[String]) -> bool {
+    faults.iter().all(|fault| fault == "not_found")
+}
+
+#[tokio::test]
+async fn another_customers_records_are_not_found() {
+    let world = World::start().await;
+    let theirs = Belongings::of(&world.user().await).await;
+    let user = world.user().await;
+
+    let request = user.call(ListProjectsRequest { page: None });
+    assert!(listed(user.projects().list_projects(request).await).await.unwrap().0.is_empty());
+    let request = user.call(GetProjectRequest { id: theirs.project.id.clone() });
+    assert_eq!(fault(user.projects().get_project(request).await), "not_found");
+    let id = theirs.project.id.clone();
+    let request = user.call(UpdateProjectRequest { id, ..UpdateProjectRequest::default() });
+    assert_eq!(fault(user.projects().update_project(request).await), "not_found");
+    assert!(all_not_found(&theirs.creation_faults(&user).await));
+    assert!(all_not_found(&theirs.faults(&user).await));
+    let ours = user.project().await;
+    assert!(all_not_found(&theirs.elsewhere(&ours).faults(&user).await));
+}
+
+#[tokio::test]
+async fn a_record_is_not_found_under_another_project() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let ours = Belongings::of(&user).await;
+    let other = user.project().await;
+    assert!(all_not_found(&ours.elsewhere(&other).faults(&user).await));
+}
+
+#[tokio::test]
+async fn references_to_foreign_and_unknown_records_are_refused_alike() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let ours = Belongings::of(&user).await;
+    let elsewhere = Belongings::of(&user).await;
+    let theirs = Belongings::of(&world.user().await).await;
+    let unknown = "01890a5d-ac96-774b-bcce-b302099a8057";
+    let told = world.told().await.len();
+
+    for (case, subject, environment) in [
+        (&*elsewhere.case.id, &*elsewhere.subject.id, &*elsewhere.environment.id),
+        (&theirs.case.id, &theirs.subject.id, &theirs.environment.id),
+        (unknown, unknown, unknown),
+        ("nonsense", "nonsense", "nonsense"),
+    ] {
+        assert_eq!(subjects_refused(&user, &ours, subject).await, ["BaseSubjectId"; 2]);
+        assert_eq!(environments_refused(&user, &ours, subject).await, ["ContainedSubject"; 2]);
+        let input = TestSetInput {
+            name: "x".into(),
+            selected_subject_id: Some(subject.into()),
+            selected_environment_id: Some(environment.into()),
+            test_cases: vec![Reference { id: case.into() }],
+            ..TestSetInput::default()
+        };
+        assert!(user.create_set(&ours.project, input.clone()).await.is_err());
+        for (field, refused_field) in [
+            ("SelectedSubjectId", "SelectedSubjectId"),
+            ("SelectedEnvironmentId", "SelectedEnvironmentId"),
+            ("TestCases", "TestCases/0/Id"),
+        ] {
+            let answer = user.update_set(&ours.set, input.clone(), &[field]).await;
+            assert_eq!(refused(answer), [refused_field]);
+        }
+        let answer = snapshot(&user, &ours, Some(subject), None).await;
+        assert_eq!(refused(answer), ["SubjectId"]);
+        let answer = snapshot(&user, &ours, None, Some(environment)).await;
+        assert_eq!(refused(answer), ["EnvironmentId"]);
+    }
+    assert_eq!(world.told().await.len(), told, "nothing was stored");
+}
+
+/// What a new and a changed subject based on that one are refused for.
+async fn subjects_refused(user: &User, ours: &Belongings, base: &str) -> Vec<String> {
+    let input = SubjectInput { base_subject_id: Some(base.into()), ..web_page() };
+    let created = user.create_subject(&ours.project, input.clone()).await;
+    let updated = user.update_subject(&ours.subject, input, &["BaseSubjectId"]).await;
+    [refused(created), refused(updated)].concat()
+}
+
+/// What a new and a changed environment with that subject are refused for.
+async fn environments_refused(user: &User, ours: &Belongings, subject: &str) -> Vec<String> {
+    let input = EnvironmentInput {
+        name: "x".into(),
+        contained_subject: Some(subject.into()),
+        ..EnvironmentInput::default()
+    };
+    let created = user.create_environment(&ours.project, input.clone()).await;
+    let fields = ["ContainedSubject"];
+    let updated = user.update_environment(&ours.environment, input, &fields).await;
+    [refused(created), refused(updated)].concat()
+}
+
+async fn snapshot(
+    user: &User,
+    ours: &Belongings,
+    subject: Option<&str>,
+    environment: Option<&str>,
+) -> Answer<()> {
+    let request = user.call(TakeSnapshotRequest {
+        project_id: ours.project.id.clone(),
+        test_set_id: ours.set.id.clone(),
+        subject_id: subject.map(ToOwned::to_owned),
+        environment_id: environment.map(ToOwned::to_owned),
+        skip_not_ready: false,
+    });
+    user.snapshots().take_snapshot(request).await.map(drop)
+}
+
+#[tokio::test]
+async fn nobody_gets_in_without_the_permission() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let reader = world.colleague(&user, "Read").await;
+    let request = reader.call(GetProjectRequest { id: project.id.clone() });
+    assert!(reader.projects().get_project(request).await.is_ok());
+    let answer = reader.create_case(&project.id, TestCaseInput::default()).await;
+    assert_eq!(fault(answer), "forbidden");
+    let request = tonic::Request::new(GetProjectRequest { id: project.id });
+    assert_eq!(fault(reader.projects().get_project(request).await), "unauthenticated");
+}

@@ -1,0 +1,17 @@
+//! The catalog as other programs see it: over gRPC, with a real database behind it.
+
+mod adoption;
+mod environment;
+mod isolation;
+mod list;
+mod project;
+mod reactions;
+mod secrets;
+mod shown;
+mod snapshot;
+mod subject;
+mod test_case;
+mod test_plan;
+mod test_set;
+mod user;
+mod world;

@@ -1,0 +1,232 @@
+//! Secrets: seen by those who may, stored encrypted, unchanged by their masks.
+
+use assay_proto::{PlanStatus, Variable, catalog::*};
+use sqlx::AssertSqlSafe;
+
+use crate::{
+    user::{User, web_page},
+    world::{World, fault, listed, refused, whole_snapshot},
+};
+
+const CANARY: &str = "canary-7f3a";
+const MASK: &str = "********";
+
+fn variable(name: &str, is_secured: bool, content: &str) -> Variable {
+    Variable { name: name.into(), is_secured, content: content.into(), ..Variable::default() }
+}
+
+fn contents(variables: &[Variable]) -> Vec<&str> {
+    variables.iter().map(|variable| variable.content.as_str()).collect()
+}
+
+async fn insider(world: &World, user: &User) -> User {
+    world.colleague(user, "Read, Write, Execute, AccessSecrets").await
+}
+
+#[tokio::test]
+async fn no_secret_is_stored_or_told_in_clear() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let variables = vec![variable("token", true, CANARY)];
+    let subject = SubjectInput { variables: variables.clone(), ..web_page() };
+    let subject = user.create_subject(&project, subject).await.unwrap();
+    let environment = EnvironmentInput {
+        name: "Lab".into(),
+        password: CANARY.into(),
+        ..EnvironmentInput::default()
+    };
+    let environment = user.create_environment(&project, environment).await.unwrap();
+    let case = user.case(&project, "login").await;
+    let plan = TestPlanInput { variables, ..TestPlanInput::default() };
+    let plan = user.create_plan(&case, plan).await.unwrap();
+
+    let tables: Vec<String> =
+        sqlx::query_scalar("select tablename::text from pg_tables where schemaname = 'public'")
+            .fetch_all(&world.db)
+            .await
+            .unwrap();
+    assert!(tables.len() > 10);
+    for table in tables {
+        let rows = format!("select coalesce(string_agg(row::text, ' '), '') from \"{table}\" row");
+        let dump: String =
+            sqlx::query_scalar(AssertSqlSafe(rows)).fetch_one(&world.db).await.unwrap();
+        assert!(!dump.contains(CANARY), "{table} holds the secret");
+    }
+
+    assert_eq!(environment.password, MASK);
+    assert_eq!(contents(&plan.variables), [MASK]);
+    assert_eq!(contents(&user.get_subject(&project, &subject.id).await.variables), [MASK]);
+    let insider = insider(&world, &user).await;
+    assert_eq!(insider.get_environment(&project, &environment.id).await.password, CANARY);
+    assert_eq!(contents(&insider.get_plan(&plan.id).await.variables), [CANARY]);
+    assert_eq!(contents(&insider.get_subject(&project, &subject.id).await.variables), [CANARY]);
+}
+
+#[tokio::test]
+async fn lists_mask_passwords_too() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    for password in [CANARY, ""] {
+        let environment = EnvironmentInput {
+            name: "Lab".into(),
+            password: password.into(),
+            ..EnvironmentInput::default()
+        };
+        user.create_environment(&project, environment).await.unwrap();
+    }
+    for (user, expected) in [(user.clone(), MASK), (insider(&world, &user).await, CANARY)] {
+        let request =
+            user.call(ListEnvironmentsRequest { project_id: project.id.clone(), page: None });
+        let (list, _) = listed(user.environments().list_environments(request).await).await.unwrap();
+        let passwords: Vec<_> = list.iter().map(|entry| entry.password.as_str()).collect();
+        assert_eq!(passwords, ["", expected]);
+    }
+}
+
+#[tokio::test]
+async fn a_mask_that_comes_back_keeps_the_secret() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let insider = insider(&world, &user).await;
+    let project = user.project().await;
+    let input = SubjectInput {
+        variables: vec![
+            variable("a", true, "one"),
+            variable("b", true, "two"),
+            variable("c", false, "x"),
+        ],
+        ..web_page()
+    };
+    let subject = user.create_subject(&project, input).await.unwrap();
+    let subject = user.get_subject(&project, &subject.id).await;
+    assert_eq!(contents(&subject.variables), [MASK, MASK, "x"]);
+
+    // Sent back in another order, with one of them changed.
+    let changes = SubjectInput {
+        variables: vec![
+            variable("c", true, "x"),
+            variable("b", true, MASK),
+            variable("a", true, "1"),
+        ],
+        ..web_page()
+    };
+    let subject = user.update_subject(&subject, changes, &["Variables"]).await.unwrap();
+    assert_eq!(contents(&subject.variables), [MASK; 3]);
+    let seen = insider.get_subject(&project, &subject.id).await;
+    assert_eq!(contents(&seen.variables), ["x", "two", "1"]);
+
+    // An update of something else keeps them all.
+    user.update_subject(&subject, web_page(), &["Name"]).await.unwrap();
+    let seen = insider.get_subject(&project, &subject.id).await;
+    assert_eq!(contents(&seen.variables), ["x", "two", "1"]);
+}
+
+#[tokio::test]
+async fn a_mask_without_a_secret_behind_it_is_refused() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let input = SubjectInput { variables: vec![variable("a", true, MASK)], ..web_page() };
+    assert_eq!(refused(user.create_subject(&project, input).await), ["Variables/0/Content"]);
+    let environment = EnvironmentInput {
+        name: "Lab".into(),
+        password: MASK.into(),
+        ..EnvironmentInput::default()
+    };
+    assert_eq!(refused(user.create_environment(&project, environment).await), ["Password"]);
+
+    let twins =
+        vec![variable("a", false, "1"), variable("a", false, "2"), variable("", false, "3")];
+    let input = SubjectInput { variables: twins, ..web_page() };
+    assert_eq!(
+        refused(user.create_subject(&project, input).await),
+        ["Variables/1/Name", "Variables/2/Name"]
+    );
+}
+
+#[tokio::test]
+async fn a_secret_does_not_come_out_by_being_declared_to_be_none() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let input = SubjectInput { variables: vec![variable("a", true, CANARY)], ..web_page() };
+    let subject = user.create_subject(&project, input).await.unwrap();
+    let subject = user.get_subject(&project, &subject.id).await;
+    let open = SubjectInput { variables: vec![variable("a", false, MASK)], ..web_page() };
+    assert_eq!(
+        refused(user.update_subject(&subject, open, &["Variables"]).await),
+        ["Variables/0/Content"]
+    );
+    let open = SubjectInput { variables: vec![variable("a", false, "known")], ..web_page() };
+    let subject = user.update_subject(&subject, open, &["Variables"]).await.unwrap();
+    assert_eq!(contents(&subject.variables), ["known"]);
+    let secured = SubjectInput { variables: vec![variable("a", true, MASK)], ..web_page() };
+    let subject = user.update_subject(&subject, secured, &["Variables"]).await.unwrap();
+    assert_eq!(contents(&subject.variables), [MASK]);
+    let seen = insider(&world, &user).await.get_subject(&project, &subject.id).await;
+    assert_eq!(contents(&seen.variables), ["known"]);
+}
+
+#[tokio::test]
+async fn a_password_stays_until_another_one_comes() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let insider = insider(&world, &user).await;
+    let project = user.project().await;
+    let environment = EnvironmentInput {
+        name: "Lab".into(),
+        password: CANARY.into(),
+        ..EnvironmentInput::default()
+    };
+    let id = user.create_environment(&project, environment).await.unwrap().id;
+    for (password, expected) in [(MASK, CANARY), ("other", "other"), ("", "")] {
+        let environment = user.get_environment(&project, &id).await;
+        let changes = EnvironmentInput { password: password.into(), ..EnvironmentInput::default() };
+        user.update_environment(&environment, changes, &["Password"]).await.unwrap();
+        assert_eq!(insider.get_environment(&project, &id).await.password, expected);
+    }
+}
+
+#[tokio::test]
+async fn secrets_sent_back_in_clear_are_no_change_of_an_executed_plan() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let insider = insider(&world, &user).await;
+    let project = user.project().await;
+    let case = user.case(&project, "login").await;
+    let plan = TestPlanInput {
+        variables: vec![variable("a", true, CANARY), variable("b", false, "x")],
+        ..TestPlanInput::default()
+    };
+    let plan = user.create_plan(&case, plan).await.unwrap();
+    let mut ready = TestPlanInput::default();
+    ready.set_status(PlanStatus::ReadyForExecution);
+    user.update_plan(&case, &plan, ready, &["Status"]).await.unwrap();
+    let set = user.set(&project, &[&case]).await;
+    let request = user.call(TakeSnapshotRequest {
+        project_id: project.id.clone(),
+        test_set_id: set.id,
+        ..TakeSnapshotRequest::default()
+    });
+    let parts = user.snapshots().take_snapshot(request).await.unwrap().into_inner();
+    whole_snapshot(parts).await.unwrap();
+
+    for user in [&user, &insider] {
+        let plan = user.get_plan(&plan.id).await;
+        let changes =
+            TestPlanInput { variables: plan.variables.clone(), ..TestPlanInput::default() };
+        user.update_plan(&case, &plan, changes, &["Variables"]).await.unwrap();
+    }
+    assert_eq!(contents(&insider.get_plan(&plan.id).await.variables), [CANARY, "x"]);
+    let plan = user.get_plan(&plan.id).await;
+    for (user, guess) in [(&user, CANARY), (&insider, "wrong")] {
+        let changes = TestPlanInput {
+            variables: vec![variable("a", true, guess), variable("b", false, "x")],
+            ..TestPlanInput::default()
+        };
+        let answer = user.update_plan(&case, &plan, changes, &["Variables"]).await;
+        assert_eq!(fault(answer), "test_plan_frozen");
+    }
+}

@@ -1,0 +1,171 @@
+//! Snapshots for executions.
+
+use std::time::Instant;
+
+use assay_proto::{PlanStatus, TestType, catalog::*};
+
+use crate::{
+    user::User,
+    world::{Answer, World, refused, whole_snapshot},
+};
+
+async fn take(user: &User, set: &TestSet, skip_not_ready: bool) -> Answer<Snapshot> {
+    let request = user.call(TakeSnapshotRequest {
+        project_id: set.project_id.clone(),
+        test_set_id: set.id.clone(),
+        skip_not_ready,
+        ..TakeSnapshotRequest::default()
+    });
+    whole_snapshot(user.snapshots().take_snapshot(request).await?.into_inner()).await
+}
+
+#[tokio::test]
+async fn a_snapshot_copies_what_an_execution_needs() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let [a, b] = [user.case(&project, "a").await, user.case(&project, "b").await];
+    for case in [&a, &b] {
+        user.ready_plan(case).await;
+    }
+    let mut second = TestPlanInput {
+        instances: Some(4),
+        minimum_duration_in_min: Some(0.5),
+        ..TestPlanInput::default()
+    };
+    second.set_test_type(TestType::Performance);
+    let second = user.create_plan(&b, second).await.unwrap();
+    let mut ready = TestPlanInput::default();
+    ready.set_status(PlanStatus::ReadyForExecution);
+    user.update_plan(&b, &second, ready, &["Status"]).await.unwrap();
+    user.create_plan(&b, TestPlanInput::default()).await.unwrap();
+    let subject = user.subject(&project).await;
+    let environment = user.environment(&project).await;
+    let set = user.set(&project, &[&b, &a]).await;
+    let changes = TestSetInput {
+        tags: Some("x,y".into()),
+        stop_on_failure: true,
+        time_out: 3.0,
+        selected_subject_id: Some(subject.id.clone()),
+        ..TestSetInput::default()
+    };
+    let fields = ["Tags", "StopOnFailure", "TimeOut", "SelectedSubjectId"];
+    let set = user.update_set(&set, changes, &fields).await.unwrap();
+
+    let request = user.call(TakeSnapshotRequest {
+        project_id: project.id.clone(),
+        test_set_id: set.id.clone(),
+        environment_id: Some(environment.id.clone()),
+        ..TakeSnapshotRequest::default()
+    });
+    let parts = user.snapshots().take_snapshot(request).await.unwrap().into_inner();
+    let snapshot = whole_snapshot(parts).await.unwrap();
+    assert_eq!(snapshot.test_set_name, "Nightly");
+    assert_eq!((snapshot.stop_on_failure, snapshot.time_out), (true, 3.0));
+    assert_eq!(snapshot.tags.as_deref(), Some("x,y"));
+    let of = |id: &str| (id.to_owned(), "1.0".to_owned(), "Web shop".to_owned());
+    assert_eq!(snapshot.subject.map(|s| (s.id, s.identifier, s.name)), Some(of(&subject.id)));
+    assert_eq!(snapshot.environment.map(|e| (e.id, e.name)), Some((environment.id, "Lab".into())));
+    assert_eq!(snapshot.test_cases.len(), 2);
+    assert_eq!(
+        snapshot.test_cases[0],
+        SnapshotTestCase {
+            id: b.id,
+            identifier: "b".into(),
+            name: "Case b".into(),
+            test_plan_id: second.id,
+            test_plan_revision: 2,
+            test_type: TestType::Performance.into(),
+            instances: 4,
+            minimum_duration_in_min: 0.5,
+        }
+    );
+    assert_eq!(snapshot.test_cases[1].id, a.id);
+}
+
+#[tokio::test]
+async fn cases_that_are_not_ready_are_named_or_skipped() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let [ready, new, none, gone] = [
+        user.case(&project, "ready").await,
+        user.case(&project, "new/1").await,
+        user.case(&project, "none").await,
+        user.case(&project, "gone").await,
+    ];
+    let plan = user.ready_plan(&ready).await;
+    user.create_plan(&new, TestPlanInput::default()).await.unwrap();
+    let set = user.set(&project, &[&gone, &new, &ready, &none]).await;
+    user.archive_case(&gone).await;
+
+    assert_eq!(refused(take(&user, &set, false).await), ["TestCases/new~11", "TestCases/none"]);
+    let changes = TestPlanInput { instances: Some(2), ..TestPlanInput::default() };
+    let plan = user.update_plan(&ready, &plan, changes, &["Instances"]).await;
+    assert_eq!(plan.expect("a refused snapshot freezes nothing").instances, 2);
+    let snapshot = take(&user, &set, true).await.unwrap();
+    let identifiers: Vec<_> = snapshot.test_cases.iter().map(|c| c.identifier.as_str()).collect();
+    assert_eq!(identifiers, ["ready"]);
+
+    let empty = user.set(&project, &[]).await;
+    assert_eq!(refused(take(&user, &empty, false).await), ["TestCases"]);
+    let none = user.set(&project, &[&none]).await;
+    assert_eq!(refused(take(&user, &none, true).await), ["TestCases"]);
+}
+
+#[tokio::test]
+async fn snapshots_of_sets_with_the_same_cases_do_not_get_in_each_others_way() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let mut cases = Vec::new();
+    for number in 0..20 {
+        let case = user.case(&project, &format!("case-{number}")).await;
+        user.ready_plan(&case).await;
+        cases.push(case);
+    }
+    let forwards = user.set(&project, &cases.iter().collect::<Vec<_>>()).await;
+    let backwards = user.set(&project, &cases.iter().rev().collect::<Vec<_>>()).await;
+    let both = (0..20).map(|number| {
+        let set = if number % 2 == 0 { &forwards } else { &backwards };
+        take(&user, set, false)
+    });
+    for snapshot in futures::future::join_all(both).await {
+        assert_eq!(snapshot.unwrap().test_cases.len(), 20);
+    }
+}
+
+#[tokio::test]
+async fn a_snapshot_of_10_000_cases_is_taken_quickly() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let set = user.set(&project, &[]).await;
+    sqlx::query(
+        "with cases as (
+             insert into test_case (customer_id, project_id, id, identifier, name, description)
+             select $1, $2, gen_random_uuid(), 'case-' || n, repeat('x', 255), ''
+             from generate_series(1, 10000) n
+             returning id
+         ), plans as (
+             insert into test_plan (customer_id, test_case_id, id, revision, status, test_type,
+                 instances, minimum_duration_in_min)
+             select $1, id, gen_random_uuid(), 1, 'ReadyForExecution', 'Default', 1, 0 from cases
+         )
+         insert into test_set_case (customer_id, test_set_id, test_case_id, position)
+         select $1, $3, id, row_number() over () from cases",
+    )
+    .bind(user.who.customer)
+    .bind(project.id.parse::<uuid::Uuid>().unwrap())
+    .bind(set.id.parse::<uuid::Uuid>().unwrap())
+    .execute(&world.db)
+    .await
+    .unwrap();
+    for _ in 0..2 {
+        let begin = Instant::now();
+        assert_eq!(take(&user, &set, false).await.unwrap().test_cases.len(), 10_000);
+        let took = begin.elapsed();
+        // This only finds what is slow by its nature.
+        assert!(took.as_secs() < 5, "it took {took:?}");
+    }
+}

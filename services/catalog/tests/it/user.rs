@@ -1,0 +1,283 @@
+//! A user of the catalog, and what users do in most tests.
+
+use assay_proto::{
+    PlanStatus, Reference,
+    catalog::{
+        environment_service_client::EnvironmentServiceClient,
+        project_service_client::ProjectServiceClient,
+        snapshot_service_client::SnapshotServiceClient,
+        subject_service_client::SubjectServiceClient,
+        test_case_service_client::TestCaseServiceClient,
+        test_plan_service_client::TestPlanServiceClient,
+        test_set_service_client::TestSetServiceClient, *,
+    },
+};
+use assay_testkit::TestUser;
+use tonic::{Request, Response, transport::Channel};
+
+use crate::world::{Answer, whole};
+
+/// A user of the catalog.
+#[derive(Clone)]
+pub(crate) struct User {
+    pub(crate) who: TestUser,
+    pub(crate) channel: Channel,
+}
+
+impl User {
+    pub(crate) fn call<T>(&self, message: T) -> Request<T> {
+        self.who.call(message)
+    }
+
+    pub(crate) fn projects(&self) -> ProjectServiceClient<Channel> {
+        ProjectServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn cases(&self) -> TestCaseServiceClient<Channel> {
+        TestCaseServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn plans(&self) -> TestPlanServiceClient<Channel> {
+        TestPlanServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn sets(&self) -> TestSetServiceClient<Channel> {
+        TestSetServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn subjects(&self) -> SubjectServiceClient<Channel> {
+        SubjectServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn environments(&self) -> EnvironmentServiceClient<Channel> {
+        EnvironmentServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn snapshots(&self) -> SnapshotServiceClient<Channel> {
+        SnapshotServiceClient::new(self.channel.clone())
+    }
+
+    /// A new project.
+    pub(crate) async fn project(&self) -> Project {
+        let project = ProjectInput { name: "Shop".into(), ..ProjectInput::default() };
+        let request = self.call(CreateProjectRequest { project: Some(project) });
+        self.projects().create_project(request).await.unwrap().into_inner()
+    }
+
+    pub(crate) async fn create_case(
+        &self,
+        project_id: &str,
+        test_case: TestCaseInput,
+    ) -> Answer<TestCase> {
+        let project_id = project_id.to_owned();
+        let request = CreateTestCaseRequest { project_id, test_case: Some(test_case) };
+        self.cases().create_test_case(self.call(request)).await.map(Response::into_inner)
+    }
+
+    /// A new test case with that identifier.
+    pub(crate) async fn case(&self, project: &Project, identifier: &str) -> TestCase {
+        let case = TestCaseInput {
+            name: format!("Case {identifier}"),
+            identifier: Some(identifier.to_owned()),
+            ..TestCaseInput::default()
+        };
+        self.create_case(&project.id, case).await.unwrap()
+    }
+
+    pub(crate) async fn get_case(&self, id: &str) -> TestCase {
+        let request = GetTestCaseRequest { project_id: None, id: id.to_owned() };
+        self.cases().get_test_case(self.call(request)).await.unwrap().into_inner()
+    }
+
+    pub(crate) async fn update_case(
+        &self,
+        case: &TestCase,
+        changes: TestCaseInput,
+        fields: &[&str],
+    ) -> Answer<TestCase> {
+        let request = UpdateTestCaseRequest {
+            project_id: case.project_id.clone(),
+            id: case.id.clone(),
+            data_version: case.data_version.clone(),
+            changes: Some(changes),
+            fields: owned(fields),
+        };
+        self.cases().update_test_case(self.call(request)).await.map(Response::into_inner)
+    }
+
+    pub(crate) async fn archive_case(&self, case: &TestCase) -> TestCase {
+        let changes = TestCaseInput { archived: true, ..TestCaseInput::default() };
+        self.update_case(case, changes, &["Archived"]).await.unwrap()
+    }
+
+    pub(crate) async fn create_plan(
+        &self,
+        case: &TestCase,
+        test_plan: TestPlanInput,
+    ) -> Answer<TestPlan> {
+        let request = CreateTestPlanRequest {
+            project_id: case.project_id.clone(),
+            test_case_id: case.id.clone(),
+            test_plan: Some(test_plan),
+        };
+        self.plans().create_test_plan(self.call(request)).await.map(Response::into_inner)
+    }
+
+    pub(crate) async fn get_plan(&self, id: &str) -> TestPlan {
+        let request =
+            GetTestPlanRequest { project_id: None, test_case_id: None, id: id.to_owned() };
+        self.plans().get_test_plan(self.call(request)).await.unwrap().into_inner()
+    }
+
+    pub(crate) async fn update_plan(
+        &self,
+        case: &TestCase,
+        plan: &TestPlan,
+        changes: TestPlanInput,
+        fields: &[&str],
+    ) -> Answer<TestPlan> {
+        let request = UpdateTestPlanRequest {
+            project_id: case.project_id.clone(),
+            test_case_id: case.id.clone(),
+            id: plan.id.clone(),
+            data_version: Some(plan.data_version.clone()),
+            changes: Some(changes),
+            fields: owned(fields),
+        };
+        self.plans().update_test_plan(self.call(request)).await.map(Response::into_inner)
+    }
+
+    /// A new plan of the case that may be executed.
+    pub(crate) async fn ready_plan(&self, case: &TestCase) -> TestPlan {
+        let plan = self.create_plan(case, TestPlanInput::default()).await.unwrap();
+        let mut changes = TestPlanInput::default();
+        changes.set_status(PlanStatus::ReadyForExecution);
+        self.update_plan(case, &plan, changes, &["Status"]).await.unwrap()
+    }
+
+    pub(crate) async fn create_set(
+        &self,
+        project: &Project,
+        test_set: TestSetInput,
+    ) -> Answer<TestSetEntry> {
+        let project_id = project.id.clone();
+        let request = CreateTestSetRequest { project_id, test_set: Some(test_set) };
+        self.sets().create_test_set(self.call(request)).await.map(Response::into_inner)
+    }
+
+    /// A new set with these cases.
+    pub(crate) async fn set(&self, project: &Project, cases: &[&TestCase]) -> TestSet {
+        let test_cases = cases.iter().map(|case| Reference { id: case.id.clone() }).collect();
+        let set = TestSetInput { name: "Nightly".into(), test_cases, ..TestSetInput::default() };
+        let set = self.create_set(project, set).await.unwrap();
+        self.get_set(&set.id).await.unwrap()
+    }
+
+    pub(crate) async fn get_set(&self, id: &str) -> Answer<TestSet> {
+        let request = GetTestSetRequest { project_id: None, id: id.to_owned() };
+        whole(self.sets().get_test_set(self.call(request)).await?.into_inner()).await
+    }
+
+    pub(crate) async fn update_set(
+        &self,
+        set: &TestSet,
+        changes: TestSetInput,
+        fields: &[&str],
+    ) -> Answer<TestSet> {
+        let request = UpdateTestSetRequest {
+            project_id: set.project_id.clone(),
+            id: set.id.clone(),
+            data_version: Some(set.data_version.clone()),
+            changes: Some(changes),
+            fields: owned(fields),
+        };
+        whole(self.sets().update_test_set(self.call(request)).await?.into_inner()).await
+    }
+
+    pub(crate) async fn subject(&self, project: &Project) -> SubjectEntry {
+        self.create_subject(project, web_page()).await.unwrap()
+    }
+
+    pub(crate) async fn create_subject(
+        &self,
+        project: &Project,
+        subject: SubjectInput,
+    ) -> Answer<SubjectEntry> {
+        let project_id = project.id.clone();
+        let request = CreateSubjectRequest { project_id, subject: Some(subject) };
+        self.subjects().create_subject(self.call(request)).await.map(Response::into_inner)
+    }
+
+    pub(crate) async fn get_subject(&self, project: &Project, id: &str) -> Subject {
+        let request = GetSubjectRequest { project_id: project.id.clone(), id: id.to_owned() };
+        self.subjects().get_subject(self.call(request)).await.unwrap().into_inner()
+    }
+
+    pub(crate) async fn update_subject(
+        &self,
+        subject: &Subject,
+        changes: SubjectInput,
+        fields: &[&str],
+    ) -> Answer<Subject> {
+        let request = UpdateSubjectRequest {
+            project_id: subject.project_id.clone(),
+            id: subject.id.clone(),
+            data_version: Some(subject.data_version.clone()),
+            changes: Some(changes),
+            fields: owned(fields),
+        };
+        self.subjects().update_subject(self.call(request)).await.map(Response::into_inner)
+    }
+
+    pub(crate) async fn create_environment(
+        &self,
+        project: &Project,
+        environment: EnvironmentInput,
+    ) -> Answer<EnvironmentEntry> {
+        let project_id = project.id.clone();
+        let request = CreateEnvironmentRequest { project_id, environment: Some(environment) };
+        self.environments().create_environment(self.call(request)).await.map(Response::into_inner)
+    }
+
+    pub(crate) async fn environment(&self, project: &Project) -> EnvironmentEntry {
+        let environment = EnvironmentInput { name: "Lab".into(), ..EnvironmentInput::default() };
+        self.create_environment(project, environment).await.unwrap()
+    }
+
+    pub(crate) async fn get_environment(&self, project: &Project, id: &str) -> Environment {
+        let request = GetEnvironmentRequest { project_id: project.id.clone(), id: id.to_owned() };
+        self.environments().get_environment(self.call(request)).await.unwrap().into_inner()
+    }
+
+    pub(crate) async fn update_environment(
+        &self,
+        environment: &Environment,
+        changes: EnvironmentInput,
+        fields: &[&str],
+    ) -> Answer<Environment> {
+        let request = UpdateEnvironmentRequest {
+            project_id: environment.project_id.clone(),
+            id: environment.id.clone(),
+            data_version: Some(environment.data_version.clone()),
+            changes: Some(changes),
+            fields: owned(fields),
+        };
+        self.environments().update_environment(self.call(request)).await.map(Response::into_inner)
+    }
+}
+
+/// A subject that may be created.
+pub(crate) fn web_page() -> SubjectInput {
+    let mut subject = SubjectInput {
+        identifier: "1.0".into(),
+        name: "Web shop".into(),
+        uri: "https://shop.example".into(),
+        ..SubjectInput::default()
+    };
+    subject.set_subject_type(SubjectType::Webpage);
+    subject
+}
+
+pub(crate) fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
