@@ -1,5 +1,7 @@
 //! A running identity service, and the customers and accounts of a test.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use assay_auth::{Caller, Verifier, anonymous, new_seal_key};
 use assay_identity::{Config, FirstLogin, migrations, start};
@@ -11,7 +13,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{Runtime, grpc, install_crypto};
-use assay_testkit::TestDatabase;
+use assay_testkit::{TestDatabase, test_dir};
 use clap::Parser;
 use secrecy::ExposeSecret;
 use sqlx::PgPool;
@@ -24,8 +26,10 @@ pub(crate) const PASSWORD: &str = "correct horse battery staple";
 /// What a service is started with.
 #[derive(Clone)]
 pub(crate) struct Settings {
-    database_url: String,
+    pub(crate) database_url: String,
     encryption_keys: String,
+    /// Where mails are written to.
+    pub(crate) mail_dir: PathBuf,
     rest: Vec<String>,
 }
 
@@ -48,7 +52,8 @@ impl Settings {
 
     fn with_database(database: TestDatabase) -> Result<Self> {
         let encryption_keys = new_seal_key("test")?.expose_secret().to_owned();
-        Ok(Self { database_url: database.url, encryption_keys, rest: Vec::new() })
+        let mail_dir = test_dir()?.join(format!("mail-{}", UserId::new()));
+        Ok(Self { database_url: database.url, encryption_keys, mail_dir, rest: Vec::new() })
     }
 
     pub(crate) fn and(mut self, option: &str, value: &str) -> Self {
@@ -72,6 +77,8 @@ impl Settings {
             "--grpc-listen=127.0.0.1:0".to_owned(),
             // Nobody is there, which must not matter.
             "--nats-url=nats://127.0.0.1:1".to_owned(),
+            "--public-url=https://www.assay.example".to_owned(),
+            format!("--mail-dir={}", self.mail_dir.display()),
         ];
         Ok(Options::try_parse_from(options.iter().chain(&self.rest))?.config)
     }
@@ -82,6 +89,7 @@ pub(crate) struct Identity {
     pub(crate) runtime: Runtime,
     pub(crate) first_login: oneshot::Receiver<FirstLogin>,
     pub(crate) db: PgPool,
+    pub(crate) mail_dir: PathBuf,
     channel: Channel,
 }
 
@@ -107,6 +115,7 @@ impl Identity {
             runtime,
             first_login: started.first_login,
             db: PgPool::connect_lazy(&settings.database_url)?,
+            mail_dir: settings.mail_dir.clone(),
             channel: grpc::connect(&format!("http://{}", started.address))?,
         })
     }
@@ -193,7 +202,7 @@ impl Identity {
         let group = UserGroupId::new();
         sqlx::query(
             "insert into user_group (customer_id, id, name, usage_permission)
-             values ($1, $2, 'Group', $3)",
+             values ($1, $2, 'Group ' || $2, $3)",
         )
         .bind(customer)
         .bind(group)
