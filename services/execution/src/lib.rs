@@ -1,0 +1,75 @@
+//! The execution service: executions of test sets, the results that are reported to them, and the
+//! reports, instances and statistics that come of it.
+
+mod catalog;
+mod column;
+mod execution;
+mod instance;
+mod junit;
+mod result;
+mod test_report;
+
+use std::net::SocketAddr;
+
+use assay_auth::{Verifier, guard};
+use assay_events::{Nats, NatsConfig, Relay, Stream};
+use assay_proto::execution::{
+    execution_service_server::ExecutionServiceServer, result_service_server::ResultServiceServer,
+    test_report_service_server::TestReportServiceServer,
+};
+use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
+use sqlx::{PgPool, migrate::Migrator};
+use tokio::net::TcpListener;
+use tonic::{service::Routes, transport::Channel};
+
+use self::{
+    catalog::Catalog, execution::ExecutionService, result::ResultService,
+    test_report::TestReportService,
+};
+
+/// What the service is told.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Config {
+    #[command(flatten)]
+    pub database: DatabaseConfig,
+    #[command(flatten)]
+    pub nats: NatsConfig,
+    /// Where the service answers other programs
+    #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50053")]
+    pub grpc_listen: SocketAddr,
+    /// Where the identity service answers
+    #[arg(long, env = "ASSAY_IDENTITY_URL", default_value = "http://127.0.0.1:50051")]
+    pub identity_url: String,
+    /// Where the catalog service answers
+    #[arg(long, env = "ASSAY_CATALOG_URL", default_value = "http://127.0.0.1:50052")]
+    pub catalog_url: String,
+}
+
+/// The schema of the database.
+pub fn migrations() -> Migrator {
+    assay_events::migrations(&sqlx::migrate!())
+}
+
+/// Starts the service, and says where it answers.
+pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
+    let identity = grpc::connect(&config.identity_url)?;
+    let catalog = grpc::connect(&config.catalog_url)?;
+    let database = Database::open(runtime, &config.database, migrations())?;
+    let nats = Nats::connect(&config.nats, runtime.name()).await?;
+    Relay::start(runtime, &database, &nats, Stream::of("execution"));
+
+    let services = services(database.pool(), catalog);
+    let app = guard(services, Verifier::watch(runtime, identity));
+    let listener = TcpListener::bind(config.grpc_listen).await?;
+    grpc::serve(runtime, listener, app, assay_proto::DESCRIPTORS)
+}
+
+/// The gRPC methods, to be served behind [`guard`].
+pub fn services(db: &PgPool, catalog: Channel) -> Routes {
+    let catalog = Catalog::new(catalog);
+    let executions = ExecutionService::new(db.clone(), catalog.clone());
+    let results = ResultService::new(executions.clone());
+    Routes::new(ExecutionServiceServer::new(executions))
+        .add_service(ResultServiceServer::new(results))
+        .add_service(TestReportServiceServer::new(TestReportService::new(db.clone())))
+}

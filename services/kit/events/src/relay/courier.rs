@@ -29,7 +29,12 @@ impl<'a> Courier<'a> {
             Ok(()) if was_well == Some(false) => {
                 tracing::info!(stream = self.stream.name(), "events can be published again");
             }
-            Err(error) if was_well != Some(false) => tracing::warn!(
+            Err(error) if was_well.is_none() => tracing::info!(
+                stream = self.stream.name(),
+                error = format!("{error:#}"),
+                "events wait until they can be published"
+            ),
+            Err(error) if was_well == Some(true) => tracing::warn!(
                 stream = self.stream.name(),
                 error = format!("{error:#}"),
                 "events cannot be published; trying again"

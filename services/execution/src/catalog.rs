@@ -1,0 +1,106 @@
+//! What the catalog is asked, on behalf of a caller.
+
+use std::{future::Future, time::Duration};
+
+use assay_auth::Caller;
+use assay_proto::catalog::{
+    AdoptTestCasesRequest, GetProjectRequest, GetTestSetRequest, ReportedTestCase, Snapshot,
+    TakeSnapshotRequest, project_service_client::ProjectServiceClient,
+    snapshot_service_client::SnapshotServiceClient, test_set_service_client::TestSetServiceClient,
+};
+use futures::stream;
+use tonic::{Status, Streaming, transport::Channel};
+
+/// How long a look at a record may take.
+const LOOK: Duration = Duration::from_secs(3);
+
+/// How long the copy of a large test set may take.
+const COPY: Duration = Duration::from_mins(1);
+
+/// How many test cases travel in one message.
+const CASES_IN_MESSAGE: usize = 500;
+
+/// The catalog service.
+#[derive(Clone)]
+pub(crate) struct Catalog(Channel);
+
+impl Catalog {
+    pub(crate) fn new(channel: Channel) -> Self {
+        Self(channel)
+    }
+
+    /// Fails unless the caller's customer has such a project.
+    pub(crate) async fn find_project(&self, caller: &Caller, id: String) -> Result<(), Status> {
+        let mut projects = ProjectServiceClient::new(self.0.clone());
+        let request = caller.call_within(LOOK, GetProjectRequest { id });
+        within(LOOK, projects.get_project(request)).await?;
+        Ok(())
+    }
+
+    /// Fails unless the project has such a test set.
+    pub(crate) async fn find_test_set(
+        &self,
+        caller: &Caller,
+        project_id: String,
+        id: String,
+    ) -> Result<(), Status> {
+        let mut sets = TestSetServiceClient::new(self.0.clone());
+        let request = GetTestSetRequest { project_id: Some(project_id), id };
+        // The first part tells; the rest is not read.
+        within(LOOK, sets.get_test_set(caller.call_within(LOOK, request))).await?;
+        Ok(())
+    }
+
+    /// Copies a test set as it is now.
+    pub(crate) async fn take_snapshot(
+        &self,
+        caller: &Caller,
+        request: TakeSnapshotRequest,
+    ) -> Result<Snapshot, Status> {
+        let mut snapshots = SnapshotServiceClient::new(self.0.clone());
+        within(COPY, async {
+            let parts = snapshots.take_snapshot(caller.call_within(COPY, request)).await?;
+            collect(parts.into_inner()).await
+        })
+        .await
+    }
+
+    /// Copies the test cases with the identifiers of `cases`, in their order; new ones are made.
+    pub(crate) async fn adopt(
+        &self,
+        caller: &Caller,
+        target: TakeSnapshotRequest,
+        cases: Vec<ReportedTestCase>,
+    ) -> Result<Snapshot, Status> {
+        let mut target = Some(target);
+        let messages: Vec<_> = cases
+            .chunks(CASES_IN_MESSAGE)
+            .map(|part| AdoptTestCasesRequest { target: target.take(), test_cases: part.to_vec() })
+            .collect();
+        let mut snapshots = SnapshotServiceClient::new(self.0.clone());
+        within(COPY, async {
+            let request = caller.call_within(COPY, stream::iter(messages));
+            collect(snapshots.adopt_test_cases(request).await?.into_inner()).await
+        })
+        .await
+    }
+}
+
+/// Puts a snapshot together: only its first part has more than test cases.
+async fn collect(mut parts: Streaming<Snapshot>) -> Result<Snapshot, Status> {
+    let no_answer = || Status::unavailable("the catalog is not available; try again later");
+    let mut snapshot = parts.message().await?.ok_or_else(no_answer)?;
+    while let Some(part) = parts.message().await? {
+        snapshot.test_cases.extend(part.test_cases);
+    }
+    Ok(snapshot)
+}
+
+/// A deadline that holds even if the catalog does not keep it.
+async fn within<T>(
+    deadline: Duration,
+    call: impl Future<Output = Result<T, Status>>,
+) -> Result<T, Status> {
+    let late = || Status::deadline_exceeded("the catalog did not answer in time");
+    tokio::time::timeout(deadline, call).await.unwrap_or_else(|_| Err(late()))
+}

@@ -1,0 +1,146 @@
+//! How far an execution has come. Its row is locked while this changes.
+
+use assay_auth::Caller;
+use assay_proto::{
+    EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, TestResult, Timestamp,
+    catalog::{Snapshot, TakeSnapshotRequest},
+    events::ExecutionChanged,
+    execution::{Execution, ExecutionMode},
+};
+
+use crate::{execution::rules::worst, instance::Outcome};
+
+/// An execution without its reports.
+#[derive(Debug, Default, sqlx::FromRow)]
+pub(crate) struct Run {
+    #[sqlx(flatten)]
+    pub(crate) execution: Execution,
+    #[sqlx(flatten)]
+    pub(crate) statistic: ExecutionStatistic,
+    #[sqlx(try_from = "EnumColumn<ExecutionMode>")]
+    mode: i32,
+    pub(crate) start_date_time: Option<Timestamp>,
+    pub(crate) finish_date_time: Option<Timestamp>,
+    pub(crate) total_duration_in_sec: f64,
+    pub(crate) revision: i64,
+}
+
+impl Run {
+    /// A new execution of what was copied from the catalog.
+    pub(crate) fn new(
+        caller: &Caller,
+        target: TakeSnapshotRequest,
+        snapshot: Snapshot,
+        tags: Option<String>,
+        mode: ExecutionMode,
+    ) -> Self {
+        let id = ExecutionId::new().to_string();
+        let (subject, environment) = (snapshot.subject.as_ref(), snapshot.environment.as_ref());
+        let mut execution = Execution {
+            id: id.clone(),
+            project_id: target.project_id,
+            test_set_id: target.test_set_id,
+            test_set_name: snapshot.test_set_name,
+            software_version_id: subject.map(|subject| subject.id.clone()),
+            software_version: subject.map(|subject| subject.identifier.clone()),
+            software_name: subject.map(|subject| subject.name.clone()),
+            environment_id: environment.map(|environment| environment.id.clone()),
+            environment_name: environment.map(|environment| environment.name.clone()),
+            request_user: caller.name.to_string(),
+            tags: tags.or(snapshot.tags).unwrap_or_default(),
+            stop_on_failure: snapshot.stop_on_failure,
+            time_out: snapshot.time_out,
+            ..Execution::default()
+        };
+        execution.set_status(ExecutionStatus::Queued);
+        execution.set_result(TestResult::NotExecuted);
+        let statistic = ExecutionStatistic {
+            execution_id: id,
+            environment_id: execution.environment_id.clone(),
+            environment_name: execution.environment_name.clone(),
+            software_version_id: execution.software_version_id.clone(),
+            software_version: execution.software_version.clone(),
+            software_name: execution.software_name.clone(),
+            tags: execution.tags.clone(),
+            ..ExecutionStatistic::default()
+        };
+        Self { execution, statistic, mode: mode.into(), revision: 1, ..Self::default() }
+    }
+
+    pub(crate) fn mode(&self) -> ExecutionMode {
+        ExecutionMode::try_from(self.mode).unwrap_or_default()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.execution.status(), ExecutionStatus::Completed | ExecutionStatus::Canceled)
+    }
+
+    /// Expects so many more reports.
+    pub(crate) fn expect(&mut self, reports: usize) {
+        let reports = i32::try_from(reports).unwrap_or(i32::MAX);
+        self.statistic.test_cases_total += reports;
+        self.statistic.test_cases_pending += reports;
+    }
+
+    /// Takes note of an instance that has finished.
+    pub(crate) fn add(&mut self, outcome: &Outcome) {
+        self.execution.set_result(worst(self.execution.result(), outcome.result));
+        self.start_date_time = earliest(self.start_date_time, outcome.start_date_time);
+        self.finish_date_time = self.finish_date_time.max(outcome.finish_date_time);
+        self.total_duration_in_sec += outcome.duration_in_sec;
+    }
+
+    /// Takes note of a report that has ended with this result.
+    pub(crate) fn end_report(&mut self, result: TestResult) {
+        self.execution.set_result(worst(self.execution.result(), result));
+        let statistic = &mut self.statistic;
+        statistic.test_cases_pending -= 1;
+        *match result {
+            TestResult::Passed => &mut statistic.test_cases_passed,
+            TestResult::Failed => &mut statistic.test_cases_failed,
+            TestResult::Error => &mut statistic.test_cases_with_error,
+            TestResult::Canceled => &mut statistic.test_cases_canceled,
+            TestResult::Aborted | TestResult::NotExecuted | TestResult::Unspecified => {
+                &mut statistic.test_cases_aborted
+            }
+        } += 1;
+    }
+
+    pub(crate) fn complete(&mut self) {
+        self.execution.set_status(ExecutionStatus::Completed);
+    }
+
+    /// How long the tests ran: from the first start to the last finish as far as reporters told
+    /// them, else all durations together.
+    fn duration_in_sec(&self) -> f64 {
+        match (self.start_date_time, self.finish_date_time) {
+            (Some(start), Some(finish)) if finish > start => (finish.0 - start.0).as_seconds_f64(),
+            _ => self.total_duration_in_sec,
+        }
+    }
+
+    /// What others are told; `action` is what has happened.
+    pub(crate) fn changed(&self, action: &str) -> ExecutionChanged {
+        ExecutionChanged {
+            execution_id: self.execution.id.clone(),
+            project_id: self.execution.project_id.clone(),
+            test_set_id: self.execution.test_set_id.clone(),
+            action: action.to_owned(),
+            status: self.execution.status,
+            result: self.execution.result,
+            revision: self.revision,
+            statistic: Some(self.statistic.clone()),
+            run_duration_in_sec: self.duration_in_sec(),
+        }
+    }
+
+    /// The execution as clients see it, yet without its reports.
+    pub(crate) fn into_details(self) -> Execution {
+        Execution { statistic: Some(self.statistic), ..self.execution }
+    }
+}
+
+/// The earlier of two times of which each may be unknown.
+pub(crate) fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
+}

@@ -1,0 +1,208 @@
+//! Executions in PostgreSQL. Every statement is bound to one customer.
+
+use assay_auth::Caller;
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, ProjectId, TestSetId, execution::ExecutionEntry, name_of,
+};
+use assay_runtime::list::Slice;
+use sqlx::{
+    AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
+    postgres::{PgArguments, PgRow},
+    query::QueryAs,
+};
+
+use crate::execution::Run;
+
+/// PostgreSQL's code for a lock that was waited for too long.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+/// Reads executions, as entries or whole; `rest` picks and orders them.
+fn select<T: for<'r> FromRow<'r, PgRow>>(
+    rest: &'static str,
+) -> QueryAs<'static, Postgres, T, PgArguments> {
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select id, id as execution_id, project_id, test_set_id, test_set_name,
+                software_version_id, software_version, software_name, environment_id,
+                environment_name, request_user, request_time,
+                request_time as execution_request_time, tags, mode, stop_on_failure, time_out,
+                status, result, completion_date_time, archived, test_cases_total,
+                test_cases_pending, test_cases_canceled, test_cases_aborted,
+                test_cases_with_error, test_cases_passed, test_cases_failed, start_date_time,
+                finish_date_time, total_duration_in_sec, revision, revision::text as data_version
+         from execution {rest}"
+    )))
+}
+
+/// Lists executions of a project, or of one of its sets, newest first.
+pub(crate) async fn list(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    set: Option<TestSetId>,
+    slice: &Slice,
+) -> Result<Vec<ExecutionEntry>, Fault> {
+    // One statement each, so that each is planned for its index.
+    let of_project = "where customer_id = $1 and project_id = $2 and $3::uuid is null
+           and not archived and deleted_at is null
+           and id < coalesce($4, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+           and ($5::text is null or test_set_name ilike $5 or software_name ilike $5
+                or software_version ilike $5)
+         order by id desc
+         limit $6";
+    let of_set = "where customer_id = $1 and project_id = $2 and test_set_id = $3
+           and not archived and deleted_at is null
+           and id < coalesce($4, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+           and ($5::text is null or test_set_name ilike $5 or software_name ilike $5
+                or software_version ilike $5)
+         order by id desc
+         limit $6";
+    let entries = select(if set.is_some() { of_set } else { of_project })
+        .bind(customer)
+        .bind(project)
+        .bind(set)
+        .bind(ExecutionId::parse_if_any("cursor", slice.after.as_deref())?)
+        .bind(&slice.pattern)
+        .bind(slice.limit)
+        .fetch_all(db)
+        .await?;
+    Ok(entries)
+}
+
+pub(crate) async fn get(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: ExecutionId,
+) -> Result<Run, Fault> {
+    select("where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null")
+        .bind(customer)
+        .bind(project)
+        .bind(id)
+        .fetch_optional(db)
+        .await?
+        .ok_or(Fault::NotFound("execution"))
+}
+
+/// Reads an execution that nobody else will change before the transaction ends; nor its reports and
+/// instances.
+pub(crate) async fn lock(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: ExecutionId,
+) -> Result<Run, Fault> {
+    let locked = select(
+        "where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null
+         for update",
+    )
+    .bind(customer)
+    .bind(project)
+    .bind(id)
+    .fetch_optional(&mut **tx)
+    .await;
+    match locked {
+        Ok(run) => run.ok_or(Fault::NotFound("execution")),
+        Err(error) if is_lock_timeout(&error) => {
+            Err(Fault::Busy(std::time::Duration::from_secs(1)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_lock_timeout(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    code.is_some_and(|code| code == LOCK_NOT_AVAILABLE)
+}
+
+/// Adds an execution, which is requested now; one that has ended has ended now, too. Says its id.
+pub(crate) async fn insert(
+    tx: &mut PgTransaction<'_>,
+    caller: &Caller,
+    run: &mut Run,
+) -> Result<ExecutionId, Fault> {
+    let (execution, statistic) = (&run.execution, &run.statistic);
+    let (id, request_time) = sqlx::query_as(
+        "insert into execution (customer_id, id, project_id, test_set_id, test_set_name,
+             software_version_id, software_version, software_name, environment_id,
+             environment_name, request_user_id, request_user, tags, mode, stop_on_failure,
+             time_out, status, result, completion_date_time, test_cases_total,
+             test_cases_pending, test_cases_canceled, test_cases_aborted, test_cases_with_error,
+             test_cases_passed, test_cases_failed, start_date_time, finish_date_time,
+             total_duration_in_sec, revision)
+         values ($1, $2::uuid, $3::uuid, $4::uuid, $5, $6::uuid, $7, $8, $9::uuid, $10, $11, $12,
+             $13, $14, $15, $16, $17, $18, case when $17 in ('Completed', 'Canceled') then now() end,
+             $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
+         returning id, request_time",
+    )
+    .bind(caller.customer)
+    .bind(&execution.id)
+    .bind(&execution.project_id)
+    .bind(&execution.test_set_id)
+    .bind(&execution.test_set_name)
+    .bind(&execution.software_version_id)
+    .bind(&execution.software_version)
+    .bind(&execution.software_name)
+    .bind(&execution.environment_id)
+    .bind(&execution.environment_name)
+    .bind(caller.user)
+    .bind(&execution.request_user)
+    .bind(&execution.tags)
+    .bind(name_of(run.mode()))
+    .bind(execution.stop_on_failure)
+    .bind(execution.time_out)
+    .bind(name_of(execution.status()))
+    .bind(name_of(execution.result()))
+    .bind(statistic.test_cases_total)
+    .bind(statistic.test_cases_pending)
+    .bind(statistic.test_cases_canceled)
+    .bind(statistic.test_cases_aborted)
+    .bind(statistic.test_cases_with_error)
+    .bind(statistic.test_cases_passed)
+    .bind(statistic.test_cases_failed)
+    .bind(run.start_date_time)
+    .bind(run.finish_date_time)
+    .bind(run.total_duration_in_sec)
+    .bind(run.revision)
+    .fetch_one(&mut **tx)
+    .await?;
+    run.execution.request_time = Some(request_time);
+    run.statistic.execution_request_time = Some(request_time);
+    Ok(id)
+}
+
+/// Writes down how far a locked execution has come.
+pub(crate) async fn save(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    run: &mut Run,
+) -> Result<(), Fault> {
+    run.revision += 1;
+    let (execution, statistic) = (&run.execution, &run.statistic);
+    sqlx::query(
+        "update execution
+         set status = $3, result = $4, test_cases_pending = $5, test_cases_canceled = $6,
+             test_cases_aborted = $7, test_cases_with_error = $8, test_cases_passed = $9,
+             test_cases_failed = $10, start_date_time = $11, finish_date_time = $12,
+             total_duration_in_sec = $13, revision = $14,
+             completion_date_time = case when $3 in ('Completed', 'Canceled')
+                 then coalesce(completion_date_time, now()) end
+         where customer_id = $1 and id = $2::uuid",
+    )
+    .bind(customer)
+    .bind(&execution.id)
+    .bind(name_of(execution.status()))
+    .bind(name_of(execution.result()))
+    .bind(statistic.test_cases_pending)
+    .bind(statistic.test_cases_canceled)
+    .bind(statistic.test_cases_aborted)
+    .bind(statistic.test_cases_with_error)
+    .bind(statistic.test_cases_passed)
+    .bind(statistic.test_cases_failed)
+    .bind(run.start_date_time)
+    .bind(run.finish_date_time)
+    .bind(run.total_duration_in_sec)
+    .bind(run.revision)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

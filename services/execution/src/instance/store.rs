@@ -1,0 +1,266 @@
+//! Instances in PostgreSQL. Every statement is bound to one customer.
+
+use std::{collections::HashSet, ops::RangeInclusive};
+
+use assay_proto::{
+    CustomerId, EnumName, Fault, InstanceId, TestReportId, TestResult,
+    execution::{Instance, InstanceEntry, StepHistory},
+    name_of,
+};
+use assay_runtime::list::Slice;
+use serde::Deserialize;
+use sqlx::{
+    AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres, postgres::PgArguments,
+    query::QueryAs,
+};
+
+use crate::{
+    column::column,
+    instance::{Detail, NewInstance, steps},
+    test_report::Progress,
+};
+
+/// How many earlier reports the history of a step goes back.
+const HISTORY: i64 = 10;
+
+/// Reads instances as lists show them; `rest` picks and orders them.
+fn select(rest: &'static str) -> QueryAs<'static, Postgres, InstanceEntry, PgArguments> {
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select id, test_report_id as test_reports_id, instance_nr, start_date_time,
+                finish_date_time, duration_in_sec, result
+         from instance {rest}"
+    )))
+}
+
+/// Lists instances of a report, by number.
+pub(crate) async fn list(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    report: TestReportId,
+    slice: &Slice,
+) -> Result<Vec<InstanceEntry>, Fault> {
+    let entries = select(
+        "where customer_id = $1 and test_report_id = $2
+           and instance_nr > coalesce((
+               select instance_nr from instance
+               where customer_id = $1 and test_report_id = $2 and id = $3
+           ), 0)
+         order by instance_nr
+         limit $4",
+    )
+    .bind(customer)
+    .bind(report)
+    .bind(InstanceId::parse_if_any("cursor", slice.after.as_deref())?)
+    .bind(slice.limit)
+    .fetch_all(db)
+    .await?;
+    Ok(entries)
+}
+
+/// Lists the instances of a report whose durations lie outside of a range, by number.
+pub(crate) async fn outside(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    report: TestReportId,
+    range: &RangeInclusive<f64>,
+) -> Result<Vec<InstanceEntry>, Fault> {
+    let entries = select(
+        "where customer_id = $1 and test_report_id = $2
+           and (duration_in_sec < $3 or duration_in_sec > $4)
+         order by instance_nr",
+    )
+    .bind(customer)
+    .bind(report)
+    .bind(range.start())
+    .bind(range.end())
+    .fetch_all(db)
+    .await?;
+    Ok(entries)
+}
+
+/// The shortest and the longest duration within a range that there are in a report.
+pub(crate) async fn outermost(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    report: TestReportId,
+    range: &RangeInclusive<f64>,
+) -> Result<(f64, f64), Fault> {
+    let durations = sqlx::query_as(
+        "select coalesce(min(duration_in_sec), 0), coalesce(max(duration_in_sec), 0)
+         from instance
+         where customer_id = $1 and test_report_id = $2 and duration_in_sec between $3 and $4",
+    )
+    .bind(customer)
+    .bind(report)
+    .bind(range.start())
+    .bind(range.end())
+    .fetch_one(db)
+    .await?;
+    Ok(durations)
+}
+
+/// Fails unless the report has such an instance.
+pub(crate) async fn check(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    report: TestReportId,
+    id: InstanceId,
+) -> Result<(), Fault> {
+    select("where customer_id = $1 and test_report_id = $2 and id = $3")
+        .bind(customer)
+        .bind(report)
+        .bind(id)
+        .fetch_optional(db)
+        .await?
+        .map(drop)
+        .ok_or(Fault::NotFound("instance"))
+}
+
+#[derive(FromRow)]
+struct Whole {
+    #[sqlx(flatten)]
+    instance: Instance,
+    stored_steps: Vec<u8>,
+}
+
+/// Reads an instance, and its steps as they are stored.
+pub(crate) async fn get(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    report: TestReportId,
+    id: InstanceId,
+) -> Result<(Instance, Vec<u8>), Fault> {
+    let found: Option<Whole> = sqlx::query_as(
+        "select i.id, i.test_report_id as test_reports_id, i.instance_nr, i.start_date_time,
+                i.finish_date_time, i.duration_in_sec, i.result,
+                coalesce(d.artifacts_uri, '') as artifacts_uri,
+                coalesce(d.report_uri, '') as report_uri,
+                coalesce(d.debug_log_uri, '') as debug_log_uri,
+                coalesce(d.execution_log_uri, '') as execution_log_uri,
+                coalesce(d.installation_log_uri, '') as installation_log_uri,
+                coalesce(d.steps, '') as stored_steps
+         from instance i
+         left join instance_detail d on d.customer_id = i.customer_id
+             and d.test_report_id = i.test_report_id and d.instance_nr = i.instance_nr
+         where i.customer_id = $1 and i.test_report_id = $2 and i.id = $3",
+    )
+    .bind(customer)
+    .bind(report)
+    .bind(id)
+    .fetch_optional(db)
+    .await?;
+    let whole = found.ok_or(Fault::NotFound("instance"))?;
+    Ok((whole.instance, whole.stored_steps))
+}
+
+/// What the history of a step shows of it.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct EarlierStep {
+    step_nr: i32,
+    #[serde(with = "EnumName::<TestResult>")]
+    result: i32,
+    duration_in_sec: f64,
+}
+
+/// The steps of the same instance in the latest earlier reports of the case, newest first.
+pub(crate) async fn history(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    report: TestReportId,
+    instance_nr: i32,
+) -> Result<Vec<StepHistory>, Fault> {
+    let earlier: Vec<(i32, Vec<u8>)> = sqlx::query_as(
+        "select e.execution_number, d.steps
+         from (
+             select id, execution_number
+             from test_report
+             where customer_id = $1
+               and test_case_id =
+                   (select test_case_id from test_report where customer_id = $1 and id = $2)
+               and execution_number <
+                   (select execution_number from test_report where customer_id = $1 and id = $2)
+             order by execution_number desc
+             limit $4
+         ) as e
+         join instance_detail d
+             on d.customer_id = $1 and d.test_report_id = e.id and d.instance_nr = $3
+         order by e.execution_number desc",
+    )
+    .bind(customer)
+    .bind(report)
+    .bind(instance_nr)
+    .bind(HISTORY)
+    .fetch_all(db)
+    .await?;
+    let mut history = Vec::new();
+    for (execution_number, stored) in earlier {
+        history.extend(steps::read::<EarlierStep>(&stored)?.into_iter().map(|step| StepHistory {
+            execution_number,
+            step_nr: step.step_nr,
+            result: step.result,
+            duration_in_sec: step.duration_in_sec,
+        }));
+    }
+    Ok(history)
+}
+
+/// Adds instances to reports of a locked execution. Says which of them are new.
+pub(crate) async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[Progress],
+    instances: &[NewInstance],
+) -> Result<HashSet<InstanceId>, Fault> {
+    let added: Vec<InstanceId> = sqlx::query_scalar(
+        "insert into instance (customer_id, test_report_id, id, instance_nr, result,
+             start_date_time, finish_date_time, duration_in_sec)
+         select $1, instance.*
+         from unnest($2::text[]::uuid[], $3::uuid[], $4::int[], $5::text[], $6::timestamptz[],
+             $7::timestamptz[], $8::float8[]) as instance
+         on conflict on constraint instance_pkey do nothing
+         returning id",
+    )
+    .bind(customer)
+    .bind(column(instances, |instance| reports[instance.report].state.id.as_str()))
+    .bind(column(instances, |instance| instance.id))
+    .bind(column(instances, |instance| instance.outcome.instance_nr))
+    .bind(column(instances, |instance| name_of(instance.outcome.result)))
+    .bind(column(instances, |instance| instance.outcome.start_date_time))
+    .bind(column(instances, |instance| instance.outcome.finish_date_time))
+    .bind(column(instances, |instance| instance.outcome.duration_in_sec))
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(added.into_iter().collect())
+}
+
+/// Adds what there is to look at in new instances.
+pub(crate) async fn insert_details(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[Progress],
+    instances: &[NewInstance],
+) -> Result<(), Fault> {
+    let nothing = Detail::default();
+    let shown: Vec<&NewInstance> =
+        instances.iter().filter(|instance| instance.detail != nothing).collect();
+    sqlx::query(
+        "insert into instance_detail (customer_id, test_report_id, instance_nr, steps,
+             artifacts_uri, report_uri, debug_log_uri, execution_log_uri, installation_log_uri)
+         select $1, detail.*
+         from unnest($2::text[]::uuid[], $3::int[], $4::bytea[], $5::text[], $6::text[],
+             $7::text[], $8::text[], $9::text[]) as detail",
+    )
+    .bind(customer)
+    .bind(column(&shown, |instance| reports[instance.report].state.id.as_str()))
+    .bind(column(&shown, |instance| instance.outcome.instance_nr))
+    .bind(column(&shown, |instance| instance.detail.steps.as_slice()))
+    .bind(column(&shown, |instance| instance.detail.artifacts_uri.as_str()))
+    .bind(column(&shown, |instance| instance.detail.report_uri.as_str()))
+    .bind(column(&shown, |instance| instance.detail.debug_log_uri.as_str()))
+    .bind(column(&shown, |instance| instance.detail.execution_log_uri.as_str()))
+    .bind(column(&shown, |instance| instance.detail.installation_log_uri.as_str()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,298 @@
+//! Goes through a file event by event; nothing in it can make this recurse.
+
+use std::io::{self, BufRead, Read};
+
+use assay_proto::{Fault, Timestamp};
+use quick_xml::{
+    Error, Reader, XmlVersion,
+    encoding::DecodingReader,
+    escape::resolve_predefined_entity,
+    events::{BytesDecl, BytesRef, BytesStart, Event},
+};
+
+use crate::junit::{
+    Attempt, Kind, Problem, Test,
+    values::{seconds, shortened, time},
+};
+
+/// How much of a file is looked at for its encoding, in bytes.
+const HEAD: u64 = 512;
+
+/// How deep elements may be nested.
+const DEEPEST: usize = 64;
+
+/// How many problems of one test are told.
+const MOST_PROBLEMS: usize = 20;
+
+/// How much is kept of a text, in bytes: of a failure its beginning, of an output its end.
+const TEXT: usize = 32 << 10;
+const MESSAGE: usize = 4 << 10;
+const OUTPUT: usize = 4 << 10;
+
+/// What an element is for.
+#[derive(Clone, Copy, PartialEq)]
+enum Element {
+    Suites,
+    Suite,
+    Test,
+    Problem(Kind),
+    Skipped,
+    Output,
+    Other,
+}
+
+impl Element {
+    fn named(name: &str) -> Self {
+        let problem = |is_error, attempt| Self::Problem(Kind { is_error, attempt });
+        match name {
+            "testsuites" => Self::Suites,
+            "testsuite" => Self::Suite,
+            "testcase" => Self::Test,
+            "failure" => problem(false, Attempt::Decisive),
+            "error" => problem(true, Attempt::Decisive),
+            "rerunFailure" => problem(false, Attempt::Repeated),
+            "rerunError" => problem(true, Attempt::Repeated),
+            "flakyFailure" => problem(false, Attempt::Flaky),
+            "flakyError" => problem(true, Attempt::Flaky),
+            "skipped" => Self::Skipped,
+            "system-out" | "system-err" => Self::Output,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Suite {
+    name: String,
+    start: Option<Timestamp>,
+}
+
+/// Where in a file the reader is.
+struct Position<S> {
+    elements: Vec<Element>,
+    suites: Vec<Suite>,
+    test: Option<Test>,
+    /// Takes the tests.
+    sink: S,
+}
+
+/// Reads one file; `sink` gets each test as soon as it is complete, and may refuse to go on.
+pub(crate) fn read(
+    file: impl BufRead,
+    sink: impl FnMut(Test) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let broken = |error: io::Error| malformed(0, &error.into());
+    let mut reader = Reader::from_reader(decoded(file).map_err(broken)?);
+    reader.config_mut().expand_empty_elements = true;
+    let mut position = Position { elements: Vec::new(), suites: Vec::new(), test: None, sink };
+    let (mut buffer, mut is_empty) = (Vec::new(), true);
+    loop {
+        buffer.clear();
+        let event = reader.read_event_into(&mut buffer);
+        match event.map_err(|error| malformed(reader.error_position(), &error))? {
+            Event::DocType(doctype) => refuse_entities(&doctype)?,
+            Event::Start(element) => {
+                is_empty = false;
+                position.open(&element)?;
+            }
+            Event::End(_) => position.close()?,
+            Event::Text(text) => position.take(&text.xml10_content()),
+            Event::CData(text) => position.take(&text.xml10_content()),
+            Event::GeneralRef(reference) => position.reference(&reference)?,
+            Event::Eof if is_empty || !position.elements.is_empty() => {
+                return Err(Fault::Malformed("the XML ends too early".to_owned()));
+            }
+            Event::Eof => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+/// A file as text, by the encoding that it shows or declares.
+fn decoded<F: BufRead>(
+    mut file: F,
+) -> io::Result<DecodingReader<io::Chain<io::Cursor<Vec<u8>>, F>>> {
+    let mut head = Vec::new();
+    file.by_ref().take(HEAD).read_to_end(&mut head)?;
+    let declaration = declaration(&head).map(|text| BytesStart::from_content(text, "xml".len()));
+    let encoding = declaration.and_then(|start| BytesDecl::from_start(start).encoder());
+    let encoding = encoding.filter(|encoding| encoding.is_ascii_compatible());
+    let mut text = DecodingReader::new(io::Cursor::new(head).chain(file));
+    if let Some(encoding) = encoding {
+        text.set_encoding(encoding);
+    }
+    Ok(text)
+}
+
+/// What an XML declaration says, if there is one and it can be read without knowing the encoding.
+fn declaration(head: &[u8]) -> Option<String> {
+    let rest = head.strip_prefix(b"<?")?;
+    let end = rest.windows(2).position(|pair| pair == b"?>")?;
+    let text = std::str::from_utf8(&rest[..end]).ok()?;
+    text.starts_with("xml").then(|| text.to_owned())
+}
+
+/// Refuses documents that declare something, or point elsewhere for declarations.
+fn refuse_entities(doctype: &str) -> Result<(), Fault> {
+    let declares = |word: &str| doctype.contains(word);
+    if ["[", "SYSTEM", "PUBLIC", "ENTITY"].into_iter().any(declares) {
+        let reason = "the XML declares entities or names external ones; that is refused".to_owned();
+        return Err(Fault::Refused { code: "doctype_refused", reason });
+    }
+    Ok(())
+}
+
+fn malformed(position: u64, error: &Error) -> Fault {
+    Fault::Malformed(match error {
+        Error::Io(_) => "the XML cannot be read".to_owned(),
+        error => format!("the XML is broken near byte {position}: {error}"),
+    })
+}
+
+/// Calls `take` with the name and the value of each attribute.
+fn attributes(element: &BytesStart<'_>, mut take: impl FnMut(&str, &str)) {
+    for attribute in element.attributes().with_checks(false).flatten() {
+        let value = attribute.normalized_value(XmlVersion::Implicit1_0);
+        // What refers to nothing is taken as it is written.
+        let value = value.unwrap_or_else(|_| attribute.value.clone());
+        take(attribute.key.local_name().as_ref(), &value.replace('\0', "\u{fffd}"));
+    }
+}
+
+impl<S: FnMut(Test) -> Result<(), Fault>> Position<S> {
+    fn open(&mut self, element: &BytesStart<'_>) -> Result<(), Fault> {
+        let kind = Element::named(element.local_name().as_ref());
+        if self.elements.is_empty() && !matches!(kind, Element::Suites | Element::Suite) {
+            let reason = "the XML is no JUnit report: it has to begin with testsuites or testsuite";
+            return Err(Fault::Refused { code: "not_junit", reason: reason.to_owned() });
+        }
+        if self.elements.len() == DEEPEST {
+            let reason = format!("the XML is nested deeper than {DEEPEST} elements");
+            return Err(Fault::Refused { code: "too_deep", reason });
+        }
+        self.elements.push(kind);
+        match kind {
+            Element::Suite => self.suites.push(suite(element)),
+            Element::Test => self.test = Some(self.test(element)),
+            Element::Problem(kind) => {
+                if let Some(test) = &mut self.test {
+                    test.problems.push(problem(kind, element));
+                }
+            }
+            Element::Skipped => {
+                if let Some(test) = &mut self.test {
+                    let reason = test.skipped.get_or_insert_default();
+                    attributes(element, |name, value| {
+                        if name == "message" {
+                            keep_beginning(reason, value, MESSAGE);
+                        }
+                    });
+                }
+            }
+            Element::Suites | Element::Output | Element::Other => {}
+        }
+        Ok(())
+    }
+
+    fn test(&self, element: &BytesStart<'_>) -> Test {
+        let mut test = Test {
+            suites: self.suites.iter().map(|suite| suite.name.clone()).collect(),
+            start: self.suites.iter().rev().find_map(|suite| suite.start),
+            ..Test::default()
+        };
+        attributes(element, |name, value| match (name, value) {
+            ("classname", value) => keep_beginning(&mut test.class, value.trim(), MESSAGE),
+            ("name", value) => keep_beginning(&mut test.name, value.trim(), MESSAGE),
+            ("time", value) => test.seconds = seconds(value).unwrap_or_default(),
+            ("timestamp", value) => test.start = time(value).or(test.start),
+            ("status", "notrun" | "disabled" | "skipped")
+            | ("result", "suppressed" | "skipped") => test.skipped = Some(String::new()),
+            _ => {}
+        });
+        test
+    }
+
+    fn close(&mut self) -> Result<(), Fault> {
+        match self.elements.pop() {
+            Some(Element::Suite) => _ = self.suites.pop(),
+            Some(Element::Test) => {
+                if let Some(test) = self.test.take() {
+                    (self.sink)(test)?;
+                }
+            }
+            Some(Element::Problem(_)) => {
+                if let Some(test) = &mut self.test {
+                    test.problems.truncate(MOST_PROBLEMS);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes text for the innermost element that has a use for it: a stack trace within a failure
+    /// belongs to the failure.
+    fn take(&mut self, written: &str) {
+        let Some(test) = &mut self.test else { return };
+        let innermost = self.elements.iter().rev().find(|kind| **kind != Element::Other);
+        match innermost {
+            Some(Element::Problem(_)) => {
+                if let Some(problem) = test.problems.last_mut() {
+                    keep_beginning(&mut problem.text, written, TEXT);
+                }
+            }
+            Some(Element::Skipped) => {
+                keep_beginning(test.skipped.get_or_insert_default(), written, MESSAGE);
+            }
+            Some(Element::Output) => keep_end(&mut test.output, written, OUTPUT),
+            _ => {}
+        }
+    }
+
+    fn reference(&mut self, reference: &BytesRef<'_>) -> Result<(), Fault> {
+        let name = reference.xml10_content();
+        if let Ok(Some(char)) = reference.resolve_char_ref() {
+            self.take(char.encode_utf8(&mut [0; 4]));
+        } else if let Some(text) = resolve_predefined_entity(&name) {
+            self.take(text);
+        } else {
+            return Err(Fault::Malformed("the XML refers to an entity that is unknown".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn suite(element: &BytesStart<'_>) -> Suite {
+    let mut suite = Suite::default();
+    attributes(element, |name, value| match name {
+        // Each of its tests carries it.
+        "name" => suite.name = shortened(value.trim()),
+        "timestamp" => suite.start = time(value),
+        _ => {}
+    });
+    suite
+}
+
+fn problem(kind: Kind, element: &BytesStart<'_>) -> Problem {
+    let mut problem = Problem { kind, ..Problem::default() };
+    attributes(element, |name, value| match name {
+        "message" => keep_beginning(&mut problem.message, value, MESSAGE),
+        "time" => problem.seconds = seconds(value),
+        _ => {}
+    });
+    problem
+}
+
+/// Adds as much of `more` as fits.
+fn keep_beginning(text: &mut String, more: &str, largest: usize) {
+    let room = largest.saturating_sub(text.len());
+    text.push_str(&more[..more.floor_char_boundary(room)].replace('\0', "\u{fffd}"));
+}
+
+/// Adds `more`, and forgets the beginning if that is too much.
+fn keep_end(text: &mut String, more: &str, largest: usize) {
+    let more = &more[more.ceil_char_boundary(more.len().saturating_sub(largest))..];
+    text.push_str(&more.replace('\0', "\u{fffd}"));
+    let excess = text.ceil_char_boundary(text.len().saturating_sub(largest));
+    text.drain(..excess);
+}

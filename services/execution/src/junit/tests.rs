@@ -1,0 +1,248 @@
+//! The reader on files of real tools, and on files that were made to hurt.
+
+use assay_proto::{Fault, TestResult};
+
+use crate::junit::{Attempt, Test, read};
+
+fn parse(file: &[u8]) -> Result<Vec<Test>, Fault> {
+    let mut tests = Vec::new();
+    read(file, |test| {
+        tests.push(test);
+        Ok(())
+    })?;
+    Ok(tests)
+}
+
+fn tests(file: &str) -> Vec<Test> {
+    parse(file.as_bytes()).unwrap()
+}
+
+/// What the files say, in short: identifier, result, problems.
+fn outline(file: &str) -> Vec<(String, TestResult, usize)> {
+    let outline = |test: &Test| (test.identifier(), test.result(), test.problems.len());
+    tests(file).iter().map(outline).collect()
+}
+
+macro_rules! file {
+    ($name:literal) => {
+        include_str!(concat!("../../tests/junit/", $name, ".xml"))
+    };
+}
+
+macro_rules! assert_outline {
+    ($file:literal, $(($identifier:literal, $result:ident, $problems:literal)),* $(,)?) => {
+        assert_eq!(
+            outline(file!($file)),
+            [$(($identifier.to_owned(), TestResult::$result, $problems)),*]
+        );
+    };
+}
+
+#[test]
+fn pytest_is_read() {
+    assert_outline!(
+        "pytest",
+        ("test_shop.TestLogin.test_user_is_greeted", Passed, 0),
+        ("test_shop.TestLogin.test_wrong_password_is_refused", Failed, 1),
+        ("test_shop.test_amount[1]", Passed, 0),
+        ("test_shop.test_amount[zw\\xf6lf]", Failed, 1),
+        ("test_shop.test_amount[a.b[c]]", Passed, 0),
+        ("test_shop.test_browser", Error, 1),
+        ("test_shop.test_print", Canceled, 0),
+        ("test_shop.test_known", Canceled, 0),
+        ("test_shop.test_control_characters", Failed, 1),
+    );
+    let tests = tests(file!("pytest"));
+    assert_eq!(
+        tests[1].problems[0].message,
+        "AssertionError: a wrong password was taken: ä < 5 & > 3\nassert 200 == 401"
+    );
+    assert!(
+        tests[1].problems[0].text.contains("print(\"trying <wrong> & \\\"quoted\\\" password\")")
+    );
+    assert!(tests[6].skipped.as_ref().unwrap().contains("needs a printer"));
+    assert_eq!(tests[0].path(), ["pytest", "test_shop.TestLogin", "test_user_is_greeted"]);
+    let start = serde_json::to_value(tests[0].start).unwrap();
+    assert!(start.as_str().unwrap().starts_with("2026-11-21T05:27:10.342187"));
+}
+
+#[test]
+fn nextest_is_read() {
+    assert_outline!(
+        "nextest",
+        ("shop.tests::cart::adds_up", Passed, 0),
+        ("shop.tests::cart::passes_the_second_time", Passed, 1),
+        ("shop.tests::cart::refuses_negative_amounts", Failed, 2),
+    );
+    let tests = tests(file!("nextest"));
+    assert_eq!(tests[1].problems[0].kind.attempt, Attempt::Flaky);
+    assert!(tests[1].problems[0].seconds.is_some());
+    assert_eq!(tests[2].problems[1].kind.attempt, Attempt::Repeated);
+    assert!(tests[2].output.contains("left: Err(\"negative & <bad>\")"));
+    assert_eq!(tests[0].path(), ["shop", "tests::cart::adds_up"]);
+}
+
+#[test]
+fn jest_is_read() {
+    assert_outline!(
+        "jest",
+        ("cart with items adds up.cart with items adds up", Passed, 0),
+        (
+            "cart with items refuses \"negative\" amounts.cart with items refuses \"negative\" amounts",
+            Failed,
+            1
+        ),
+        ("cart with items prints.cart with items prints", Canceled, 0),
+        ("cart with items ships.cart with items ships", Passed, 0),
+    );
+}
+
+#[test]
+fn surefire_is_read() {
+    assert_outline!(
+        "surefire",
+        ("com.acme.shop.CartTest.addsUp", Passed, 0),
+        ("com.acme.shop.CartTest.takesItsTime", Passed, 0),
+        ("com.acme.shop.CartTest.refusesNegativeAmounts", Failed, 2),
+        ("com.acme.shop.CartTest.passesInTheEnd", Passed, 2),
+        ("com.acme.shop.CartTest.needsTheBank", Error, 1),
+        ("com.acme.shop.CartTest.prints", Canceled, 0),
+    );
+    let tests = tests(file!("surefire"));
+    assert!((tests[1].seconds - 1230.5).abs() < f64::EPSILON);
+    assert!(tests[2].problems[1].text.contains("CartTest.java:31"));
+    assert!(tests[2].output.contains("first attempt"));
+    assert_eq!(tests[5].skipped.as_deref(), Some("no printer"));
+}
+
+#[test]
+fn gtest_is_read() {
+    assert_outline!(
+        "gtest",
+        ("MathTest.Addition", Failed, 2),
+        ("MathTest.DISABLED_Division", Canceled, 0),
+        ("MathTest.Subtraction", Canceled, 0),
+        ("LogicTest.NonContradiction", Passed, 0),
+    );
+    let start = serde_json::to_value(tests(file!("gtest"))[0].start).unwrap();
+    assert_eq!(start, "2026-11-20T18:52:42.125000Z");
+}
+
+#[test]
+fn go_junit_report_is_read() {
+    assert_outline!(
+        "go-junit-report",
+        ("example.com/shop/cart.TestAddsUp", Passed, 0),
+        ("example.com/shop/cart.TestRefuses/negative_amounts", Failed, 1),
+        ("example.com/shop/cart.TestPrints", Canceled, 0),
+    );
+}
+
+#[test]
+fn nested_suites_are_read() {
+    assert_outline!(
+        "phpunit",
+        ("Shop.CartTest.testAddsUp", Passed, 0),
+        ("Shop.CartTest.testPays with data set \"free\"", Failed, 1),
+    );
+    assert_eq!(tests(file!("phpunit"))[0].suites, ["shop", "Unit", "Shop\\CartTest"]);
+}
+
+#[test]
+fn other_encodings_are_read() {
+    let latin = b"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\
+        <testsuite name=\"caf\xe9\"><testcase name=\"caf\xe9\"/></testsuite>";
+    assert_eq!(parse(latin).unwrap()[0].path(), ["café"]);
+    let marked = "\u{feff}<testsuite><testcase name=\"café\"/></testsuite>";
+    assert_eq!(tests(marked)[0].name, "café");
+    for (mark, bytes) in
+        [([0xfe, 0xff], u16::to_be_bytes as fn(u16) -> [u8; 2]), ([0xff, 0xfe], u16::to_le_bytes)]
+    {
+        let text = "<?xml version=\"1.0\" encoding=\"UTF-16\"?>\
+            <testsuite><testcase name=\"café\"/></testsuite>";
+        let wide = mark.into_iter().chain(text.encode_utf16().flat_map(bytes));
+        assert_eq!(parse(&wide.collect::<Vec<_>>()).unwrap()[0].name, "café");
+    }
+}
+
+#[test]
+fn a_declaration_in_a_surprising_place_changes_nothing() {
+    let late = format!(
+        "<testsuite><testcase name=\"é\"/>{}<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\
+         <testcase name=\"é\"/></testsuite>",
+        " ".repeat(100_000)
+    );
+    let long = format!(
+        "<?xml version=\"1.0\" {} encoding=\"ISO-8859-1\"?><testsuite><testcase name=\"é\"/></testsuite>",
+        " ".repeat(100_000)
+    );
+    let wrong =
+        "<?xml version=\"1.0\" encoding=\"UTF-16\"?><testsuite><testcase name=\"é\"/></testsuite>";
+    for file in [&late, &long, wrong] {
+        assert!(tests(file).iter().all(|test| test.name == "é"), "{file:.80}");
+    }
+}
+
+#[test]
+fn what_is_missing_does_no_harm() {
+    let tests = tests(
+        "<testsuites><testsuite><testcase/><testcase name='a' classname=' '/>\
+        <testcase classname='C' time='soon' timestamp='today'/><unknown><testcase name='b'/></unknown>\
+        </testsuite></testsuites>",
+    );
+    let identifiers: Vec<String> = tests.iter().map(Test::identifier).collect();
+    assert_eq!(identifiers, ["unnamed", "a", "C", "b"]);
+}
+
+#[test]
+fn nul_characters_never_arrive() {
+    let tests =
+        tests("<testsuite><testcase name='a\0b'><failure>x\0y</failure></testcase></testsuite>");
+    assert_eq!(tests[0].name, "a\u{fffd}b");
+    assert_eq!(tests[0].problems[0].text, "x\u{fffd}y");
+}
+
+#[test]
+fn long_texts_are_cut() {
+    let long = "ä".repeat(100_000);
+    let file = format!(
+        "<testsuite><testcase name='a'><failure message='{long}'>{long}</failure>\
+         <system-out>{long}end</system-out></testcase></testsuite>"
+    );
+    let test = &tests(&file)[0];
+    assert!(test.problems[0].message.len() <= 4 << 10);
+    assert!(test.problems[0].text.len() <= 32 << 10);
+    assert!(test.output.len() <= 4 << 10 && test.output.ends_with("end"));
+}
+
+/// The code of the refusal.
+fn refused(file: &str) -> &'static str {
+    match parse(file.as_bytes()) {
+        Err(Fault::Refused { code, .. }) => code,
+        Err(Fault::Malformed(_)) => "malformed",
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_no_report_or_made_to_hurt_is_refused() {
+    let bomb = "<!DOCTYPE l [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]>\
+        <testsuite><testcase name='x'><failure>&b;</failure></testcase></testsuite>";
+    let external = "<!DOCTYPE l SYSTEM \"file:///etc/passwd\"><testsuite/>";
+    for (file, code) in [
+        (bomb, "doctype_refused"),
+        (external, "doctype_refused"),
+        ("<html><body/></html>", "not_junit"),
+        (&"<testsuite>".repeat(100_000), "too_deep"),
+        ("", "malformed"),
+        ("{\"not\": \"xml\"}", "malformed"),
+        ("<testsuite><testcase>", "malformed"),
+        ("<testsuite></testcase>", "malformed"),
+        (
+            "<testsuite><testcase name='a'><failure>&nope;</failure></testcase></testsuite>",
+            "malformed",
+        ),
+    ] {
+        assert_eq!(refused(file), code, "{file:.60}");
+    }
+}

@@ -1,0 +1,121 @@
+//! Results: what test tools report, to an execution that runs or as one that has run.
+
+mod append;
+mod body;
+mod json;
+mod rules;
+mod upload;
+
+use std::{sync::Arc, time::Duration};
+
+use assay_auth::Caller;
+use assay_proto::{
+    ExecutionId, Fault, ProjectId, TestSetId,
+    execution::{
+        Execution, ReportResultsRequest, ReportedResults, UploadResultsRequest,
+        result_service_server,
+    },
+};
+use assay_runtime::list::Batches;
+use futures::{StreamExt, TryStreamExt, stream};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tonic::{Request, Response, Status, Streaming};
+
+use self::body::Piece;
+use crate::execution::{ExecutionService, rules::check_tags, store};
+
+/// How many bodies are read at once; each takes a thread and some mebibytes.
+const READERS: usize = 32;
+
+/// How many transactions write results at once: half of the connections, so that those who read
+/// don't wait for those who report. More would not be faster.
+const WRITERS: usize = 4;
+
+/// How long a caller waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Answers calls that bring results.
+pub(crate) struct ResultService {
+    executions: ExecutionService,
+    readers: Arc<Semaphore>,
+    writers: Arc<Semaphore>,
+}
+
+impl ResultService {
+    pub(crate) fn new(executions: ExecutionService) -> Self {
+        let turns = |count| Arc::new(Semaphore::new(count));
+        Self { executions, readers: turns(READERS), writers: turns(WRITERS) }
+    }
+}
+
+/// Waits until it is the caller's turn; not for ever.
+async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, Fault> {
+    match tokio::time::timeout(PATIENCE, turns.acquire()).await {
+        Ok(turn) => turn.map_err(Fault::internal),
+        Err(_) => Err(Fault::Busy(PATIENCE)),
+    }
+}
+
+/// A call's first message, which has a target.
+async fn first<T>(messages: &mut Streaming<T>) -> Result<T, Status> {
+    let missing = || Status::invalid_argument("the call has no messages");
+    messages.message().await?.ok_or_else(missing)
+}
+
+#[tonic::async_trait]
+impl result_service_server::ResultService for ResultService {
+    type UploadResultsStream = Batches<Execution>;
+
+    async fn report_results(
+        &self,
+        request: Request<Streaming<ReportResultsRequest>>,
+    ) -> Result<Response<ReportedResults>, Status> {
+        let caller = Caller::of(&request)?;
+        let mut messages = request.into_inner();
+        let mut head = first(&mut messages).await?;
+        let target = head.target.take().unwrap_or_default();
+        let project = ProjectId::named(&target.project_id)?;
+        let execution = ExecutionId::named(&target.execution_id)?;
+        // So that nobody sends megabytes for nothing.
+        store::get(&self.executions.db, caller.customer, project, execution).await?;
+
+        let reading = turn(&self.readers).await?;
+        let pieces = stream::iter([Ok(head)]).chain(messages);
+        let pieces = pieces.map_ok(|part| Piece { chunk: part.chunk, next_file: false });
+        let results = body::read(pieces, move |body| json::read(body, target.lines)).await?;
+        let writing = turn(&self.writers).await?;
+        let mut tx = self.executions.begin().await?;
+        let reported =
+            append::append(&mut tx, caller.customer, project, execution, results).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        drop((reading, writing));
+        Ok(Response::new(reported))
+    }
+
+    async fn upload_results(
+        &self,
+        request: Request<Streaming<UploadResultsRequest>>,
+    ) -> Result<Response<Self::UploadResultsStream>, Status> {
+        let caller = Caller::of(&request)?;
+        let mut messages = request.into_inner();
+        let mut head = first(&mut messages).await?;
+        let target = head.target.take().unwrap_or_default();
+        let project = ProjectId::named(&target.project_id)?;
+        TestSetId::named(&target.test_set_id)?;
+        if let Some(violation) = check_tags("tags", target.tags.as_deref()) {
+            return Err(Fault::Invalid(vec![violation]).into());
+        }
+
+        let reading = turn(&self.readers).await?;
+        let pieces = stream::iter([Ok(head)]).chain(messages);
+        let pieces = pieces.map_ok(|part| Piece { chunk: part.chunk, next_file: part.next_file });
+        let cases = body::read(pieces, upload::read).await?;
+        let snapshot = upload::adopt(&self.executions.catalog, &caller, &target, &cases).await?;
+        let writing = turn(&self.writers).await?;
+        let mut tx = self.executions.begin().await?;
+        let id = upload::store(&mut tx, &caller, target, snapshot, cases).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        drop((reading, writing));
+        self.executions.details(caller.customer, project, id).await
+    }
+}

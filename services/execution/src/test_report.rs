@@ -1,0 +1,154 @@
+//! Test reports: what came of one test case in one execution.
+
+mod progress;
+pub(crate) mod store;
+
+use assay_auth::Caller;
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, InstanceId, Listed, ProjectId, TestCaseId, TestPlanId,
+    TestReportId,
+    execution::{
+        GetInstanceRequest, GetTestReportRequest, Instance, InstanceBatch, InstanceStatistics,
+        ListInstancesRequest, TestReport, test_report_service_server,
+    },
+};
+use assay_runtime::list::{self, Batches};
+use futures::{Stream, TryStreamExt};
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+pub(crate) use self::progress::Progress;
+use crate::instance;
+
+/// Answers calls about test reports and their instances.
+pub(crate) struct TestReportService {
+    db: PgPool,
+}
+
+/// Where a client says that a report is. What is absent is not checked.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) project: Option<ProjectId>,
+    pub(crate) test_case: Option<TestCaseId>,
+    pub(crate) test_plan: Option<TestPlanId>,
+    pub(crate) id: TestReportId,
+}
+
+impl Place {
+    /// Reads the ids of a path.
+    fn named(project: &str, test_case: &str, test_plan: &str, id: &str) -> Result<Self, Fault> {
+        Ok(Self {
+            project: Some(ProjectId::named(project)?),
+            test_case: Some(TestCaseId::named(test_case)?),
+            test_plan: Some(TestPlanId::named(test_plan)?),
+            id: TestReportId::named(id)?,
+        })
+    }
+}
+
+impl TestReportService {
+    pub(crate) fn new(db: PgPool) -> Self {
+        Self { db }
+    }
+}
+
+/// The reports of an execution, in the order of its test set, in parts that fit into a message.
+pub(crate) fn of_execution(
+    db: PgPool,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> impl Stream<Item = Result<Vec<TestReport>, Fault>> + Send {
+    let parts = list::whole(None, None, move |slice| {
+        let db = db.clone();
+        async move {
+            let reports = store::list(&db, customer, execution, &slice).await?;
+            Ok(reports.into_iter().map(|report| ListedReport { report }).collect())
+        }
+    });
+    parts.map_ok(|part| part.into_iter().map(|listed: ListedReport| listed.report).collect())
+}
+
+/// A report as [`list::whole`] takes it: no batch of a contract lists them.
+#[derive(Clone, PartialEq, prost::Message)]
+struct ListedReport {
+    #[prost(message, required, tag = "1")]
+    report: TestReport,
+}
+
+impl Listed for ListedReport {
+    fn cursor(&self) -> &str {
+        &self.report.id
+    }
+}
+
+#[tonic::async_trait]
+impl test_report_service_server::TestReportService for TestReportService {
+    type ListInstancesStream = Batches<InstanceBatch>;
+
+    async fn get_test_report(
+        &self,
+        request: Request<GetTestReportRequest>,
+    ) -> Result<Response<TestReport>, Status> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let place = Place {
+            project: ProjectId::named_if_any(request.project_id.as_deref())?,
+            test_case: TestCaseId::named_if_any(request.test_case_id.as_deref())?,
+            test_plan: TestPlanId::named_if_any(request.test_plan_id.as_deref())?,
+            id: TestReportId::named(&request.id)?,
+        };
+        Ok(Response::new(store::get(&self.db, caller.customer, place).await?))
+    }
+
+    async fn list_instances(
+        &self,
+        request: Request<ListInstancesRequest>,
+    ) -> Result<Response<Self::ListInstancesStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let path = request.into_inner();
+        let place = Place::named(
+            &path.project_id,
+            &path.test_case_id,
+            &path.test_plan_id,
+            &path.test_report_id,
+        )?;
+        store::check(&self.db, customer, place).await?;
+        let db = self.db.clone();
+        list::answer(path.page, move |slice| {
+            let db = db.clone();
+            async move { instance::store::list(&db, customer, place.id, &slice).await }
+        })
+        .await
+    }
+
+    async fn get_instance(
+        &self,
+        request: Request<GetInstanceRequest>,
+    ) -> Result<Response<Instance>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let (place, id) = place_of(request.get_ref())?;
+        store::check(&self.db, customer, place).await?;
+        Ok(Response::new(instance::details(&self.db, customer, place.id, id).await?))
+    }
+
+    async fn get_instance_statistics(
+        &self,
+        request: Request<GetInstanceRequest>,
+    ) -> Result<Response<InstanceStatistics>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let (place, id) = place_of(request.get_ref())?;
+        store::check(&self.db, customer, place).await?;
+        instance::store::check(&self.db, customer, place.id, id).await?;
+        Ok(Response::new(instance::statistics::of(&self.db, customer, place.id).await?))
+    }
+}
+
+fn place_of(path: &GetInstanceRequest) -> Result<(Place, InstanceId), Fault> {
+    let place = Place::named(
+        &path.project_id,
+        &path.test_case_id,
+        &path.test_plan_id,
+        &path.test_report_id,
+    )?;
+    Ok((place, InstanceId::named(&path.id)?))
+}

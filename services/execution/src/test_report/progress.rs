@@ -1,0 +1,125 @@
+//! How far a test report has come.
+
+use assay_proto::{
+    Fault, ReportStatus, TestReportId, TestResult, catalog::SnapshotTestCase, events::ReportState,
+};
+
+use crate::{
+    execution::{
+        earliest,
+        rules::{status_of_finished, worst},
+    },
+    instance::Outcome,
+};
+
+/// What results change of a report, and what they need to know of it.
+#[derive(Debug, Default, sqlx::FromRow)]
+pub(crate) struct Progress {
+    #[sqlx(flatten)]
+    pub(crate) state: ReportState,
+    pub(crate) test_case_identifier: String,
+    pub(crate) requested_instances_count: i32,
+    pub(crate) finished_instances_count: i32,
+    pub(crate) total_duration_in_sec: f64,
+    /// Whether it is to be written down.
+    #[sqlx(skip)]
+    pub(crate) changed: bool,
+}
+
+impl Progress {
+    /// A report that has just been requested.
+    pub(crate) fn new(case: &SnapshotTestCase, execution_number: i32, instances: i32) -> Self {
+        let mut state = ReportState {
+            id: TestReportId::new().to_string(),
+            test_case_id: case.id.clone(),
+            test_plan_id: case.test_plan_id.clone(),
+            execution_number,
+            revision: 1,
+            ..ReportState::default()
+        };
+        state.set_result(TestResult::NotExecuted);
+        state.set_status(ReportStatus::NotExecuted);
+        Self {
+            state,
+            test_case_identifier: case.identifier.clone(),
+            requested_instances_count: instances,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn result(&self) -> TestResult {
+        self.state.result()
+    }
+
+    /// Whether instances are still to come.
+    pub(crate) fn is_pending(&self) -> bool {
+        matches!(self.state.status(), ReportStatus::NotExecuted | ReportStatus::Running)
+    }
+
+    /// Takes note of an instance that has finished; with the last one, the report ends.
+    pub(crate) fn add(&mut self, outcome: &Outcome) -> Result<(), Fault> {
+        if !self.is_pending() {
+            let reason = format!("the report of {} has ended", self.test_case_identifier);
+            return Err(Fault::Conflict { code: "report_ended", reason });
+        }
+        if !std::mem::replace(&mut self.changed, true) {
+            self.state.revision += 1;
+        }
+        self.finished_instances_count += 1;
+        self.total_duration_in_sec += outcome.duration_in_sec;
+        let state = &mut self.state;
+        state.average_duration_in_sec =
+            self.total_duration_in_sec / f64::from(self.finished_instances_count);
+        state.set_result(worst(state.result(), outcome.result));
+        state.start_date_time = earliest(state.start_date_time, outcome.start_date_time);
+        state.finish_date_time = state.finish_date_time.max(outcome.finish_date_time);
+        state.set_status(if self.finished_instances_count == self.requested_instances_count {
+            status_of_finished(state.result())
+        } else {
+            ReportStatus::Running
+        });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(instances: i32) -> Progress {
+        Progress::new(&SnapshotTestCase::default(), 1, instances)
+    }
+
+    fn outcome(result: TestResult, duration_in_sec: f64) -> Outcome {
+        Outcome { instance_nr: 1, result, duration_in_sec, ..Outcome::default() }
+    }
+
+    #[test]
+    fn a_report_runs_until_its_last_instance_is_there() {
+        let mut report = report(2);
+        assert_eq!(report.state.status(), ReportStatus::NotExecuted);
+        report.add(&outcome(TestResult::Failed, 1.0)).unwrap();
+        assert_eq!(report.state.status(), ReportStatus::Running);
+        report.add(&outcome(TestResult::Passed, 2.0)).unwrap();
+        assert_eq!(report.state.status(), ReportStatus::InReview);
+        assert_eq!(report.result(), TestResult::Failed);
+        assert!((report.state.average_duration_in_sec - 1.5).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn an_error_makes_it_a_failure_of_the_engine() {
+        let mut report = report(1);
+        report.add(&outcome(TestResult::Error, 0.0)).unwrap();
+        assert_eq!(report.state.status(), ReportStatus::EngineExecutionFailure);
+    }
+
+    #[test]
+    fn a_report_that_has_ended_takes_no_more() {
+        let mut report = report(1);
+        report.add(&outcome(TestResult::Passed, 0.0)).unwrap();
+        assert!(matches!(
+            report.add(&outcome(TestResult::Passed, 0.0)),
+            Err(Fault::Conflict { code: "report_ended", .. })
+        ));
+    }
+}

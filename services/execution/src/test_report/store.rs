@@ -1,0 +1,250 @@
+//! Test reports in PostgreSQL. Every statement is bound to one customer.
+
+use std::collections::HashMap;
+
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, TestReportId, TestType, catalog::SnapshotTestCase,
+    execution::TestReport, name_of,
+};
+use assay_runtime::list::Slice;
+use sqlx::{
+    AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
+};
+use uuid::Uuid;
+
+use crate::{
+    column::column,
+    test_report::{Place, Progress},
+};
+
+/// The columns of [`Progress`].
+const PROGRESS: &str = "id, test_case_id, test_case_identifier, test_plan_id, execution_number,
+    result, status, start_date_time, finish_date_time, total_duration_in_sec,
+    average_duration_in_sec, requested_instances_count, finished_instances_count, revision";
+
+/// Reads reports; `rest` picks and orders them.
+fn select(rest: &'static str) -> QueryAs<'static, Postgres, TestReport, PgArguments> {
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select r.id, r.comment, e.environment_id, e.software_version_id as subject_id,
+                r.test_plan_id, r.variables, r.requested_instances_count,
+                r.revision::text as data_version, r.test_type, r.execution_number,
+                r.start_date_time, r.finish_date_time, r.result, r.status,
+                r.total_duration_in_sec, r.average_duration_in_sec, r.test_case_id,
+                r.test_case_identifier, r.test_case_name, e.tags,
+                e.software_name as subject_name, e.software_version as subject_identifier,
+                e.environment_name, r.test_plan_revision
+         from test_report r
+         join execution e on e.customer_id = r.customer_id and e.id = r.execution_id {rest}"
+    )))
+}
+
+pub(crate) async fn get(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    place: Place,
+) -> Result<TestReport, Fault> {
+    select(
+        "where r.customer_id = $1 and r.id = $2
+           and ($3::uuid is null or e.project_id = $3)
+           and ($4::uuid is null or r.test_case_id = $4)
+           and ($5::uuid is null or r.test_plan_id = $5)",
+    )
+    .bind(customer)
+    .bind(place.id)
+    .bind(place.project)
+    .bind(place.test_case)
+    .bind(place.test_plan)
+    .fetch_optional(db)
+    .await?
+    .ok_or(Fault::NotFound("test report"))
+}
+
+/// Fails unless there is a report at that place.
+pub(crate) async fn check(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    place: Place,
+) -> Result<(), Fault> {
+    get(db, customer, place).await.map(drop)
+}
+
+/// Lists reports of an execution, in the order of its test set.
+pub(crate) async fn list(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    slice: &Slice,
+) -> Result<Vec<TestReport>, Fault> {
+    let reports = select(
+        "where r.customer_id = $1 and r.execution_id = $2
+           and r.id > coalesce($3, '00000000-0000-0000-0000-000000000000')
+         order by r.id
+         limit $4",
+    )
+    .bind(customer)
+    .bind(execution)
+    .bind(TestReportId::parse_if_any("cursor", slice.after.as_deref())?)
+    .bind(slice.limit)
+    .fetch_all(db)
+    .await?;
+    Ok(reports)
+}
+
+/// Counts one more execution of each case; says the numbers in the order of the cases.
+///
+/// The counters are locked in the order of their ids, so that two executions never wait for each
+/// other.
+pub(crate) async fn count(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    cases: &[SnapshotTestCase],
+) -> Result<Vec<i32>, Fault> {
+    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let counters: Vec<(Uuid, i32)> = sqlx::query_as(
+        "insert into test_case_counter (customer_id, test_case_id, executions)
+         select $1, id, 1 from unnest($2::text[]::uuid[]) as id order by id
+         on conflict (customer_id, test_case_id)
+             do update set executions = test_case_counter.executions + 1
+         returning test_case_id, executions",
+    )
+    .bind(customer)
+    .bind(&ids)
+    .fetch_all(&mut **tx)
+    .await?;
+    let counters: HashMap<String, i32> =
+        counters.into_iter().map(|(id, number)| (id.to_string(), number)).collect();
+    let number = |id: &&str| counters.get(*id).copied();
+    ids.iter()
+        .map(|id| number(id).ok_or_else(|| Fault::internal("a test case was not counted")))
+        .collect()
+}
+
+/// Adds the reports of an execution, one for each case, in the same order.
+pub(crate) async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    cases: &[SnapshotTestCase],
+    reports: &[Progress],
+) -> Result<(), Fault> {
+    let test_type = |case: &SnapshotTestCase| match case.test_type() {
+        TestType::Unspecified => name_of(TestType::Default),
+        test_type => name_of(test_type),
+    };
+    sqlx::query(
+        "insert into test_report (customer_id, execution_id, id, test_case_id,
+             test_case_identifier, test_case_name, test_plan_id, test_plan_revision, test_type,
+             minimum_duration_in_min, requested_instances_count, finished_instances_count,
+             execution_number, result, status, start_date_time, finish_date_time,
+             total_duration_in_sec, average_duration_in_sec, revision)
+         select $1, $2, report.*
+         from unnest($3::text[]::uuid[], $4::text[]::uuid[], $5::text[], $6::text[],
+             $7::text[]::uuid[], $8::int[], $9::text[], $10::float8[], $11::int[], $12::int[],
+             $13::int[], $14::text[], $15::text[], $16::timestamptz[], $17::timestamptz[],
+             $18::float8[], $19::float8[], $20::bigint[]) as report",
+    )
+    .bind(customer)
+    .bind(execution)
+    .bind(column(reports, |report| report.state.id.as_str()))
+    .bind(column(cases, |case| case.id.as_str()))
+    .bind(column(cases, |case| case.identifier.as_str()))
+    .bind(column(cases, |case| case.name.as_str()))
+    .bind(column(cases, |case| case.test_plan_id.as_str()))
+    .bind(column(cases, |case| case.test_plan_revision))
+    .bind(column(cases, test_type))
+    .bind(column(cases, |case| case.minimum_duration_in_min))
+    .bind(column(reports, |report| report.requested_instances_count))
+    .bind(column(reports, |report| report.finished_instances_count))
+    .bind(column(reports, |report| report.state.execution_number))
+    .bind(column(reports, |report| name_of(report.state.result())))
+    .bind(column(reports, |report| name_of(report.state.status())))
+    .bind(column(reports, |report| report.state.start_date_time))
+    .bind(column(reports, |report| report.state.finish_date_time))
+    .bind(column(reports, |report| report.total_duration_in_sec))
+    .bind(column(reports, |report| report.state.average_duration_in_sec))
+    .bind(column(reports, |report| report.state.revision))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Reads the reports of a locked execution for these cases, given by id or by identifier.
+pub(crate) async fn of_cases(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    ids: &[Uuid],
+    identifiers: &[&str],
+) -> Result<Vec<Progress>, Fault> {
+    // A union, so that each half uses its index.
+    let statement = format!(
+        "select {PROGRESS} from test_report
+         where customer_id = $1 and execution_id = $2 and test_case_id = any($3)
+         union
+         select {PROGRESS} from test_report
+         where customer_id = $1 and execution_id = $2 and test_case_identifier = any($4)"
+    );
+    let reports = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(customer)
+        .bind(execution)
+        .bind(ids)
+        .bind(identifiers)
+        .fetch_all(&mut **tx)
+        .await?;
+    Ok(reports)
+}
+
+/// Writes down how far reports of a locked execution have come.
+pub(crate) async fn save(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[Progress],
+) -> Result<(), Fault> {
+    let reports: Vec<&Progress> = reports.iter().filter(|report| report.changed).collect();
+    sqlx::query(
+        "update test_report r
+         set finished_instances_count = s.finished, result = s.result, status = s.status,
+             start_date_time = s.start, finish_date_time = s.finish,
+             total_duration_in_sec = s.total, average_duration_in_sec = s.average,
+             revision = s.revision
+         from unnest($2::text[]::uuid[], $3::int[], $4::text[], $5::text[], $6::timestamptz[],
+             $7::timestamptz[], $8::float8[], $9::float8[], $10::bigint[])
+             as s (id, finished, result, status, start, finish, total, average, revision)
+         where r.customer_id = $1 and r.id = s.id",
+    )
+    .bind(customer)
+    .bind(column(&reports, |report| report.state.id.as_str()))
+    .bind(column(&reports, |report| report.finished_instances_count))
+    .bind(column(&reports, |report| name_of(report.state.result())))
+    .bind(column(&reports, |report| name_of(report.state.status())))
+    .bind(column(&reports, |report| report.state.start_date_time))
+    .bind(column(&reports, |report| report.state.finish_date_time))
+    .bind(column(&reports, |report| report.total_duration_in_sec))
+    .bind(column(&reports, |report| report.state.average_duration_in_sec))
+    .bind(column(&reports, |report| report.state.revision))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Ends the pending reports of a locked execution: what they miss is aborted. Says which.
+pub(crate) async fn abort(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<Vec<Progress>, Fault> {
+    let statement = format!(
+        "update test_report
+         set result = case when result in ('Error', 'Failed') then result else 'Aborted' end,
+             status = case when result = 'Error' then 'EngineExecutionFailure' else 'InReview' end,
+             revision = revision + 1
+         where customer_id = $1 and execution_id = $2 and status in ('NotExecuted', 'Running')
+         returning {PROGRESS}"
+    );
+    let reports = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(customer)
+        .bind(execution)
+        .fetch_all(&mut **tx)
+        .await?;
+    Ok(reports)
+}

@@ -1,0 +1,196 @@
+//! Reading reports, instances, steps with their history, and statistics.
+
+use anyhow::Result;
+use assay_proto::{
+    TestResult,
+    execution::{
+        GetInstanceRequest, GetTestReportRequest, Instance, InstanceStatistics, TestReport,
+    },
+};
+use serde_json::{Value, json};
+use tonic::{Code, Status};
+
+use crate::world::World;
+
+async fn instance(world: &World, path: GetInstanceRequest) -> Result<Instance, Status> {
+    Ok(world.reports().get_instance(world.user.call(path)).await?.into_inner())
+}
+
+async fn statistics(world: &World, report: &TestReport) -> Result<InstanceStatistics> {
+    let first = world.instances(report).await?.remove(0);
+    let path = world.instance_path(report, &first.id);
+    Ok(world.reports().get_instance_statistics(world.user.call(path)).await?.into_inner())
+}
+
+/// Results of the instances from 1 on, with these durations.
+fn lasting(durations: &[f64]) -> Value {
+    let result = |(nr, seconds): (i32, &f64)| json!({ "Identifier": "a", "InstanceNr": nr, "Result": "Passed", "DurationInSec": seconds });
+    json!((1..).zip(durations).map(result).collect::<Vec<_>>())
+}
+
+#[tokio::test]
+async fn an_instance_shows_what_was_reported() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let execution = world.start().await?;
+    let result = json!([{
+        "Identifier": "a", "Result": "Failed", "DurationInSec": 2.5,
+        "ReportUri": "https://ci.example/7", "Unknown": [{}],
+        "Steps": [
+            { "StepNr": 1, "TestInput": "log in", "ExpectedResult": "greeting",
+              "ActualResult": "greeting", "Result": "Passed", "DurationInSec": 1.0,
+              "Screenshots": ["https://ci.example/1.png"], "Thumbnail": "https://ci.example/t.png",
+              "SoftVerification": ["too slow"] },
+            { "StepNr": 3, "Result": "Failed", "DurationInSec": 1.5, "ActualResult": "ä € 🙂" },
+        ],
+    }]);
+    world.report(&execution.id, result).await?;
+    let report = world.test_report(&execution.test_reports[0].id).await?;
+    let entry = world.instances(&report).await?.remove(0);
+
+    let instance = instance(&world, world.instance_path(&report, &entry.id)).await?;
+
+    assert_eq!(instance.result(), TestResult::Failed);
+    assert_eq!(instance.test_reports_id, report.id);
+    assert_eq!(instance.report_uri, "https://ci.example/7");
+    assert_eq!(instance.artifacts_uri, "");
+    let [first, second] = &instance.steps[..] else { panic!("two steps") };
+    assert_eq!(first.screenshots, ["https://ci.example/1.png"]);
+    assert_eq!(
+        (first.test_input.as_str(), first.soft_verification[0].as_str()),
+        ("log in", "too slow")
+    );
+    assert_eq!((second.step_nr, second.actual_result.as_str()), (3, "ä € 🙂"));
+    assert_ne!(first.id, second.id);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_step_knows_its_history() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 2)]).await?;
+    let mut last = None;
+    for number in 1..=13 {
+        let execution = world.start().await?;
+        let step = |nr: i32| json!({ "StepNr": nr, "Result": "Passed", "DurationInSec": number });
+        let result = |nr: i32, steps: Vec<Value>| json!({ "Identifier": "a", "InstanceNr": nr, "Result": "Passed", "Steps": steps });
+        let mut steps = vec![step(1)];
+        if number % 2 == 1 {
+            steps.push(step(2));
+        }
+        world.report(&execution.id, json!([result(1, steps), result(2, vec![step(9)])])).await?;
+        last = execution.test_reports.into_iter().next();
+    }
+    let report = last.unwrap();
+    let entry = world.instances(&report).await?.remove(0);
+
+    let instance = instance(&world, world.instance_path(&report, &entry.id)).await?;
+
+    let history = |step: usize| -> Vec<(i32, f64)> {
+        let history = &instance.steps[step].history;
+        history.iter().map(|earlier| (earlier.execution_number, earlier.duration_in_sec)).collect()
+    };
+    let expected = |numbers: &[i32]| -> Vec<(i32, f64)> {
+        numbers.iter().map(|number| (*number, f64::from(*number))).collect()
+    };
+    assert_eq!(history(0), expected(&[12, 11, 10, 9, 8, 7, 6, 5, 4, 3]));
+    assert_eq!(history(1), expected(&[11, 9, 7, 5, 3]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn statistics_are_those_of_a_box_plot() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 10)]).await?;
+    let execution = world.start().await?;
+    let durations = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 30.0];
+    world.report(&execution.id, lasting(&durations)).await?;
+    let report = &execution.test_reports[0];
+
+    let statistics = statistics(&world, report).await?;
+
+    let quartiles = (statistics.first_quartile, statistics.median, statistics.third_quartile);
+    assert_eq!(quartiles, (3.0, 5.0, 7.0));
+    assert!((statistics.mean - 66.0 / 9.0).abs() < 1e-12);
+    assert_eq!((statistics.lower_value, statistics.upper_value), (1.0, 8.0));
+    assert_eq!((statistics.total_count, statistics.passed_count), (9, 9));
+    let outliers: Vec<i32> = statistics.outliers.iter().map(|entry| entry.instance_nr).collect();
+    assert_eq!(outliers, [9]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn quartiles_are_interpolated_and_results_counted() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 4)]).await?;
+    let execution = world.start().await?;
+    let results: Vec<Value> = ["Passed", "Failed", "Aborted", "Error"]
+        .iter()
+        .zip([1.0, 2.0, 3.0, 4.5])
+        .zip(1..)
+        .map(|((result, seconds), nr)| {
+            json!({ "Identifier": "a", "InstanceNr": nr, "Result": result, "DurationInSec": seconds })
+        })
+        .collect();
+    world.report(&execution.id, json!(results)).await?;
+
+    let statistics = statistics(&world, &execution.test_reports[0]).await?;
+
+    assert_eq!(
+        statistics,
+        InstanceStatistics {
+            lower_value: 1.0,
+            first_quartile: 1.75,
+            median: 2.5,
+            mean: 2.625,
+            third_quartile: 3.375,
+            upper_value: 4.5,
+            total_count: 4,
+            failed_count: 1,
+            passed_count: 1,
+            aborted_count: 1,
+            outliers: Vec::new(),
+        }
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_id_of_a_path_has_to_be_right() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1), ("b", 1)]).await?;
+    let execution = world.start().await?;
+    world.report(&execution.id, lasting(&[1.0])).await?;
+    let [a, b] = &execution.test_reports[..] else { panic!("two reports") };
+    let entry = world.instances(a).await?.remove(0);
+    let right = world.instance_path(a, &entry.id);
+    instance(&world, right.clone()).await?;
+
+    for wrong in [
+        GetInstanceRequest { project_id: world.set.clone(), ..right.clone() },
+        GetInstanceRequest { test_case_id: b.test_case_id.clone(), ..right.clone() },
+        GetInstanceRequest { test_plan_id: b.test_plan_id.clone(), ..right.clone() },
+        GetInstanceRequest { test_plan_id: "0".to_owned(), ..right.clone() },
+        GetInstanceRequest { id: b.id.clone(), ..right.clone() },
+        world.instance_path(b, &entry.id),
+    ] {
+        let missing = instance(&world, wrong.clone()).await.unwrap_err();
+        assert_eq!(missing.code(), Code::NotFound, "{wrong:?}");
+        let missing = world.reports().get_instance_statistics(world.user.call(wrong)).await;
+        assert_eq!(missing.unwrap_err().code(), Code::NotFound);
+    }
+    let wrong = GetTestReportRequest {
+        test_case_id: Some(b.test_case_id.clone()),
+        id: a.id.clone(),
+        ..GetTestReportRequest::default()
+    };
+    let missing = world.reports().get_test_report(world.user.call(wrong)).await.unwrap_err();
+    assert_eq!(missing.code(), Code::NotFound);
+    let stranger = world.stranger().await;
+    let theirs = world.reports().get_instance(stranger.call(right)).await.unwrap_err();
+    assert_eq!(theirs.code(), Code::NotFound);
+    let permanent = GetTestReportRequest { id: a.id.clone(), ..GetTestReportRequest::default() };
+    let theirs = world.reports().get_test_report(stranger.call(permanent)).await.unwrap_err();
+    assert_eq!(theirs.code(), Code::NotFound);
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! The execution service over gRPC, on a real database and with a real catalog.
+
+mod executions;
+mod instances;
+mod results;
+mod scale;
+mod uploads;
+mod world;

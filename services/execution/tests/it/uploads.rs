@@ -1,0 +1,160 @@
+//! Uploading the reports of test tools.
+
+use anyhow::Result;
+use assay_proto::{ExecutionStatus, ReportStatus, TestResult, execution::Instance};
+use tonic::Code;
+
+use crate::world::{World, fields, reason};
+
+const PYTEST: &[u8] = include_bytes!("../junit/pytest.xml");
+const NEXTEST: &[u8] = include_bytes!("../junit/nextest.xml");
+const SUREFIRE: &[u8] = include_bytes!("../junit/surefire.xml");
+
+#[tokio::test]
+async fn an_upload_is_a_completed_execution() -> Result<()> {
+    let world = World::new().await?;
+
+    let execution = world.upload(&[PYTEST]).await?;
+
+    assert_eq!(execution.status(), ExecutionStatus::Completed);
+    assert_eq!(execution.result(), TestResult::Error);
+    assert!(execution.completion_date_time.is_some());
+    assert_eq!(execution.tags, "nightly");
+    let statistic = execution.statistic.as_ref().unwrap();
+    assert_eq!((statistic.test_cases_total, statistic.test_cases_pending), (9, 0));
+    assert_eq!((statistic.test_cases_passed, statistic.test_cases_failed), (3, 3));
+    assert_eq!((statistic.test_cases_with_error, statistic.test_cases_canceled), (1, 2));
+    let report = &execution.test_reports[1];
+    assert_eq!(report.test_case_identifier, "test_shop.TestLogin.test_wrong_password_is_refused");
+    assert_eq!(report.test_case_name, "test_wrong_password_is_refused");
+    assert_eq!((report.result(), report.status()), (TestResult::Failed, ReportStatus::InReview));
+    assert!(report.start_date_time.is_some() && report.finish_date_time.is_some());
+    let events = world.events().await?;
+    let subjects: Vec<&str> = events.iter().map(|(subject, _)| subject.as_str()).collect();
+    assert_eq!(subjects, ["execution.completed", "test_report.finished"]);
+    assert_eq!(world.execution(&execution.id).await?, execution);
+    Ok(())
+}
+
+async fn only_instance(
+    world: &World,
+    report: &assay_proto::execution::TestReport,
+) -> Result<Instance> {
+    let entry = world.instances(report).await?.remove(0);
+    let path = world.instance_path(report, &entry.id);
+    Ok(world.reports().get_instance(world.user.call(path)).await?.into_inner())
+}
+
+#[tokio::test]
+async fn its_steps_tell_a_person_what_happened() -> Result<()> {
+    let world = World::new().await?;
+    let execution = world.upload(&[SUREFIRE]).await?;
+    let steps = async |place: usize| -> Result<Vec<(String, TestResult, String)>> {
+        let instance = only_instance(&world, &execution.test_reports[place]).await?;
+        let step = |step: &assay_proto::execution::Step| {
+            (step.test_input.clone(), step.result(), step.actual_result.clone())
+        };
+        Ok(instance.steps.iter().map(step).collect())
+    };
+
+    let passed = steps(0).await?;
+    assert_eq!(
+        passed,
+        [("com.acme.shop.CartTest / addsUp".into(), TestResult::Passed, String::new())]
+    );
+
+    let failed = steps(2).await?;
+    assert_eq!(failed[0].0, "com.acme.shop.CartTest / refusesNegativeAmounts (attempt 1)");
+    assert!(failed[0].2.starts_with("expected: <true> but was: <false>\n\norg.opentest4j"));
+    assert_eq!(failed[1].1, TestResult::Failed);
+    assert!(failed[1].2.contains("Output:\nsecond attempt"));
+
+    let flaky = steps(3).await?;
+    let results: Vec<TestResult> = flaky.iter().map(|(_, result, _)| *result).collect();
+    assert_eq!(results, [TestResult::Failed, TestResult::Error, TestResult::Passed]);
+
+    let skipped = steps(5).await?;
+    assert_eq!((skipped[0].1, skipped[0].2.as_str()), (TestResult::Canceled, "no printer"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_same_file_twice_makes_a_second_execution_and_no_new_cases() -> Result<()> {
+    let world = World::new().await?;
+
+    let first = world.upload(&[NEXTEST]).await?;
+    let second = world.upload(&[NEXTEST]).await?;
+
+    assert_ne!(first.id, second.id);
+    for (earlier, later) in first.test_reports.iter().zip(&second.test_reports) {
+        assert_eq!(earlier.test_case_id, later.test_case_id);
+        assert_eq!((earlier.execution_number, later.execution_number), (1, 2));
+    }
+    let instance = only_instance(&world, &second.test_reports[0]).await?;
+    assert_eq!(instance.steps[0].history[0].execution_number, 1);
+    assert_eq!(world.start().await?.test_reports.len(), 3, "the set includes them");
+    Ok(())
+}
+
+#[tokio::test]
+async fn several_files_are_one_execution() -> Result<()> {
+    let world = World::new().await?;
+
+    let execution = world.upload(&[PYTEST, NEXTEST, NEXTEST]).await?;
+
+    assert_eq!(execution.test_reports.len(), 12);
+    let twice = &execution.test_reports[9];
+    assert_eq!(twice.test_case_identifier, "shop.tests::cart::adds_up");
+    assert_eq!(twice.requested_instances_count, 2, "a test that came twice was run twice");
+    let numbers: Vec<i32> =
+        world.instances(twice).await?.iter().map(|entry| entry.instance_nr).collect();
+    assert_eq!(numbers, [1, 2]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_leaves_nothing_behind() -> Result<()> {
+    let world = World::new().await?;
+    let bomb = "<!DOCTYPE l [<!ENTITY a 'aaaa'>]><testsuite><testcase name='&a;'/></testsuite>";
+    for (files, expected) in [
+        (vec![bomb.as_bytes()], "doctype_refused"),
+        (vec![PYTEST, b"<html/>".as_slice()], "not_junit"),
+        (vec![PYTEST, b"<testsuite><testcase name='a'/>".as_slice()], "malformed"),
+        (vec![b"<testsuites/>".as_slice()], "no_tests"),
+    ] {
+        let refused = world.upload(&files).await.unwrap_err();
+        assert_eq!(reason(&refused), expected);
+    }
+    assert_eq!(world.count("select count(*) from execution").await?, 0);
+    assert_eq!(
+        world.start().await.unwrap_err().code(),
+        Code::InvalidArgument,
+        "no cases were made"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_it_ran_on_has_to_exist() -> Result<()> {
+    use assay_proto::execution::UploadResultsRequest;
+
+    let world = World::new().await?;
+    let mut target = world.upload_target();
+    target.subject_id = Some(world.project.clone());
+    let message = UploadResultsRequest {
+        target: Some(target.clone()),
+        chunk: PYTEST.to_vec().into(),
+        next_file: false,
+    };
+    let send = |message| world.user.call(futures::stream::iter([message]));
+    let refused =
+        world.results().upload_results(send(message.clone())).await.map(drop).unwrap_err();
+    assert_eq!(fields(&refused), ["SubjectId"]);
+
+    target.subject_id = None;
+    target.test_set_id = world.project.clone();
+    let message = UploadResultsRequest { target: Some(target), ..message };
+    let refused = world.results().upload_results(send(message)).await.map(drop).unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound);
+    Ok(())
+}
