@@ -13,7 +13,10 @@ use sqlx::{PgPool, PgTransaction};
 use tokio::{sync::Notify, time::sleep};
 
 use self::{message::Letter, store::Queued, transport::SendError};
-pub(crate) use self::{store::Mail, transport::Transport};
+pub(crate) use self::{
+    store::{Mail, prune},
+    transport::Transport,
+};
 use crate::{account, audit, membership, password_link::PasswordLinks};
 
 /// How often the queue is looked at for the mails of other replicas, and those to be tried again.

@@ -31,8 +31,8 @@ use crate::{
 };
 
 /// How many links an account, and all accounts together from one address, can be sent.
-const LINKS_OF_ACCOUNT: Limit = Limit { burst: 3, every: Duration::from_mins(10) };
-const LINKS_FROM_ADDRESS: Limit = Limit { burst: 30, every: Duration::from_mins(1) };
+const LINKS_OF_ACCOUNT: Limit = Limit { burst: 10, every: Duration::from_mins(5) };
+const LINKS_FROM_ADDRESS: Limit = Limit { burst: 100, every: Duration::from_secs(10) };
 
 /// Makes links, and takes them back.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use assay_runtime::{Database, Runtime};
 use sqlx::PgPool;
 use tokio::time::sleep;
 
-use crate::{password_link, revocation, signing_key, throttle};
+use crate::{mail, password_link, revocation, signing_key, throttle};
 
 const PERIOD: Duration = Duration::from_mins(10);
 
@@ -33,5 +33,6 @@ async fn clean(db: &PgPool) -> Result<(), Fault> {
     revocation::prune(db).await?;
     signing_key::store::prune(db).await?;
     password_link::prune(db).await?;
+    mail::prune(db).await?;
     throttle::prune(db).await
 }

@@ -114,7 +114,7 @@ pub(crate) async fn record_refused_login(
          insert into audit_entry
             (id, customer_id, user_id, user_email, address, action, details)
          values ($1, coalesce((select customer_id from used), (select id from named)),
-                 (select account_id from used), $2, $4, 'LoginRefused', $5)",
+                 (select account_id from used), nullif($2, ''), $4, 'LoginRefused', $5)",
     )
     .bind(AuditEntryId::new())
     .bind(email)

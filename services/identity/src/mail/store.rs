@@ -114,3 +114,11 @@ pub(super) async fn delete(db: impl PgExecutor<'_>, id: Uuid) -> Result<(), Faul
     sqlx::query("delete from mail where id = $1").bind(id).execute(db).await?;
     Ok(())
 }
+
+/// Removes the mails that could never be written.
+pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
+    sqlx::query("delete from mail where created_at < now() - interval '2 days'")
+        .execute(db)
+        .await?;
+    Ok(())
+}
