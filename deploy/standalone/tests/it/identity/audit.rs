@@ -56,7 +56,6 @@ async fn everything_that_is_done_is_written_down() {
             "UserCreated",
             "UserGroupCreated",
             "TokenRefined",
-            "CustomerCreated",
         ],
         "{entries:#?}"
     );
@@ -71,6 +70,8 @@ async fn everything_that_is_done_is_written_down() {
     assert_eq!(of("LoginRefused")["Address"], "2001:db8::7");
     assert_eq!(of("LoginRefused")["UserEmail"], GRACE);
     assert!(of("UserChanged")["Details"].as_str().unwrap().contains("Hopper"), "{entries:#?}");
+    let of_operator = self::entries(&world.api, "action=CustomerCreated").await;
+    assert_eq!(of_operator[0]["TargetId"], customer["Id"], "who made it works for the operator");
     let all = serde_json::to_string(&entries).unwrap();
     for secret in ["canary", mail.token(), &password] {
         assert!(!all.contains(secret), "{all}");

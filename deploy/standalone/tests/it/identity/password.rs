@@ -20,7 +20,7 @@ async fn a_link_by_mail_sets_a_new_password_once() {
     let grace = world.member(&admin, GRACE, "Login, Read").await;
     let api = world.anonymous();
 
-    assert_eq!(prepare(&api, "Grace@Example.org", "").await.ok(), json!({}));
+    assert_eq!(prepare(&api, GRACE, "").await.ok(), json!({}));
     let mail = world.mail_to(GRACE).await;
     assert!(mail.header.contains("multipart/alternative"), "{}", mail.header);
     assert!(mail.link().starts_with("https://assay.test/"), "{}", mail.link());
@@ -173,7 +173,7 @@ async fn a_password_is_long_and_hard_to_guess() {
     prepare(&api, GRACE, "").await.ok();
     let mail = world.mail_to(GRACE).await;
 
-    let long = "ab c".repeat(65);
+    let long = (0..60).map(|n| format!("step {n}")).collect::<Vec<_>>().join(", ");
     for wrong in ["", "short", "elevenchars", &long[..257], "password1234", "qwertyuiop12", GRACE] {
         let problem = reset(&api, mail.token(), wrong).await.is_problem(422, "invalid");
         assert_eq!(problem["errors"][0]["pointer"], "/NewPassword", "{wrong:?}");
