@@ -6,14 +6,14 @@ use axum::extract::FromRequestParts;
 use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
 use tracing::{Span, field::display};
 
-use crate::{problem::Problem, services::Services};
+use crate::{address::ClientAddress, problem::Problem, services::Services};
 
 impl FromRequestParts<Services> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
         let token = token(&parts.headers).ok_or(Fault::Unauthenticated)?;
-        let caller = services.verifier().verify(token).await?;
+        let caller = services.verifier().verify(token).await?.at(ClientAddress::of(parts));
         Span::current()
             .record("assay.customer", display(caller.customer))
             .record("assay.user", display(caller.user));

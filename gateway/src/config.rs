@@ -2,6 +2,10 @@
 
 use std::net::SocketAddr;
 
+use assay_runtime::nats::NatsServers;
+
+use crate::address::TrustedProxies;
+
 /// Where the gateway listens, and which services it stands in front of.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Config {
@@ -20,4 +24,10 @@ pub struct Config {
     /// The notification service, as <http://host:port>
     #[arg(long, env = "ASSAY_NOTIFICATION_URL")]
     pub notification_url: String,
+    #[command(flatten)]
+    pub nats: NatsServers,
+    /// The proxies that are believed where a request came from (`X-Forwarded-For`), as addresses or
+    /// networks, separated by commas; by default none
+    #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
+    pub trusted_proxies: TrustedProxies,
 }

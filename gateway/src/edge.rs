@@ -5,7 +5,7 @@ use std::{any::Any, time::Duration};
 use axum::{
     Router,
     extract::Request,
-    middleware::{Next, from_fn},
+    middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
 };
 use http::{
@@ -21,6 +21,7 @@ use tower_http::{
 };
 
 use crate::{
+    address::{TrustedProxies, locate},
     problem::{Problem, finish},
     telemetry::observe,
 };
@@ -32,7 +33,10 @@ const COMPRESSED_FROM: u64 = 1024;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Puts around the routes what holds for all of them.
-pub(crate) fn around<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
+pub(crate) fn around<S: Clone + Send + Sync + 'static>(
+    routes: Router<S>,
+    proxies: TrustedProxies,
+) -> Router<S> {
     let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::IMAGES);
     // The last one is the outermost.
     routes
@@ -42,6 +46,7 @@ pub(crate) fn around<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Rou
         .layer(from_fn(finish))
         .layer(from_fn(protect))
         .layer(from_fn(observe))
+        .layer(from_fn_with_state(proxies, locate))
 }
 
 /// Ends what takes too long until its answer begins. Bodies may take as long as they need.

@@ -3,6 +3,7 @@
 //! It knows HTTP (routes, media types, status codes, caching, limits) and who is calling; what a
 //! request means, and whether it may be done, the services know.
 
+mod address;
 mod answer;
 mod array;
 mod body;
@@ -29,18 +30,18 @@ use axum::{Router, routing::get};
 use tokio::net::TcpListener;
 
 use self::services::Services;
-pub use self::{config::Config, openapi::openapi, services::Upstream};
+pub use self::{address::TrustedProxies, config::Config, openapi::openapi, services::Upstream};
 
 /// Serves the interface in front of the services that the configuration names.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
-    let upstream = Upstream::connect(runtime, &config)?;
+    let upstream = Upstream::connect(runtime, &config).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
-    http::serve(runtime, listener, app(upstream))
+    http::serve(runtime, listener, app(upstream, config.trusted_proxies))
 }
 
-/// The interface in front of these services.
-pub fn app(upstream: Upstream) -> Router {
+/// The interface in front of these services, behind these proxies.
+pub fn app(upstream: Upstream, proxies: TrustedProxies) -> Router {
     let (routes, _) = routes::all().split_for_parts();
     let routes = routes.merge(openapi::documentation()).route("/livez", get(|| async { "ok" }));
-    edge::around(routes).with_state(Services::from(upstream))
+    edge::around(routes, proxies).with_state(Services::from(upstream))
 }

@@ -31,7 +31,11 @@ const TOKEN: &str = "Token";
     security(("Token" = [])),
     tags(
         (name = "Tokens", description = "How a user proves who they are"),
+        (name = "API tokens", description = "How a machine proves who it works for"),
         (name = "Customers", description = "Who projects and users belong to"),
+        (name = "User groups", description = "Users with the same permissions"),
+        (name = "Users", description = "Accounts as a customer sees them"),
+        (name = "Audit", description = "Who did what, when, and from where"),
         (name = "Projects", description = "What all other records belong to"),
         (name = "Test cases", description = "What is tested"),
         (name = "Test plans", description = "How a test case is executed, in numbered revisions"),

@@ -1,10 +1,13 @@
 //! The routes, a module for each noun. Every handler extracts, wraps, calls and returns.
 
+mod api_token;
+mod audit;
 mod customer;
 mod environment;
 mod execution;
 mod keys;
 mod notification;
+mod password;
 mod project;
 mod results;
 mod subject;
@@ -13,6 +16,8 @@ mod test_plan;
 mod test_report;
 mod test_set;
 mod token;
+mod user;
+mod user_group;
 
 use axum::middleware::from_fn;
 use utoipa_axum::router::OpenApiRouter;
@@ -21,10 +26,15 @@ use crate::{edge::hurry, services::Services};
 
 /// All routes, with what they say about themselves.
 pub(crate) fn all() -> OpenApiRouter<Services> {
-    let quick = [
+    let quick = vec![
         token::routes(),
         keys::routes(),
+        api_token::routes(),
+        password::routes(),
+        user::routes(),
+        user_group::routes(),
         customer::routes(),
+        audit::routes(),
         project::routes(),
         test_case::routes(),
         test_plan::routes(),

@@ -7,6 +7,7 @@ use assay_proto::{catalog, execution, identity, notification};
 use assay_runtime::{
     Runtime,
     grpc::{MESSAGE_LIMIT, connect},
+    nats,
 };
 use axum::extract::FromRef;
 use tonic::transport::Channel;
@@ -23,11 +24,12 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// Connects to the services when they are needed, and keeps identity's public keys.
-    pub fn connect(runtime: &Runtime, config: &Config) -> anyhow::Result<Self> {
+    /// Connects to the services when they are needed, and keeps up with identity.
+    pub async fn connect(runtime: &Runtime, config: &Config) -> anyhow::Result<Self> {
         let identity = connect(&config.identity_url)?;
+        let nats = nats::connect(&config.nats, runtime.name()).await?;
         Ok(Self {
-            verifier: Verifier::watch(runtime, identity.clone()),
+            verifier: Verifier::watch_with_nats(runtime, identity.clone(), nats),
             identity,
             catalog: connect(&config.catalog_url)?,
             execution: connect(&config.execution_url)?,
@@ -70,6 +72,10 @@ macro_rules! clients {
 clients! {
     Tokens = identity::token_service_client::TokenServiceClient;
     Customers = identity::customer_service_client::CustomerServiceClient;
+    UserGroups = identity::user_group_service_client::UserGroupServiceClient;
+    Users = identity::user_service_client::UserServiceClient;
+    ApiTokens = identity::api_token_service_client::ApiTokenServiceClient;
+    AuditEntries = identity::audit_service_client::AuditServiceClient;
     Projects = catalog::project_service_client::ProjectServiceClient;
     TestCases = catalog::test_case_service_client::TestCaseServiceClient;
     TestPlans = catalog::test_plan_service_client::TestPlanServiceClient;

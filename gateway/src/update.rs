@@ -21,7 +21,9 @@ pub(crate) struct Update<T> {
 /// A message that an update may change single fields of.
 pub(crate) trait Updatable: assay_proto::Changes + DeserializeOwned {
     /// Puts fields in their place that clients send under other names.
-    fn adapt(_fields: &mut Fields<'_>) {}
+    fn adapt(_fields: &mut Fields<'_>) -> Result<(), Problem> {
+        Ok(())
+    }
 }
 
 impl<S: Sync, T: Updatable> FromRequest<S> for Update<T> {
@@ -41,8 +43,8 @@ impl<S: Sync, T: Updatable> OptionalFromRequest<S> for Update<T> {
         let based_on = if_match(request.headers());
         let Some(json) = body::read(request).await? else { return Ok(None) };
         let mut fields: Fields<'_> = body::parse(body::check(&json)?)?;
+        T::adapt(&mut fields)?;
         let data_version = based_on.map_or_else(|| data_version(&fields), |v| Ok(Some(v)))?;
-        T::adapt(&mut fields);
         fields.retain(|name, _| T::FIELDS.contains(&name.as_str()));
         let changes = body::read_fields(&fields)?;
         Ok(Some(Self { changes, fields: fields.into_keys().collect(), data_version }))

@@ -160,10 +160,11 @@ mod sql {
     }
 
     /// PostgreSQL's classes for lost connections (08), too few resources (53), operator
-    /// intervention (57) and transactions that may be tried again (40).
+    /// intervention (57) and transactions that may be tried again (40); and a lock that somebody
+    /// else holds for too long (55P03).
     fn is_passing(error: &dyn DatabaseError) -> bool {
         let code = error.code().unwrap_or_default();
-        ["08", "53", "57", "40"].iter().any(|class| code.starts_with(class))
+        ["08", "53", "57", "40", "55P03"].iter().any(|class| code.starts_with(class))
     }
 
     /// Gives a violated constraint its meaning.

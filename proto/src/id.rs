@@ -58,6 +58,8 @@ ids! {
     CustomerId "customer",
     UserId "user",
     UserGroupId "user group",
+    ApiTokenId "API token",
+    AuditEntryId "audit entry",
     ProjectId "project",
     TestCaseId "test case",
     TestPlanId "test plan",

@@ -37,6 +37,16 @@ impl Permissions {
         permissions.iter().any(|permission| self.contains(*permission))
     }
 
+    /// What is in both sets.
+    #[must_use]
+    pub fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// Reads names separated by commas; fails for a name that is no permission, and for none.
     pub fn parse(field: &'static str, text: &str) -> Result<Self, Fault> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());

@@ -16,6 +16,7 @@ use assay::{
     backends::{self, Servers},
 };
 use assay_auth::{SealConfig, new_seal_key};
+use assay_gateway::TrustedProxies;
 use assay_runtime::{
     Runtime, install_crypto, parse, stop_signal,
     telemetry::{LogFormat, Telemetry, TelemetryConfig},
@@ -24,6 +25,7 @@ use assay_servers::DataDir;
 use clap::Parser;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::net::TcpListener;
+use url::Url;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -58,6 +60,28 @@ struct Options {
     /// by default one is made, and kept in the data directory
     #[arg(long, env = "ASSAY_ENCRYPTION_KEYS", hide_env_values = true)]
     encryption_keys: Option<SecretString>,
+    /// Where users reach Assay, such as <https://assay.example.org>: what the links in mails begin
+    /// with; by default where it is served
+    #[arg(long, env = "ASSAY_PUBLIC_URL")]
+    public_url: Option<Url>,
+    /// The domain that the customers' hosts are in: users of `acme.<domain>` log in to the customer
+    /// with the subdomain `acme`
+    #[arg(long, env = "ASSAY_BASE_DOMAIN")]
+    base_domain: Option<String>,
+    /// The SMTP server that mails are sent by, as <smtps://user:password@host>; without one they are
+    /// written to files
+    #[arg(long, env = "ASSAY_SMTP_URL", hide_env_values = true)]
+    smtp_url: Option<SecretString>,
+    /// Who mails are from, as `Assay <assay@example.org>`
+    #[arg(long, env = "ASSAY_MAIL_FROM")]
+    mail_from: Option<String>,
+    /// Where mails are written to without an SMTP server; by default `mail` in the data directory
+    #[arg(long, env = "ASSAY_MAIL_DIR")]
+    mail_dir: Option<PathBuf>,
+    /// The proxies that are believed where a request came from (`X-Forwarded-For`), as addresses or
+    /// networks, separated by commas; by default none
+    #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
+    trusted_proxies: TrustedProxies,
     /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "warn")]
     log: String,
@@ -108,6 +132,12 @@ async fn serve(options: Options) -> Result<()> {
         admin_email: options.admin_email,
         admin_password: options.admin_password,
         seal,
+        public_url: options.public_url,
+        base_domain: options.base_domain,
+        smtp_url: options.smtp_url,
+        mail_from: options.mail_from,
+        mail_dir: options.mail_dir.unwrap_or_else(|| data.path().join("mail")),
+        trusted_proxies: options.trusted_proxies,
     };
     let metrics = Runtime::new("metrics");
     telemetry.keep_up(&metrics);

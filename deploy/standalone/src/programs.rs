@@ -1,15 +1,17 @@
 //! The five programs, started in the order in which they know each other, and stopped in the
 //! reverse.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
 use assay_auth::SealConfig;
 use assay_events::NatsConfig;
+use assay_gateway::TrustedProxies;
 use assay_identity::FirstLogin;
-use assay_runtime::{DatabaseConfig, Runtime};
+use assay_runtime::{DatabaseConfig, Runtime, nats::NatsServers};
 use futures::future::{join_all, select_all};
 use secrecy::SecretString;
+use url::Url;
 
 /// How long the programs may take to be ready.
 const START_DEADLINE: Duration = Duration::from_mins(1);
@@ -22,6 +24,9 @@ const CONNECTIONS: u32 = 8;
 
 /// How long a token is valid.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
+
+/// How many logins may fail at once, of an account and from an address.
+const LOGIN_FAILURES: (u32, u32) = (10, 100);
 
 /// The services are reached by the gateway only; the system chooses their ports.
 const ANY_PORT: SocketAddr =
@@ -45,6 +50,15 @@ pub struct Settings {
     pub admin_email: Option<String>,
     pub admin_password: Option<SecretString>,
     pub seal: SealConfig,
+    /// What the links in mails begin with; by default where `/api` is served.
+    pub public_url: Option<Url>,
+    /// The domain that the hosts of the customers are in.
+    pub base_domain: Option<String>,
+    /// The SMTP server that mails are sent by; without one they are written into `mail_dir`.
+    pub smtp_url: Option<SecretString>,
+    pub mail_from: Option<String>,
+    pub mail_dir: PathBuf,
+    pub trusted_proxies: TrustedProxies,
 }
 
 /// A running Assay.
@@ -64,14 +78,18 @@ impl Assay {
             database_url: url.clone(),
             database_connections: CONNECTIONS,
         };
-        let nats = NatsConfig {
+        let servers = NatsServers {
             nats_url: backends.nats_url.clone(),
             nats_credentials_file: None,
             nats_ca_file: None,
-            nats_replicas: 1,
-            event_retention_days: 7,
         };
+        let nats =
+            NatsConfig { servers: servers.clone(), nats_replicas: 1, event_retention_days: 7 };
         let url = |address: SocketAddr| format!("http://{address}");
+        let public_url = match settings.public_url {
+            Some(public_url) => public_url,
+            None => Url::parse(&url(settings.http_listen))?,
+        };
         let runtimes =
             ["identity", "catalog", "execution", "notification", "gateway"].map(Runtime::new);
         let [identity, catalog, execution, notification, gateway] = &runtimes;
@@ -87,7 +105,13 @@ impl Assay {
                 admin_password: settings.admin_password,
                 operator_name: "Assay".to_owned(),
                 token_lifetime: TOKEN_LIFETIME,
-                base_domain: None,
+                base_domain: settings.base_domain,
+                public_url,
+                smtp_url: settings.smtp_url,
+                mail_from: settings.mail_from,
+                mail_dir: Some(settings.mail_dir),
+                login_failures_per_account: LOGIN_FAILURES.0,
+                login_failures_per_address: LOGIN_FAILURES.1,
             },
         )
         .await?;
@@ -132,6 +156,8 @@ impl Assay {
                 catalog_url: url(catalog_address),
                 execution_url: url(execution_address),
                 notification_url: url(notification_address),
+                nats: servers,
+                trusted_proxies: settings.trusted_proxies,
             },
         )
         .await?;

@@ -15,7 +15,8 @@ pub(super) fn tell_update(
     operation: &mut Operation,
     components: &mut Components,
 ) -> Option<()> {
-    let operation = Some(operation).filter(|_| method == "PUT")?;
+    let versioned = |operation: &&mut Operation| answers_version(operation, components);
+    let operation = Some(operation).filter(|_| method == "PUT").filter(versioned)?;
     let RefOr::T(body) = operation.request_body.as_mut()? else { return None };
     let RefOr::T(content) = body.content.get_mut(JSON)? else { return None };
     let noun = name(content.schema.as_ref()?)?.strip_suffix("Input")?;
@@ -75,6 +76,13 @@ fn name(schema: &RefOr<Schema>) -> Option<&str> {
 
 fn is_list(response: &Response) -> bool {
     matches!(schema(response), Some(RefOr::T(Schema::Array(_))))
+}
+
+fn answers_version(operation: &Operation, components: &Components) -> bool {
+    operation.responses.responses.values().any(|response| match response {
+        RefOr::T(response) => has_version(response, components),
+        RefOr::Ref(_) => false,
+    })
 }
 
 fn has_version(response: &Response, components: &Components) -> bool {

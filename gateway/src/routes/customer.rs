@@ -1,24 +1,82 @@
 //! `/api/management/customers`.
 
 use assay_auth::Caller;
-use assay_proto::identity::Customer;
+use assay_proto::identity::{
+    CreateCustomerRequest, Customer, CustomerEntry, CustomerInput, DeleteCustomerRequest,
+    GetCustomerRequest, ListCustomersRequest, UpdateCustomerRequest,
+};
 use axum::extract::State;
+use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Record},
+    answer::{Answer, Created, Record},
+    body::Body,
+    list::{List, Listing},
+    path::Path,
     problem::Problem,
     services::{Customers, Services},
+    update::{Updatable, Update},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(get_current))
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(list_archived))
+        .routes(routes!(get_current))
+        .routes(routes!(get, update, delete))
 }
 
 impl Answer for Customer {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
+}
+
+impl Answer for CustomerEntry {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.data_version)
+    }
+}
+
+impl Updatable for CustomerInput {}
+
+/// Lists the customers that are not archived, newest first.
+#[utoipa::path(
+    get, path = "/api/management/customers", operation_id = "list_customers", tag = "Customers",
+    params(Listing),
+    responses((status = OK, description = "The customers", body = [CustomerEntry])),
+)]
+async fn list(
+    State(customers): State<Customers>,
+    caller: Caller,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(customers, &caller, listing, false).await
+}
+
+/// Lists the customers in the archive, newest first.
+#[utoipa::path(
+    get, path = "/api/management/customers/archive", operation_id = "list_customers_in_archive",
+    tag = "Customers", params(Listing),
+    responses((status = OK, description = "The customers", body = [CustomerEntry])),
+)]
+async fn list_archived(
+    State(customers): State<Customers>,
+    caller: Caller,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(customers, &caller, listing, true).await
+}
+
+async fn list_of(
+    mut customers: Customers,
+    caller: &Caller,
+    listing: Listing,
+    archived: bool,
+) -> Result<List, Problem> {
+    let request = ListCustomersRequest { archived, page: Some(listing.page()) };
+    listing.answer(customers.list_customers(caller.call(request)).await?).await
 }
 
 /// Returns the customer that the caller works for, with its user groups.
@@ -33,4 +91,68 @@ async fn get_current(
 ) -> Result<Record<Customer>, Problem> {
     let customer = customers.get_current_customer(caller.call(())).await?;
     Ok(Record(customer.into_inner()))
+}
+
+/// Returns a customer with its user groups.
+#[utoipa::path(
+    get, path = "/api/management/customers/{customerId}", operation_id = "get_customer",
+    tag = "Customers",
+    responses((status = OK, description = "The customer", body = Customer)),
+)]
+async fn get(
+    State(mut customers): State<Customers>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Record<Customer>, Problem> {
+    let customer = customers.get_customer(caller.call(GetCustomerRequest { id })).await?;
+    Ok(Record(customer.into_inner()))
+}
+
+/// Adds a customer, with the groups Administrators, Testers and Viewers.
+#[utoipa::path(
+    post, path = "/api/management/customers", operation_id = "create_customer",
+    tag = "Customers", request_body = CustomerInput,
+    responses((status = CREATED, description = "The new customer", body = CustomerEntry)),
+)]
+async fn create(
+    State(mut customers): State<Customers>,
+    caller: Caller,
+    Body(input): Body<CustomerInput>,
+) -> Result<Created<Record<CustomerEntry>>, Problem> {
+    let request = CreateCustomerRequest { customer: Some(input) };
+    let customer = customers.create_customer(caller.call(request)).await?.into_inner();
+    Ok(Created(format!("/api/management/customers/{}", customer.id), Record(customer)))
+}
+
+/// Changes a customer, or moves it into the archive or out of it.
+///
+/// In the archive, its tokens die and nobody can log in to it.
+#[utoipa::path(
+    put, path = "/api/management/customers/{customerId}", operation_id = "update_customer",
+    tag = "Customers", request_body = CustomerInput,
+    responses((status = OK, description = "The changed customer", body = Customer)),
+)]
+async fn update(
+    State(mut customers): State<Customers>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Update { changes, fields, data_version }: Update<CustomerInput>,
+) -> Result<Record<Customer>, Problem> {
+    let request = UpdateCustomerRequest { id, data_version, changes: Some(changes), fields };
+    Ok(Record(customers.update_customer(caller.call(request)).await?.into_inner()))
+}
+
+/// Deletes a customer. Its tokens die.
+#[utoipa::path(
+    delete, path = "/api/management/customers/{customerId}", operation_id = "delete_customer",
+    tag = "Customers",
+    responses((status = NO_CONTENT, description = "The customer is gone")),
+)]
+async fn delete(
+    State(mut customers): State<Customers>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    customers.delete_customer(caller.call(DeleteCustomerRequest { id })).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

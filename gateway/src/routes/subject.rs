@@ -33,13 +33,14 @@ impl Answer for Subject {
 
 /// Clients are known to send the archive flag under `BaseSubjectId`, which is no boolean otherwise.
 impl Updatable for SubjectInput {
-    fn adapt(fields: &mut Fields<'_>) {
+    fn adapt(fields: &mut Fields<'_>) -> Result<(), Problem> {
         let is_flag = |value: &mut &RawValue| matches!(value.get(), "true" | "false");
         if fields.get_mut("BaseSubjectId").is_some_and(is_flag)
             && let Some(flag) = fields.remove("BaseSubjectId")
         {
             fields.entry("Archived".to_owned()).or_insert(flag);
         }
+        Ok(())
     }
 }
 

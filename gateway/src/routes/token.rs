@@ -1,11 +1,12 @@
 //! `/api/token`: logging in, and choosing a customer.
 
-use assay_auth::{Caller, anonymous};
+use assay_auth::{Caller, anonymous_from};
 use assay_proto::identity::{LoginInput, LoginRequest, RefineInput, RefineRequest, Token};
 use axum::extract::State;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
+    address::ClientAddress,
     answer::{Answer, Record},
     body::Body,
     host::Host,
@@ -30,11 +31,12 @@ impl Answer for Token {}
 )]
 async fn login(
     State(mut tokens): State<Tokens>,
+    ClientAddress(address): ClientAddress,
     Host(host): Host,
     Body(login): Body<LoginInput>,
 ) -> Result<Record<Token>, Problem> {
     let request = LoginRequest { login: Some(login), host };
-    let token = tokens.login(anonymous(request)).await?;
+    let token = tokens.login(anonymous_from(address, request)).await?;
     Ok(Record(token.into_inner()))
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use assay_auth::{Issuer, SigningKey, Verifier};
-use assay_gateway::Upstream;
+use assay_auth::{Grant, Issuer, SigningKey, Verifier};
+use assay_gateway::{TrustedProxies, Upstream};
 use assay_proto::{CustomerId, DESCRIPTORS, Permissions, UserId};
 use assay_runtime::{Runtime, grpc};
 use axum::{Router, body::Body};
@@ -57,8 +57,9 @@ impl Api {
             verifier,
         };
         let permissions = Permissions::parse("", "Read, Write, Execute").unwrap();
-        let token = issuer.issue(CustomerId::new(), UserId::new(), "Ada", permissions).unwrap();
-        Self { app: assay_gateway::app(upstream), token, uploads }
+        let grant = Grant::new(CustomerId::new(), UserId::new(), "Ada", permissions);
+        let token = issuer.issue(grant).unwrap();
+        Self { app: assay_gateway::app(upstream, TrustedProxies::default()), token, uploads }
     }
 
     /// A request with a token.

@@ -75,7 +75,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     Relay::start(runtime, &database, &nats, Stream::of("catalog"));
     Consumer::new("catalog", Stream::of("execution")).start(runtime, &database, &nats, Reactions);
 
-    let app = guard(services(database.pool(), seal), Verifier::watch(runtime, identity));
+    let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
+    let app = guard(services(database.pool(), seal), verifier);
     let listener = TcpListener::bind(config.grpc_listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;

@@ -59,7 +59,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     Relay::start(runtime, &database, &nats, Stream::of("execution"));
 
     let services = services(database.pool(), catalog);
-    let app = guard(services, Verifier::watch(runtime, identity));
+    let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
+    let app = guard(services, verifier);
     let listener = TcpListener::bind(config.grpc_listen).await?;
     grpc::serve(runtime, listener, app, assay_proto::DESCRIPTORS)
 }

@@ -1,27 +1,151 @@
 //! `CustomerService`: who projects and users belong to.
 
+mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;
-use assay_proto::identity::{Customer, customer_service_server};
-use sqlx::PgPool;
+use assay_proto::{
+    CustomerId, Fault, UserGroupId,
+    identity::{
+        CreateCustomerRequest, Customer, CustomerBatch, CustomerEntry, CustomerInput,
+        DeleteCustomerRequest, GetCustomerRequest, ListCustomersRequest, UpdateCustomerRequest,
+        UserGroup, UserGroupInput, customer_service_server,
+    },
+};
+use assay_runtime::list::{self, Batches};
+use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
-use crate::user_group;
+use crate::{
+    change::{Action, Change, Record, difference},
+    membership,
+    revocation::{self, Revocations, Scope},
+    user_group,
+};
 
 pub(crate) struct CustomerService {
     pub(crate) db: PgPool,
+    pub(crate) revocations: Revocations,
 }
 
 #[tonic::async_trait]
 impl customer_service_server::CustomerService for CustomerService {
+    type ListCustomersStream = Batches<CustomerBatch>;
+
     async fn get_current_customer(
         &self,
         request: Request<()>,
     ) -> Result<Response<Customer>, Status> {
         let caller = Caller::of(&request)?;
-        let customer = store::get(&self.db, caller.customer).await?;
-        let user_groups = user_group::store::list(&self.db, caller.customer).await?;
+        Ok(Response::new(self.with_groups(caller.customer).await?))
+    }
+
+    async fn list_customers(
+        &self,
+        request: Request<ListCustomersRequest>,
+    ) -> Result<Response<Self::ListCustomersStream>, Status> {
+        let ListCustomersRequest { archived, page } = request.into_inner();
+        let db = self.db.clone();
+        list::answer(page, move |slice| {
+            let db = db.clone();
+            async move { store::list(&db, archived, &slice).await }
+        })
+        .await
+    }
+
+    async fn get_customer(
+        &self,
+        request: Request<GetCustomerRequest>,
+    ) -> Result<Response<Customer>, Status> {
+        let id = CustomerId::named(&request.get_ref().id)?;
+        Ok(Response::new(self.with_groups(id).await?))
+    }
+
+    async fn create_customer(
+        &self,
+        request: Request<CreateCustomerRequest>,
+    ) -> Result<Response<CustomerEntry>, Status> {
+        let caller = Caller::of(&request)?;
+        let input = rules::valid(request.into_inner().customer.unwrap_or_default())?;
+        let id = CustomerId::new();
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let customer = store::insert(&mut tx, id, &input).await?;
+        make_groups(&mut tx, id, false).await?;
+        Record::Customer(id).was(&mut tx, Action::Created, &caller, None).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(customer))
+    }
+
+    async fn update_customer(
+        &self,
+        request: Request<UpdateCustomerRequest>,
+    ) -> Result<Response<Customer>, Status> {
+        let caller = Caller::of(&request)?;
+        let UpdateCustomerRequest { id, data_version, changes, fields } = request.into_inner();
+        let id = CustomerId::named(&id)?;
+        let change = Change { data_version, changes, fields };
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let current = store::lock(&mut tx, id).await?;
+        let input = change.of("customer", &current, &current.data_version)?;
+        let input = rules::valid_change(&current, input)?;
+        let action = Action::of_change(current.archived, input.archived);
+        if action == Action::Archived {
+            store::refuse_operator(&mut *tx, id).await?;
+        }
+        let customer = store::update(&mut tx, id, &input).await?;
+        let user_groups = user_group::store::list(&mut *tx, id).await?;
+        let details = difference::<CustomerInput>(&current, &customer)?;
+        Record::Customer(id).was(&mut tx, action, &caller, Some(details)).await?;
+        if action == Action::Archived {
+            revocation::record(&mut tx, Scope::of_customer(id)).await?;
+        }
+        tx.commit().await.map_err(Fault::from)?;
+        self.revocations.committed();
         Ok(Response::new(Customer { user_groups, ..customer }))
     }
+
+    async fn delete_customer(
+        &self,
+        request: Request<DeleteCustomerRequest>,
+    ) -> Result<Response<()>, Status> {
+        let caller = Caller::of(&request)?;
+        let id = CustomerId::named(&request.get_ref().id)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let customer = store::lock(&mut tx, id).await?;
+        store::refuse_operator(&mut *tx, id).await?;
+        membership::store::delete_all(&mut tx, id).await?;
+        store::delete(&mut tx, id).await?;
+        Record::Customer(id).was(&mut tx, Action::Deleted, &caller, Some(customer.name)).await?;
+        revocation::record(&mut tx, Scope::of_customer(id)).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        self.revocations.committed();
+        Ok(Response::new(()))
+    }
+}
+
+impl CustomerService {
+    async fn with_groups(&self, id: CustomerId) -> Result<Customer, Fault> {
+        let customer = store::get(&self.db, id).await?;
+        let user_groups = user_group::store::list(&self.db, id).await?;
+        Ok(Customer { user_groups, ..customer })
+    }
+}
+
+/// Gives a new customer its groups.
+pub(crate) async fn make_groups(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    is_operator: bool,
+) -> Result<Vec<UserGroup>, Fault> {
+    let mut made = Vec::new();
+    for (name, permissions) in user_group::rules::first_groups(is_operator) {
+        let (name, usage_permission) = (name.to_owned(), permissions.to_string());
+        let input = UserGroupInput { name, description: None, usage_permission };
+        let group = user_group::store::insert(tx, customer, UserGroupId::new(), &input).await?;
+        made.push(group);
+    }
+    Ok(made)
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use assay_proto::{CustomerId, Fault, UserId, identity::Customer};
+use assay_proto::{CustomerId, Fault, UserGroupId, UserId, identity::CustomerInput};
 use assay_runtime::{Database, Runtime};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{PgPool, PgTransaction};
@@ -13,7 +13,7 @@ use crate::{
     Config, account, customer, membership,
     password::{self, Passwords},
     signing_key::Keys,
-    user_group::{self, rules::ADMINISTRATORS},
+    user_group::rules::ADMINISTRATORS,
 };
 
 /// Who administers an installation that names nobody.
@@ -40,7 +40,8 @@ impl FirstStart {
     pub(crate) fn of(config: &Config) -> Result<Self, Fault> {
         let email = config.admin_email.as_deref().unwrap_or(NAMELESS);
         if let Some(password) = &config.admin_password {
-            account::rules::password("ASSAY_ADMIN_PASSWORD", password.expose_secret())?;
+            let password = password.expose_secret();
+            account::rules::password("ASSAY_ADMIN_PASSWORD", password, email)?;
         }
         Ok(Self {
             operator_name: config.operator_name.clone(),
@@ -125,16 +126,16 @@ impl FirstStart {
     ) -> Result<Option<FirstLogin>, Fault> {
         let (customer, user) = (CustomerId::new(), UserId::new());
         customer::store::insert(tx, customer, &operator(&self.operator_name)).await?;
+        customer::store::make_operator(tx, customer).await?;
 
         let password = self.password.clone().map_or_else(password::generate, Ok)?;
         let hash = passwords.turn()?.hash(password.clone()).await?;
         account::store::insert(tx, user, &self.email, Some(&hash)).await?;
 
-        for (name, permissions) in user_group::rules::first_groups(true) {
-            let group = user_group::store::insert(tx, customer, name, permissions).await?;
-            if name == ADMINISTRATORS {
-                membership::store::insert(tx, customer, user, group, "Administrator").await?;
-            }
+        let groups = customer::make_groups(tx, customer, true).await?;
+        for group in groups.iter().filter(|group| group.name == ADMINISTRATORS) {
+            let group = UserGroupId::parse("UserGroup", &group.id)?;
+            membership::store::insert(tx, customer, user, group, "Administrator").await?;
         }
         tracing::info!(customer.id = %customer, "made the first customer and its administrator");
         let is_known = self.password.is_some();
@@ -142,12 +143,10 @@ impl FirstStart {
     }
 }
 
-fn operator(name: &str) -> Customer {
-    Customer {
+fn operator(name: &str) -> CustomerInput {
+    CustomerInput {
         name: name.to_owned(),
-        currency: "EUR".to_owned(),
-        due_days: 30.0,
         subdomain: "operator".to_owned(),
-        ..Customer::default()
+        ..CustomerInput::default()
     }
 }

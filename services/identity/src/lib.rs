@@ -2,68 +2,59 @@
 //! with.
 
 mod account;
+mod api_token;
+mod audit;
+mod change;
+mod check;
+mod config;
 mod customer;
 mod first_start;
+mod mail;
 mod membership;
+mod page;
 mod password;
+mod password_link;
+mod revocation;
 mod signing_key;
+mod throttle;
 mod token;
+mod upkeep;
+mod user;
 mod user_group;
 
-use std::{net::SocketAddr, time::Duration};
+use std::net::SocketAddr;
 
 use anyhow::Context;
-use assay_auth::{Seal, SealConfig, Verifier, guard};
-use assay_events::{Nats, NatsConfig, Relay, Stream};
+use assay_auth::{Seal, Verifier, guard};
+use assay_events::{Nats, Relay, Stream};
 use assay_proto::{
     DESCRIPTORS,
     identity::{
+        api_token_service_server::ApiTokenServiceServer, audit_service_server::AuditServiceServer,
         customer_service_server::CustomerServiceServer, token_service_server::TokenServiceServer,
+        user_group_service_server::UserGroupServiceServer, user_service_server::UserServiceServer,
     },
 };
-use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
-use secrecy::SecretString;
-use sqlx::{PgPool, migrate::Migrator};
+use assay_runtime::{Database, Runtime, grpc};
+use sqlx::migrate::Migrator;
 use tokio::{net::TcpListener, sync::oneshot};
 use tonic::service::Routes;
 
-pub use self::first_start::FirstLogin;
 use self::{
-    customer::CustomerService, first_start::FirstStart, password::Passwords, signing_key::Keys,
-    token::TokenService,
+    api_token::ApiTokenService,
+    audit::AuditService,
+    customer::CustomerService,
+    first_start::FirstStart,
+    mail::{Mails, Sender, Transport},
+    password::Passwords,
+    password_link::{Hosts, PasswordLinks},
+    revocation::Revocations,
+    signing_key::Keys,
+    token::{LoginLimits, TokenService},
+    user::UserService,
+    user_group::UserGroupService,
 };
-
-/// What the service is told.
-#[derive(clap::Args, Clone, Debug)]
-pub struct Config {
-    #[command(flatten)]
-    pub database: DatabaseConfig,
-    #[command(flatten)]
-    pub nats: NatsConfig,
-    #[command(flatten)]
-    pub seal: SealConfig,
-    /// Where gRPC is served
-    #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50051")]
-    pub grpc_listen: SocketAddr,
-    /// The email of the first administrator, who is made when there is no customer yet;
-    /// admin@assay.local without it
-    #[arg(long, env = "ASSAY_ADMIN_EMAIL")]
-    pub admin_email: Option<String>,
-    /// The first administrator's password, 12 to 256 characters; without it one is made and printed
-    /// once
-    #[arg(long, env = "ASSAY_ADMIN_PASSWORD", hide_env_values = true)]
-    pub admin_password: Option<SecretString>,
-    /// The name of the first customer, whose administrators manage the others
-    #[arg(long, env = "ASSAY_OPERATOR_NAME", default_value = "Assay")]
-    pub operator_name: String,
-    /// How many hours a token is valid
-    #[arg(long, env = "ASSAY_TOKEN_LIFETIME_IN_H", default_value = "12", value_parser = hours)]
-    pub token_lifetime: Duration,
-    /// The domain that the customers' hosts are in: users of `acme.<domain>` log in to the customer
-    /// with the subdomain `acme`
-    #[arg(long, env = "ASSAY_BASE_DOMAIN")]
-    pub base_domain: Option<String>,
-}
+pub use self::{config::Config, first_start::FirstLogin, signing_key::rotate_keys};
 
 /// A service that was started.
 #[derive(Debug)]
@@ -80,36 +71,72 @@ pub fn migrations() -> Migrator {
     assay_events::migrations(&sqlx::migrate!())
 }
 
-/// Starts the service. It is ready when its database is migrated and its first start done.
+/// Starts the service. It is ready when its database is migrated, its first start done and what was
+/// revoked is known.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started> {
     let first_start = FirstStart::of(&config)?;
+    let transport = Transport::new(
+        config.smtp_url.as_ref(),
+        config.mail_from.as_deref(),
+        config.mail_dir.as_deref(),
+    )?;
     let verifier = Verifier::without_keys();
     let keys = Keys::new(Seal::new(&config.seal)?, config.token_lifetime, verifier.clone());
     let passwords = Passwords::new()?;
 
     let database = Database::open(runtime, &config.database, migrations())?;
+    let db = database.pool();
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("identity"));
     let first_login = first_start.spawn(runtime, &database, &passwords, &keys);
+    keys.spawn(runtime, db);
+    let revocations = Revocations::new(db, &nats, &verifier);
+    revocations.spawn(runtime, &database);
+    let links = PasswordLinks {
+        db: db.clone(),
+        passwords: passwords.clone(),
+        mails: Mails::default(),
+        hosts: Hosts { public: config.public_url, base_domain: config.base_domain.clone() },
+    };
+    Sender { db: db.clone(), transport, links: links.clone() }.spawn(runtime, &database);
+    upkeep::spawn(runtime, &database);
 
-    let services = services(database.pool(), passwords, keys, config.base_domain);
+    let tokens = TokenService {
+        db: db.clone(),
+        passwords,
+        keys,
+        verifier: verifier.clone(),
+        revocations,
+        base_domain: config.base_domain,
+        limits: LoginLimits {
+            of_account: config.login_failures_per_account,
+            from_address: config.login_failures_per_address,
+        },
+    };
     let listener = TcpListener::bind(config.grpc_listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;
-    let address = grpc::serve(runtime, listener, guard(services, verifier), DESCRIPTORS)?;
+    let app = guard(services(tokens, links), verifier);
+    let address = grpc::serve(runtime, listener, app, DESCRIPTORS)?;
     Ok(Started { address, first_login })
 }
 
-fn services(db: &PgPool, passwords: Passwords, keys: Keys, base_domain: Option<String>) -> Routes {
-    let tokens = TokenService { db: db.clone(), passwords, keys, base_domain };
-    let customers = CustomerService { db: db.clone() };
-    Routes::new(TokenServiceServer::new(tokens)).add_service(CustomerServiceServer::new(customers))
-}
-
-/// Reads a number of hours.
-fn hours(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(hours @ 1..=8760) => Ok(Duration::from_hours(hours)),
-        _ => Err("must be a whole number from 1 to 8760".to_owned()),
-    }
+fn services(tokens: TokenService, links: PasswordLinks) -> Routes {
+    let (db, revocations) = (&tokens.db, &tokens.revocations);
+    let customers = CustomerService { db: db.clone(), revocations: revocations.clone() };
+    let groups = UserGroupService { db: db.clone(), revocations: revocations.clone() };
+    let users = UserService {
+        db: db.clone(),
+        revocations: revocations.clone(),
+        mails: links.mails.clone(),
+        links,
+    };
+    let api_tokens = ApiTokenService { db: db.clone(), revocations: revocations.clone() };
+    let audit = AuditService { db: db.clone() };
+    Routes::new(CustomerServiceServer::new(customers))
+        .add_service(UserGroupServiceServer::new(groups))
+        .add_service(UserServiceServer::new(users))
+        .add_service(ApiTokenServiceServer::new(api_tokens))
+        .add_service(AuditServiceServer::new(audit))
+        .add_service(TokenServiceServer::new(tokens))
 }

@@ -21,7 +21,7 @@ impl Membership {
         Permissions::parse("UsagePermission", &self.usage_permission).map_err(Fault::internal)
     }
 
-    fn may_log_in(&self) -> bool {
+    pub(crate) fn may_log_in(&self) -> bool {
         self.permissions().is_ok_and(|permissions| permissions.contains(Permission::Login))
     }
 }

@@ -36,8 +36,19 @@ struct Inner {
     places: Arc<Semaphore>,
     cores: Arc<Semaphore>,
     argon2: Argon2<'static>,
+    /// What hashes begin with that are made as they are made today.
+    current: String,
     /// What the passwords of accounts that do not exist are compared with.
     nobodys: String,
+}
+
+/// Whether a password is right.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Verdict {
+    Wrong,
+    Right,
+    /// Right, and this is a hash as they are made today; the stored one was made with less effort.
+    Outdated(String),
 }
 
 /// A place in the queue, for one password.
@@ -58,6 +69,7 @@ impl Passwords {
         Ok(Self(Arc::new(Inner {
             places: Arc::new(Semaphore::new(cores + waiting)),
             cores: Arc::new(Semaphore::new(cores)),
+            current: format!("$argon2id$v=19$m={MEMORY_IN_KIB},t={PASSES},p={LANES}$"),
             nobodys: nobodys.map_err(Fault::internal)?.to_string(),
             argon2,
         })))
@@ -70,19 +82,27 @@ impl Passwords {
     }
 }
 
+impl Inner {
+    fn hash(&self, password: &SecretString) -> Result<String, Fault> {
+        let hash = self.argon2.hash_password(password.expose_secret().as_bytes());
+        Ok(hash.map_err(Fault::internal)?.to_string())
+    }
+}
+
 impl Turn {
     /// Whether the hash is the password's. Without a hash it is not, which takes as long to say.
     pub(crate) async fn verify(
         self,
         password: SecretString,
         hash: Option<String>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<Verdict, Fault> {
         self.compute(move |passwords| {
             let stored = hash.as_deref().unwrap_or(&passwords.nobodys);
-            let password = password.expose_secret().as_bytes();
-            match passwords.argon2.verify_password(password, stored) {
-                Ok(()) => Ok(hash.is_some()),
-                Err(Error::PasswordInvalid) => Ok(false),
+            match passwords.argon2.verify_password(password.expose_secret().as_bytes(), stored) {
+                Ok(()) if hash.is_none() => Ok(Verdict::Wrong),
+                Ok(()) if stored.starts_with(&passwords.current) => Ok(Verdict::Right),
+                Ok(()) => passwords.hash(&password).map(Verdict::Outdated),
+                Err(Error::PasswordInvalid) => Ok(Verdict::Wrong),
                 Err(error) => Err(Fault::internal(error)),
             }
         })
@@ -91,11 +111,7 @@ impl Turn {
 
     /// The hash of a new password, as a PHC string.
     pub(crate) async fn hash(self, password: SecretString) -> Result<String, Fault> {
-        self.compute(move |passwords| {
-            let hash = passwords.argon2.hash_password(password.expose_secret().as_bytes());
-            Ok(hash.map_err(Fault::internal)?.to_string())
-        })
-        .await
+        self.compute(move |passwords| passwords.hash(&password)).await
     }
 
     /// Computes on a core of its own. A caller who leaves meanwhile does not free the core.
@@ -132,16 +148,38 @@ mod tests {
         let passwords = Passwords::sized(1, 0).unwrap();
         let hash = passwords.turn().unwrap().hash("correct horse".into()).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        for (password, right) in [("correct horse", true), ("Correct horse", false), ("", false)] {
+        for (password, verdict) in [
+            ("correct horse", Verdict::Right),
+            ("Correct horse", Verdict::Wrong),
+            ("", Verdict::Wrong),
+        ] {
             let turn = passwords.turn().unwrap();
-            assert_eq!(turn.verify(password.into(), Some(hash.clone())).await.unwrap(), right);
+            assert_eq!(turn.verify(password.into(), Some(hash.clone())).await.unwrap(), verdict);
         }
+    }
+
+    #[tokio::test]
+    async fn a_hash_of_less_effort_is_made_anew() {
+        let passwords = Passwords::sized(1, 0).unwrap();
+        let params = Params::new(1024, 1, 1, None).unwrap();
+        let cheap = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        let old = cheap.hash_password(b"correct horse").unwrap().to_string();
+
+        let verify = async |password: &str, hash: &str| {
+            passwords.turn().unwrap().verify(password.into(), Some(hash.to_owned())).await.unwrap()
+        };
+        assert_eq!(verify("wrong", &old).await, Verdict::Wrong);
+        let Verdict::Outdated(new) = verify("correct horse", &old).await else {
+            panic!("the hash was kept");
+        };
+        assert_eq!(verify("correct horse", &new).await, Verdict::Right);
     }
 
     #[tokio::test]
     async fn nobodys_password_is_never_right() {
         let passwords = Passwords::sized(1, 0).unwrap();
-        assert!(!passwords.turn().unwrap().verify("anything".into(), None).await.unwrap());
+        let turn = passwords.turn().unwrap();
+        assert_eq!(turn.verify("anything".into(), None).await.unwrap(), Verdict::Wrong);
     }
 
     #[tokio::test]

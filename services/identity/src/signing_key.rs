@@ -1,15 +1,24 @@
 //! The keys that tokens are signed with: one signs, and several can be public, so that a key can
 //! follow another one without a token that is refused.
 
-mod store;
+pub(crate) mod store;
 
 use std::{sync::Arc, time::Duration};
 
-use assay_auth::{Issuer, Seal, SigningKey, Verifier};
-use assay_proto::{CustomerId, Fault, Permissions, UserId};
-use jsonwebtoken::jwk::{Jwk, JwkSet};
-use sqlx::{PgExecutor, PgTransaction};
-use tokio::sync::watch;
+use anyhow::Context;
+use assay_auth::{Grant, Issuer, Seal, SealConfig, SigningKey, Verifier};
+use assay_proto::Fault;
+use assay_runtime::{Runtime, connect_options};
+use jsonwebtoken::jwk::JwkSet;
+use secrecy::SecretString;
+use sqlx::{Connection, PgConnection, PgPool, PgTransaction};
+use tokio::{sync::watch, time::sleep};
+
+/// How often the keys are read again, since another program may have rotated them.
+const REFRESH: Duration = Duration::from_secs(5);
+
+/// How long a new key is public before it signs, so that all who verify tokens know it by then.
+const NOTICE: Duration = Duration::from_mins(2);
 
 /// Signs tokens, and says which public keys they are verified with.
 #[derive(Clone)]
@@ -38,23 +47,19 @@ impl Keys {
 
     /// Makes the first key.
     pub(crate) async fn make_first(&self, tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
-        if !store::list(&mut **tx).await?.is_empty() {
-            return Ok(());
+        if store::list(&mut **tx).await?.is_empty() {
+            make(tx, &self.0.seal, Duration::ZERO).await?;
         }
-        let key = SigningKey::generate()?;
-        let public = public_key(&key)?;
-        let kid = public.common.key_id.as_deref().unwrap_or_default();
-        let sealed = self.0.seal.close(&owner(kid), key.der())?;
-        store::insert(tx, kid, &public, &sealed).await
+        Ok(())
     }
 
     /// Reads the keys, to sign and verify with these from now on.
-    pub(crate) async fn load(&self, db: impl PgExecutor<'_>) -> Result<(), Fault> {
+    pub(crate) async fn load(&self, db: &PgPool) -> Result<(), Fault> {
         let keys = store::list(db).await?;
         let signing = keys.iter().find(|key| key.signs);
         let signing = signing.ok_or_else(|| Fault::internal("there is no key to sign with"))?;
-        let der = self.0.seal.open(&owner(&signing.kid), &signing.sealed_key)?;
-        let issuer = Issuer::new(&SigningKey::from_der(der), self.0.lifetime)?;
+        let issuer = self.issuer(&signing.kid, &signing.sealed_key)?;
+        store::record_lifetime(db, &signing.kid, self.0.lifetime).await?;
 
         let public = keys.into_iter().map(|key| key.public_jwk.0).collect();
         let jwks = serde_json::to_string(&JwkSet { keys: public }).map_err(Fault::internal)?;
@@ -63,15 +68,29 @@ impl Keys {
         Ok(())
     }
 
-    /// Signs a token for a user of a customer.
-    pub(crate) fn issue(
-        &self,
-        customer: CustomerId,
-        user: UserId,
-        name: &str,
-        permissions: Permissions,
-    ) -> Result<String, Fault> {
-        self.loaded()?.issuer.issue(customer, user, name, permissions)
+    /// Reads the keys again and again, once they were loaded.
+    pub(crate) fn spawn(&self, runtime: &Runtime, db: &PgPool) {
+        let (this, db, stopping) = (self.clone(), db.clone(), runtime.stopping());
+        runtime.spawn("signing keys", async move {
+            let mut loaded = this.0.loaded.subscribe();
+            let work = async {
+                loaded.wait_for(Option::is_some).await?;
+                loop {
+                    sleep(REFRESH).await;
+                    match this.load(&db).await {
+                        Ok(()) => {}
+                        Err(Fault::Unavailable(_)) => tracing::debug!("the keys cannot be read"),
+                        Err(fault) => return Err(anyhow::Error::from(fault)),
+                    }
+                }
+            };
+            stopping.run_until_cancelled(work).await.unwrap_or(Ok(()))
+        });
+    }
+
+    /// Signs a token.
+    pub(crate) fn issue(&self, grant: Grant<'_>) -> Result<String, Fault> {
+        self.loaded()?.issuer.issue(grant)
     }
 
     /// The public keys as a JSON web key set.
@@ -82,15 +101,35 @@ impl Keys {
     fn loaded(&self) -> Result<Arc<Loaded>, Fault> {
         self.0.loaded.borrow().clone().ok_or(Fault::Unavailable("the key for tokens"))
     }
+
+    fn issuer(&self, kid: &str, sealed: &str) -> Result<Issuer, Fault> {
+        let der = self.0.seal.open(&owner(kid), sealed)?;
+        Issuer::new(&SigningKey::from_der(der), self.0.lifetime)
+    }
+}
+
+/// Makes a new key, which signs all tokens from a few minutes on, and says its id. The old ones stay
+/// public until what they have signed has expired. Running programs find it by themselves.
+pub async fn rotate_keys(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<String> {
+    let seal = Seal::new(seal)?;
+    let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
+    let mut tx = db.begin().await?;
+    let kid = make(&mut tx, &seal, NOTICE).await?;
+    store::retire_all_but(&mut tx, &kid).await?;
+    tx.commit().await.context("the new key cannot be stored")?;
+    Ok(kid)
+}
+
+/// Makes a key that signs after the given time.
+async fn make(tx: &mut PgTransaction<'_>, seal: &Seal, notice: Duration) -> Result<String, Fault> {
+    let key = SigningKey::generate()?;
+    let issuer = Issuer::new(&key, Duration::ZERO)?;
+    let sealed = seal.close(&owner(issuer.kid()), key.der())?;
+    store::insert(tx, issuer.kid(), issuer.public(), &sealed, notice).await?;
+    Ok(issuer.kid().to_owned())
 }
 
 /// The record that a sealed key belongs to.
 fn owner(kid: &str) -> String {
     format!("signing_key/{kid}")
-}
-
-fn public_key(key: &SigningKey) -> Result<Jwk, Fault> {
-    let jwks = Issuer::new(key, Duration::ZERO)?.jwks()?;
-    let jwks: JwkSet = serde_json::from_str(&jwks).map_err(Fault::internal)?;
-    jwks.keys.into_iter().next().ok_or_else(|| Fault::internal("a key has no public part"))
 }

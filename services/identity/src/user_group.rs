@@ -1,4 +1,102 @@
-//! User groups: users with the same permissions.
+//! `UserGroupService`: users with the same permissions.
 
 pub(crate) mod rules;
 pub(crate) mod store;
+
+use assay_auth::Caller;
+use assay_proto::{
+    Fault, Permission, Permissions, UserGroupId,
+    identity::{
+        CreateUserGroupRequest, DeleteUserGroupRequest, UpdateUserGroupRequest, UserGroup,
+        UserGroupInput, user_group_service_server,
+    },
+};
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    change::{Action, Change, Record, difference},
+    customer, membership,
+    revocation::{self, Revocations},
+};
+
+pub(crate) struct UserGroupService {
+    pub(crate) db: PgPool,
+    pub(crate) revocations: Revocations,
+}
+
+#[tonic::async_trait]
+impl user_group_service_server::UserGroupService for UserGroupService {
+    async fn create_user_group(
+        &self,
+        request: Request<CreateUserGroupRequest>,
+    ) -> Result<Response<UserGroup>, Status> {
+        let caller = Caller::of(&request)?;
+        let input = rules::valid(request.into_inner().user_group.unwrap_or_default())?;
+        rules::may_grant(&caller, permissions(&input.usage_permission)?, Permissions::default())?;
+        let id = UserGroupId::new();
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        customer::store::hold(&mut tx, caller.customer).await?;
+        let group = store::insert(&mut tx, caller.customer, id, &input).await?;
+        let record = Record::UserGroup(caller.customer, id);
+        record.was(&mut tx, Action::Created, &caller, None).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(group))
+    }
+
+    async fn update_user_group(
+        &self,
+        request: Request<UpdateUserGroupRequest>,
+    ) -> Result<Response<UserGroup>, Status> {
+        let caller = Caller::of(&request)?;
+        let UpdateUserGroupRequest { id, data_version, changes, fields } = request.into_inner();
+        let id = UserGroupId::named(&id)?;
+        let change = Change { data_version, changes, fields };
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        customer::store::lock_managers(&mut tx, caller.customer).await?;
+        let current = store::lock(&mut tx, caller.customer, id).await?;
+        let version = current.data_version.clone().unwrap_or_default();
+        let input = rules::valid(change.of("user group", &current, &version)?)?;
+        let before = permissions(&current.usage_permission)?;
+        let after = permissions(&input.usage_permission)?;
+        rules::may_grant(&caller, after, before)?;
+
+        let managed = membership::store::has_manager(&mut *tx, caller.customer).await?;
+        let group = store::update(&mut tx, caller.customer, id, &input).await?;
+        membership::store::keep_manager(&mut tx, caller.customer, managed).await?;
+        let details = difference::<UserGroupInput>(&current, &group)?;
+        let record = Record::UserGroup(caller.customer, id);
+        record.was(&mut tx, Action::Changed, &caller, Some(details)).await?;
+        if before != after {
+            let everywhere = before.contains(Permission::CustomerManagement);
+            revocation::record_of_group(&mut tx, caller.customer, id, everywhere).await?;
+        }
+        tx.commit().await.map_err(Fault::from)?;
+        self.revocations.committed();
+        Ok(Response::new(group))
+    }
+
+    async fn delete_user_group(
+        &self,
+        request: Request<DeleteUserGroupRequest>,
+    ) -> Result<Response<()>, Status> {
+        let caller = Caller::of(&request)?;
+        let id = UserGroupId::named(&request.get_ref().id)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        customer::store::lock_managers(&mut tx, caller.customer).await?;
+        let group = store::lock(&mut tx, caller.customer, id).await?;
+        store::delete(&mut tx, caller.customer, id).await?;
+        let record = Record::UserGroup(caller.customer, id);
+        record.was(&mut tx, Action::Deleted, &caller, Some(group.name)).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(()))
+    }
+}
+
+/// The permissions of a group, as they are stored.
+pub(crate) fn permissions(text: &str) -> Result<Permissions, Fault> {
+    Permissions::parse("UsagePermission", text).map_err(Fault::internal)
+}

@@ -51,8 +51,8 @@ pub fn migrations() -> Migrator {
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
     let database = Database::open(runtime, &config.database, migrations())?;
     let identity = grpc::connect(&config.identity_url).context("ASSAY_IDENTITY_URL")?;
-    let verifier = Verifier::watch(runtime, identity);
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
+    let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     exchange_events(runtime, &database, &nats);
 
     let listener = TcpListener::bind(config.grpc_listen)

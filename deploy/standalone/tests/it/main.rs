@@ -1,7 +1,10 @@
 //! Assay as a whole, over HTTP and NATS: five programs, real PostgreSQL, real NATS.
 
+mod identity;
 mod junit;
 mod line;
 mod lists;
+mod mail;
+mod people;
 mod process;
 mod world;

@@ -133,6 +133,21 @@ async fn a_password_is_made_and_shown_once() {
 }
 
 #[tokio::test]
+async fn without_a_mail_server_mails_are_files_among_its_data() {
+    let data = data_dir();
+    let program = Program::start(command(&data)).await;
+    let api = Api::new(format!("http://{}", program.address));
+    let reset = json!({"UserEmail": "ada@example.org", "Host": ""});
+    api.put("/api/users/reset/prepare", reset).await.ok();
+    eventually("a mail", || async {
+        let mut files = std::fs::read_dir(data.join("mail")).ok()?.flatten();
+        files.any(|file| file.path().extension().is_some_and(|name| name == "eml")).then_some(())
+    })
+    .await;
+    program.terminate().await;
+}
+
+#[tokio::test]
 async fn what_is_in_the_way_is_said_in_one_line() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let data = data_dir();

@@ -1,7 +1,10 @@
 //! A whole Assay for one test.
 
+use std::path::{Path, PathBuf};
+
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
+use assay_gateway::TrustedProxies;
 use assay_servers::{DataDir, Nats};
 use assay_testkit::{Api, TestDatabase, test_dir};
 use secrecy::SecretString;
@@ -16,20 +19,28 @@ pub(crate) struct World {
     /// As the administrator.
     pub(crate) api: Api,
     assay: Assay,
-    nats: Nats,
+    nats: Option<Nats>,
     backends: Backends,
-    seal: SealConfig,
+    settings: Settings,
 }
 
 impl World {
     pub(crate) async fn start() -> Self {
-        // On the heap: as a local of every test it would be large.
-        Box::pin(Self::launch()).await
+        Self::start_with(|_| {}).await
     }
 
-    async fn launch() -> Self {
+    /// With settings of its own.
+    pub(crate) async fn start_with(choose: impl FnOnce(&mut Settings)) -> Self {
+        let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
+        let mut settings = settings(dir.join("mail"));
+        choose(&mut settings);
+        // On the heap: as a local of every test it would be large.
+        Box::pin(Self::launch(dir, settings)).await
+    }
+
+    async fn launch(dir: PathBuf, settings: Settings) -> Self {
         assay_runtime::install_crypto();
-        let data = DataDir::lock(test_dir().unwrap().join(Uuid::now_v7().to_string())).unwrap();
+        let data = DataDir::lock(dir).unwrap();
         let nats = Nats::start(&data, None).await.unwrap();
         let (identity, catalog, execution, notification) = tokio::join!(
             database("identity", assay_identity::migrations()),
@@ -39,15 +50,14 @@ impl World {
         );
         let nats_url = nats.url().into();
         let backends = Backends { identity, catalog, execution, notification, nats_url };
-        let seal = SealConfig { encryption_keys: new_seal_key("1").unwrap() };
-        let (assay, api) = launch(&backends, &seal).await;
-        Self { api, assay, nats, backends, seal }
+        let (assay, api) = launch(&backends, &settings).await;
+        Self { api, assay, nats: Some(nats), backends, settings }
     }
 
     /// The same Assay, stopped and started again.
     pub(crate) async fn restarted(self) -> Self {
         self.assay.stop().await.unwrap();
-        let (assay, api) = launch(&self.backends, &self.seal).await;
+        let (assay, api) = launch(&self.backends, &self.settings).await;
         Self { api, assay, ..self }
     }
 
@@ -57,12 +67,33 @@ impl World {
     }
 
     pub(crate) fn nats_url(&self) -> &str {
-        self.nats.url()
+        self.nats.as_ref().expect("NATS was stopped").url()
+    }
+
+    /// Takes NATS away for good.
+    pub(crate) async fn stop_nats(&mut self) {
+        self.nats.take().expect("NATS was stopped").stop().await.unwrap();
+    }
+
+    /// The database of the identity service.
+    pub(crate) fn identity(&self) -> &SecretString {
+        &self.backends.identity
+    }
+
+    pub(crate) fn seal(&self) -> &SealConfig {
+        &self.settings.seal
+    }
+
+    /// Where mails are written to.
+    pub(crate) fn mail_dir(&self) -> &Path {
+        &self.settings.mail_dir
     }
 
     pub(crate) async fn stop(self) {
         self.assay.stop().await.unwrap();
-        self.nats.stop().await.unwrap();
+        if let Some(nats) = self.nats {
+            nats.stop().await.unwrap();
+        }
     }
 }
 
@@ -70,21 +101,31 @@ async fn database(schema: &str, migrations: sqlx::migrate::Migrator) -> SecretSt
     TestDatabase::create(schema, &migrations).await.unwrap().url.into()
 }
 
-async fn launch(backends: &Backends, seal: &SealConfig) -> (Assay, Api) {
-    let settings = Settings {
+/// As somebody sets it up who has a domain, but neither a mail server nor a proxy.
+fn settings(mail_dir: PathBuf) -> Settings {
+    Settings {
         http_listen: ([127, 0, 0, 1], 0).into(),
         admin_email: Some(ADMIN.to_owned()),
         admin_password: Some(PASSWORD.into()),
-        seal: seal.clone(),
-    };
-    let assay = Box::pin(Assay::start(backends, settings)).await.unwrap();
+        seal: SealConfig { encryption_keys: new_seal_key("1").unwrap() },
+        public_url: "https://assay.test".parse().ok(),
+        base_domain: Some("assay.test".to_owned()),
+        smtp_url: None,
+        mail_from: None,
+        mail_dir,
+        trusted_proxies: TrustedProxies::default(),
+    }
+}
+
+async fn launch(backends: &Backends, settings: &Settings) -> (Assay, Api) {
+    let assay = Box::pin(Assay::start(backends, settings.clone())).await.unwrap();
     let anonymous = Api::new(format!("http://{}", assay.address));
     let api = log_in(&anonymous, ADMIN, PASSWORD).await;
     (assay, api)
 }
 
 /// The same client with the token of that account.
-async fn log_in(api: &Api, email: &str, password: &str) -> Api {
+pub(crate) async fn log_in(api: &Api, email: &str, password: &str) -> Api {
     let body = json!({"Email": email, "Password": password});
     let token = api.post("/api/token/login", body).await.ok();
     api.with_token(token["token"].as_str().unwrap())

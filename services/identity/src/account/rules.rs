@@ -1,31 +1,144 @@
 //! What an email and a password may be.
 
+use std::str::FromStr;
+
 use assay_proto::Fault;
+use lettre::Address;
 
 /// The longest path that SMTP delivers to (RFC 5321), without its brackets.
 const LONGEST_EMAIL: usize = 254;
 
+/// What an address may contain by the letter of RFC 5321, quoted, and nobody's does; programs on
+/// the way of a mail read it in different ways.
+const ODD: [char; 11] = ['"', '(', ')', ',', ':', ';', '<', '>', '[', ']', '\\'];
+
+/// Long passwords that are the first to be guessed, in lower case, without what is not a letter.
+const COMMON: [&str; 24] = [
+    "password",
+    "passwort",
+    "passw",
+    "letmein",
+    "welcome",
+    "willkommen",
+    "qwerty",
+    "qwertz",
+    "qwertyuiop",
+    "qwertzuiop",
+    "asdfghjkl",
+    "iloveyou",
+    "administrator",
+    "admin",
+    "changeme",
+    "trustno",
+    "secret",
+    "default",
+    "princess",
+    "sunshine",
+    "football",
+    "baseball",
+    "superman",
+    "assay",
+];
+
+/// The rows of keyboards, which are no better than an alphabet.
+const SEQUENCES: [&str; 6] = [
+    "abcdefghijklmnopqrstuvwxyz",
+    "01234567890",
+    "qwertyuiop",
+    "qwertzuiop",
+    "asdfghjkl",
+    "1qaz2wsx3edc4rfv5tgb6yhn7ujm",
+];
+
 /// Checks an email, without the space around it. Whether it exists, only a mail to it can tell.
 pub(crate) fn email<'a>(field: &'static str, text: &'a str) -> Result<&'a str, Fault> {
     let email = text.trim();
-    let parts = email.split_once('@').filter(|(name, host)| !name.is_empty() && !host.is_empty());
-    let odd = |c: char| c.is_whitespace() || c.is_control();
-    match parts {
-        Some((_, host))
-            if !host.contains('@') && !email.contains(odd) && email.len() <= LONGEST_EMAIL =>
-        {
-            Ok(email)
-        }
-        _ => Err(Fault::invalid(field, "must be an email address")),
+    let odd = |c: char| c.is_whitespace() || c.is_control() || ODD.contains(&c);
+    let one_at = email.matches('@').count() == 1;
+    if one_at
+        && !email.contains(odd)
+        && email.len() <= LONGEST_EMAIL
+        && Address::from_str(email).is_ok()
+    {
+        return Ok(email);
+    }
+    Err(Fault::invalid(field, "must be an email address"))
+}
+
+/// Checks a new password of the account with that email.
+pub(crate) fn password(field: &'static str, text: &str, email: &str) -> Result<(), Fault> {
+    if !(12..=256).contains(&text.chars().count()) {
+        return Err(Fault::invalid(field, "must have 12 to 256 characters"));
+    }
+    let text = text.to_lowercase();
+    if is_common(&text) || is_made_of(&text, &email.to_lowercase()) {
+        return Err(Fault::invalid(field, "is too easy to guess"));
+    }
+    Ok(())
+}
+
+/// Whether a password in lower case is one that many have, or that a pattern makes.
+fn is_common(password: &str) -> bool {
+    let mut characters: Vec<char> = password.chars().collect();
+    characters.sort_unstable();
+    characters.dedup();
+    let letters: String = password.chars().filter(|c| c.is_alphabetic()).collect();
+    let word = password.trim_matches(|c: char| !c.is_alphabetic());
+    let unmasked: String = word.chars().map(plain).filter(|c| c.is_alphabetic()).collect();
+    characters.len() < 5
+        || is_repetition(password)
+        || is_sequence(password)
+        || [letters, unmasked].iter().any(|word| is_common_word(word))
+}
+
+/// Whether there is nothing but common words, whatever the digits and signs among them.
+fn is_common_word(letters: &str) -> bool {
+    letters.is_empty()
+        || COMMON.iter().any(|word| {
+            letters.strip_prefix(word).is_some_and(|rest| rest.is_empty() || is_common_word(rest))
+        })
+}
+
+/// The letter that a character often stands for.
+fn plain(c: char) -> char {
+    match c {
+        '0' => 'o',
+        '1' | '!' => 'i',
+        '3' => 'e',
+        '4' | '@' => 'a',
+        '5' | '$' => 's',
+        '7' => 't',
+        c => c,
     }
 }
 
-/// Checks a new password.
-pub(crate) fn password(field: &'static str, text: &str) -> Result<(), Fault> {
-    if (12..=256).contains(&text.chars().count()) {
-        return Ok(());
-    }
-    Err(Fault::invalid(field, "must have 12 to 256 characters"))
+/// Whether a short part makes all of it, again and again.
+fn is_repetition(password: &str) -> bool {
+    let characters: Vec<char> = password.chars().collect();
+    (1..=characters.len() / 3).any(|length| {
+        characters.iter().zip(characters.iter().skip(length)).all(|(one, other)| one == other)
+    })
+}
+
+/// Whether most of it follows an alphabet or a keyboard, forwards or backwards.
+fn is_sequence(password: &str) -> bool {
+    let characters: Vec<char> = password.chars().collect();
+    let follows = |pair: &[char]| {
+        let pair: String = pair.iter().collect();
+        let reversed: String = pair.chars().rev().collect();
+        SEQUENCES.iter().any(|sequence| sequence.contains(&pair) || sequence.contains(&reversed))
+    };
+    let steps = characters.windows(2).filter(|pair| follows(pair)).count();
+    steps * 4 >= characters.len().saturating_sub(1) * 3
+}
+
+/// Whether there is little more in it than the email or its name.
+fn is_made_of(password: &str, email: &str) -> bool {
+    let name = email.split('@').next().unwrap_or_default();
+    [email, name]
+        .into_iter()
+        .filter(|part| part.chars().count() >= 4)
+        .any(|part| password.contains(part) && password.replace(part, "").chars().count() < 8)
 }
 
 #[cfg(test)]
@@ -44,9 +157,66 @@ mod tests {
     }
 
     #[test]
+    fn an_email_smuggles_nothing() {
+        for wrong in [
+            "a@b.example,c@d.example",
+            "a@b.example;c@d.example",
+            "a@b.example\r\nBcc: c@d.example",
+            "a@b.example\nRCPT TO:<c@d.example>",
+            "\"a\r\n\"@b.example",
+            "\"a, c@d.example\"@b.example",
+            "Ada <a@b.example>",
+            "a@b.example>",
+            "a@[127.0.0.1]",
+            "a@b.example (c)",
+            "a\\@b.example",
+            "a@-b.example",
+            "a@b..example",
+        ] {
+            assert!(email("Email", wrong).is_err(), "{wrong:?} was taken");
+        }
+    }
+
+    #[test]
     fn a_password_has_12_to_256_characters() {
+        let numbers: Vec<String> = (0..100_u32).map(|one| (one * one).to_string()).collect();
+        let text = numbers.join(" tomes, ");
         for (length, good) in [(0, false), (11, false), (12, true), (256, true), (257, false)] {
-            assert_eq!(password("Password", &"ä".repeat(length)).is_ok(), good);
+            let password: String = text.chars().take(length).collect();
+            assert_eq!(super::password("Password", &password, "a@b").is_ok(), good, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_one_that_many_have() {
+        for easy in [
+            "aaaaaaaaaaaa",
+            "abababababab",
+            "abcabcabcabc",
+            "123456789012",
+            "abcdefghijkl",
+            "lkjihgfedcba",
+            "qwertyuiop12",
+            "1qaz2wsx3edc",
+            "password1234",
+            "Password2024!",
+            "P@ssw0rd!2026",
+            "passwordpassword",
+            "Welcome-2026!!",
+            "administrator1",
+            "ada.lovelace1815",
+            "Ada.Lovelace@example.com",
+        ] {
+            assert!(password("Password", easy, "ada.lovelace@example.com").is_err(), "{easy}");
+        }
+        for good in [
+            "correct horse battery staple",
+            "a-secret-of-mine",
+            "xk7-mfw2-qph9",
+            "jump over lazy dogs",
+            "ünïcödé pässwörd",
+        ] {
+            password("Password", good, "ada.lovelace@example.com").unwrap();
         }
     }
 }

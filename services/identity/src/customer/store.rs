@@ -1,16 +1,23 @@
 //! Customers in PostgreSQL.
 
-use assay_proto::{CustomerId, Fault, OnConstraint, identity::Customer};
-use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments};
+use assay_proto::{
+    CustomerId, Fault, OnConstraint,
+    identity::{Customer, CustomerEntry, CustomerInput},
+};
+use assay_runtime::list::Slice;
+use sqlx::{
+    AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
+};
+
+use crate::page;
+
+const COLUMNS: &str = "id, name, account_number, address, cost_center, currency, tax, discounts,
+     minimum_consumption_in_h, due_days, technical_name, subdomain, appliances,
+     revision::text as data_version, archived";
 
 /// Reads customers, without their user groups; `rest` picks and orders them.
-fn select(rest: &'static str) -> sqlx::query::QueryAs<'static, Postgres, Customer, PgArguments> {
-    sqlx::query_as(AssertSqlSafe(format!(
-        "select id, name, account_number, address, cost_center, currency, tax, discounts,
-                minimum_consumption_in_h, due_days, technical_name, subdomain, appliances,
-                revision::text as data_version, archived
-         from customer {rest}"
-    )))
+fn select(rest: &'static str) -> QueryAs<'static, Postgres, Customer, PgArguments> {
+    sqlx::query_as(AssertSqlSafe(format!("select {COLUMNS} from customer {rest}")))
 }
 
 pub(crate) async fn get(db: impl PgExecutor<'_>, customer: CustomerId) -> Result<Customer, Fault> {
@@ -18,6 +25,64 @@ pub(crate) async fn get(db: impl PgExecutor<'_>, customer: CustomerId) -> Result
         .bind(customer)
         .fetch_optional(db)
         .await?
+        .ok_or(Fault::NotFound("customer"))
+}
+
+/// Lists a slice of the active customers, or of those in the archive, newest first.
+pub(super) async fn list(
+    db: impl PgExecutor<'_>,
+    archived: bool,
+    slice: &Slice,
+) -> Result<Vec<CustomerEntry>, Fault> {
+    let statement = format!(
+        "select {COLUMNS} from customer
+         where id < $1 and archived = $2 and deleted_at is null
+           and ($3::text is null or name ilike $3)
+         order by id desc
+         limit $4"
+    );
+    let customers = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(page::bound(slice)?)
+        .bind(archived)
+        .bind(&slice.pattern)
+        .bind(slice.limit)
+        .fetch_all(db)
+        .await?;
+    Ok(customers)
+}
+
+/// Reads a customer and keeps others from changing it, and from getting tokens for it, meanwhile.
+pub(super) async fn lock(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+) -> Result<Customer, Fault> {
+    select("where id = $1 and deleted_at is null for update")
+        .bind(customer)
+        .fetch_optional(&mut **tx)
+        .await?
+        .ok_or(Fault::NotFound("customer"))
+}
+
+/// Keeps others from changing who manages the customer's users meanwhile.
+pub(crate) async fn lock_managers(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+) -> Result<(), Fault> {
+    sqlx::query("select from customer where id = $1 and deleted_at is null for no key update")
+        .bind(customer)
+        .fetch_optional(&mut **tx)
+        .await?
+        .map(drop)
+        .ok_or(Fault::NotFound("customer"))
+}
+
+/// Makes sure that there is such a customer, and that it is not deleted meanwhile.
+pub(crate) async fn hold(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<(), Fault> {
+    sqlx::query("select from customer where id = $1 and deleted_at is null for key share")
+        .bind(customer)
+        .fetch_optional(&mut **tx)
+        .await?
+        .map(drop)
         .ok_or(Fault::NotFound("customer"))
 }
 
@@ -35,33 +100,79 @@ pub(crate) async fn is_open(db: impl PgExecutor<'_>, customer: CustomerId) -> Re
     Ok(open.bind(customer).fetch_one(db).await?)
 }
 
-/// Adds a customer with what of `customer` a client may write.
+/// Fails for the operator's own customer.
+pub(super) async fn refuse_operator(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+) -> Result<(), Fault> {
+    let is_operator = sqlx::query_scalar("select is_operator from customer where id = $1");
+    if is_operator.bind(customer).fetch_one(db).await? {
+        return Err(Fault::Conflict {
+            code: "operator_customer",
+            reason: "the operator's own customer can be neither archived nor deleted".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Adds a customer.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     id: CustomerId,
-    customer: &Customer,
-) -> Result<(), Fault> {
-    sqlx::query(
-        "insert into customer (id, name, account_number, address, cost_center, currency, tax,
-                               discounts, minimum_consumption_in_h, due_days, technical_name,
-                               subdomain, appliances)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
-    )
-    .bind(id)
-    .bind(&customer.name)
-    .bind(&customer.account_number)
-    .bind(&customer.address)
-    .bind(&customer.cost_center)
-    .bind(&customer.currency)
-    .bind(customer.tax)
-    .bind(&customer.discounts)
-    .bind(customer.minimum_consumption_in_h)
-    .bind(customer.due_days)
-    .bind(&customer.technical_name)
-    .bind(&customer.subdomain)
-    .bind(&customer.appliances)
-    .execute(&mut **tx)
-    .await
-    .on_constraint("customer_subdomain_key", Fault::AlreadyExists("customer"))?;
+    customer: &CustomerInput,
+) -> Result<CustomerEntry, Fault> {
+    let statement = format!(
+        "insert into customer (id, name, subdomain, appliances, currency, tax,
+                               minimum_consumption_in_h, due_days)
+         values ($1, $2, $3, $4, 'EUR', 0, 0, 30)
+         returning {COLUMNS}"
+    );
+    sqlx::query_as(AssertSqlSafe(statement))
+        .bind(id)
+        .bind(&customer.name)
+        .bind(&customer.subdomain)
+        .bind(&customer.appliances)
+        .fetch_one(&mut **tx)
+        .await
+        .on_constraint("customer_subdomain_key", Fault::AlreadyExists("customer"))
+}
+
+/// Makes a customer the operator's own.
+pub(crate) async fn make_operator(tx: &mut PgTransaction<'_>, id: CustomerId) -> Result<(), Fault> {
+    sqlx::query("update customer set is_operator = true where id = $1")
+        .bind(id)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Replaces what a client may write of a locked customer.
+pub(super) async fn update(
+    tx: &mut PgTransaction<'_>,
+    id: CustomerId,
+    customer: &CustomerInput,
+) -> Result<Customer, Fault> {
+    let statement = format!(
+        "update customer
+         set name = $2, subdomain = $3, appliances = $4, archived = $5, revision = revision + 1
+         where id = $1
+         returning {COLUMNS}"
+    );
+    sqlx::query_as(AssertSqlSafe(statement))
+        .bind(id)
+        .bind(&customer.name)
+        .bind(&customer.subdomain)
+        .bind(&customer.appliances)
+        .bind(customer.archived)
+        .fetch_one(&mut **tx)
+        .await
+        .on_constraint("customer_subdomain_key", Fault::AlreadyExists("customer"))
+}
+
+pub(super) async fn delete(tx: &mut PgTransaction<'_>, id: CustomerId) -> Result<(), Fault> {
+    sqlx::query("update customer set deleted_at = now(), revision = revision + 1 where id = $1")
+        .bind(id)
+        .execute(&mut **tx)
+        .await?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Which of its customers an account works for.
 
-use assay_proto::{CustomerId, Fault};
+use assay_proto::Fault;
 
 use super::Membership;
 
@@ -20,16 +20,10 @@ pub(crate) fn choose(
     Ok(open.swap_remove(named.unwrap_or_default()))
 }
 
-/// The membership of that customer, if the account may log in there.
-pub(crate) fn of_customer(
-    memberships: Vec<Membership>,
-    customer: CustomerId,
-) -> Option<Membership> {
-    memberships.into_iter().find(|one| one.customer_id == customer && one.may_log_in())
-}
-
 #[cfg(test)]
 mod tests {
+    use assay_proto::CustomerId;
+
     use super::*;
 
     fn membership(subdomain: &str, permissions: &str) -> Membership {
@@ -62,9 +56,7 @@ mod tests {
     #[test]
     fn without_the_permission_login_there_is_no_login() {
         let closed = vec![membership("a", "Read")];
-        let customer = closed[0].customer_id;
-        assert!(matches!(choose(closed.clone(), None), Err(Fault::Forbidden(_))));
-        assert!(of_customer(closed, customer).is_none());
+        assert!(matches!(choose(closed, None), Err(Fault::Forbidden(_))));
         assert!(matches!(choose(Vec::new(), None), Err(Fault::Unauthenticated)));
     }
 }

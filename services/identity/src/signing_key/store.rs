@@ -1,5 +1,7 @@
 //! The keys in PostgreSQL: the public part in clear, the other one sealed.
 
+use std::time::Duration;
+
 use assay_proto::Fault;
 use jsonwebtoken::jwk::Jwk;
 use sqlx::{PgExecutor, PgTransaction, types::Json};
@@ -24,17 +26,63 @@ pub(super) async fn list(db: impl PgExecutor<'_>) -> Result<Vec<StoredKey>, Faul
     Ok(keys.fetch_all(db).await?)
 }
 
+/// Adds a key that signs after `notice`.
 pub(super) async fn insert(
     tx: &mut PgTransaction<'_>,
     kid: &str,
     public: &Jwk,
     sealed: &str,
+    notice: Duration,
 ) -> Result<(), Fault> {
-    sqlx::query("insert into signing_key (kid, public_jwk, sealed_key) values ($1, $2, $3)")
-        .bind(kid)
-        .bind(Json(public))
-        .bind(sealed)
-        .execute(&mut **tx)
-        .await?;
+    sqlx::query(
+        "insert into signing_key (kid, public_jwk, sealed_key, signs_from)
+         values ($1, $2, $3, now() + make_interval(secs => $4))",
+    )
+    .bind(kid)
+    .bind(Json(public))
+    .bind(sealed)
+    .bind(notice.as_secs_f64())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Takes note of how long the tokens are valid that a key signs from now on.
+pub(super) async fn record_lifetime(
+    db: impl PgExecutor<'_>,
+    kid: &str,
+    lifetime: Duration,
+) -> Result<(), Fault> {
+    let seconds = i64::try_from(lifetime.as_secs()).map_err(Fault::internal)?;
+    sqlx::query(
+        "update signing_key set token_lifetime_in_s = $2
+         where kid = $1 and token_lifetime_in_s < $2",
+    )
+    .bind(kid)
+    .bind(seconds)
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Says how long the keys before this one stay public: until the tokens have expired that they sign
+/// up to its turn, and for an hour more, since no clock is right.
+pub(super) async fn retire_all_but(tx: &mut PgTransaction<'_>, kid: &str) -> Result<(), Fault> {
+    sqlx::query(
+        "update signing_key as old
+         set public_until = new.signs_from + interval '1 hour'
+                            + make_interval(secs => old.token_lifetime_in_s)
+         from signing_key as new
+         where new.kid = $1 and old.kid <> $1 and old.public_until is null",
+    )
+    .bind(kid)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Removes the keys that are public no longer.
+pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
+    sqlx::query("delete from signing_key where public_until < now()").execute(db).await?;
     Ok(())
 }

@@ -1,6 +1,9 @@
-//! Which groups a customer starts with.
+//! What makes a user group, who may grant what, and which groups a customer starts with.
 
-use assay_proto::{Permission, Permissions};
+use assay_auth::Caller;
+use assay_proto::{Fault, Permission, Permissions, identity::UserGroupInput, name_of};
+
+use crate::check::Check;
 
 /// The group whose members manage the others.
 pub(crate) const ADMINISTRATORS: &str = "Administrators";
@@ -20,13 +23,43 @@ const VIEWERS: [Permission; 3] = [Permission::Login, Permission::Read, Permissio
 /// The names and permissions of a new customer's groups. Only the operator's administrators manage
 /// customers.
 pub(crate) fn first_groups(is_operator: bool) -> [(&'static str, Permissions); 3] {
-    let all = (1..).map_while(|number| Permission::try_from(number).ok());
-    let own = all.filter(|one| is_operator || *one != Permission::CustomerManagement);
+    let own = all().filter(|one| is_operator || *one != Permission::CustomerManagement);
     [
         (ADMINISTRATORS, own.collect()),
         ("Testers", TESTERS.into_iter().collect()),
         ("Viewers", VIEWERS.into_iter().collect()),
     ]
+}
+
+/// Checks a group, and puts its permissions in order.
+pub(super) fn valid(input: UserGroupInput) -> Result<UserGroupInput, Fault> {
+    let mut check = Check::default();
+    check.name("Name", &input.name);
+    check.text("Description", input.description.as_deref());
+    let permissions = Permissions::parse("UsagePermission", &input.usage_permission);
+    let permissions = check.read(permissions)?.unwrap_or_default();
+    check.done()?;
+    Ok(UserGroupInput { usage_permission: permissions.to_string(), ..input })
+}
+
+/// Nobody grants a permission that they lack; what was granted before may stay.
+pub(crate) fn may_grant(
+    caller: &Caller,
+    wanted: Permissions,
+    before: Permissions,
+) -> Result<(), Fault> {
+    let lacking: Vec<String> = all()
+        .filter(|one| wanted.contains(*one) && !before.contains(*one) && !caller.may(*one))
+        .map(name_of)
+        .collect();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(Fault::Forbidden(format!("this needs the permission {} too", lacking.join(", "))))
+}
+
+fn all() -> impl Iterator<Item = Permission> {
+    (1..).map_while(|number| Permission::try_from(number).ok())
 }
 
 #[cfg(test)]

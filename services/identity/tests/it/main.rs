@@ -1,7 +1,18 @@
 //! The identity service over gRPC, on a real database.
 
+mod api_token;
+mod audit;
 mod current_customer;
+mod customer;
 mod first_start;
+mod key_rotation;
 mod login;
+mod mail;
+mod password_reset;
 mod refine;
+mod revocation;
+mod settings;
+mod throttle;
+mod user;
+mod user_group;
 mod world;

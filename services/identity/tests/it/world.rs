@@ -1,80 +1,59 @@
 //! A running identity service, and the customers and accounts of a test.
 
-use anyhow::Result;
-use assay_auth::{Caller, Verifier, anonymous, new_seal_key};
-use assay_identity::{Config, FirstLogin, migrations, start};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use assay_auth::{Caller, Verifier, anonymous};
+use assay_identity::{FirstLogin, start};
 use assay_proto::{
-    CustomerId, UserGroupId, UserId,
+    CustomerId, Reference, UserGroupId, UserId,
     identity::{
-        LoginInput, LoginRequest, RefineRequest, customer_service_client::CustomerServiceClient,
+        CreateCustomerRequest, CreateUserRequest, CustomerInput, LoginInput, LoginRequest,
+        PreparePasswordResetInput, PreparePasswordResetRequest, RefineRequest, ResetPasswordInput,
+        ResetPasswordRequest, User, UserInput, api_token_service_client::ApiTokenServiceClient,
+        audit_service_client::AuditServiceClient, customer_service_client::CustomerServiceClient,
         token_service_client::TokenServiceClient,
+        user_group_service_client::UserGroupServiceClient, user_service_client::UserServiceClient,
     },
 };
 use assay_runtime::{Runtime, grpc, install_crypto};
-use assay_testkit::TestDatabase;
-use clap::Parser;
-use secrecy::ExposeSecret;
+use assay_testkit::eventually;
 use sqlx::PgPool;
 use tokio::sync::oneshot;
 use tonic::{Status, transport::Channel};
+use tonic_types::StatusExt;
+
+pub(crate) use crate::settings::Settings;
 
 pub(crate) const ADMIN: &str = "Ada@Example.com";
 pub(crate) const PASSWORD: &str = "correct horse battery staple";
 
-/// What a service is started with.
-#[derive(Clone)]
-pub(crate) struct Settings {
-    database_url: String,
-    encryption_keys: String,
-    rest: Vec<String>,
+pub(crate) fn customer_input(subdomain: &str) -> CustomerInput {
+    CustomerInput {
+        name: format!("Customer {subdomain}"),
+        subdomain: subdomain.to_owned(),
+        ..CustomerInput::default()
+    }
 }
 
-#[derive(Parser)]
-struct Options {
-    #[command(flatten)]
-    config: Config,
+/// The text of a mail, as its reader sees it.
+pub(crate) fn readable(mail: &str) -> String {
+    mail.replace("=\r\n", "").replace("=3D", "=")
 }
 
-impl Settings {
-    pub(crate) async fn new() -> Result<Self> {
-        let database = TestDatabase::create("identity", &migrations()).await?;
-        Self::with_database(database)
-    }
+/// The link in a mail: its origin, and the token.
+pub(crate) fn link(mail: &str) -> Result<(String, String)> {
+    let mail = readable(mail);
+    let (before, after) = mail.split_once("/reset-password#token=").context("there is no link")?;
+    let origin = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let token = after.split(char::is_whitespace).next().unwrap_or_default();
+    Ok((origin.to_owned(), token.to_owned()))
+}
 
-    /// Settings with a database that is empty, not even migrated.
-    pub(crate) async fn with_empty_database() -> Result<Self> {
-        Self::with_database(TestDatabase::empty().await?)
-    }
-
-    fn with_database(database: TestDatabase) -> Result<Self> {
-        let encryption_keys = new_seal_key("test")?.expose_secret().to_owned();
-        Ok(Self { database_url: database.url, encryption_keys, rest: Vec::new() })
-    }
-
-    pub(crate) fn and(mut self, option: &str, value: &str) -> Self {
-        self.rest.push(format!("--{option}={value}"));
-        self
-    }
-
-    pub(crate) fn with_administrator(self) -> Self {
-        self.and("admin-email", ADMIN).and("admin-password", PASSWORD)
-    }
-
-    pub(crate) fn with_other_encryption_keys(self) -> Result<Self> {
-        Ok(Self { encryption_keys: new_seal_key("other")?.expose_secret().to_owned(), ..self })
-    }
-
-    pub(crate) fn config(&self) -> Result<Config> {
-        let options = [
-            "assay-identity".to_owned(),
-            format!("--database-url={}", self.database_url),
-            format!("--encryption-keys={}", self.encryption_keys),
-            "--grpc-listen=127.0.0.1:0".to_owned(),
-            // Nobody is there, which must not matter.
-            "--nats-url=nats://127.0.0.1:1".to_owned(),
-        ];
-        Ok(Options::try_parse_from(options.iter().chain(&self.rest))?.config)
-    }
+/// The stable name of the fault.
+pub(crate) fn reason(status: &Status) -> String {
+    let info = status.get_error_details().error_info().cloned();
+    info.map(|info| info.reason).unwrap_or_default()
 }
 
 /// A running service.
@@ -82,6 +61,7 @@ pub(crate) struct Identity {
     pub(crate) runtime: Runtime,
     pub(crate) first_login: oneshot::Receiver<FirstLogin>,
     pub(crate) db: PgPool,
+    pub(crate) mail_dir: PathBuf,
     channel: Channel,
 }
 
@@ -107,6 +87,7 @@ impl Identity {
             runtime,
             first_login: started.first_login,
             db: PgPool::connect_lazy(&settings.database_url)?,
+            mail_dir: settings.mail_dir.clone(),
             channel: grpc::connect(&format!("http://{}", started.address))?,
         })
     }
@@ -117,6 +98,96 @@ impl Identity {
 
     pub(crate) fn customers(&self) -> CustomerServiceClient<Channel> {
         CustomerServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn groups(&self) -> UserGroupServiceClient<Channel> {
+        UserGroupServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn users(&self) -> UserServiceClient<Channel> {
+        UserServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn api_tokens(&self) -> ApiTokenServiceClient<Channel> {
+        ApiTokenServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn audit(&self) -> AuditServiceClient<Channel> {
+        AuditServiceClient::new(self.channel.clone())
+    }
+
+    /// Whether a caller's token is accepted.
+    pub(crate) async fn accepts(&self, caller: &Caller) -> bool {
+        self.customers().get_current_customer(caller.call(())).await.is_ok()
+    }
+
+    /// The id of the caller's group of that name.
+    pub(crate) async fn group(&self, caller: &Caller, name: &str) -> Result<String> {
+        let customer = self.customers().get_current_customer(caller.call(())).await?.into_inner();
+        let group = customer.user_groups.into_iter().find(|group| group.name == name);
+        Ok(group.context("there is no such group")?.id)
+    }
+
+    /// Adds a user to the caller's customer, in the group of that name.
+    pub(crate) async fn user(&self, caller: &Caller, email: &str, group: &str) -> Result<User> {
+        let group = Reference { id: self.group(caller, group).await? };
+        let user = UserInput {
+            email: email.to_owned(),
+            display_name: "Grace Hopper".to_owned(),
+            user_group: Some(group),
+        };
+        let request = CreateUserRequest { user: Some(user) };
+        Ok(self.users().create_user(caller.call(request)).await?.into_inner())
+    }
+
+    /// As [`Identity::user`], with the password [`PASSWORD`]; who the user is after their login.
+    pub(crate) async fn member(&self, caller: &Caller, email: &str, group: &str) -> Result<Caller> {
+        self.user(caller, email, group).await?;
+        sqlx::query(
+            "update account set password_hash =
+                (select password_hash from account where email = $2)
+             where email = $1",
+        )
+        .bind(email)
+        .bind(ADMIN)
+        .execute(&self.db)
+        .await?;
+        self.caller_of(email).await
+    }
+
+    /// The operator's administrator, visiting a customer that they have just made.
+    pub(crate) async fn visitor(&self, subdomain: &str) -> Result<Caller> {
+        let caller = self.caller_of(ADMIN).await?;
+        let customer = customer_input(subdomain);
+        let request = CreateCustomerRequest { customer: Some(customer) };
+        let customer = self.customers().create_customer(caller.call(request)).await?.into_inner();
+        self.caller(&self.refine(&caller, &customer.id).await?).await
+    }
+
+    pub(crate) async fn prepare_reset(&self, email: &str, host: &str) -> Result<(), Status> {
+        let (user_email, host) = (email.to_owned(), host.to_owned());
+        let reset = Some(PreparePasswordResetInput { user_email, host });
+        let request = anonymous(PreparePasswordResetRequest { reset });
+        self.users().prepare_password_reset(request).await.map(drop)
+    }
+
+    pub(crate) async fn reset(&self, token: &str, password: &str) -> Result<(), Status> {
+        let (token, new_password) = (token.to_owned(), password.to_owned());
+        let reset = Some(ResetPasswordInput { new_password, token });
+        self.users().reset_password(anonymous(ResetPasswordRequest { reset })).await.map(drop)
+    }
+
+    /// Waits for that many mails to have been written, and reads them, the oldest first.
+    pub(crate) async fn mails(&self, count: usize) -> Vec<String> {
+        eventually("mails", async || {
+            let entries = std::fs::read_dir(&self.mail_dir).ok()?;
+            let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+            files.retain(|path| path.extension().is_some_and(|ending| ending == "eml"));
+            files.sort();
+            let mails = files.iter().map(|path| std::fs::read_to_string(path).ok());
+            mails.collect::<Option<Vec<_>>>().filter(|mails| mails.len() == count)
+        })
+        .await
     }
 
     pub(crate) async fn login(&self, email: &str, password: &str) -> Result<String, Status> {
@@ -193,7 +264,7 @@ impl Identity {
         let group = UserGroupId::new();
         sqlx::query(
             "insert into user_group (customer_id, id, name, usage_permission)
-             values ($1, $2, 'Group', $3)",
+             values ($1, $2, 'Group ' || $2, $3)",
         )
         .bind(customer)
         .bind(group)

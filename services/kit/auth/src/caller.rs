@@ -1,9 +1,10 @@
 //! Who is calling.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use assay_proto::{CustomerId, Fault, Permission, Permissions, UserId};
+use assay_proto::{ApiTokenId, CustomerId, Fault, Permission, Permissions, UserId};
 use assay_runtime::trace;
+use http::HeaderMap;
 use tonic::{
     Request,
     metadata::{Ascii, MetadataMap, MetadataValue},
@@ -11,6 +12,9 @@ use tonic::{
 
 /// How long a call to another program may take until its answer begins.
 const CALL_DEADLINE: Duration = Duration::from_secs(15);
+
+/// Where the address of the client is passed on.
+const CLIENT_ADDRESS: &str = "x-client-address";
 
 /// A user, working for one customer; known from a verified token.
 #[derive(Clone, Debug)]
@@ -20,6 +24,10 @@ pub struct Caller {
     /// The display name of the user.
     pub name: Arc<str>,
     pub permissions: Permissions,
+    /// The API token that the user proved themselves with.
+    pub api_token: Option<ApiTokenId>,
+    /// Where the client is, if that is known. It is passed on to other services.
+    pub address: Option<IpAddr>,
     /// The token as a header, to be forwarded to other services.
     pub(crate) authorization: MetadataValue<Ascii>,
 }
@@ -28,6 +36,12 @@ impl Caller {
     /// The caller of a gRPC method behind [`crate::guard`].
     pub fn of<T>(request: &Request<T>) -> Result<Self, Fault> {
         request.extensions().get().cloned().ok_or(Fault::Unauthenticated)
+    }
+
+    /// The same caller at this address.
+    #[must_use]
+    pub fn at(self, address: Option<IpAddr>) -> Self {
+        Self { address, ..self }
     }
 
     pub fn may(&self, permission: Permission) -> bool {
@@ -41,7 +55,7 @@ impl Caller {
 
     /// As [`Caller::call`], for calls that may take longer or shorter.
     pub fn call_within<T>(&self, deadline: Duration, message: T) -> Request<T> {
-        let mut request = anonymous(message);
+        let mut request = anonymous_from(self.address, message);
         request.set_timeout(deadline);
         request.metadata_mut().insert("authorization", self.authorization.clone());
         request
@@ -50,10 +64,34 @@ impl Caller {
 
 /// Calls a method that needs no token.
 pub fn anonymous<T>(message: T) -> Request<T> {
+    anonymous_within(CALL_DEADLINE, message)
+}
+
+/// As [`anonymous`], on behalf of a client at this address.
+pub fn anonymous_from<T>(address: Option<IpAddr>, message: T) -> Request<T> {
+    let mut request = anonymous(message);
+    if let Some(Ok(address)) = address.map(|address| address.to_string().parse()) {
+        request.metadata_mut().insert(CLIENT_ADDRESS, address);
+    }
+    request
+}
+
+/// As [`anonymous`], for calls that may take longer or shorter.
+pub(crate) fn anonymous_within<T>(deadline: Duration, message: T) -> Request<T> {
     let mut request = Request::new(message);
     let mut headers = std::mem::take(request.metadata_mut()).into_headers();
     trace::inject(&mut headers);
     *request.metadata_mut() = MetadataMap::from_headers(headers);
-    request.set_timeout(CALL_DEADLINE);
+    request.set_timeout(deadline);
     request
+}
+
+/// Where the client is on whose behalf a method is called, if that is known.
+pub fn client_address<T>(request: &Request<T>) -> Option<IpAddr> {
+    request.metadata().get(CLIENT_ADDRESS)?.to_str().ok()?.parse().ok()
+}
+
+/// As [`client_address`], from the headers of the call.
+pub(crate) fn address_in(headers: &HeaderMap) -> Option<IpAddr> {
+    headers.get(CLIENT_ADDRESS)?.to_str().ok()?.parse().ok()
 }

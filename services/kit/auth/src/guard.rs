@@ -11,7 +11,7 @@ use axum::{
 };
 use tonic::{Status, service::Routes};
 
-use crate::{Caller, Verifier};
+use crate::{Caller, Verifier, caller::address_in};
 
 /// Puts the guard in front of gRPC services. Methods find their caller by [`Caller::of`].
 pub fn guard(services: Routes, verifier: Verifier) -> Router {
@@ -45,6 +45,7 @@ async fn caller(
     let authorization = headers.get("authorization").and_then(|value| value.to_str().ok());
     let token = authorization.and_then(|value| value.strip_prefix("Bearer "));
     let caller = verifier.verify(token.ok_or(Fault::Unauthenticated)?).await?;
+    let caller = caller.at(address_in(headers));
     if permissions.is_empty() || caller.permissions.contains_any(permissions) {
         return Ok(Some(caller));
     }

@@ -1,16 +1,22 @@
 //! Who is calling, and what they may do: tokens, their verification at every program, the guard in
 //! front of every gRPC method, and secrets at rest.
 
+mod api_token;
 mod caller;
 mod guard;
+mod keys;
+mod revocations;
 mod seal;
 mod token;
 mod verifier;
+mod watch;
 
 pub use self::{
-    caller::{Caller, anonymous},
+    api_token::API_TOKEN_PREFIX,
+    caller::{Caller, anonymous, anonymous_from, client_address},
     guard::guard,
     seal::{Seal, SealConfig, new_seal_key},
-    token::{Issuer, SigningKey},
+    token::{Grant, Issuer, LONGEST_LIFETIME, SigningKey},
     verifier::Verifier,
+    watch::REVOCATIONS,
 };

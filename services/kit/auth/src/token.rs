@@ -1,8 +1,8 @@
 //! Tokens: JSON web tokens signed with Ed25519 (RFC 8037), checked as RFC 8725 advises.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use assay_proto::{CustomerId, Fault, Permissions, UserId};
+use assay_proto::{ApiTokenId, CustomerId, Fault, Permissions, Timestamp, UserId};
 use aws_lc_rs::{rand::SystemRandom, signature::Ed25519KeyPair};
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, Validation, get_current_timestamp,
@@ -17,6 +17,39 @@ const AUDIENCE: &str = "assay";
 /// How far the clocks of two programs may differ, in seconds.
 const LEEWAY: u64 = 5;
 
+/// How long a token can be valid at most. A revocation that is older has nothing left to revoke.
+pub const LONGEST_LIFETIME: Duration = Duration::from_hours(24 * 365);
+
+/// Who gets a token, and what for.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant<'a> {
+    pub customer: CustomerId,
+    pub user: UserId,
+    /// The display name of the user.
+    pub name: &'a str,
+    pub permissions: Permissions,
+    /// The API token that is exchanged for this one.
+    pub api_token: Option<ApiTokenId>,
+    /// When the above was read, by the clock that revocations are dated with: one that is later
+    /// revokes the token, even if the token is signed after it. Without it, now.
+    pub issued_at: Option<Timestamp>,
+    /// How long the token is valid, if not as long as others.
+    pub lifetime: Option<Duration>,
+}
+
+impl<'a> Grant<'a> {
+    /// For a user who has logged in.
+    pub fn new(
+        customer: CustomerId,
+        user: UserId,
+        name: &'a str,
+        permissions: Permissions,
+    ) -> Self {
+        let (api_token, issued_at, lifetime) = (None, None, None);
+        Self { customer, user, name, permissions, api_token, issued_at, lifetime }
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Claims {
     iss: String,
@@ -24,10 +57,16 @@ pub(crate) struct Claims {
     jti: Uuid,
     iat: u64,
     pub(crate) exp: u64,
+    /// As `iat`, in microseconds: a token that is issued in the second of a revocation is either
+    /// older or newer than that.
+    #[serde(rename = "iat_us")]
+    pub(crate) issued_at: i64,
     pub(crate) sub: UserId,
     pub(crate) customer: CustomerId,
     pub(crate) name: String,
     pub(crate) permissions: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) api_token: Option<ApiTokenId>,
 }
 
 /// A key that tokens are signed with: Ed25519, as PKCS#8 DER.
@@ -53,6 +92,7 @@ impl SigningKey {
 pub struct Issuer {
     key: EncodingKey,
     public: Jwk,
+    kid: String,
     lifetime: Duration,
 }
 
@@ -61,9 +101,19 @@ impl Issuer {
     pub fn new(key: &SigningKey, lifetime: Duration) -> Result<Self, Fault> {
         let key = EncodingKey::from_ed_der(key.der());
         let mut public = Jwk::from_encoding_key(&key, Algorithm::EdDSA).map_err(Fault::internal)?;
-        public.common.key_id =
-            Some(public.thumbprint(ThumbprintHash::SHA256).map_err(Fault::internal)?);
-        Ok(Self { key, public, lifetime })
+        let kid = public.thumbprint(ThumbprintHash::SHA256).map_err(Fault::internal)?;
+        public.common.key_id = Some(kid.clone());
+        Ok(Self { key, public, kid, lifetime })
+    }
+
+    /// The public key, with its id.
+    pub fn public(&self) -> &Jwk {
+        &self.public
+    }
+
+    /// The id of the key: its thumbprint (RFC 7638).
+    pub fn kid(&self) -> &str {
+        &self.kid
     }
 
     /// The public key as a JSON web key set (RFC 7517).
@@ -73,27 +123,25 @@ impl Issuer {
     }
 
     /// A token for a user of a customer.
-    pub fn issue(
-        &self,
-        customer: CustomerId,
-        user: UserId,
-        name: &str,
-        permissions: Permissions,
-    ) -> Result<String, Fault> {
+    pub fn issue(&self, grant: Grant<'_>) -> Result<String, Fault> {
         let now = get_current_timestamp();
+        let issued_at = grant.issued_at.map(|time| time.0.timestamp_micros());
+        let lifetime = grant.lifetime.unwrap_or(self.lifetime).min(LONGEST_LIFETIME);
         let claims = Claims {
             iss: ISSUER.to_owned(),
             aud: AUDIENCE.to_owned(),
             jti: Uuid::now_v7(),
             iat: now,
-            exp: now + self.lifetime.as_secs(),
-            sub: user,
-            customer,
-            name: name.to_owned(),
-            permissions: permissions.to_string(),
+            exp: now + lifetime.as_secs(),
+            issued_at: issued_at.unwrap_or_else(now_in_micros),
+            sub: grant.user,
+            customer: grant.customer,
+            name: grant.name.to_owned(),
+            permissions: grant.permissions.to_string(),
+            api_token: grant.api_token,
         };
         let mut header = Header::new(Algorithm::EdDSA);
-        header.kid.clone_from(&self.public.common.key_id);
+        header.kid = Some(self.kid.clone());
         jsonwebtoken::encode(&header, &claims, &self.key).map_err(Fault::internal)
     }
 }
@@ -106,5 +154,13 @@ pub(crate) fn verify(token: &str, key: &DecodingKey) -> Option<Claims> {
     validation.set_issuer(&[ISSUER]);
     validation.set_audience(&[AUDIENCE]);
     validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-    jsonwebtoken::decode::<Claims>(token, key, &validation).ok().map(|data| data.claims)
+    let claims = jsonwebtoken::decode::<Claims>(token, key, &validation).ok()?.claims;
+    let lifetime = claims.exp.saturating_sub(claims.iat);
+    (lifetime <= LONGEST_LIFETIME.as_secs()).then_some(claims)
+}
+
+/// The time in microseconds since 1970.
+pub(crate) fn now_in_micros() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX)
 }

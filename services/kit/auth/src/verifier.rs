@@ -1,74 +1,56 @@
-//! Verifies tokens with identity's public keys, without asking anybody.
+//! Verifies tokens with what is known of identity's keys and revocations, without asking anybody.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
-use assay_proto::{Fault, Permissions, identity::token_service_client::TokenServiceClient};
-use assay_runtime::Runtime;
+use assay_proto::{Fault, Permissions, identity::Revocation};
 use aws_lc_rs::digest::{SHA256, digest};
-use jsonwebtoken::{DecodingKey, decode_header, get_current_timestamp, jwk::JwkSet};
+use jsonwebtoken::get_current_timestamp;
 use moka::sync::Cache;
-use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tonic::transport::Channel;
 
 use crate::{
-    Caller, anonymous,
+    Caller,
+    api_token::{API_TOKEN_PREFIX, Exchange, Exchanged, MARGIN},
+    keys::Keys,
+    revocations::{Bearer, Revocations},
     token::{Claims, verify},
 };
 
 /// How many verified tokens are remembered; verifying one costs a quarter of a read.
 const REMEMBERED: u64 = 100_000;
 
-/// How often the public keys are read again, without being asked to.
-const REFRESH: Duration = Duration::from_mins(1);
-
-/// How long a token with an unknown key waits for new keys.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-type Keys = HashMap<String, DecodingKey>;
+/// What a token may have at most, in bytes: more than all permissions and the longest name make.
+const LONGEST: usize = 4096;
 
 /// Verifies tokens.
 #[derive(Clone)]
 pub struct Verifier(Arc<Inner>);
 
 struct Inner {
-    keys: watch::Sender<Keys>,
-    unknown_key: Notify,
-    verified: Cache<[u8; 32], (Caller, u64)>,
+    keys: Keys,
+    revocations: Revocations,
+    verified: Cache<[u8; 32], Arc<Verified>>,
+    exchange: Exchange,
+}
+
+/// A token that was found valid.
+struct Verified {
+    caller: Caller,
+    bearer: Bearer,
+    /// In seconds since 1970.
+    expiry: u64,
+    /// The generation of revocations that it was last compared with.
+    checked: AtomicU64,
 }
 
 impl Verifier {
-    /// Keeps identity's public keys. The program is ready when they are known.
-    pub fn watch(runtime: &Runtime, identity: Channel) -> Self {
-        let verifier = Self::without_keys();
-        let gate = runtime.gate("token keys");
-        let (this, stopping) = (verifier.clone(), runtime.stopping());
-        runtime.spawn("token keys", async move {
-            let mut client = TokenServiceClient::new(identity);
-            let mut pause = Duration::from_millis(20);
-            while !stopping.is_cancelled() {
-                let next = match client.list_keys(anonymous(())).await {
-                    Ok(answer) => {
-                        this.learn(&answer.into_inner().jwks)?;
-                        gate.open();
-                        REFRESH
-                    }
-                    Err(status) => {
-                        tracing::debug!(%status, "the token keys cannot be read yet");
-                        pause = (pause * 2).min(PATIENCE);
-                        pause
-                    }
-                };
-                tokio::select! {
-                    () = tokio::time::sleep(next) => {}
-                    () = this.0.unknown_key.notified() => {}
-                    () = stopping.cancelled() => {}
-                }
-            }
-            Ok(())
-        });
-        verifier
-    }
-
     /// Verifies with a fixed JSON web key set (RFC 7517).
     pub fn of_keys(jwks: &str) -> anyhow::Result<Self> {
         let verifier = Self::without_keys();
@@ -79,62 +61,132 @@ impl Verifier {
     /// Verifies nothing until it learns keys.
     pub fn without_keys() -> Self {
         Self(Arc::new(Inner {
-            keys: watch::Sender::new(Keys::new()),
-            unknown_key: Notify::new(),
+            keys: Keys::default(),
+            revocations: Revocations::default(),
             verified: Cache::new(REMEMBERED),
+            exchange: Exchange::new(),
         }))
     }
 
     /// Verifies from now on with this JSON web key set, and no other keys.
     pub fn learn(&self, jwks: &str) -> anyhow::Result<()> {
-        self.0.keys.send_replace(read_keys(jwks)?);
-        Ok(())
+        self.0.keys.learn(jwks)
     }
 
-    /// Who the token belongs to. Every fault of a token is the same [`Fault::Unauthenticated`].
+    /// Refuses from now on the tokens that this has revoked.
+    pub fn revoke(&self, revocation: &Revocation) {
+        self.0.revocations.learn(revocation);
+    }
+
+    /// Exchanges API tokens at this identity service. Without one, they are refused.
+    pub fn exchange_at(&self, identity: Channel) {
+        self.0.exchange.with(identity);
+    }
+
+    /// Who the token or API token belongs to. Every fault of a token is the same
+    /// [`Fault::Unauthenticated`].
     pub async fn verify(&self, token: &str) -> Result<Caller, Fault> {
-        let mut hash = [0; 32];
-        hash.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
-        if let Some((caller, expiry)) = self.0.verified.get(&hash) {
-            if get_current_timestamp() < expiry {
-                return Ok(caller);
+        if token.len() > LONGEST {
+            return Err(Fault::Unauthenticated);
+        }
+        if token.starts_with(API_TOKEN_PREFIX) {
+            return self.caller_of_api_token(token).await;
+        }
+        Ok(self.verified(token).await?.caller.clone())
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.0.keys
+    }
+
+    pub(crate) fn revocations(&self) -> &Revocations {
+        &self.0.revocations
+    }
+
+    /// Exchanges an API token, unless the token that it was exchanged for is valid still.
+    async fn caller_of_api_token(&self, secret: &str) -> Result<Caller, Fault> {
+        let slot = self.0.exchange.slot(hash(secret));
+        let mut known = slot.lock().await;
+        if let Some(Exchanged { token, until }) = &*known
+            && Instant::now() < *until
+        {
+            let token = token.as_deref().ok_or(Fault::Unauthenticated)?;
+            if let Ok(verified) = self.verified(token).await {
+                return Ok(verified.caller.clone());
+            }
+        }
+        let Some(token) = self.0.exchange.ask(secret).await? else {
+            *known = Some(Exchanged::refused());
+            return Err(Fault::Unauthenticated);
+        };
+        let verified = self.verified(&token).await?;
+        let rest = Duration::from_secs(verified.expiry.saturating_sub(get_current_timestamp()));
+        let until = Instant::now() + rest.saturating_sub(MARGIN);
+        *known = Some(Exchanged { token: Some(token), until });
+        Ok(verified.caller.clone())
+    }
+
+    async fn verified(&self, token: &str) -> Result<Arc<Verified>, Fault> {
+        let hash = hash(token);
+        if let Some(known) = self.0.verified.get(&hash) {
+            if get_current_timestamp() < known.expiry && self.lives(&known) {
+                return Ok(known);
             }
             self.0.verified.invalidate(&hash);
         }
-        let key = self.key_of(token).await.ok_or(Fault::Unauthenticated)?;
+        let key = self.0.keys.of_token(token).await.ok_or(Fault::Unauthenticated)?;
         let claims = verify(token, &key).ok_or(Fault::Unauthenticated)?;
-        let expiry = claims.exp;
-        let caller = caller(claims, token)?;
-        self.0.verified.insert(hash, (caller.clone(), expiry));
-        Ok(caller)
-    }
-
-    /// The key that a token says it was signed with; a key that was made just now is waited for.
-    async fn key_of(&self, token: &str) -> Option<DecodingKey> {
-        let id = decode_header(token).ok()?.kid?;
-        let mut keys = self.0.keys.subscribe();
-        if let Some(key) = keys.borrow().get(&id) {
-            return Some(key.clone());
+        let verified = Arc::new(Verified::of(claims, token)?);
+        if self.0.revocations.revoke(&verified.bearer) {
+            return Err(Fault::Unauthenticated);
         }
-        self.0.unknown_key.notify_one();
-        let known = tokio::time::timeout(PATIENCE, keys.wait_for(|keys| keys.contains_key(&id)));
-        known.await.ok()?.ok()?.get(&id).cloned()
+        self.0.verified.insert(hash, verified.clone());
+        Ok(verified)
+    }
+
+    /// Whether nothing has revoked the token. It is compared only if something was revoked since.
+    fn lives(&self, known: &Verified) -> bool {
+        let generation = self.0.revocations.generation();
+        if known.checked.load(Ordering::Acquire) == generation {
+            return true;
+        }
+        if self.0.revocations.revoke(&known.bearer) {
+            return false;
+        }
+        known.checked.store(generation, Ordering::Release);
+        true
     }
 }
 
-fn caller(claims: Claims, token: &str) -> Result<Caller, Fault> {
-    Ok(Caller {
-        customer: claims.customer,
-        user: claims.sub,
-        name: claims.name.into(),
-        permissions: Permissions::parse("permissions", &claims.permissions)
-            .map_err(|_| Fault::Unauthenticated)?,
-        authorization: format!("Bearer {token}").parse().map_err(|_| Fault::Unauthenticated)?,
-    })
+impl Verified {
+    fn of(claims: Claims, token: &str) -> Result<Self, Fault> {
+        let permissions = Permissions::parse("permissions", &claims.permissions);
+        let authorization = format!("Bearer {token}").parse();
+        Ok(Self {
+            bearer: Bearer {
+                customer: claims.customer,
+                user: claims.sub,
+                api_token: claims.api_token,
+                issued_at: claims.issued_at,
+            },
+            expiry: claims.exp,
+            // Compared with all that is known when it is next seen.
+            checked: AtomicU64::new(0),
+            caller: Caller {
+                customer: claims.customer,
+                user: claims.sub,
+                name: claims.name.into(),
+                permissions: permissions.map_err(|_| Fault::Unauthenticated)?,
+                api_token: claims.api_token,
+                address: None,
+                authorization: authorization.map_err(|_| Fault::Unauthenticated)?,
+            },
+        })
+    }
 }
 
-fn read_keys(jwks: &str) -> anyhow::Result<Keys> {
-    let keys: JwkSet = serde_json::from_str(jwks)?;
-    let named = keys.keys.iter().filter_map(|key| Some((key.common.key_id.clone()?, key)));
-    named.map(|(id, key)| Ok((id, DecodingKey::from_jwk(key)?))).collect()
+fn hash(token: &str) -> [u8; 32] {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
+    hash
 }

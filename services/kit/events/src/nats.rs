@@ -1,10 +1,10 @@
-//! The connection to NATS.
+//! The connection to NATS, and what it keeps.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
-use anyhow::Context as _;
+use assay_runtime::nats::{NatsServers, connect};
 use async_nats::{
-    Client, ConnectOptions, Event, ServerAddr,
+    Client,
     connection::State,
     jetstream::{
         self,
@@ -12,8 +12,6 @@ use async_nats::{
         stream,
     },
 };
-
-use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::Stream;
 
@@ -30,20 +28,8 @@ const DEAD_LETTERS_KEPT: Duration = Duration::from_hours(24 * 90);
 /// How to reach NATS, and how events are kept there.
 #[derive(clap::Args, Clone, Debug)]
 pub struct NatsConfig {
-    /// The NATS servers, as <nats://user:password@host:port>, separated by commas
-    #[arg(
-        long,
-        env = "ASSAY_NATS_URL",
-        default_value = "nats://127.0.0.1:4222",
-        hide_env_values = true
-    )]
-    pub nats_url: SecretString,
-    /// A file with the credentials (JWT and seed) for NATS
-    #[arg(long, env = "ASSAY_NATS_CREDENTIALS_FILE")]
-    pub nats_credentials_file: Option<PathBuf>,
-    /// A file with the certificates (PEM) that NATS servers are trusted by, besides the system's
-    #[arg(long, env = "ASSAY_NATS_CA_FILE")]
-    pub nats_ca_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub servers: NatsServers,
     /// How many NATS servers keep each event
     #[arg(long, env = "ASSAY_NATS_REPLICAS", default_value_t = 1)]
     pub nats_replicas: usize,
@@ -72,24 +58,7 @@ impl Nats {
     /// Connects under the name of a program. Fails if the configuration is wrong; that no server
     /// can be reached is none of its concerns.
     pub async fn connect(config: &NatsConfig, name: &str) -> anyhow::Result<Self> {
-        let mut options = ConnectOptions::new()
-            .name(name)
-            .retry_on_initial_connect()
-            .connection_timeout(PATIENCE)
-            .ping_interval(Duration::from_secs(10))
-            .reconnect_delay_callback(|attempts| {
-                Duration::from_millis(100 * attempts as u64).min(Duration::from_secs(1))
-            })
-            .event_callback(|event| async move { log(&event) });
-        if let Some(path) = &config.nats_credentials_file {
-            options =
-                options.credentials_file(path).await.context("ASSAY_NATS_CREDENTIALS_FILE")?;
-        }
-        if let Some(path) = &config.nats_ca_file {
-            options = options.add_root_certificates(path.clone());
-        }
-        let servers = servers(&config.nats_url)?;
-        let client = options.connect(servers).await.context("ASSAY_NATS_URL")?;
+        let client = connect(&config.servers, name).await?;
         Ok(Self {
             jetstream: ContextBuilder::new().timeout(PATIENCE).build(client.clone()),
             client,
@@ -148,24 +117,5 @@ impl Nats {
             })?;
         }
         Ok(())
-    }
-}
-
-fn servers(urls: &SecretString) -> anyhow::Result<Vec<ServerAddr>> {
-    let servers: Result<_, _> = urls.expose_secret().split(',').map(str::parse).collect();
-    // The cause is left out on purpose: it may quote the URL and with it the password.
-    servers.map_err(|_| anyhow::anyhow!("ASSAY_NATS_URL is not a list of NATS URLs"))
-}
-
-fn log(event: &Event) {
-    match event {
-        Event::Connected => tracing::info!("connected to NATS"),
-        Event::Disconnected => tracing::warn!("lost the connection to NATS"),
-        Event::Closed => tracing::debug!("closed the connection to NATS"),
-        // One for each attempt to connect again.
-        Event::ClientError(error) => tracing::debug!(%error, "NATS connection failed"),
-        // Such as a permission that is missing.
-        Event::ServerError(error) => tracing::error!(%error, "refused by NATS"),
-        event => tracing::warn!(%event, "NATS connection"),
     }
 }

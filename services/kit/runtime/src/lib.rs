@@ -8,6 +8,7 @@ pub mod grpc;
 pub mod http;
 mod lifecycle;
 pub mod list;
+pub mod nats;
 pub mod telemetry;
 pub mod trace;
 

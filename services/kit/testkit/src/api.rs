@@ -34,6 +34,12 @@ impl Api {
         Self { token: Some(token.into()), ..self.clone() }
     }
 
+    /// The same with the token of another client.
+    #[must_use]
+    pub fn as_who(&self, other: &Self) -> Self {
+        Self { token: other.token.clone(), ..self.clone() }
+    }
+
     /// A request to be completed by the caller: headers, body.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.client.request(method, format!("{}{path}", self.base));

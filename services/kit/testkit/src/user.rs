@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assay_auth::{Caller, Issuer, SigningKey, Verifier};
+use assay_auth::{Caller, Grant, Issuer, SigningKey, Verifier};
 use assay_proto::{CustomerId, Permissions, UserId};
 
 /// A key that tokens of tests are signed with.
@@ -38,7 +38,8 @@ impl TestKeys {
     pub async fn user_of(&self, customer: CustomerId, permissions: &str) -> TestUser {
         let user = UserId::new();
         let permissions = Permissions::parse("permissions", permissions).expect("permissions");
-        let token = self.0.issue(customer, user, "Ada Lovelace", permissions).expect("a token");
+        let grant = Grant::new(customer, user, "Ada Lovelace", permissions);
+        let token = self.0.issue(grant).expect("a token");
         let caller = self.verifier().verify(&token).await.expect("a caller");
         TestUser { customer, user, token, caller }
     }

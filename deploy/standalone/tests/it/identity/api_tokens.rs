@@ -1,0 +1,161 @@
+//! API tokens: how machines prove who they work for.
+
+use std::time::{Duration, Instant};
+
+use assay_testkit::{Answer, Api, eventually};
+use reqwest::Method;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
+
+use super::revocation::dies;
+use crate::{
+    people::{GROUPS, refine},
+    world::{World, id},
+};
+
+const TOKENS: &str = "/api/users/current/tokens";
+const GRACE: &str = "grace@example.org";
+
+async fn make(api: &Api, permissions: &str) -> Value {
+    let body = json!({"Name": "Nightly", "UsagePermission": permissions, "ExpiresAt": null});
+    api.post(TOKENS, body).await.created()
+}
+
+fn secret(token: &Value) -> &str {
+    token["Secret"].as_str().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_works_with_its_secret_and_with_no_more_than_it_was_given() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let grace = world.member(&admin, GRACE, "Login, Read, Write").await;
+    let body = json!({"Name": "Nightly", "UsagePermission": "Write, Read"});
+    let made = grace.api.post(TOKENS, body).await;
+    let token = made.created();
+    assert_eq!(made.headers["location"], format!("{TOKENS}/{}", id(&token)).as_str());
+    assert_eq!(token["UsagePermission"], "Read, Write");
+    assert_eq!((&token["ExpiresAt"], &token["LastUsedAt"]), (&json!(null), &json!(null)));
+
+    let api = world.anonymous();
+    for (name, value) in [
+        ("Authentication", secret(&token).to_owned()),
+        ("Authentication", format!("Bearer {}", secret(&token))),
+        ("Authorization", format!("Bearer {}", secret(&token))),
+    ] {
+        let request = api.request(Method::GET, "/api/projects").header(name, value);
+        Answer::of(request).await.ok();
+    }
+    let machine = api.with_token(secret(&token));
+    machine.post("/api/projects", json!({"Name": "Rocket", "Description": ""})).await.created();
+    machine.get("/api/management/customers").await.is_problem(403, "forbidden");
+    let current = machine.get("/api/management/customers/current").await.ok();
+    refine(&machine, id(&current)).await.is_problem(403, "forbidden");
+    let more = json!({"Name": "More", "UsagePermission": "Read"});
+    machine.post(TOKENS, more).await.is_problem(403, "forbidden");
+
+    let readers = api.with_token(secret(&make(&grace.api, "Read").await));
+    readers.get("/api/projects").await.ok();
+    readers.post("/api/projects", json!({"Name": "X"})).await.is_problem(403, "forbidden");
+
+    let list = eventually("the use is noted", || async {
+        let list = grace.api.get(TOKENS).await.ok();
+        list[1]["LastUsedAt"].is_string().then_some(list)
+    })
+    .await;
+    assert_eq!(list.as_array().unwrap().len(), 2);
+    assert_eq!(id(&list[1]), id(&token), "newest first");
+    assert!(list[0].get("Secret").is_none(), "{list}");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_shown_once_and_stored_nowhere() {
+    let world = World::start().await;
+    let token = make(&world.api, "Read").await;
+    world.anonymous().with_token(secret(&token)).get("/api/projects").await.ok();
+    let mut identity = PgConnection::connect(world.identity().expose_secret()).await.unwrap();
+    for table in ["api_token", "audit_entry", "outbox"] {
+        let statement =
+            format!("select count(*) from {table} t where t::text like '%' || $1 || '%'");
+        let found: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
+            .bind(secret(&token).trim_start_matches("assay_"))
+            .fetch_one(&mut identity)
+            .await
+            .unwrap();
+        assert_eq!(found, 0, "{table}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_api_token_is_void_at_once() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let grace = world.member(&admin, GRACE, "Login, Read").await;
+    let (dead, alive) = (make(&grace.api, "Read").await, make(&grace.api, "Read").await);
+    let [dead_machine, alive_machine] =
+        [&dead, &alive].map(|token| world.anonymous().with_token(secret(token)));
+    dead_machine.get("/api/projects").await.ok();
+    alive_machine.get("/api/projects").await.ok();
+
+    let path = format!("{TOKENS}/{}", id(&dead));
+    world.api.delete(&path).await.is_problem(404, "not_found");
+    grace.api.delete(&path).await.expect(204);
+    let took = dies(&dead_machine).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    alive_machine.get("/api/projects").await.ok();
+    grace.api.get("/api/projects").await.ok();
+    grace.api.delete(&path).await.is_problem(404, "not_found");
+    assert_eq!(grace.api.get(TOKENS).await.ok().as_array().unwrap().len(), 1);
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_loses_what_its_user_loses() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let grace = world.member(&admin, GRACE, "Login, Read, Write").await;
+    let token = make(&grace.api, "Read, Write").await;
+    let machine = world.anonymous().with_token(secret(&token));
+    let write = || machine.post("/api/projects", json!({"Name": "Rocket", "Description": ""}));
+    write().await.created();
+
+    let path = format!("{GROUPS}/{}", grace.group);
+    admin.put(&path, json!({"UsagePermission": "Login, Read"})).await.ok();
+    let begun = Instant::now();
+    eventually("no more writing", || async { (write().await.status == 403).then_some(()) }).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    machine.get("/api/projects").await.ok();
+
+    admin.delete(&format!("/api/users/{}", grace.id)).await.expect(204);
+    let took = dies(&machine).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_makes_no_api_token_is_refused() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let grace = world.member(&admin, GRACE, "Login, Read").await;
+    for (body, field) in [
+        (json!({"UsagePermission": "Read"}), "/Name"),
+        (json!({"Name": "x".repeat(256), "UsagePermission": "Read"}), "/Name"),
+        (json!({"Name": "A", "UsagePermission": ""}), "/UsagePermission"),
+        (json!({"Name": "A", "UsagePermission": "Fly"}), "/UsagePermission"),
+        (json!({"Name": "A", "UsagePermission": "Read", "ExpiresAt": "soon"}), "/ExpiresAt"),
+        (
+            json!({"Name": "A", "UsagePermission": "Read", "ExpiresAt": "2020-01-01T00:00:00Z"}),
+            "/ExpiresAt",
+        ),
+    ] {
+        let problem = grace.api.post(TOKENS, body.clone()).await.is_problem(422, "invalid");
+        assert_eq!(problem["errors"][0]["pointer"], field, "{body}");
+    }
+    let too_much = json!({"Name": "A", "UsagePermission": "Read, Write"});
+    grace.api.post(TOKENS, too_much).await.is_problem(403, "forbidden");
+    world.anonymous().get(TOKENS).await.is_problem(401, "unauthenticated");
+    world.stop().await;
+}

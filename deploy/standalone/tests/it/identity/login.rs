@@ -1,0 +1,180 @@
+//! Logging in, and going from one customer to another.
+
+use assay_testkit::{Answer, Api};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    people::{attempt, attempt_from, group, password_of, refine, user},
+    world::{ADMIN, PASSWORD, World, id},
+};
+
+/// Logs in at a host, and says for which customer.
+async fn customer_at(api: &Api, headers: &[(&str, &str)], email: &str) -> String {
+    let login = json!({"Email": email, "Password": password_of(email)});
+    let request = api.request(Method::POST, "/api/token/login").json(&login);
+    let request =
+        headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    let token = Answer::of(request).await.ok();
+    customer_of(&api.with_token(token["token"].as_str().unwrap())).await
+}
+
+async fn customer_of(api: &Api) -> String {
+    api.get("/api/management/customers/current").await.ok()["Subdomain"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_host_chooses_the_customer_and_else_the_last_use() {
+    let world = World::start().await;
+    let first = world.manage_new("first").await;
+    let second_customer = world.customer("second").await;
+    let second = world.manage(&second_customer).await;
+    world.customer("foreign").await;
+    let grace = world.member(&first, "grace@example.org", "Login, Read").await;
+    let group = group(&second, "Others", "Login, Read").await;
+    user(&second, &grace.email, id(&group)).await.created();
+
+    let api = world.anonymous();
+    let at = |host: &'static str| {
+        let (api, email) = (api.clone(), grace.email.clone());
+        async move { customer_at(&api, &[("Host", host)], &email).await }
+    };
+    assert_eq!(at("second.assay.test").await, "second");
+    assert_eq!(at("assay.test").await, "second", "it was the last used");
+    assert_eq!(at("first.assay.test:8443").await, "first");
+    assert_eq!(at("foreign.assay.test").await, "first");
+    for name in ["X-Forwarded-Host", "Forwarded", "X-Host", "X-Original-Host"] {
+        let value =
+            if name == "Forwarded" { "host=second.assay.test" } else { "second.assay.test" };
+        let headers = [("Host", "assay.test"), (name, value)];
+        assert_eq!(customer_at(&api, &headers, &grace.email).await, "first", "{name}");
+    }
+    refine(&grace.api, id(&second_customer)).await.ok();
+    assert_eq!(at("assay.test").await, "second", "refining is a use");
+    world.stop().await;
+}
+
+/// A problem without what differs from request to request.
+fn anonymized(mut problem: Value) -> Value {
+    problem.as_object_mut().unwrap().remove("traceId");
+    problem
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_email_and_a_wrong_password_look_the_same() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let group = group(&admin, "Group", "Login, Read").await;
+    user(&admin, "invited@example.org", id(&group)).await.created();
+
+    let api = world.anonymous();
+    let expected =
+        attempt(&api, ADMIN, "a wrong password").await.is_problem(401, "unauthenticated");
+    let expected = anonymized(expected);
+    for (email, password) in [
+        ("nobody@example.org", PASSWORD),
+        ("not an email", PASSWORD),
+        ("", ""),
+        (ADMIN, ""),
+        (ADMIN, "A long enough passphrase"),
+        // An account that has no password yet.
+        ("invited@example.org", ""),
+        ("' or 1=1 --", "x"),
+        ("ada@example.org\0", PASSWORD),
+    ] {
+        let problem = attempt(&api, email, password).await.is_problem(401, "unauthenticated");
+        assert_eq!(anonymized(problem), expected, "{email:?}");
+    }
+    let space_and_case = format!(" {} ", ADMIN.to_uppercase());
+    attempt(&api, &space_and_case, PASSWORD).await.ok();
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_login_is_refused_for_what_it_is() {
+    let world = World::start().await;
+    let api = world.anonymous();
+    let post = |media_type: &'static str, body: &'static str| {
+        let request = api.request(Method::POST, "/api/token/login").body(body);
+        Answer::of(request.header("Content-Type", media_type))
+    };
+    post("application/json", "{").await.is_problem(400, "malformed");
+    post("application/json", "").await.is_problem(400, "malformed");
+    post("text/plain", "{}").await.is_problem(415, "unsupported_media_type");
+    let problem = post("application/json", r#"{"Email":7,"Password":"x"}"#).await;
+    assert_eq!(problem.is_problem(422, "invalid")["errors"][0]["pointer"], "/Email");
+    post("application/json", "{}").await.is_problem(401, "unauthenticated");
+    api.get("/api/token/login").await.is_problem(405, "method_not_allowed");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_goes_on_guessing_an_account_has_to_wait_wherever_they_are() {
+    let world = World::start_with(|settings| {
+        settings.trusted_proxies = "127.0.0.0/8".parse().unwrap();
+    })
+    .await;
+    let api = world.anonymous();
+    for n in 0..10 {
+        let guess = attempt_from(&api, &format!("192.0.2.{n}"), ADMIN, "guess").await;
+        guess.is_problem(401, "unauthenticated");
+    }
+    let late = attempt_from(&api, "192.0.2.99", ADMIN, PASSWORD).await;
+    late.is_problem(429, "busy");
+    let wait: u64 = late.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    let unknown = attempt_from(&api, "192.0.2.99", "nobody@example.org", "guess").await;
+    unknown.is_problem(401, "unauthenticated");
+    world.api.get("/api/users/current").await.ok();
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_guesses_from_one_address_has_to_wait_whatever_they_claim() {
+    let world = World::start().await;
+    let api = world.anonymous();
+    let mut refused = 0;
+    for n in 0..110 {
+        let email = format!("user{n}@example.org");
+        let guess = attempt_from(&api, &format!("192.0.2.{n}"), &email, "guess").await;
+        refused += u32::from(guess.status == 429);
+    }
+    assert!(refused > 0, "an address that anybody can claim was believed");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_refined_for_members_and_for_who_manages_customers() {
+    let world = World::start().await;
+    let (first, second) = (world.customer("first").await, world.customer("second").await);
+    let grace = world.member(&world.manage(&first).await, "grace@example.org", "Login, Read").await;
+
+    let stranger = refine(&grace.api, id(&second)).await.is_problem(403, "forbidden");
+    let unknown = refine(&grace.api, "01a1b2c3-0000-7000-8000-000000000001").await;
+    let unknown = unknown.is_problem(403, "forbidden");
+    assert_eq!(anonymized(unknown), anonymized(stranger), "it tells nobody who is a customer");
+    refine(&grace.api, id(&first)).await.ok();
+
+    let manager = world.manage(&second).await;
+    assert_eq!(customer_of(&manager).await, "second");
+    for wrong in ["01a1b2c3-0000-7000-8000-000000000001", "0", ""] {
+        let problem = refine(&world.api, wrong).await.is_problem(422, "invalid");
+        assert_eq!(problem["errors"][0]["pointer"], "/CustomerId", "{wrong:?}");
+    }
+    refine(&world.anonymous(), id(&first)).await.is_problem(401, "unauthenticated");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_permission_login_there_is_none() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let group = group(&admin, "Shut out", "Read").await;
+    user(&admin, "grace@example.org", id(&group)).await.created();
+    let password = world.set_first_password("grace@example.org").await;
+    attempt(&world.anonymous(), "grace@example.org", &password).await.is_problem(403, "forbidden");
+    world.stop().await;
+}

@@ -1,0 +1,116 @@
+//! Mails by SMTP.
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+};
+
+use crate::{
+    mail::Mail,
+    people::{attempt, group, password_of, reset, user},
+    world::{World, id},
+};
+
+/// A mail as a server gets it.
+struct Delivery {
+    from: String,
+    to: Vec<String>,
+    mail: Mail,
+}
+
+/// Takes mails as RFC 5321 says, and hands them over.
+async fn serve(listener: TcpListener, delivered: mpsc::Sender<Delivery>) {
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        // One client after the other is enough: they are one program.
+        converse(stream, &delivered).await.unwrap();
+    }
+}
+
+async fn converse(
+    stream: TcpStream,
+    delivered: &mpsc::Sender<Delivery>,
+) -> Result<(), std::io::Error> {
+    let mut stream = BufReader::new(stream);
+    let (mut from, mut to) = (String::new(), Vec::new());
+    stream.write_all(b"220 mail.test\r\n").await?;
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await? == 0 {
+            return Ok(());
+        }
+        let (verb, rest) = line.trim_end().split_at(4.min(line.trim_end().len()));
+        let answer = match verb.to_uppercase().as_str() {
+            "EHLO" | "HELO" | "RSET" | "NOOP" => "250 mail.test",
+            "MAIL" => {
+                rest.trim().clone_into(&mut from);
+                "250 OK"
+            }
+            "RCPT" => {
+                to.push(rest.trim().to_owned());
+                "250 OK"
+            }
+            "DATA" => {
+                stream.write_all(b"354 go on\r\n").await?;
+                let mail = Mail::read(&data(&mut stream).await?);
+                let (from, to) = (std::mem::take(&mut from), std::mem::take(&mut to));
+                let _ = delivered.send(Delivery { from, to, mail }).await;
+                "250 OK"
+            }
+            "QUIT" => return stream.write_all(b"221 bye\r\n").await,
+            _ => "502 what?",
+        };
+        stream.write_all(format!("{answer}\r\n").as_bytes()).await?;
+    }
+}
+
+/// Reads up to the line with nothing but a dot.
+async fn data(stream: &mut BufReader<TcpStream>) -> Result<String, std::io::Error> {
+    let mut text = String::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await?;
+        if line == ".\r\n" {
+            return Ok(text);
+        }
+        text.push_str(line.strip_prefix('.').unwrap_or(&line));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invitation_goes_out_by_smtp() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (delivered, mut deliveries) = mpsc::channel(8);
+    let served = async move {
+        let world = World::start_with(|settings| {
+            settings.smtp_url = Some(format!("smtp://{address}").into());
+            settings.mail_from = Some("Assay <assay@assay.test>".to_owned());
+        })
+        .await;
+        let admin = world.manage_new("acme").await;
+        let readers = group(&admin, "Readers", "Login, Read").await;
+        user(&admin, "grace@example.org", id(&readers)).await.created();
+
+        let Delivery { from, to, mail } = deliveries.recv().await.unwrap();
+        assert!(from.starts_with("FROM:<assay@assay.test>"), "{from}");
+        assert_eq!(to, ["TO:<grace@example.org>"]);
+        for line in ["To: grace@example.org", "MIME-Version: 1.0"] {
+            assert!(mail.header.lines().any(|found| found == line), "{}", mail.header);
+        }
+        for name in ["From: ", "Date: ", "Message-ID: ", "Subject: "] {
+            assert!(mail.header.lines().any(|found| found.starts_with(name)), "{}", mail.header);
+        }
+        assert!(mail.body.contains("text/plain") && mail.body.contains("text/html"));
+        let password = password_of("grace@example.org");
+        reset(&world.anonymous(), mail.token(), &password).await.ok();
+        attempt(&world.anonymous(), "grace@example.org", &password).await.ok();
+        assert!(!world.has_mail(), "it is in a file as well");
+        world.stop().await;
+    };
+    tokio::select! {
+        () = served => {}
+        () = serve(listener, delivered) => {}
+    }
+}

@@ -1,0 +1,141 @@
+//! Tokens: forged ones, and keys that follow one another.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use assay_testkit::{Answer, Api, eventually};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
+use reqwest::Method;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
+
+use crate::{
+    people::attempt,
+    world::{ADMIN, PASSWORD, World},
+};
+
+/// The parts of a token.
+fn parts(token: &str) -> (Value, Value, String) {
+    let parts: Vec<_> = token.split('.').collect();
+    let json = |part: &str| serde_json::from_slice(&BASE64.decode(part).unwrap()).unwrap();
+    (json(parts[0]), json(parts[1]), parts[2].to_owned())
+}
+
+fn forged(token: &str, change: impl FnOnce(&mut Value, &mut Value)) -> String {
+    let (mut header, mut claims, signature) = parts(token);
+    change(&mut header, &mut claims);
+    let [header, claims] = [header, claims].map(|part| BASE64.encode(part.to_string()));
+    format!("{header}.{claims}.{signature}")
+}
+
+async fn token(api: &Api) -> String {
+    let token = attempt(api, ADMIN, PASSWORD).await.ok();
+    token["token"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_token_is_refused_and_all_of_them_alike() {
+    let world = World::start().await;
+    let api = world.anonymous();
+    let good = token(&api).await;
+    api.with_token(good.as_str()).get("/api/projects").await.ok();
+    let (header, claims, signature) = parts(&good);
+    assert_eq!(header["alg"], "EdDSA");
+    assert!(claims["exp"].is_u64(), "{claims}");
+
+    let unsigned = forged(&good, |header, _| header["alg"] = json!("none"));
+    let unsigned = unsigned.trim_end_matches(&signature);
+    let mut wrong: Vec<String> = vec![
+        String::new(),
+        "nonsense".to_owned(),
+        unsigned.to_owned(),
+        format!("{unsigned}AAAA"),
+        good[..good.len() - 2].to_owned(),
+        format!("{good}.{signature}"),
+        forged(&good, |header, _| header["alg"] = json!("HS256")),
+        forged(&good, |header, _| header["kid"] = json!("../../../../dev/null")),
+        forged(&good, |header, _| header["kid"] = json!("unknown")),
+        forged(&good, |_, claims| claims["exp"] = json!("4102444800")),
+        forged(&good, |_, claims| drop(claims.as_object_mut().unwrap().remove("exp"))),
+        forged(&good, |_, claims| claims["aud"] = json!("other")),
+        forged(&good, |_, claims| claims["permissions"] = json!("CustomerManagement")),
+        "assay_0123456789".to_owned(),
+    ];
+    wrong.push("x".repeat(7000));
+    let mut seen = Vec::new();
+    for token in wrong {
+        for name in ["Authentication", "Authorization"] {
+            let request = api.request(Method::GET, "/api/projects");
+            let answer = Answer::of(request.header(name, format!("Bearer {token}"))).await;
+            let mut problem = answer.is_problem(401, "unauthenticated");
+            problem.as_object_mut().unwrap().remove("traceId");
+            assert_eq!(answer.headers["www-authenticate"], "Bearer");
+            seen.push(problem);
+        }
+    }
+    seen.dedup();
+    assert_eq!(seen.len(), 1, "{seen:#?}");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_rotated_without_a_failed_request() {
+    let world = World::start().await;
+    let api = world.anonymous();
+    let old = token(&api).await;
+    let (stop, requests) = (AtomicBool::new(false), &world.api);
+    let traffic = async {
+        let mut count = 0;
+        while !stop.load(Ordering::Acquire) {
+            requests.get("/api/projects").await.ok();
+            let new = token(&api).await;
+            api.with_token(new).get("/api/projects").await.ok();
+            count += 1;
+        }
+        count
+    };
+    let rotation = async {
+        let kid = assay_identity::rotate_keys(world.identity(), world.seal()).await.unwrap();
+        eventually("both keys", || async {
+            let keys = api.get("/.well-known/jwks.json").await.ok();
+            let keys = keys["keys"].as_array().unwrap().clone();
+            (keys.len() == 2 && keys.iter().any(|key| key["kid"] == kid.as_str())).then_some(())
+        })
+        .await;
+        sign_now(&world).await;
+        let new = eventually("a token of the new key", || async {
+            let token = token(&api).await;
+            (parts(&token).0["kid"] == kid.as_str()).then_some(token)
+        })
+        .await;
+        for token in [&new, &old] {
+            api.with_token(token.as_str()).get("/api/projects").await.ok();
+        }
+        stop.store(true, Ordering::Release);
+    };
+    let (count, ()) = tokio::join!(traffic, rotation);
+    assert!(count > 10, "{count} requests show nothing");
+    world.stop().await;
+}
+
+/// Lets the time pass that verifiers have to hear of a new key.
+async fn sign_now(world: &World) {
+    let mut identity = PgConnection::connect(world.identity().expose_secret()).await.unwrap();
+    sqlx::query("update signing_key set signs_from = now() where signs_from > now()")
+        .execute(&mut identity)
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_public_keys_say_nothing_secret() {
+    let world = World::start().await;
+    let answer = world.anonymous().get("/.well-known/jwks.json").await;
+    let keys = answer.ok();
+    assert_eq!(answer.headers["content-type"], "application/jwk-set+json");
+    for key in keys["keys"].as_array().unwrap() {
+        assert_eq!((&key["kty"], &key["crv"]), (&json!("OKP"), &json!("Ed25519")));
+        assert!(key.get("d").is_none(), "the private part");
+    }
+    world.stop().await;
+}

@@ -1,0 +1,182 @@
+//! Users: accounts as their customers see them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::{
+    people::{GROUPS, attempt, group, password_of, reset, user},
+    world::{World, id},
+};
+
+const GRACE: &str = "grace@example.org";
+
+fn path(user: &Value) -> String {
+    format!("/api/users/{}", id(user))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_user_is_invited_and_chooses_a_password() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let readers = group(&admin, "Readers", "Login, Read").await;
+    let body = json!({
+        "email": GRACE, "DisplayName": "Grace", "UserGroup": {"Id": id(&readers), "Name": "x"},
+        "Password": "ignored", "UsagePermission": "UserManagement",
+    });
+    let made = admin.post("/api/users", body).await;
+    let grace = made.created();
+    assert_eq!(made.headers["location"], path(&grace).as_str());
+    let fields: BTreeSet<_> = grace.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = [
+        "Id",
+        "Email",
+        "DisplayName",
+        "UsagePermission",
+        "Features",
+        "Password",
+        "PreviousLogin",
+        "LastLogin",
+        "Profile",
+        "UserGroup",
+        "DataVersion",
+        "Archived",
+    ];
+    assert_eq!(fields, BTreeSet::from(expected));
+    assert_eq!((&grace["Password"], &grace["LastLogin"]), (&json!(null), &json!(null)));
+    assert_eq!(grace["UsagePermission"], "Login, Read");
+    assert_eq!(grace["UserGroup"], readers);
+
+    let mail = world.mail_to(GRACE).await;
+    assert!(mail.header.contains("ACME"), "{}", mail.header);
+    reset(&world.anonymous(), mail.token(), &password_of(GRACE)).await.ok();
+    let api = world.log_in(GRACE).await;
+    let current = api.get("/api/users/current").await.ok();
+    assert_eq!((id(&current), &current["Email"]), (id(&grace), &json!(GRACE)));
+    assert!(current["LastLogin"].is_string() && current["PreviousLogin"].is_null(), "{current}");
+    let again = world.log_in(GRACE).await.get("/api/users/current").await.ok();
+    assert_eq!(again["PreviousLogin"], current["LastLogin"]);
+
+    let users = admin.get(&format!("{GROUPS}/{}/users", id(&readers))).await.ok();
+    assert_eq!(users.as_array().unwrap().len(), 1);
+    assert_eq!(id(&users[0]), id(&grace));
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_is_changed_in_either_form() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let readers = group(&admin, "Readers", "Login, Read").await;
+    let writers = group(&admin, "Writers", "Login, Write").await;
+    let grace = user(&admin, GRACE, id(&readers)).await.created();
+
+    let change = json!({"UserData": {"DisplayName": "Grace Hopper"}});
+    let changed = admin.put(&path(&grace), change).await.ok();
+    assert_eq!(
+        (&changed["DisplayName"], &changed["Email"]),
+        (&json!("Grace Hopper"), &json!(GRACE))
+    );
+    let change = json!({"UserGroup": {"Id": id(&writers)}, "DataVersion": changed["DataVersion"]});
+    let moved = admin.put(&path(&grace), change.clone()).await.ok();
+    assert_eq!(moved["UsagePermission"], "Login, Write");
+    admin.put(&path(&grace), change).await.is_problem(409, "stale_data_version");
+    let whole = json!({"UserData": changed});
+    admin.put(&path(&grace), whole).await.is_problem(409, "stale_data_version");
+    let change = json!({"UserData": {"email": "hopper@example.org"}});
+    assert_eq!(admin.put(&path(&grace), change).await.ok()["Email"], "hopper@example.org");
+    admin.put(&path(&grace), json!({})).await.ok();
+
+    for (body, field) in [
+        (json!({"UserData": 7}), "/UserData"),
+        (json!({"UserData": {"DisplayName": null}}), "/DisplayName"),
+        (json!({"UserData": {"DisplayName": ""}}), "/DisplayName"),
+        (json!({"Email": "nobody"}), "/Email"),
+        (json!({"Email": null}), "/Email"),
+        (json!({"Email": "a@example.org\r\nBcc: eve@example.org"}), "/Email"),
+        (json!({"UserGroup": null}), "/UserGroup"),
+        (json!({"UserGroup": {"Id": "0"}}), "/UserGroup/Id"),
+        (json!({"UserGroup": "Readers"}), "/UserGroup"),
+    ] {
+        let problem = admin.put(&path(&grace), body.clone()).await.is_problem(422, "invalid");
+        assert_eq!(problem["errors"][0]["pointer"], field, "{body}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_of_two_customers_is_each_ones_own_business() {
+    let world = World::start().await;
+    let (first, second) = (world.manage_new("first").await, world.manage_new("second").await);
+    let grace = world.member(&first, GRACE, "Login, Read").await;
+    let writers = group(&second, "Writers", "Login, Write").await;
+    let body = json!({
+        "Email": "GRACE@example.org", "DisplayName": "Miss Hopper",
+        "UserGroup": {"Id": id(&writers)},
+    });
+    let there = second.post("/api/users", body.clone()).await.created();
+    assert_eq!(id(&there), grace.id);
+    assert_eq!((&there["DisplayName"], &there["Email"]), (&json!("Miss Hopper"), &json!(GRACE)));
+    let here = grace.api.get("/api/users/current").await.ok();
+    assert_eq!((&here["DisplayName"], &here["Email"]), (&json!("Grace"), &json!(GRACE)));
+    second.post("/api/users", body).await.is_problem(409, "already_exists");
+    assert!(!world.has_mail(), "who has a password needs no invitation");
+
+    let rename = json!({"Email": "other@example.org"});
+    assert_eq!(second.put(&path(&there), rename.clone()).await.status, 409);
+    second.delete(&path(&there)).await.expect(204);
+    second.delete(&path(&there)).await.is_problem(404, "not_found");
+    grace.api.get("/api/users/current").await.ok();
+    first.put(&path(&there), rename).await.ok();
+
+    first.delete(&path(&there)).await.expect(204);
+    let gone = attempt(&world.anonymous(), "other@example.org", &password_of(GRACE)).await;
+    gone.is_problem(401, "unauthenticated");
+    let readers = group(&first, "Readers", "Login, Read").await;
+    let anew = user(&first, "other@example.org", id(&readers)).await.created();
+    assert_ne!(id(&anew), grace.id, "the account went with its last membership");
+    world.mail_to("other@example.org").await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_makes_no_user_is_refused() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let readers = group(&admin, "Readers", "Login, Read").await;
+    let good = json!({"Email": GRACE, "DisplayName": "Grace", "UserGroup": {"Id": id(&readers)}});
+    for (name, value, field) in [
+        ("Email", json!("nobody"), "/Email"),
+        ("Email", json!(""), "/Email"),
+        ("Email", json!(7), "/Email"),
+        ("Email", json!("a@example.org, eve@example.org"), "/Email"),
+        ("Email", json!("a@example.org\nBcc: eve@example.org"), "/Email"),
+        ("DisplayName", json!(""), "/DisplayName"),
+        ("DisplayName", json!("x".repeat(256)), "/DisplayName"),
+        ("UserGroup", json!(null), "/UserGroup"),
+        ("UserGroup", json!({}), "/UserGroup/Id"),
+        ("UserGroup", json!({"Id": "01a1b2c3-0000-7000-8000-000000000001"}), "/UserGroup/Id"),
+    ] {
+        let mut body = good.clone();
+        body[name] = value;
+        let problem = admin.post("/api/users", body.clone()).await.is_problem(422, "invalid");
+        assert_eq!(problem["errors"][0]["pointer"], field, "{body}");
+    }
+    assert!(!world.has_mail(), "somebody was invited");
+    admin.post("/api/users", good).await.created();
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_says_nothing_in_a_mail_but_itself() {
+    let world = World::start().await;
+    let odd = json!({"Name": "<b>Acme</b> & \"Sons\" Bcc: eve@example.org", "Subdomain": "odd"});
+    let customer = world.api.post("/api/management/customers", odd).await.created();
+    let admin = world.manage(&customer).await;
+    let readers = group(&admin, "Readers", "Login, Read").await;
+    user(&admin, GRACE, id(&readers)).await.created();
+    let mail = world.mail_to(GRACE).await;
+    assert!(!mail.header.lines().any(|line| line.starts_with("Bcc")), "{}", mail.header);
+    assert!(mail.body.contains("&lt;b&gt;Acme"), "{}", mail.body);
+    world.stop().await;
+}

@@ -1,0 +1,73 @@
+//! `/api/users/current/tokens`: for machines.
+
+use assay_auth::Caller;
+use assay_proto::identity::{
+    ApiToken, ApiTokenInput, CreateApiTokenRequest, DeleteApiTokenRequest, ListApiTokensRequest,
+    NewApiToken,
+};
+use axum::extract::State;
+use http::StatusCode;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Created, Record},
+    body::Body,
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{ApiTokens, Services},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(delete))
+}
+
+impl Answer for NewApiToken {}
+
+/// Lists the caller's API tokens for the current customer, newest first.
+#[utoipa::path(
+    get, path = "/api/users/current/tokens", operation_id = "list_api_tokens",
+    tag = "API tokens", params(Listing),
+    responses((status = OK, description = "The API tokens", body = [ApiToken])),
+)]
+async fn list(
+    State(mut tokens): State<ApiTokens>,
+    caller: Caller,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListApiTokensRequest { page: Some(listing.page()) };
+    listing.answer(tokens.list_api_tokens(caller.call(request)).await?).await
+}
+
+/// Makes an API token.
+///
+/// Its `Secret` is shown in this answer only. It is sent in place of a token, in the same header.
+#[utoipa::path(
+    post, path = "/api/users/current/tokens", operation_id = "create_api_token",
+    tag = "API tokens", request_body = ApiTokenInput,
+    responses((status = CREATED, description = "The API token", body = NewApiToken)),
+)]
+async fn create(
+    State(mut tokens): State<ApiTokens>,
+    caller: Caller,
+    Body(input): Body<ApiTokenInput>,
+) -> Result<Created<Record<NewApiToken>>, Problem> {
+    let request = CreateApiTokenRequest { api_token: Some(input) };
+    let token = tokens.create_api_token(caller.call(request)).await?.into_inner();
+    Ok(Created(format!("/api/users/current/tokens/{}", token.id), Record(token)))
+}
+
+/// Revokes an API token, at once.
+#[utoipa::path(
+    delete, path = "/api/users/current/tokens/{apiTokenId}", operation_id = "delete_api_token",
+    tag = "API tokens",
+    responses((status = NO_CONTENT, description = "The API token is void")),
+)]
+async fn delete(
+    State(mut tokens): State<ApiTokens>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    tokens.delete_api_token(caller.call(DeleteApiTokenRequest { id })).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,34 @@
+-- Mails that are to be sent, written in the transaction of the change that they tell of. What a
+-- mail says is made when it is sent, so that no secret lies here.
+create table mail (
+    id uuid not null,
+    kind text not null,
+    -- As it was given, whether or not there is such an account.
+    recipient text not null,
+    -- Where the recipient wants to be led to, as far as they may say so.
+    host text not null,
+    -- Who asked for it.
+    address text,
+    -- The customer that invites.
+    customer_id uuid,
+    attempts int not null default 0,
+    next_attempt_at timestamptz not null default now(),
+    created_at timestamptz not null default now(),
+    constraint mail_pkey primary key (id),
+    constraint mail_kind_check check (kind in ('Invitation', 'PasswordReset')),
+    constraint mail_customer_id_fkey foreign key (customer_id) references customer (id)
+);
+
+create index mail_next_attempt_at_idx on mail (next_attempt_at);
+
+-- The links by which accounts can set a password. An account has one at most: a newer one voids it.
+create table password_link (
+    account_id uuid not null,
+    -- SHA-256; the token has as many random bits, so that it needs no salt.
+    token_hash bytea not null,
+    expires_at timestamptz not null,
+    constraint password_link_pkey primary key (account_id),
+    constraint password_link_token_hash_key unique (token_hash),
+    constraint password_link_account_id_fkey foreign key (account_id)
+        references account (id) on delete cascade
+);

@@ -1,0 +1,87 @@
+//! `ApiTokenService`: for machines, which cannot log in by a password.
+
+pub(crate) mod rules;
+pub(crate) mod store;
+
+use assay_auth::Caller;
+use assay_proto::{
+    ApiTokenId, Fault, Permissions,
+    identity::{
+        ApiTokenBatch, CreateApiTokenRequest, DeleteApiTokenRequest, ListApiTokensRequest,
+        NewApiToken, api_token_service_server,
+    },
+};
+use assay_runtime::list::{self, Batches};
+use secrecy::ExposeSecret;
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    audit::{self, Entry},
+    revocation::{self, Revocations, Scope},
+    user_group,
+};
+
+pub(crate) struct ApiTokenService {
+    pub(crate) db: PgPool,
+    pub(crate) revocations: Revocations,
+}
+
+#[tonic::async_trait]
+impl api_token_service_server::ApiTokenService for ApiTokenService {
+    type ListApiTokensStream = Batches<ApiTokenBatch>;
+
+    async fn list_api_tokens(
+        &self,
+        request: Request<ListApiTokensRequest>,
+    ) -> Result<Response<Self::ListApiTokensStream>, Status> {
+        let caller = Caller::of(&request)?;
+        let db = self.db.clone();
+        list::answer(request.into_inner().page, move |slice| {
+            let db = db.clone();
+            async move { store::list(&db, caller.customer, caller.user, &slice).await }
+        })
+        .await
+    }
+
+    async fn create_api_token(
+        &self,
+        request: Request<CreateApiTokenRequest>,
+    ) -> Result<Response<NewApiToken>, Status> {
+        let caller = Caller::of(&request)?;
+        rules::refuse_machines(&caller)?;
+        let input = request.into_inner().api_token.unwrap_or_default();
+        let input = rules::valid(&self.db, input).await?;
+        let permissions = user_group::permissions(&input.usage_permission)?;
+        user_group::rules::may_grant(&caller, permissions, Permissions::default())?;
+        let (secret, hash) = rules::generate()?;
+        let id = ApiTokenId::new();
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let made = store::insert(&mut tx, caller.customer, id, caller.user, &input, &hash).await?;
+        let entry = Entry::new("ApiTokenCreated").of("ApiToken", id);
+        let details = format!("{}: {}", made.name, made.usage_permission);
+        audit::record(&mut tx, &caller, entry.with(Some(details))).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(rules::shown(made, secret.expose_secret())))
+    }
+
+    async fn delete_api_token(
+        &self,
+        request: Request<DeleteApiTokenRequest>,
+    ) -> Result<Response<()>, Status> {
+        let caller = Caller::of(&request)?;
+        rules::refuse_machines(&caller)?;
+        let id = ApiTokenId::named(&request.get_ref().id)?;
+        let (customer, user) = (caller.customer, caller.user);
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        store::delete(&mut tx, customer, id, user).await?;
+        let entry = Entry::new("ApiTokenDeleted").of("ApiToken", id);
+        audit::record(&mut tx, &caller, entry).await?;
+        revocation::record(&mut tx, Scope::of_api_token(customer, user, id)).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        self.revocations.committed();
+        Ok(Response::new(()))
+    }
+}

@@ -1,0 +1,65 @@
+//! What makes an API token.
+
+use assay_auth::{API_TOKEN_PREFIX, Caller};
+use assay_proto::{
+    Fault, Permissions, Timestamp,
+    identity::{ApiToken, ApiTokenInput, NewApiToken},
+};
+use aws_lc_rs::{
+    digest::{SHA256, digest},
+    rand,
+};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use secrecy::SecretString;
+use sqlx::PgPool;
+
+use crate::check::Check;
+
+/// Checks an API token, and puts its permissions in order.
+pub(super) async fn valid(db: &PgPool, input: ApiTokenInput) -> Result<ApiTokenInput, Fault> {
+    let mut check = Check::default();
+    check.name("Name", &input.name);
+    let permissions = Permissions::parse("UsagePermission", &input.usage_permission);
+    let permissions = check.read(permissions)?.unwrap_or_default();
+    let now: Timestamp = sqlx::query_scalar("select now()").fetch_one(db).await?;
+    if input.expires_at.is_some_and(|time| time <= now) {
+        check.refuse("ExpiresAt", "must be in the future");
+    }
+    check.done()?;
+    Ok(ApiTokenInput { usage_permission: permissions.to_string(), ..input })
+}
+
+/// A machine makes no secrets that outlive its own.
+pub(super) fn refuse_machines(caller: &Caller) -> Result<(), Fault> {
+    if caller.api_token.is_none() {
+        return Ok(());
+    }
+    Err(Fault::Forbidden("API tokens are made and deleted by users who have logged in".to_owned()))
+}
+
+/// A new secret, and its hash.
+pub(super) fn generate() -> Result<(SecretString, Vec<u8>), Fault> {
+    let mut bytes = [0; 32];
+    rand::fill(&mut bytes).map_err(|_| Fault::internal("no random numbers"))?;
+    let secret = format!("{API_TOKEN_PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(bytes));
+    let hash = hash(&secret);
+    Ok((secret.into(), hash))
+}
+
+/// What a secret is stored as.
+pub(crate) fn hash(secret: &str) -> Vec<u8> {
+    digest(&SHA256, secret.as_bytes()).as_ref().to_vec()
+}
+
+/// The API token as its maker sees it, this once.
+pub(super) fn shown(token: ApiToken, secret: &str) -> NewApiToken {
+    NewApiToken {
+        id: token.id,
+        name: token.name,
+        usage_permission: token.usage_permission,
+        expires_at: token.expires_at,
+        last_used_at: token.last_used_at,
+        created_at: token.created_at,
+        secret: secret.to_owned(),
+    }
+}

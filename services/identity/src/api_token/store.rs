@@ -1,0 +1,131 @@
+//! API tokens in PostgreSQL. Every statement but the one that looks for a secret is bound to one
+//! customer.
+
+use std::time::Duration;
+
+use assay_proto::{
+    ApiTokenId, CustomerId, Fault, OnConstraint, UserId,
+    identity::{ApiToken, ApiTokenInput},
+};
+use assay_runtime::list::Slice;
+use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
+
+use crate::page;
+
+const COLUMNS: &str = "id, name, usage_permission, expires_at, last_used_at, created_at";
+
+/// What an API token is good for.
+#[derive(sqlx::FromRow)]
+pub(crate) struct Found {
+    pub(crate) customer_id: CustomerId,
+    pub(crate) id: ApiTokenId,
+    pub(crate) account_id: UserId,
+    pub(crate) usage_permission: String,
+    rest_in_s: Option<f64>,
+}
+
+impl Found {
+    /// How long it is valid yet.
+    pub(crate) fn rest(&self) -> Duration {
+        self.rest_in_s.map_or(Duration::MAX, |rest| Duration::from_secs_f64(rest.max(0.0)))
+    }
+}
+
+/// Finds the API token with that secret, unless it has expired.
+pub(crate) async fn find(db: impl PgExecutor<'_>, hash: &[u8]) -> Result<Option<Found>, Fault> {
+    let found = sqlx::query_as(
+        "select customer_id, id, account_id, usage_permission,
+                extract(epoch from expires_at - now())::float8 as rest_in_s
+         from api_token
+         where secret_hash = $1 and (expires_at is null or expires_at > now())",
+    );
+    Ok(found.bind(hash).fetch_optional(db).await?)
+}
+
+/// Takes note that the API token is used, to within a minute: many use it at once.
+pub(crate) async fn record_use(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ApiTokenId,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "update api_token set last_used_at = now()
+         where customer_id = $1 and id = $2
+           and (last_used_at is null or last_used_at < now() - interval '1 minute')",
+    )
+    .bind(customer)
+    .bind(id)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Lists a slice of a user's API tokens, newest first.
+pub(super) async fn list(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    user: UserId,
+    slice: &Slice,
+) -> Result<Vec<ApiToken>, Fault> {
+    let statement = format!(
+        "select {COLUMNS} from api_token
+         where customer_id = $1 and account_id = $2 and id < $3
+           and ($4::text is null or name ilike $4)
+         order by id desc
+         limit $5"
+    );
+    let tokens = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(customer)
+        .bind(user)
+        .bind(page::bound(slice)?)
+        .bind(&slice.pattern)
+        .bind(slice.limit)
+        .fetch_all(db)
+        .await?;
+    Ok(tokens)
+}
+
+/// Adds an API token of a member.
+pub(super) async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ApiTokenId,
+    user: UserId,
+    token: &ApiTokenInput,
+    hash: &[u8],
+) -> Result<ApiToken, Fault> {
+    let visitor = "API tokens are for the members of a customer".to_owned();
+    let statement = format!(
+        "insert into api_token
+            (customer_id, id, account_id, name, usage_permission, secret_hash, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7)
+         returning {COLUMNS}"
+    );
+    sqlx::query_as(AssertSqlSafe(statement))
+        .bind(customer)
+        .bind(id)
+        .bind(user)
+        .bind(&token.name)
+        .bind(&token.usage_permission)
+        .bind(hash)
+        .bind(token.expires_at)
+        .fetch_one(&mut **tx)
+        .await
+        .on_constraint("api_token_membership_fkey", Fault::Forbidden(visitor))
+}
+
+pub(super) async fn delete(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ApiTokenId,
+    user: UserId,
+) -> Result<(), Fault> {
+    let done =
+        sqlx::query("delete from api_token where customer_id = $1 and id = $2 and account_id = $3")
+            .bind(customer)
+            .bind(id)
+            .bind(user)
+            .execute(&mut **tx)
+            .await?;
+    if done.rows_affected() == 0 { Err(Fault::NotFound("API token")) } else { Ok(()) }
+}

@@ -1,0 +1,111 @@
+//! What makes a customer.
+
+use assay_proto::{
+    Fault,
+    identity::{Customer, CustomerInput},
+};
+
+use crate::check::Check;
+
+/// The longest label that DNS knows.
+const LONGEST_LABEL: usize = 63;
+
+/// Hosts that are not a customer's, or that users would take for the service's own.
+const RESERVED: [&str; 24] = [
+    "admin",
+    "api",
+    "assay",
+    "auth",
+    "autoconfig",
+    "autodiscover",
+    "blog",
+    "cdn",
+    "docs",
+    "ftp",
+    "help",
+    "imap",
+    "localhost",
+    "login",
+    "mail",
+    "mx",
+    "ns",
+    "ns1",
+    "ns2",
+    "pop",
+    "smtp",
+    "status",
+    "support",
+    "www",
+];
+
+/// Checks a new customer, and spells its subdomain as DNS does.
+pub(super) fn valid(input: CustomerInput) -> Result<CustomerInput, Fault> {
+    check(input, None)
+}
+
+/// Checks a customer that there is already; it may keep the subdomain that it has.
+pub(super) fn valid_change(
+    current: &Customer,
+    input: CustomerInput,
+) -> Result<CustomerInput, Fault> {
+    check(input, Some(&current.subdomain))
+}
+
+fn check(input: CustomerInput, own: Option<&str>) -> Result<CustomerInput, Fault> {
+    let subdomain = input.subdomain.to_ascii_lowercase();
+    let mut check = Check::default();
+    check.name("Name", &input.name);
+    check.text("Appliances", input.appliances.as_deref());
+    if !is_label(&subdomain) {
+        check.refuse(
+            "Subdomain",
+            format!("must have 1 to {LONGEST_LABEL} letters, digits and, within, hyphens"),
+        );
+    } else if RESERVED.contains(&subdomain.as_str()) && own != Some(&subdomain) {
+        check.refuse("Subdomain", "is reserved");
+    }
+    check.done()?;
+    Ok(CustomerInput { subdomain, ..input })
+}
+
+/// Whether it is a label of a host name (RFC 1123).
+fn is_label(text: &str) -> bool {
+    (1..=LONGEST_LABEL).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(subdomain: &str) -> CustomerInput {
+        CustomerInput {
+            name: "Acme".into(),
+            subdomain: subdomain.into(),
+            ..CustomerInput::default()
+        }
+    }
+
+    #[test]
+    fn a_subdomain_is_a_dns_label() {
+        let longest = "x".repeat(63);
+        for (good, kept) in
+            [("acme", "acme"), ("Acme-2", "acme-2"), ("7", "7"), (&longest, &longest)]
+        {
+            assert_eq!(valid(input(good)).unwrap().subdomain, kept);
+        }
+        let long = "x".repeat(64);
+        for wrong in ["", "-a", "a-", "a.b", "a_b", "a b", "münchen", "a\n", "a/", "www", &long] {
+            assert!(valid(input(wrong)).is_err(), "{wrong:?} was taken");
+        }
+    }
+
+    #[test]
+    fn a_customer_keeps_the_subdomain_that_it_has() {
+        let current = Customer { subdomain: "docs".into(), ..Customer::default() };
+        valid_change(&current, input("docs")).unwrap();
+        assert!(valid_change(&current, input("www")).is_err());
+    }
+}

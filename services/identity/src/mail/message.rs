@@ -1,0 +1,77 @@
+//! What mails say, as plain text and as HTML.
+
+use secrecy::{ExposeSecret, SecretString};
+
+/// A mail without its addresses.
+pub(super) struct Letter {
+    pub(super) subject: String,
+    pub(super) text: String,
+    pub(super) html: String,
+}
+
+/// To the owner of an account that has no password yet.
+pub(super) fn invitation(customer: Option<&str>, link: &SecretString) -> Letter {
+    let customer = customer.map(one_line).unwrap_or_default();
+    letter(
+        &format!("Welcome to Assay at {customer}"),
+        &format!(
+            "{customer} has made you a user of Assay, where tests and their results are kept."
+        ),
+        "Choose your password here, within seven days:",
+        link,
+        "If you did not expect this mail, you need not do anything.",
+    )
+}
+
+/// To somebody who has forgotten their password.
+pub(super) fn password_reset(link: &SecretString) -> Letter {
+    letter(
+        "Your new password for Assay",
+        "Somebody, probably you, wants to set a new password for your account at Assay.",
+        "Choose it here, within an hour:",
+        link,
+        "If it was not you, you need not do anything: your password is what it was.",
+    )
+}
+
+fn letter(subject: &str, why: &str, ask: &str, link: &SecretString, else_: &str) -> Letter {
+    let link = link.expose_secret();
+    let text = format!("Hello,\r\n\r\n{why}\r\n\r\n{ask}\r\n\r\n{link}\r\n\r\n{else_}\r\n");
+    let [title, why, ask, link, else_] = [subject, why, ask, link, else_].map(escaped);
+    let html = format!(
+        "<!doctype html>\r\n\
+         <html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head>\r\n\
+         <body><p>Hello,</p>\r\n<p>{why}</p>\r\n<p>{ask}</p>\r\n\
+         <p><a href=\"{link}\">{link}</a></p>\r\n<p>{else_}</p></body></html>\r\n"
+    );
+    Letter { subject: subject.to_owned(), text, html }
+}
+
+/// The text with nothing in it that could begin another line.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// The text as it has to be spelt in HTML, in an attribute too.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_become_part_of_a_page_or_begin_a_header() {
+        let name = "<script>alert(\"1\")</script>\r\nBcc: eve@example.com";
+        let letter = invitation(Some(name), &"https://assay.example/#token=x".into());
+        assert!(!letter.html.contains("<script>"), "{}", letter.html);
+        assert!(!letter.subject.contains(['\r', '\n']), "{}", letter.subject);
+        assert!(letter.text.contains("https://assay.example/#token=x"));
+        assert!(letter.html.contains("href=\"https://assay.example/#token=x\""));
+    }
+}

@@ -1,0 +1,38 @@
+//! Removes what is of no use any more.
+
+use std::time::Duration;
+
+use assay_proto::Fault;
+use assay_runtime::{Database, Runtime};
+use sqlx::PgPool;
+use tokio::time::sleep;
+
+use crate::{mail, password_link, revocation, signing_key, throttle};
+
+const PERIOD: Duration = Duration::from_mins(10);
+
+/// Cleans up every now and then. Of several replicas each one does, which is as well.
+pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
+    let (database, stopping) = (database.clone(), runtime.stopping());
+    runtime.spawn("upkeep", async move {
+        let work = async {
+            database.ready().await;
+            loop {
+                if let Err(fault) = clean(database.pool()).await {
+                    tracing::warn!(%fault, "cannot clean up");
+                }
+                sleep(PERIOD).await;
+            }
+        };
+        stopping.run_until_cancelled(work).await;
+        Ok(())
+    });
+}
+
+async fn clean(db: &PgPool) -> Result<(), Fault> {
+    revocation::prune(db).await?;
+    signing_key::store::prune(db).await?;
+    password_link::prune(db).await?;
+    mail::prune(db).await?;
+    throttle::prune(db).await
+}

@@ -1,0 +1,174 @@
+//! API tokens.
+
+use anyhow::Result;
+use assay_auth::{Caller, anonymous};
+use assay_proto::{
+    CustomerId, Timestamp,
+    identity::{
+        ApiToken, ApiTokenInput, CreateApiTokenRequest, DeleteApiTokenRequest,
+        ExchangeApiTokenRequest, ListApiTokensRequest, NewApiToken,
+    },
+};
+use assay_testkit::eventually;
+use futures::TryStreamExt;
+use tonic::{Code, Status};
+
+use crate::world::{ADMIN, Identity};
+
+async fn create(
+    identity: &Identity,
+    caller: &Caller,
+    permissions: &str,
+    expires_at: Option<Timestamp>,
+) -> Result<NewApiToken, Status> {
+    let token = ApiTokenInput {
+        name: "CI".to_owned(),
+        usage_permission: permissions.to_owned(),
+        expires_at,
+    };
+    let request = CreateApiTokenRequest { api_token: Some(token) };
+    Ok(identity.api_tokens().create_api_token(caller.call(request)).await?.into_inner())
+}
+
+async fn exchange(identity: &Identity, secret: &str) -> Result<Caller> {
+    let request = anonymous(ExchangeApiTokenRequest { secret: secret.to_owned() });
+    let token = identity.tokens().exchange_api_token(request).await?.into_inner().token;
+    identity.caller(&token).await
+}
+
+async fn refused(identity: &Identity, secret: &str) -> Code {
+    let refused = exchange(identity, secret).await.unwrap_err();
+    refused.downcast::<Status>().expect("a status").code()
+}
+
+async fn list(identity: &Identity, caller: &Caller) -> Result<Vec<ApiToken>> {
+    let request = caller.call(ListApiTokensRequest { page: None });
+    let batches: Vec<_> =
+        identity.api_tokens().list_api_tokens(request).await?.into_inner().try_collect().await?;
+    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+}
+
+async fn time(identity: &Identity, offset: &str) -> Result<Timestamp> {
+    let time = sqlx::query_scalar("select now() + $1::text::interval").bind(offset);
+    Ok(time.fetch_one(&identity.db).await?)
+}
+
+#[tokio::test]
+async fn an_api_token_stands_for_its_user_with_what_it_was_given() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    let made = create(&identity, &caller, "Automation,Read", None).await?;
+    assert_eq!(made.usage_permission, "Read, Automation");
+    assert!(made.secret.starts_with("assay_") && made.secret.len() == 49, "{}", made.secret);
+
+    let machine = exchange(&identity, &made.secret).await?;
+    assert_eq!((machine.customer, machine.user), (caller.customer, caller.user));
+    assert_eq!(machine.permissions.to_string(), "Read, Automation");
+    assert_eq!(machine.api_token.map(|id| id.to_string()), Some(made.id.clone()));
+    assert!(identity.accepts(&machine).await);
+    let [listed] = &list(&identity, &caller).await?[..] else { panic!("not one") };
+    assert_eq!((listed.id.as_str(), listed.name.as_str()), (made.id.as_str(), "CI"));
+    assert!(listed.last_used_at.is_some() && made.last_used_at.is_none());
+
+    let stored: Vec<String> =
+        sqlx::query_scalar("select t::text from api_token as t").fetch_all(&identity.db).await?;
+    assert!(!stored[0].contains(&made.secret[6..]));
+    for wrong in ["", "assay_", &made.secret[..48], &format!("{}x", made.secret)] {
+        assert_eq!(refused(&identity, wrong).await, Code::Unauthenticated, "{wrong}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_api_token_is_checked() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let member = identity.member(&admin, "grace@example.com", "Viewers").await?;
+    let past = time(&identity, "-1 second").await?;
+    for (permissions, expires_at, code) in [
+        ("", None, Code::InvalidArgument),
+        ("Everything", None, Code::InvalidArgument),
+        ("Read", Some(past), Code::InvalidArgument),
+        ("Read, Write", None, Code::PermissionDenied),
+    ] {
+        let refused = create(&identity, &member, permissions, expires_at).await.unwrap_err();
+        assert_eq!(refused.code(), code, "{permissions}");
+    }
+    let visitor = identity.visitor("acme").await?;
+    let stranger = create(&identity, &visitor, "Read", None).await.unwrap_err();
+    assert_eq!(stranger.code(), Code::PermissionDenied);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_machine_makes_no_secrets_and_stays_with_its_customer() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let made = create(&identity, &admin, &admin.permissions.to_string(), None).await?;
+    let machine = exchange(&identity, &made.secret).await?;
+    let refused = create(&identity, &machine, "Read", None).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    let delete = machine.call(DeleteApiTokenRequest { id: made.id });
+    let refused = identity.api_tokens().delete_api_token(delete).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    for customer in [admin.customer, CustomerId::new()] {
+        let refused = identity.refine(&machine, &customer.to_string()).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PermissionDenied);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_api_token_never_has_more_than_its_user() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let member = identity.member(&admin, "grace@example.com", "Testers").await?;
+    let made = create(&identity, &member, "Read, Write", None).await?;
+    let set = async |permissions: &str| {
+        sqlx::query("update user_group set usage_permission = $1 where name = 'Testers'")
+            .bind(permissions)
+            .execute(&identity.db)
+            .await
+    };
+    set("Login, Read, Invoicing").await?;
+    assert_eq!(exchange(&identity, &made.secret).await?.permissions.to_string(), "Read");
+    for permissions in ["Login", "Read, Write"] {
+        set(permissions).await?;
+        assert_eq!(refused(&identity, &made.secret).await, Code::Unauthenticated);
+    }
+    set("Login, Read").await?;
+    identity.set(member.customer, "archived = true").await?;
+    assert_eq!(refused(&identity, &made.secret).await, Code::Unauthenticated);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_api_token_ends_in_time_and_when_it_is_deleted() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let soon = time(&identity, "1 hour").await?;
+    let ending = create(&identity, &admin, "Read", Some(soon)).await?;
+    exchange(&identity, &ending.secret).await?;
+    sqlx::query("update api_token set expires_at = now()").execute(&identity.db).await?;
+    assert_eq!(refused(&identity, &ending.secret).await, Code::Unauthenticated);
+
+    let (kept, gone) = (
+        create(&identity, &admin, "Read", None).await?,
+        create(&identity, &admin, "Read", None).await?,
+    );
+    let (keeps, goes) =
+        (exchange(&identity, &kept.secret).await?, exchange(&identity, &gone.secret).await?);
+    let delete = DeleteApiTokenRequest { id: gone.id };
+    identity.api_tokens().delete_api_token(admin.call(delete.clone())).await?;
+    eventually("the token dies", async || (!identity.accepts(&goes).await).then_some(())).await;
+    assert!(identity.accepts(&keeps).await && identity.accepts(&admin).await);
+    assert_eq!(refused(&identity, &gone.secret).await, Code::Unauthenticated);
+    let again = identity.api_tokens().delete_api_token(admin.call(delete)).await.unwrap_err();
+    assert_eq!(again.code(), Code::NotFound);
+
+    let member = identity.member(&admin, "grace@example.com", "Testers").await?;
+    let foreign = DeleteApiTokenRequest { id: kept.id };
+    let refused = identity.api_tokens().delete_api_token(member.call(foreign)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound, "another user's");
+    Ok(())
+}

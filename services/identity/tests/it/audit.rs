@@ -1,0 +1,112 @@
+//! The audit record.
+
+use anyhow::Result;
+use assay_auth::{Caller, anonymous_from};
+use assay_proto::{
+    Page,
+    identity::{
+        AuditEntry, CreateUserGroupRequest, ListAuditEntriesRequest, LoginInput, LoginRequest,
+        UserGroupInput,
+    },
+};
+use futures::TryStreamExt;
+use tonic::Code;
+
+use crate::world::{ADMIN, Identity, PASSWORD};
+
+async fn list(
+    identity: &Identity,
+    caller: &Caller,
+    request: ListAuditEntriesRequest,
+) -> Result<Vec<AuditEntry>> {
+    let list = identity.audit().list_audit_entries(caller.call(request)).await?.into_inner();
+    let batches: Vec<_> = list.try_collect().await?;
+    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+}
+
+async fn actions(identity: &Identity, caller: &Caller) -> Result<Vec<String>> {
+    let entries = list(identity, caller, ListAuditEntriesRequest::default()).await?;
+    Ok(entries.into_iter().map(|entry| entry.action).collect())
+}
+
+#[tokio::test]
+async fn logins_and_refusals_say_who_and_from_where() -> Result<()> {
+    let identity = Identity::new().await?;
+    for password in [PASSWORD, "canary"] {
+        let login = LoginInput { email: ADMIN.to_lowercase(), password: password.to_owned() };
+        let request = LoginRequest { login: Some(login), host: String::new() };
+        let request = anonymous_from("192.0.2.7".parse().ok(), request);
+        let _ = identity.tokens().login(request).await;
+    }
+    let _ = identity.login("unknown@example.com", PASSWORD).await;
+    let caller = identity.caller_of(ADMIN).await?;
+
+    let entries = list(&identity, &caller, ListAuditEntriesRequest::default()).await?;
+    let [_, refused, first] = &entries[..] else { panic!("{entries:?}") };
+    assert_eq!((refused.action.as_str(), first.action.as_str()), ("LoginRefused", "LoggedIn"));
+    for entry in [refused, first] {
+        assert_eq!(entry.address.as_deref(), Some("192.0.2.7"));
+        assert_eq!(entry.user_id, Some(caller.user.to_string()));
+    }
+    assert_eq!(first.user_email.as_deref(), Some(ADMIN));
+    assert!(!format!("{entries:?}").contains("canary"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn changes_are_recorded_with_what_they_changed_and_only_if_they_happened() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    let group = UserGroupInput {
+        name: "Writers".to_owned(),
+        description: None,
+        usage_permission: "Login, Write".to_owned(),
+    };
+    let create = CreateUserGroupRequest { user_group: Some(group) };
+    identity.groups().create_user_group(caller.call(create.clone())).await?;
+    let taken = identity.groups().create_user_group(caller.call(create)).await.unwrap_err();
+    assert_eq!(taken.code(), Code::AlreadyExists);
+    identity.user(&caller, "grace@example.com", "Writers").await?;
+    identity.refine(&caller, &caller.customer.to_string()).await?;
+    assert_eq!(
+        actions(&identity, &caller).await?,
+        ["TokenRefined", "UserCreated", "UserGroupCreated", "LoggedIn"]
+    );
+    let events: Vec<String> =
+        sqlx::query_scalar("select noun || ' ' || action from outbox order by id")
+            .fetch_all(&identity.db)
+            .await?;
+    assert_eq!(events, ["user_group created", "user created"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_record_is_filtered_paged_and_each_customers_own() -> Result<()> {
+    let identity = Identity::new().await?;
+    let visitor = identity.visitor("acme").await?;
+    let member = identity.member(&visitor, "grace@example.com", "Administrators").await?;
+    assert_eq!(
+        actions(&identity, &member).await?,
+        ["LoggedIn", "UserCreated", "TokenRefined"],
+        "what was done in the customer, by whomever"
+    );
+
+    let by = |request| list(&identity, &member, request);
+    let user_id = Some(member.user.to_string());
+    let own = by(ListAuditEntriesRequest { user_id, ..Default::default() }).await?;
+    assert_eq!(own.len(), 1);
+    let action = Some("UserCreated".to_owned());
+    let created = by(ListAuditEntriesRequest { action, ..Default::default() }).await?;
+    assert_eq!(created.len(), 1);
+    let later = by(ListAuditEntriesRequest { from: own[0].time, ..Default::default() }).await?;
+    let earlier = by(ListAuditEntriesRequest { to: own[0].time, ..Default::default() }).await?;
+    assert_eq!((later.len(), earlier.len()), (1, 2));
+    let page = Some(Page { limit: Some(2), ..Page::default() });
+    assert_eq!(by(ListAuditEntriesRequest { page, ..Default::default() }).await?.len(), 2);
+
+    let tester = identity.member(&visitor, "tester@example.com", "Testers").await?;
+    let request = tester.call(ListAuditEntriesRequest::default());
+    let refused = identity.audit().list_audit_entries(request).await.map(drop).unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    Ok(())
+}

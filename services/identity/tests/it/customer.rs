@@ -1,0 +1,165 @@
+//! Managing customers.
+
+use anyhow::Result;
+use assay_auth::Caller;
+use assay_proto::identity::{
+    CreateCustomerRequest, Customer, CustomerInput, DeleteCustomerRequest, GetCustomerRequest,
+    ListCustomersRequest, UpdateCustomerRequest,
+};
+use futures::TryStreamExt;
+use tonic::{Code, Status};
+
+use crate::world::{ADMIN, Identity, PASSWORD, customer_input, reason};
+
+async fn create(identity: &Identity, caller: &Caller, subdomain: &str) -> Result<String, Status> {
+    let request = CreateCustomerRequest { customer: Some(customer_input(subdomain)) };
+    Ok(identity.customers().create_customer(caller.call(request)).await?.into_inner().id)
+}
+
+async fn archive(
+    identity: &Identity,
+    caller: &Caller,
+    id: &str,
+    archived: bool,
+) -> Result<Customer, Status> {
+    let request = UpdateCustomerRequest {
+        id: id.to_owned(),
+        data_version: None,
+        changes: Some(CustomerInput { archived, ..CustomerInput::default() }),
+        fields: vec!["Archived".to_owned()],
+    };
+    Ok(identity.customers().update_customer(caller.call(request)).await?.into_inner())
+}
+
+async fn delete(identity: &Identity, caller: &Caller, id: &str) -> Result<(), Status> {
+    let request = DeleteCustomerRequest { id: id.to_owned() };
+    identity.customers().delete_customer(caller.call(request)).await.map(drop)
+}
+
+async fn names(identity: &Identity, caller: &Caller, archived: bool) -> Result<Vec<String>> {
+    let request = ListCustomersRequest { archived, page: None };
+    let list = identity.customers().list_customers(caller.call(request)).await?.into_inner();
+    let batches: Vec<_> = list.try_collect().await?;
+    Ok(batches.into_iter().flat_map(|batch| batch.items).map(|one| one.subdomain).collect())
+}
+
+#[tokio::test]
+async fn a_new_customer_has_its_groups_and_is_listed_first() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    let id = create(&identity, &caller, "Acme").await?;
+
+    let request = GetCustomerRequest { id };
+    let customer = identity.customers().get_customer(caller.call(request)).await?.into_inner();
+    assert_eq!((customer.subdomain.as_str(), customer.currency.as_str()), ("acme", "EUR"));
+    let groups: Vec<_> = customer.user_groups.iter().map(|group| group.name.as_str()).collect();
+    assert_eq!(groups, ["Administrators", "Testers", "Viewers"]);
+    assert!(!customer.user_groups[0].usage_permission.contains("CustomerManagement"));
+    assert_eq!(names(&identity, &caller, false).await?, ["acme", "operator"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_subdomain_belongs_to_one_customer_at_a_time() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    let first = create(&identity, &caller, "acme").await?;
+    let taken = create(&identity, &caller, "ACME").await.unwrap_err();
+    assert_eq!(taken.code(), Code::AlreadyExists);
+    for wrong in ["", "a.b", "-", "www"] {
+        let refused = create(&identity, &caller, wrong).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{wrong}");
+    }
+    delete(&identity, &caller, &first).await?;
+    create(&identity, &caller, "acme").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_archived_customer_lets_nobody_in_until_it_is_back() -> Result<()> {
+    let identity = Identity::new().await?;
+    let operator = identity.caller_of(ADMIN).await?;
+    let visitor = identity.visitor("acme").await?;
+    let member = identity.member(&visitor, "grace@example.com", "Testers").await?;
+    let id = visitor.customer.to_string();
+
+    let archived = archive(&identity, &operator, &id, true).await?;
+    assert!(archived.archived);
+    let refused = identity.login("grace@example.com", PASSWORD).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    assay_testkit::eventually("the tokens die", async || {
+        (!identity.accepts(&member).await && !identity.accepts(&visitor).await).then_some(())
+    })
+    .await;
+    assert!(identity.accepts(&operator).await);
+    assert_eq!(names(&identity, &operator, true).await?, ["acme"]);
+    assert_eq!(names(&identity, &operator, false).await?, ["operator"]);
+
+    archive(&identity, &operator, &id, false).await?;
+    assert!(!identity.accepts(&member).await, "what has died stays dead");
+    let member = identity.caller_of("grace@example.com").await?;
+    assert!(identity.accepts(&member).await);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deleted_customer_is_gone_with_the_accounts_that_had_no_other() -> Result<()> {
+    let identity = Identity::new().await?;
+    let operator = identity.caller_of(ADMIN).await?;
+    let visitor = identity.visitor("acme").await?;
+    let member = identity.member(&visitor, "grace@example.com", "Testers").await?;
+    identity.user(&visitor, ADMIN, "Testers").await?;
+
+    delete(&identity, &operator, &visitor.customer.to_string()).await?;
+    assert_eq!(
+        identity.login("grace@example.com", PASSWORD).await.unwrap_err().code(),
+        Code::Unauthenticated
+    );
+    let left: Vec<String> =
+        sqlx::query_scalar("select email from account").fetch_all(&identity.db).await?;
+    assert_eq!(left, [ADMIN]);
+    let again = delete(&identity, &operator, &visitor.customer.to_string()).await.unwrap_err();
+    assert_eq!(again.code(), Code::NotFound);
+    assay_testkit::eventually("the token dies", async || {
+        (!identity.accepts(&member).await).then_some(())
+    })
+    .await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_operators_own_customer_stays() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    let own = caller.customer.to_string();
+    for refused in [
+        archive(&identity, &caller, &own, true).await.unwrap_err(),
+        delete(&identity, &caller, &own).await.unwrap_err(),
+    ] {
+        assert_eq!(refused.code(), Code::FailedPrecondition);
+        assert_eq!(reason(&refused), "operator_customer");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_stale_change_is_refused() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    let id = create(&identity, &caller, "acme").await?;
+    let change = |name: &str| UpdateCustomerRequest {
+        id: id.clone(),
+        data_version: Some("1".to_owned()),
+        changes: Some(CustomerInput { name: name.to_owned(), ..CustomerInput::default() }),
+        fields: vec!["Name".to_owned()],
+    };
+    let changed = identity.customers().update_customer(caller.call(change("A"))).await?;
+    assert_eq!(changed.get_ref().name, "A");
+    assert_eq!(
+        (changed.get_ref().subdomain.as_str(), changed.get_ref().user_groups.len()),
+        ("acme", 3)
+    );
+    let stale = identity.customers().update_customer(caller.call(change("B"))).await.unwrap_err();
+    assert_eq!(stale.code(), Code::Aborted);
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! Signing with a new key.
+
+use anyhow::{Context, Result};
+use assay_identity::rotate_keys;
+use assay_testkit::eventually;
+
+use crate::world::{ADMIN, Identity, PASSWORD, Settings};
+
+/// The ids of the public keys.
+async fn public(identity: &Identity) -> Result<Vec<String>> {
+    let jwks: serde_json::Value = serde_json::from_str(&identity.keys().await?)?;
+    let keys = jwks["keys"].as_array().context("keys")?;
+    Ok(keys.iter().filter_map(|key| Some(key["kid"].as_str()?.to_owned())).collect())
+}
+
+/// The id of the key that signed a token.
+fn signer(token: &str) -> Result<String> {
+    jsonwebtoken::decode_header(token)?.kid.context("a token without a key")
+}
+
+#[tokio::test]
+async fn a_new_key_is_public_before_it_signs_and_the_old_one_after() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator();
+    let identity = Identity::start(&settings).await?;
+    let old = public(&identity).await?;
+    let caller = identity.caller_of(ADMIN).await?;
+
+    let new = rotate_keys(&settings.database_url.as_str().into(), &settings.seal()).await?;
+    let both = eventually("the new key is public", async || {
+        public(&identity).await.ok().filter(|keys| keys.len() == 2)
+    })
+    .await;
+    assert!(both.contains(&new) && both.contains(&old[0]));
+    assert_eq!(signer(&identity.login(ADMIN, PASSWORD).await?)?, old[0]);
+
+    sqlx::query("update signing_key set signs_from = now() where kid = $1")
+        .bind(&new)
+        .execute(&identity.db)
+        .await?;
+    eventually("the new key signs", async || {
+        let token = identity.login(ADMIN, PASSWORD).await.ok()?;
+        identity.caller(&token).await.ok()?;
+        (signer(&token).ok()? == new).then_some(())
+    })
+    .await;
+    assert!(identity.accepts(&caller).await, "the old token is still good");
+
+    let left: f64 = sqlx::query_scalar(
+        "select extract(epoch from public_until - signs_from)::float8 / 3600
+         from signing_key where kid = $1",
+    )
+    .bind(&old[0])
+    .fetch_one(&identity.db)
+    .await?;
+    assert!(left > 12.0, "tokens of the old key live for 12 hours");
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Mails by SMTP.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr},
+    sync::{Arc, Mutex},
+};
+
+use anyhow::Result;
+use assay_runtime::Runtime;
+use assay_testkit::eventually;
+use mailin::{Action, Handler, Response, SessionBuilder, response};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+};
+
+use crate::world::{ADMIN, Identity, Settings, link, readable};
+
+/// A mail as a server got it.
+#[derive(Clone, Debug, Default)]
+struct Received {
+    from: String,
+    to: Vec<String>,
+    text: String,
+}
+
+/// What a server got, and what it answers to the next recipients.
+#[derive(Clone, Default)]
+struct Mailbox {
+    received: Arc<Mutex<Vec<Received>>>,
+    refusals: Arc<Mutex<Vec<Response>>>,
+}
+
+struct Conversation {
+    mailbox: Mailbox,
+    mail: Received,
+}
+
+impl Handler for Conversation {
+    fn mail(&mut self, _: IpAddr, _: &str, from: &str) -> Response {
+        self.mail = Received { from: from.to_owned(), ..Received::default() };
+        response::OK
+    }
+
+    fn rcpt(&mut self, to: &str) -> Response {
+        self.mail.to.push(to.to_owned());
+        self.mailbox.refusals.lock().unwrap().pop().unwrap_or(response::OK)
+    }
+
+    fn data(&mut self, line: &[u8]) -> io::Result<()> {
+        self.mail.text.push_str(&String::from_utf8_lossy(line));
+        Ok(())
+    }
+
+    fn data_end(&mut self) -> Response {
+        self.mailbox.received.lock().unwrap().push(self.mail.clone());
+        response::OK
+    }
+}
+
+impl Mailbox {
+    /// Serves SMTP for as long as the test runs; says where.
+    async fn serve(&self) -> Result<String> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let url = format!("smtp://{}", listener.local_addr()?);
+        let (mailbox, runtime) = (self.clone(), Runtime::new("mail server"));
+        let this = runtime.clone();
+        runtime.spawn("mail server", async move {
+            loop {
+                let (stream, _) = listener.accept().await?;
+                let mailbox = mailbox.clone();
+                this.spawn("conversation", async { Ok(converse(stream, mailbox).await?) });
+            }
+        });
+        Ok(url)
+    }
+
+    async fn mails(&self, count: usize) -> Vec<Received> {
+        eventually("mails", async || {
+            let received = self.received.lock().unwrap().clone();
+            (received.len() == count).then_some(received)
+        })
+        .await
+    }
+}
+
+async fn converse(stream: TcpStream, mailbox: Mailbox) -> io::Result<()> {
+    let handler = Conversation { mailbox, mail: Received::default() };
+    let mut session =
+        SessionBuilder::new("mail.example").build(IpAddr::V4(Ipv4Addr::LOCALHOST), handler);
+    let mut stream = BufReader::new(stream);
+    let mut answer = session.greeting();
+    loop {
+        if !matches!(answer.action, Action::NoReply) {
+            stream.write_all(&answer.buffer()?).await?;
+        }
+        let mut line = Vec::new();
+        if matches!(answer.action, Action::Close) || stream.read_until(b'\n', &mut line).await? == 0
+        {
+            return Ok(());
+        }
+        answer = session.process(&line);
+    }
+}
+
+async fn start(mailbox: &Mailbox) -> Result<Identity> {
+    let settings = Settings::new().await?.with_administrator();
+    let settings = settings.and("smtp-url", &mailbox.serve().await?);
+    Identity::start(&settings.and("mail-from", "Assay <assay@example.com>")).await
+}
+
+async fn queued(identity: &Identity) -> Result<i64> {
+    Ok(sqlx::query_scalar("select count(*) from mail").fetch_one(&identity.db).await?)
+}
+
+#[tokio::test]
+async fn a_mail_goes_to_its_recipient_as_text_and_html() -> Result<()> {
+    let mailbox = Mailbox::default();
+    let identity = start(&mailbox).await?;
+    identity.prepare_reset(ADMIN, "").await?;
+    let [mail] = &mailbox.mails(1).await[..] else { panic!("not one mail") };
+    assert_eq!((mail.from.as_str(), &mail.to[..]), ("assay@example.com", &[ADMIN.to_owned()][..]));
+    for part in [
+        "From: Assay <assay@example.com>\r\n",
+        "Subject: Your new password for Assay\r\n",
+        "Content-Type: multipart/alternative;",
+        "Content-Type: text/plain; charset=utf-8\r\n",
+        "Content-Type: text/html; charset=utf-8\r\n",
+    ] {
+        assert!(mail.text.contains(part), "{part} is missing in {}", mail.text);
+    }
+    let (_, token) = link(&mail.text)?;
+    assert_eq!(readable(&mail.text).matches(&token).count(), 3, "once as text, twice in HTML");
+    identity.reset(&token, "a password that is new").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn nothing_that_a_client_sends_becomes_a_header_or_a_recipient() -> Result<()> {
+    let mailbox = Mailbox::default();
+    let identity = start(&mailbox).await?;
+    let visitor = identity.visitor("acme").await?;
+    sqlx::query("update customer set name = $1 where subdomain = 'acme'")
+        .bind("Acme\r\nBcc: eve@evil.example\r\n\r\n<script>alert(1)</script>")
+        .execute(&identity.db)
+        .await?;
+    for email in [
+        "grace@example.com,eve@evil.example",
+        "grace@example.com\r\nBcc: eve@evil.example",
+        "<grace@example.com>\r\nRCPT TO:<eve@evil.example>",
+        "\"grace\\\" <eve@evil.example>, \"@example.com",
+    ] {
+        identity.prepare_reset(email, "eve.example\r\nBcc: eve@evil.example").await?;
+        identity.user(&visitor, email, "Testers").await.unwrap_err();
+    }
+    identity.user(&visitor, "grace@example.com", "Testers").await?;
+    let [mail] = &mailbox.mails(1).await[..] else { panic!("not one mail") };
+    assert_eq!(mail.to, ["grace@example.com"]);
+    assert!(!mail.text.contains("\r\nBcc:"), "{}", mail.text);
+    let html = mail.text.split_once("text/html").expect("a page").1;
+    assert!(html.contains("&lt;script&gt;") && !html.contains("<script>"), "{html}");
+    assert_eq!(link(&mail.text)?.0, "https://www.assay.example");
+    assert_eq!(queued(&identity).await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_mail_that_cannot_be_sent_yet_is_sent_later() -> Result<()> {
+    let mailbox = Mailbox::default();
+    mailbox.refusals.lock().unwrap().push(Response::custom(451, "later".to_owned()));
+    let identity = start(&mailbox).await?;
+    identity.prepare_reset(ADMIN, "").await?;
+    eventually("it was refused", async || {
+        mailbox.refusals.lock().unwrap().is_empty().then_some(())
+    })
+    .await;
+    assert_eq!(queued(&identity).await?, 1);
+    sqlx::query("update mail set next_attempt_at = now()").execute(&identity.db).await?;
+    mailbox.mails(1).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_mail_that_nobody_wants_is_given_up() -> Result<()> {
+    let mailbox = Mailbox::default();
+    mailbox.refusals.lock().unwrap().push(response::NO_MAILBOX);
+    let identity = start(&mailbox).await?;
+    identity.prepare_reset(ADMIN, "").await?;
+    eventually("it is given up", async || {
+        let refused = mailbox.refusals.lock().unwrap().is_empty();
+        (refused && queued(&identity).await.ok()? == 0).then_some(())
+    })
+    .await;
+    assert!(mailbox.received.lock().unwrap().is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_mail_server_has_to_be_named_in_full() -> Result<()> {
+    let settings = Settings::new().await?;
+    for (settings, named) in [
+        (settings.clone().and("smtp-url", "smtp://127.0.0.1:25"), "ASSAY_MAIL_FROM"),
+        (settings.and("smtp-url", "http://user:canary@host"), "ASSAY_SMTP_URL"),
+    ] {
+        let error = Identity::begin(&settings).await.err().expect("a refusal");
+        let error = format!("{error:#}");
+        assert!(error.contains(named) && !error.contains("canary"), "{error}");
+    }
+    Ok(())
+}

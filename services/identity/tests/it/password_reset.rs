@@ -1,0 +1,151 @@
+//! Setting a new password by a link that was mailed.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use assay_testkit::eventually;
+use futures::future::join_all;
+use tonic::Code;
+
+use crate::world::{ADMIN, Identity, PASSWORD, Settings, link, reason};
+
+const NEW: &str = "a password that is new";
+
+/// The token of the link in the last of so many mails.
+async fn token(identity: &Identity, mails: usize) -> Result<String> {
+    Ok(link(&identity.mails(mails).await[mails - 1])?.1)
+}
+
+#[tokio::test]
+async fn a_new_password_kills_what_the_old_one_opened() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    identity.prepare_reset("ada@example.COM", "").await?;
+    identity.reset(&token(&identity, 1).await?, NEW).await?;
+
+    eventually("the token dies", async || (!identity.accepts(&caller).await).then_some(())).await;
+    let refused = identity.login(ADMIN, PASSWORD).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    let caller = identity.caller(&identity.login(ADMIN, NEW).await?).await?;
+    assert!(identity.accepts(&caller).await);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_link_works_once_however_many_try() -> Result<()> {
+    let identity = Identity::new().await?;
+    identity.prepare_reset(ADMIN, "").await?;
+    let token = token(&identity, 1).await?;
+    let tries = join_all((0..50).map(|_| identity.reset(&token, NEW))).await;
+    assert_eq!(tries.iter().filter(|one| one.is_ok()).count(), 1);
+    for refused in tries.into_iter().filter_map(Result::err) {
+        assert_eq!(reason(&refused), "invalid_reset_token");
+        assert_eq!(refused.code(), Code::InvalidArgument);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_newer_link_voids_the_one_before_and_time_voids_all() -> Result<()> {
+    let identity = Identity::new().await?;
+    identity.prepare_reset(ADMIN, "").await?;
+    let older = token(&identity, 1).await?;
+    identity.prepare_reset(ADMIN, "").await?;
+    let newer = token(&identity, 2).await?;
+    sqlx::query("update password_link set expires_at = now()").execute(&identity.db).await?;
+    for token in [older.as_str(), newer.as_str(), "", "unknown"] {
+        let refused = identity.reset(token, NEW).await.unwrap_err();
+        assert_eq!(reason(&refused), "invalid_reset_token", "{token}");
+    }
+    sqlx::query("update password_link set expires_at = now() + interval '1 minute'")
+        .execute(&identity.db)
+        .await?;
+    identity.reset(&older, NEW).await.unwrap_err();
+    identity.reset(&newer, NEW).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_bad_password_is_told_and_does_not_use_the_link_up() -> Result<()> {
+    let identity = Identity::new().await?;
+    identity.prepare_reset(ADMIN, "").await?;
+    let token = token(&identity, 1).await?;
+    for bad in ["", "short", "password1234", "ada@example.com!", &"x1y2z3".repeat(50)] {
+        let refused = identity.reset(&token, bad).await.unwrap_err();
+        assert_eq!(reason(&refused), "invalid");
+        assert!(refused.message().starts_with("NewPassword "), "{refused}");
+    }
+    identity.reset(&token, NEW).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_link_is_stored_nowhere() -> Result<()> {
+    let identity = Identity::new().await?;
+    identity.prepare_reset(ADMIN, "").await?;
+    let token = token(&identity, 1).await?;
+    assert_eq!(token.len(), 43, "256 bits in base64");
+    for table in ["mail", "password_link", "audit_entry", "outbox"] {
+        let statement = format!("select count(*) from {table} as t where t::text like $1");
+        let count: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
+            .bind(format!("%{token}%"))
+            .fetch_one(&identity.db)
+            .await?;
+        assert_eq!(count, 0, "{table}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn nobody_learns_whether_there_is_an_account() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for _ in 0..15 {
+        for (times, email) in [(&mut known, ADMIN), (&mut unknown, "unknown@example.com")] {
+            let start = Instant::now();
+            identity.prepare_reset(email, "").await?;
+            times.push(start.elapsed());
+        }
+    }
+    for odd in ["", "no email", "a\0@b.example", "a@b.example\r\nBcc: c@d.example"] {
+        identity.prepare_reset(odd, "").await?;
+    }
+    known.sort_unstable();
+    unknown.sort_unstable();
+    let ratio = known[7].as_secs_f64() / unknown[7].as_secs_f64();
+    assert!((0.4..2.5).contains(&ratio), "{ratio}");
+    // So many in a row are sent, and no more.
+    identity.mails(10).await;
+    eventually("the queue is empty", async || {
+        let left: i64 =
+            sqlx::query_scalar("select count(*) from mail").fetch_one(&identity.db).await.ok()?;
+        (left == 0).then_some(())
+    })
+    .await;
+    identity.mails(10).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_link_leads_to_a_host_of_the_accounts_customers_or_to_the_public_one() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator().and("base-domain", "assay.example");
+    let identity = Identity::start(&settings).await?;
+    let visitor = identity.visitor("acme").await?;
+    identity.visitor("other").await?;
+    for (number, (host, origin)) in [
+        ("https://acme.assay.example", "https://acme.assay.example"),
+        ("https://other.assay.example", "https://www.assay.example"),
+        ("https://acme.assay.example.evil.example", "https://www.assay.example"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let email = format!("user{number}@example.com");
+        identity.user(&visitor, &email, "Testers").await?;
+        identity.mails(number * 2 + 1).await;
+        identity.prepare_reset(&email, host).await?;
+        let mails = identity.mails(number * 2 + 2).await;
+        assert_eq!(link(&mails[number * 2 + 1])?.0, origin, "{host}");
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Tokens that died, as those learn of it who verify tokens.
+
+use anyhow::Result;
+use assay_auth::anonymous;
+use assay_proto::identity::{
+    ListRevocationsRequest, Revocation, UpdateUserGroupRequest, UserGroupInput,
+};
+use assay_testkit::eventually;
+use futures::future::join_all;
+use tonic::Code;
+
+use crate::world::{ADMIN, Identity, Settings, link};
+
+async fn revocations(identity: &Identity, after: i64) -> Result<Vec<Revocation>> {
+    let request = anonymous(ListRevocationsRequest { after });
+    Ok(identity.tokens().list_revocations(request).await?.into_inner().items)
+}
+
+#[tokio::test]
+async fn revocations_are_listed_after_those_that_are_known() -> Result<()> {
+    let identity = Identity::new().await?;
+    assert_eq!(revocations(&identity, 0).await?, []);
+    let caller = identity.caller_of(ADMIN).await?;
+    for count in 1..=2 {
+        identity.prepare_reset(ADMIN, "").await?;
+        let token = link(&identity.mails(count).await[count - 1])?.1;
+        identity.reset(&token, "a password that is new").await?;
+    }
+    let all = revocations(&identity, 0).await?;
+    let [first, second] = &all[..] else { panic!("{all:?}") };
+    assert_eq!(first.user_id, Some(caller.user.to_string()));
+    assert_eq!((&first.customer_id, &first.api_token_id), (&None, &None));
+    assert!(first.sequence < second.sequence && first.issued_until < second.issued_until);
+    assert_eq!(revocations(&identity, first.sequence).await?, all[1..]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_replica_learns_of_it_and_one_that_starts_later_knows() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator();
+    let (first, second) = (Identity::start(&settings).await?, Identity::start(&settings).await?);
+    let caller = first.caller_of(ADMIN).await?;
+    assert!(second.accepts(&caller).await);
+    first.prepare_reset(ADMIN, "").await?;
+    let token = link(&first.mails(1).await[0])?.1;
+    first.reset(&token, "a password that is new").await?;
+
+    eventually("the token dies", async || (!second.accepts(&caller).await).then_some(())).await;
+    let third = Identity::start(&settings).await?;
+    assert!(!third.accepts(&caller).await);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_token_that_has_died_cannot_be_exchanged_however_quickly() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let member = identity.member(&admin, "grace@example.com", "Testers").await?;
+    let customer = member.customer.to_string();
+    identity.refine(&member, &customer).await?;
+    // Committed by somebody of whom this program has not heard yet.
+    sqlx::query(
+        "insert into revocation (user_id, issued_until)
+         values ($1, extract(epoch from clock_timestamp()) * 1000000)",
+    )
+    .bind(member.user)
+    .execute(&identity.db)
+    .await?;
+    let refused = identity.refine(&member, &customer).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_token_survives_the_change_that_it_was_made_during() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    identity.member(&admin, "grace@example.com", "Testers").await?;
+    let id = identity.group(&admin, "Testers").await?;
+    for permissions in ["Login, Read", "Login, Write", "Login, Execute"] {
+        let changes =
+            UserGroupInput { usage_permission: permissions.to_owned(), ..Default::default() };
+        let request = UpdateUserGroupRequest {
+            id: id.clone(),
+            data_version: None,
+            changes: Some(changes),
+            fields: vec!["UsagePermission".to_owned()],
+        };
+        let mut groups = identity.groups();
+        let logins = join_all((0..12).map(|_| identity.caller_of("grace@example.com")));
+        let (callers, done) = futures::join!(logins, groups.update_user_group(admin.call(request)));
+        done?;
+        eventually("the old tokens die, and only those", async || {
+            for caller in callers.iter().flatten() {
+                let is_new = caller.permissions.to_string() == permissions;
+                if identity.accepts(caller).await != is_new {
+                    return None;
+                }
+            }
+            Some(())
+        })
+        .await;
+    }
+    Ok(())
+}

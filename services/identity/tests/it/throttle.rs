@@ -1,0 +1,81 @@
+//! Guessing passwords.
+
+use std::net::IpAddr;
+
+use anyhow::Result;
+use assay_auth::anonymous_from;
+use assay_proto::identity::{LoginInput, LoginRequest};
+use futures::future::join_all;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+use crate::world::{ADMIN, Identity, PASSWORD, Settings};
+
+async fn limited() -> Result<Identity> {
+    let settings = Settings::new().await?.with_administrator();
+    let settings = settings.and("login-failures-per-account", "3");
+    Identity::start(&settings.and("login-failures-per-address", "5")).await
+}
+
+async fn login_from(identity: &Identity, address: &str, email: &str) -> Result<(), Status> {
+    let login = LoginInput { email: email.to_owned(), password: "wrong".to_owned() };
+    let request = LoginRequest { login: Some(login), host: String::new() };
+    let address: Option<IpAddr> = address.parse().ok();
+    identity.tokens().login(anonymous_from(address, request)).await.map(drop)
+}
+
+#[tokio::test]
+async fn an_account_can_be_guessed_at_so_often_whether_it_exists_or_not() -> Result<()> {
+    let identity = limited().await?;
+    for email in [ADMIN, "unknown@example.com", "no email"] {
+        for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] {
+            let refused = login_from(&identity, address, email).await.unwrap_err();
+            assert_eq!(refused.code(), Code::Unauthenticated);
+        }
+        let refused = login_from(&identity, "192.0.2.4", &email.to_uppercase()).await.unwrap_err();
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        let pause = refused.get_details_retry_info().and_then(|info| info.retry_delay);
+        assert!((1..=30).contains(&pause.unwrap().as_secs()), "{pause:?}");
+    }
+    let even_right = identity.login(ADMIN, PASSWORD).await.unwrap_err();
+    assert_eq!(even_right.code(), Code::ResourceExhausted);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_address_can_guess_so_often() -> Result<()> {
+    let identity = limited().await?;
+    for number in 0..5 {
+        let email = format!("user{number}@example.com");
+        let address = format!("2001:db8::{number}");
+        let refused = login_from(&identity, &address, &email).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unauthenticated);
+    }
+    let refused = login_from(&identity, "2001:db8::ffff", "more@example.com").await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    identity.login(ADMIN, PASSWORD).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn guesses_at_once_are_not_more_guesses() -> Result<()> {
+    let identity = limited().await?;
+    let wrong = (0..30).map(|_| identity.login(ADMIN, "wrong"));
+    join_all(wrong).await;
+    let right = identity.login(ADMIN, PASSWORD).await.unwrap_err();
+    assert_eq!(right.code(), Code::ResourceExhausted);
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_logs_in_begins_anew() -> Result<()> {
+    let identity = limited().await?;
+    for _ in 0..4 {
+        for _ in 0..2 {
+            let refused = identity.login(ADMIN, "wrong").await.unwrap_err();
+            assert_eq!(refused.code(), Code::Unauthenticated);
+        }
+        identity.login(ADMIN, PASSWORD).await?;
+    }
+    Ok(())
+}

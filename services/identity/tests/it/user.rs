@@ -1,0 +1,230 @@
+//! Users: an account as a customer sees it.
+
+use anyhow::Result;
+use assay_auth::Caller;
+use assay_proto::{
+    Reference,
+    identity::{DeleteUserRequest, ListUsersRequest, UpdateUserRequest, User, UserInput},
+};
+use assay_testkit::eventually;
+use futures::{TryStreamExt, future::join_all};
+use tonic::{Code, Status};
+
+use crate::world::{ADMIN, Identity, PASSWORD, link, readable, reason};
+
+async fn change(
+    identity: &Identity,
+    caller: &Caller,
+    id: &str,
+    field: &str,
+    value: &str,
+) -> Result<User, Status> {
+    let changes = UserInput {
+        email: value.to_owned(),
+        display_name: value.to_owned(),
+        user_group: Some(Reference { id: value.to_owned() }),
+    };
+    let request = UpdateUserRequest {
+        id: id.to_owned(),
+        data_version: None,
+        changes: Some(changes),
+        fields: vec![field.to_owned()],
+    };
+    Ok(identity.users().update_user(caller.call(request)).await?.into_inner())
+}
+
+async fn delete(identity: &Identity, caller: &Caller, id: &str) -> Result<(), Status> {
+    let request = DeleteUserRequest { id: id.to_owned() };
+    identity.users().delete_user(caller.call(request)).await.map(drop)
+}
+
+/// The status that made the call fail.
+fn status(failed: anyhow::Error) -> Status {
+    failed.downcast().expect("a status")
+}
+
+#[tokio::test]
+async fn a_new_account_is_invited_and_sets_its_password() -> Result<()> {
+    let identity = Identity::new().await?;
+    let visitor = identity.visitor("acme").await?;
+    let user = identity.user(&visitor, "grace@example.com", "Testers").await?;
+    assert_eq!(
+        (user.email.as_str(), user.display_name.as_str()),
+        ("grace@example.com", "Grace Hopper")
+    );
+    assert_eq!((user.password, user.last_login, user.archived), (None, None, false));
+    let group = user.user_group.unwrap();
+    assert_eq!((group.name.as_str(), &group.usage_permission), ("Testers", &user.usage_permission));
+
+    let mails = identity.mails(1).await;
+    assert!(mails[0].contains("To: grace@example.com\r\n"), "{}", mails[0]);
+    assert!(readable(&mails[0]).contains("Customer acme has made you a user"));
+    let (origin, token) = link(&mails[0])?;
+    assert_eq!(origin, "https://www.assay.example");
+    identity.reset(&token, "a password of her own").await?;
+    let token = identity.login("grace@example.com", "a password of her own").await?;
+    assert_eq!(identity.caller(&token).await?.customer, visitor.customer);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_account_elsewhere_becomes_a_member_and_stays_what_it_is() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
+    let member = identity.member(&first, "grace@example.com", "Testers").await?;
+    identity.mails(1).await;
+
+    let group = Reference { id: identity.group(&second, "Viewers").await? };
+    let user = UserInput {
+        email: "GRACE@Example.com".to_owned(),
+        display_name: "Another name".to_owned(),
+        user_group: Some(group),
+    };
+    let request = assay_proto::identity::CreateUserRequest { user: Some(user) };
+    let user = identity.users().create_user(second.call(request.clone())).await?.into_inner();
+    assert_eq!(
+        (user.id.as_str(), user.email.as_str()),
+        (member.user.to_string().as_str(), "grace@example.com")
+    );
+    let known = identity.users().get_current_user(member.call(())).await?.into_inner();
+    assert_eq!(known.display_name, "Grace Hopper");
+
+    let again = identity.users().create_user(second.call(request)).await.unwrap_err();
+    assert_eq!(again.code(), Code::AlreadyExists);
+    identity.login("grace@example.com", PASSWORD).await?;
+    identity.mails(1).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_email_changes_only_where_the_account_has_one_customer() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
+    let user = identity.user(&first, "grace@example.com", "Testers").await?;
+    let changed = change(&identity, &first, &user.id, "email", "hopper@example.com").await?;
+    assert_eq!(
+        (changed.email.as_str(), changed.data_version.as_str()),
+        ("hopper@example.com", "2")
+    );
+    let taken = change(&identity, &first, &user.id, "Email", ADMIN).await.unwrap_err();
+    assert_eq!(taken.code(), Code::AlreadyExists);
+
+    identity.user(&second, "hopper@example.com", "Testers").await?;
+    let shared = change(&identity, &first, &user.id, "Email", "g@example.com").await.unwrap_err();
+    assert_eq!(reason(&shared), "email_of_other_customers");
+    change(&identity, &first, &user.id, "DisplayName", "Grace").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn nobody_gains_by_managing_users() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    sqlx::query(
+        "update user_group set usage_permission = 'Login, Read, UserManagement'
+         where name = 'Viewers'",
+    )
+    .execute(&identity.db)
+    .await?;
+    let manager = identity.member(&admin, "grace@example.com", "Viewers").await?;
+
+    let own = manager.user.to_string();
+    let administrators = identity.group(&admin, "Administrators").await?;
+    let up = change(&identity, &manager, &own, "UserGroup", &administrators).await.unwrap_err();
+    assert_eq!(up.code(), Code::PermissionDenied);
+    let friend = identity.user(&manager, "friend@example.com", "Administrators").await;
+    assert_eq!(status(friend.unwrap_err()).code(), Code::PermissionDenied);
+    let boss = admin.user.to_string();
+    let taken_over =
+        change(&identity, &manager, &boss, "Email", "g@example.com").await.unwrap_err();
+    assert_eq!(taken_over.code(), Code::PermissionDenied);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_user_needs_a_group_of_the_same_customer() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let foreign = identity.group(&identity.visitor("acme").await?, "Testers").await?;
+    let user = identity.user(&admin, "grace@example.com", "Testers").await?;
+    for group in [foreign.as_str(), "0", "", &assay_proto::UserGroupId::new().to_string()] {
+        let refused = change(&identity, &admin, &user.id, "UserGroup", group).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{group}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_user_who_moves_logs_in_again() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let member = identity.member(&admin, "grace@example.com", "Testers").await?;
+    let id = member.user.to_string();
+    change(&identity, &admin, &id, "DisplayName", "Grace").await?;
+    assert!(identity.accepts(&member).await, "a name is nothing that a token has to die for");
+
+    let viewers = identity.group(&admin, "Viewers").await?;
+    change(&identity, &admin, &id, "UserGroup", &viewers).await?;
+    eventually("the token dies", async || (!identity.accepts(&member).await).then_some(())).await;
+    let member = identity.caller_of("grace@example.com").await?;
+    assert_eq!(member.permissions.to_string(), "Login, Read, UserSettings");
+
+    let request = ListUsersRequest { user_group_id: viewers, page: None };
+    let list = identity.users().list_users(admin.call(request)).await?.into_inner();
+    let batches: Vec<_> = list.try_collect().await?;
+    let names: Vec<_> =
+        batches.iter().flat_map(|batch| &batch.items).map(|user| &user.display_name).collect();
+    assert_eq!(names, ["Grace"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_account_goes_with_its_last_customer() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
+    let member = identity.member(&first, "grace@example.com", "Testers").await?;
+    identity.user(&second, "grace@example.com", "Testers").await?;
+    let id = member.user.to_string();
+
+    delete(&identity, &first, &id).await?;
+    eventually("the token dies", async || (!identity.accepts(&member).await).then_some(())).await;
+    assert_eq!(identity.caller_of("grace@example.com").await?.customer, second.customer);
+    assert_eq!(delete(&identity, &first, &id).await.unwrap_err().code(), Code::NotFound);
+    delete(&identity, &second, &id).await?;
+    let gone = identity.login("grace@example.com", PASSWORD).await.unwrap_err();
+    assert_eq!(gone.code(), Code::Unauthenticated);
+    assert!(identity.user(&first, "grace@example.com", "Testers").await?.id != id);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_last_who_manages_users_stays() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let id = admin.user.to_string();
+    let viewers = identity.group(&admin, "Viewers").await?;
+    for refused in [
+        delete(&identity, &admin, &id).await.unwrap_err(),
+        change(&identity, &admin, &id, "UserGroup", &viewers).await.unwrap_err(),
+    ] {
+        assert_eq!(reason(&refused), "last_user_management");
+    }
+    let other = identity.user(&admin, "grace@example.com", "Administrators").await?;
+    let both = join_all([id, other.id].map(|id| {
+        let (identity, admin) = (&identity, &admin);
+        async move { delete(identity, admin, &id).await }
+    }))
+    .await;
+    assert_eq!(both.iter().filter(|one| one.is_ok()).count(), 1, "{both:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_visitor_is_a_user_too() -> Result<()> {
+    let identity = Identity::new().await?;
+    let visitor = identity.visitor("acme").await?;
+    let user = identity.users().get_current_user(visitor.call(())).await?.into_inner();
+    assert_eq!((user.email.as_str(), user.user_group), (ADMIN, None));
+    assert_eq!(user.usage_permission, visitor.permissions.to_string());
+    Ok(())
+}

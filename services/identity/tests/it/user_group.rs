@@ -1,0 +1,152 @@
+//! User groups: who may grant what, and who has to remain.
+
+use anyhow::Result;
+use assay_auth::Caller;
+use assay_proto::identity::{
+    CreateUserGroupRequest, DeleteUserGroupRequest, UpdateUserGroupRequest, UserGroup,
+    UserGroupInput,
+};
+use assay_testkit::eventually;
+use futures::future::join_all;
+use tonic::{Code, Status};
+
+use crate::world::{ADMIN, Identity, reason};
+
+async fn create(
+    identity: &Identity,
+    caller: &Caller,
+    name: &str,
+    permissions: &str,
+) -> Result<UserGroup, Status> {
+    let group = UserGroupInput {
+        name: name.to_owned(),
+        description: None,
+        usage_permission: permissions.to_owned(),
+    };
+    let request = CreateUserGroupRequest { user_group: Some(group) };
+    Ok(identity.groups().create_user_group(caller.call(request)).await?.into_inner())
+}
+
+async fn change(
+    identity: &Identity,
+    caller: &Caller,
+    id: &str,
+    permissions: &str,
+) -> Result<UserGroup, Status> {
+    let changes = UserGroupInput { usage_permission: permissions.to_owned(), ..Default::default() };
+    let request = UpdateUserGroupRequest {
+        id: id.to_owned(),
+        data_version: None,
+        changes: Some(changes),
+        fields: vec!["UsagePermission".to_owned()],
+    };
+    Ok(identity.groups().update_user_group(caller.call(request)).await?.into_inner())
+}
+
+async fn delete(identity: &Identity, caller: &Caller, id: &str) -> Result<(), Status> {
+    let request = DeleteUserGroupRequest { id: id.to_owned() };
+    identity.groups().delete_user_group(caller.call(request)).await.map(drop)
+}
+
+#[tokio::test]
+async fn permissions_are_put_in_order_and_checked() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    let group = create(&identity, &caller, "Writers", " Write,Login ,Read,Write").await?;
+    assert_eq!(group.usage_permission, "Login, Read, Write");
+    for wrong in ["", " , ", "Everything", "login"] {
+        let refused = create(&identity, &caller, "Wrong", wrong).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{wrong:?}");
+    }
+    let taken = create(&identity, &caller, "WRITERS", "Read").await.unwrap_err();
+    assert_eq!(taken.code(), Code::AlreadyExists);
+    delete(&identity, &caller, &group.id).await?;
+    assert_eq!(delete(&identity, &caller, &group.id).await.unwrap_err().code(), Code::NotFound);
+    Ok(())
+}
+
+#[tokio::test]
+async fn nobody_grants_what_they_lack() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    create(&identity, &admin, "Managers", "Login, Read, UserManagement").await?;
+    let rich = create(&identity, &admin, "Rich", "Read, Invoicing").await?;
+    let manager = identity.member(&admin, "grace@example.com", "Managers").await?;
+
+    create(&identity, &manager, "Readers", "Login, Read").await?;
+    let refused = create(&identity, &manager, "Writers", "Login, Write").await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    let added = change(&identity, &manager, &rich.id, "Read, Invoicing, Write").await.unwrap_err();
+    assert_eq!(added.code(), Code::PermissionDenied);
+    let kept = change(&identity, &manager, &rich.id, "Login, Read, Invoicing").await?;
+    assert_eq!(kept.usage_permission, "Login, Read, Invoicing");
+    change(&identity, &manager, &rich.id, "Read").await?;
+    let back = change(&identity, &manager, &rich.id, "Read, Invoicing").await.unwrap_err();
+    assert_eq!(back.code(), Code::PermissionDenied);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_group_with_members_stays() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let group = identity.group(&admin, "Testers").await?;
+    identity.user(&admin, "grace@example.com", "Testers").await?;
+    let refused = delete(&identity, &admin, &group).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert_eq!(reason(&refused), "user_group_has_members");
+    Ok(())
+}
+
+#[tokio::test]
+async fn somebody_always_manages_the_users() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let group = identity.group(&admin, "Administrators").await?;
+    for less in ["Login, Read", "Read, UserManagement"] {
+        let refused = change(&identity, &admin, &group, less).await.unwrap_err();
+        assert_eq!(refused.code(), Code::FailedPrecondition);
+        assert_eq!(reason(&refused), "last_user_management");
+    }
+
+    let other = create(&identity, &admin, "Others", "Login, UserManagement").await?;
+    identity.user(&admin, "grace@example.com", "Others").await?;
+    // Two at once could each rely on the other.
+    let both = join_all([
+        change(&identity, &admin, &group, "Login"),
+        change(&identity, &admin, &other.id, "Login"),
+    ])
+    .await;
+    assert_eq!(both.iter().filter(|one| one.is_ok()).count(), 1, "{both:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_tokens_of_members_die_with_a_change_of_their_permissions() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let member = identity.member(&admin, "grace@example.com", "Testers").await?;
+    let group = identity.group(&admin, "Testers").await?;
+
+    change(&identity, &admin, &group, "Login, Read").await?;
+    eventually("the token dies", async || (!identity.accepts(&member).await).then_some(())).await;
+    assert!(identity.accepts(&admin).await);
+    let member = identity.caller_of("grace@example.com").await?;
+    assert_eq!(member.permissions.to_string(), "Login, Read");
+    assert!(identity.accepts(&member).await);
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_customers_group_is_no_group() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let visitor = identity.visitor("acme").await?;
+    let foreign = identity.group(&visitor, "Testers").await?;
+    for id in [foreign.as_str(), "0", "no uuid"] {
+        let refused = change(&identity, &admin, id, "Read").await.unwrap_err();
+        assert_eq!(refused.code(), Code::NotFound);
+        assert_eq!(delete(&identity, &admin, id).await.unwrap_err().code(), Code::NotFound);
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! Which tokens have died before their time.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use assay_proto::{ApiTokenId, CustomerId, UserId, identity::Revocation};
+use uuid::Uuid;
+
+use crate::token::{LONGEST_LIFETIME, now_in_micros};
+
+/// What a revocation is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bearer {
+    pub(crate) customer: CustomerId,
+    pub(crate) user: UserId,
+    pub(crate) api_token: Option<ApiTokenId>,
+    /// In microseconds since 1970.
+    pub(crate) issued_at: i64,
+}
+
+/// The ids that a token must have to be revoked: those given.
+type Scope = (Option<CustomerId>, Option<UserId>, Option<ApiTokenId>);
+
+/// The latest revocation of each scope, so that there are not more of them than of what can be
+/// revoked.
+#[derive(Default)]
+pub(crate) struct Revocations {
+    issued_until: RwLock<HashMap<Scope, i64>>,
+    generation: AtomicU64,
+}
+
+impl Revocations {
+    /// Grows with every revocation. What was no more than that when a token was found alive cannot
+    /// have revoked it since.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Takes note of a revocation. One that names no tokens it can be compared with is ignored:
+    /// it is none of ours.
+    pub(crate) fn learn(&self, revocation: &Revocation) {
+        let Some(scope) = scope(revocation) else {
+            tracing::warn!(sequence = revocation.sequence, "not a revocation");
+            return;
+        };
+        let mut all = self.issued_until.write().unwrap_or_else(PoisonError::into_inner);
+        let until = all.entry(scope).or_insert(i64::MIN);
+        if *until < revocation.issued_until {
+            *until = revocation.issued_until;
+            self.generation.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(crate) fn revoke(&self, bearer: &Bearer) -> bool {
+        let all = self.issued_until.read().unwrap_or_else(PoisonError::into_inner);
+        let dies = |scope: Scope| all.get(&scope).is_some_and(|until| bearer.issued_at <= *until);
+        [None, Some(bearer.customer)].into_iter().any(|customer| {
+            [None, Some(bearer.user)].into_iter().any(|user| {
+                dies((customer, user, None))
+                    || bearer.api_token.is_some_and(|id| dies((customer, user, Some(id))))
+            })
+        })
+    }
+
+    /// Forgets what can only have revoked tokens that have expired by now.
+    pub(crate) fn forget_old(&self) {
+        let lifetime = i64::try_from(LONGEST_LIFETIME.as_micros()).unwrap_or(i64::MAX);
+        let expired = now_in_micros().saturating_sub(lifetime);
+        let mut all = self.issued_until.write().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, until| *until > expired);
+    }
+}
+
+fn scope(revocation: &Revocation) -> Option<Scope> {
+    Some((
+        id(revocation.customer_id.as_deref())?.map(CustomerId),
+        id(revocation.user_id.as_deref())?.map(UserId),
+        id(revocation.api_token_id.as_deref())?.map(ApiTokenId),
+    ))
+}
+
+/// None for what is no id.
+#[expect(clippy::option_option, reason = "an id may be left out, and it may be wrong")]
+fn id(text: Option<&str>) -> Option<Option<Uuid>> {
+    text.map(|text| text.parse().ok()).map_or(Some(None), |id| id.map(Some))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bearer(issued_at: i64) -> Bearer {
+        let (customer, user) = (CustomerId::new(), UserId::new());
+        Bearer { customer, user, api_token: Some(ApiTokenId::new()), issued_at }
+    }
+
+    fn revocation(
+        customer: Option<CustomerId>,
+        user: Option<UserId>,
+        api_token: Option<ApiTokenId>,
+    ) -> Revocation {
+        Revocation {
+            sequence: 1,
+            customer_id: customer.map(|id| id.to_string()),
+            user_id: user.map(|id| id.to_string()),
+            api_token_id: api_token.map(|id| id.to_string()),
+            issued_until: now_in_micros(),
+        }
+    }
+
+    /// Revocations that match the bearer, and ones that come close.
+    fn cases(bearer: &Bearer) -> [(Revocation, bool); 11] {
+        let (customer, user, token) = (Some(bearer.customer), Some(bearer.user), bearer.api_token);
+        let other = (Some(CustomerId::new()), Some(UserId::new()), Some(ApiTokenId::new()));
+        [
+            (revocation(None, None, None), true),
+            (revocation(customer, None, None), true),
+            (revocation(customer, user, None), true),
+            (revocation(None, user, None), true),
+            (revocation(None, None, token), true),
+            (revocation(customer, user, token), true),
+            (revocation(other.0, None, None), false),
+            (revocation(other.0, user, None), false),
+            (revocation(customer, other.1, None), false),
+            (revocation(None, other.1, None), false),
+            (revocation(customer, user, other.2), false),
+        ]
+    }
+
+    #[test]
+    fn a_token_dies_with_a_revocation_that_matches_it_in_all_ids() {
+        let bearer = bearer(now_in_micros());
+        for (revocation, dies) in cases(&bearer) {
+            let revocations = Revocations::default();
+            revocations.learn(&revocation);
+            assert_eq!(revocations.revoke(&bearer), dies, "{revocation:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_was_issued_later_lives() {
+        let before = bearer(now_in_micros());
+        for (revocation, dies) in cases(&before) {
+            let revocations = Revocations::default();
+            revocations.learn(&revocation);
+            let at = Bearer { issued_at: revocation.issued_until, ..before };
+            assert_eq!(revocations.revoke(&at), dies, "{revocation:?}");
+            let after = Bearer { issued_at: revocation.issued_until + 1, ..before };
+            assert!(!revocations.revoke(&after), "{revocation:?}");
+        }
+    }
+
+    #[test]
+    fn a_login_is_not_revoked_with_an_api_token() {
+        let with_api_token = bearer(now_in_micros());
+        let login = Bearer { api_token: None, ..with_api_token };
+        let revocations = Revocations::default();
+        revocations.learn(&revocation(None, None, with_api_token.api_token));
+        assert!(revocations.revoke(&with_api_token));
+        assert!(!revocations.revoke(&login));
+    }
+
+    #[test]
+    fn revocations_in_any_order_and_twice_are_the_same() {
+        let (earlier, later) = (bearer(100), 200);
+        let of_user = revocation(None, Some(earlier.user), None);
+        let first = Revocation { issued_until: earlier.issued_at, ..of_user.clone() };
+        let second = Revocation { issued_until: later, ..of_user };
+        let revocations = Revocations::default();
+        revocations.learn(&second);
+        let generation = revocations.generation();
+        revocations.learn(&first);
+        revocations.learn(&second);
+        assert_eq!(revocations.generation(), generation, "nothing is to be checked again");
+        assert!(revocations.revoke(&Bearer { issued_at: later, ..earlier }));
+    }
+
+    #[test]
+    fn what_is_no_revocation_is_ignored() {
+        let revocations = Revocations::default();
+        let wrong = Revocation { user_id: Some("*".to_owned()), ..revocation(None, None, None) };
+        revocations.learn(&wrong);
+        assert!(!revocations.revoke(&bearer(0)));
+    }
+
+    #[test]
+    fn old_revocations_are_forgotten() {
+        let revocations = Revocations::default();
+        let (old, new) = (bearer(100), bearer(now_in_micros()));
+        let of_old = revocation(None, Some(old.user), None);
+        revocations.learn(&Revocation { issued_until: 100, ..of_old });
+        revocations.learn(&revocation(None, Some(new.user), None));
+        assert!(revocations.revoke(&old));
+        revocations.forget_old();
+        assert!(!revocations.revoke(&old), "it has expired anyway");
+        assert!(revocations.revoke(&new));
+    }
+}

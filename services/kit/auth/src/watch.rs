@@ -1,0 +1,166 @@
+//! Keeps a verifier informed: of identity's keys, and of what is revoked.
+//!
+//! Revocations come over NATS as they happen, and are read from identity every other second, in
+//! case NATS is away. When identity is away, too, tokens are verified with what is known.
+
+use std::time::Duration;
+
+use assay_proto::identity::{
+    ListRevocationsRequest, Revocation, token_service_client::TokenServiceClient,
+};
+use assay_runtime::{Gate, Runtime, grpc::MESSAGE_LIMIT};
+use futures::StreamExt as _;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tonic::{Status, transport::Channel};
+
+use crate::{Verifier, caller::anonymous_within, keys::FRESH};
+
+/// Where identity tells each revocation as JSON, right after its commit. It is outside of
+/// `assay.identity`, because what is told there is kept as an event.
+pub const REVOCATIONS: &str = "assay.revocations";
+
+/// How often the public keys are read again, without being asked to.
+const REFRESH: Duration = Duration::from_mins(1);
+
+/// How often revocations are read.
+const POLL: Duration = Duration::from_secs(2);
+
+/// How long identity may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long to wait after a failure, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+type Identity = TokenServiceClient<Channel>;
+
+impl Verifier {
+    /// Keeps identity's public keys and revocations. The program is ready when they are known.
+    pub fn watch(runtime: &Runtime, identity: Channel) -> Self {
+        let verifier = Self::without_keys();
+        verifier.exchange_at(identity.clone());
+        let identity = Identity::new(identity).max_decoding_message_size(MESSAGE_LIMIT);
+
+        let gate = runtime.gate("token keys");
+        let keys = keep_keys(verifier.clone(), identity.clone(), gate, runtime.stopping());
+        runtime.spawn("token keys", keys);
+        let gate = runtime.gate("token revocations");
+        let revocations = keep_revocations(verifier.clone(), identity, gate, runtime.stopping());
+        runtime.spawn("token revocations", revocations);
+        verifier
+    }
+
+    /// As [`Verifier::watch`], with revocations known as soon as NATS tells of them.
+    pub fn watch_with_nats(runtime: &Runtime, identity: Channel, nats: async_nats::Client) -> Self {
+        let verifier = Self::watch(runtime, identity);
+        verifier.hear(runtime, nats);
+        verifier
+    }
+
+    /// Learns of revocations as soon as NATS tells of them.
+    pub fn hear(&self, runtime: &Runtime, nats: async_nats::Client) {
+        let (this, stopping) = (self.clone(), runtime.stopping());
+        runtime.spawn("told revocations", async move {
+            let mut told = nats.subscribe(REVOCATIONS).await?;
+            loop {
+                let message = tokio::select! {
+                    message = told.next() => message,
+                    () = stopping.cancelled() => return Ok(()),
+                };
+                // Without a message the connection has ended, which it does with the program.
+                let Some(message) = message else { return Ok(()) };
+                match serde_json::from_slice::<Revocation>(&message.payload) {
+                    Ok(revocation) => this.revoke(&revocation),
+                    Err(error) => tracing::warn!(%error, "not a revocation"),
+                }
+            }
+        });
+    }
+}
+
+async fn keep_keys(
+    verifier: Verifier,
+    mut identity: Identity,
+    gate: Gate,
+    stopping: CancellationToken,
+) -> anyhow::Result<()> {
+    let mut pause = PAUSES.0;
+    loop {
+        let rest = match identity.list_keys(anonymous_within(PATIENCE, ())).await {
+            Ok(answer) => {
+                verifier.learn(&answer.into_inner().jwks)?;
+                gate.open();
+                pause = FRESH;
+                REFRESH
+            }
+            Err(status) => {
+                tracing::debug!(%status, "the token keys cannot be read");
+                pause = (pause * 2).min(PAUSES.1);
+                pause
+            }
+        };
+        verifier.keys().were_read();
+        let next = async {
+            sleep(pause).await;
+            tokio::select! {
+                () = sleep(rest.saturating_sub(pause)) => {}
+                () = verifier.keys().wanted() => {}
+            }
+        };
+        tokio::select! {
+            () = next => {}
+            () = stopping.cancelled() => return Ok(()),
+        }
+    }
+}
+
+async fn keep_revocations(
+    verifier: Verifier,
+    mut identity: Identity,
+    gate: Gate,
+    stopping: CancellationToken,
+) -> anyhow::Result<()> {
+    let mut pause = PAUSES.0;
+    let mut known = 0;
+    loop {
+        let next = match read_revocations(&verifier, &mut identity, &mut known).await {
+            Ok(()) => {
+                gate.open();
+                pause = PAUSES.0;
+                POLL
+            }
+            Err(status) => {
+                tracing::debug!(%status, "the revocations cannot be read");
+                pause = (pause * 2).min(PAUSES.1);
+                pause
+            }
+        };
+        tokio::select! {
+            () = sleep(next) => {}
+            () = stopping.cancelled() => return Ok(()),
+        }
+    }
+}
+
+/// Reads what is new, part by part. Identity numbers revocations in the order in which they can be
+/// read, so that none is added before one that is known.
+async fn read_revocations(
+    verifier: &Verifier,
+    identity: &mut Identity,
+    known: &mut i64,
+) -> Result<(), Status> {
+    loop {
+        let request = ListRevocationsRequest { after: *known };
+        let part = identity.list_revocations(anonymous_within(PATIENCE, request)).await?;
+        let part = part.into_inner().items;
+        for revocation in &part {
+            verifier.revoke(revocation);
+        }
+        match part.last() {
+            Some(last) if last.sequence > *known => *known = last.sequence,
+            _ => break,
+        }
+        verifier.revocations().forget_old();
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! API tokens in place of tokens.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use assay_auth::{Grant, Verifier};
+use assay_proto::{ApiTokenId, Fault, identity::Revocation};
+use futures::future::join_all;
+
+use crate::world::{Identity, grant, issuer};
+
+const SECRET: &str = "assay_0123456789";
+
+fn machine() -> Grant<'static> {
+    Grant { api_token: Some(ApiTokenId::new()), ..grant() }
+}
+
+fn revocation_of(grant: &Grant<'_>) -> Revocation {
+    let api_token_id = grant.api_token.map(|id| id.to_string());
+    Revocation { api_token_id, ..Revocation::default() }
+}
+
+#[tokio::test]
+async fn an_api_token_is_exchanged_once_for_many() -> Result<()> {
+    let identity = Identity::start().await?;
+    let (_runtime, verifier) = identity.ready_program().await?;
+    let grant = machine();
+    let token = identity.issuer.issue(grant)?;
+    identity.accept(SECRET, &token);
+
+    let callers = join_all((0..100).map(|_| verifier.verify(SECRET))).await;
+    for caller in callers {
+        let caller = caller?;
+        assert_eq!((caller.user, caller.api_token), (grant.user, grant.api_token));
+        let forwarded = caller.call(()).metadata().get("authorization").cloned();
+        assert_eq!(forwarded.unwrap(), format!("Bearer {token}").as_str());
+    }
+    assert_eq!(identity.exchanges(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wrong_api_token_is_refused_and_asked_for_once() -> Result<()> {
+    let identity = Identity::start().await?;
+    let (_runtime, verifier) = identity.ready_program().await?;
+    for answer in join_all((0..100).map(|_| verifier.verify(SECRET))).await {
+        assert!(matches!(answer, Err(Fault::Unauthenticated)), "{answer:?}");
+    }
+    assert_eq!(identity.exchanges(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_revoked_api_token_dies_and_takes_no_other_with_it() -> Result<()> {
+    let identity = Identity::start().await?;
+    let (_runtime, verifier) = identity.ready_program().await?;
+    let (dead, alive) = (machine(), machine());
+    identity.accept(SECRET, &identity.issuer.issue(dead)?);
+    identity.accept("assay_other", &identity.issuer.issue(alive)?);
+    verifier.verify(SECRET).await?;
+    verifier.verify("assay_other").await?;
+
+    identity.refuse(SECRET);
+    verifier.revoke(&identity.revoke(revocation_of(&dead)));
+    let answer = verifier.verify(SECRET).await;
+    assert!(matches!(answer, Err(Fault::Unauthenticated)), "{answer:?}");
+    verifier.verify("assay_other").await?;
+    assert_eq!(identity.exchanges(), 3);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_api_token_outlives_the_tokens_that_it_is_exchanged_for() -> Result<()> {
+    let identity = Identity::start().await?;
+    let (_runtime, verifier) = identity.ready_program().await?;
+    let short = Grant { lifetime: Some(Duration::from_secs(20)), ..machine() };
+    identity.accept(SECRET, &identity.issuer.issue(short)?);
+    verifier.verify(SECRET).await?;
+    let later = identity.issuer.issue(short)?;
+    identity.accept(SECRET, &later);
+    verifier.verify(SECRET).await?;
+    assert_eq!(identity.exchanges(), 2, "shortly before its end, it is exchanged again");
+
+    // Its user's group was changed: the token has died, the API token has not.
+    let grant = machine();
+    identity.accept(SECRET, &identity.issuer.issue(grant)?);
+    assert_eq!(verifier.verify(SECRET).await?.user, grant.user);
+    let user_id = Some(grant.user.to_string());
+    verifier.revoke(&identity.revoke(Revocation { user_id, ..Revocation::default() }));
+    identity.accept(SECRET, &identity.issuer.issue(grant)?);
+    assert_eq!(verifier.verify(SECRET).await?.user, grant.user);
+    assert_eq!(identity.exchanges(), 4);
+    Ok(())
+}
+
+#[tokio::test]
+async fn while_identity_is_away_known_api_tokens_work_and_others_have_to_wait() -> Result<()> {
+    let identity = Identity::start().await?;
+    let (_runtime, verifier) = identity.ready_program().await?;
+    identity.accept(SECRET, &identity.issuer.issue(machine())?);
+    verifier.verify(SECRET).await?;
+    identity.runtime.stop(Duration::from_secs(5)).await?;
+
+    verifier.verify(SECRET).await?;
+    let answer = verifier.verify("assay_other").await;
+    assert!(matches!(answer, Err(Fault::Unavailable(_))), "{answer:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_identity_there_are_no_api_tokens() -> Result<()> {
+    let verifier = Verifier::of_keys(&issuer()?.jwks()?)?;
+    let answer = verifier.verify(SECRET).await;
+    assert!(matches!(answer, Err(Fault::Unauthenticated)), "{answer:?}");
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! Keys that come and go.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use assay_proto::Fault;
+
+use crate::world::{Identity, grant, issuer};
+
+#[tokio::test]
+async fn a_key_that_is_new_is_read_when_it_is_first_seen() -> Result<()> {
+    let identity = Identity::start().await?;
+    let (_runtime, verifier) = identity.ready_program().await?;
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+
+    let new = issuer()?;
+    identity.publish(&[&new, &identity.issuer])?;
+    let begun = Instant::now();
+    verifier.verify(&new.issue(grant())?).await?;
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    verifier.verify(&identity.issuer.issue(grant())?).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn made_up_keys_are_refused_fast_and_cost_identity_nothing() -> Result<()> {
+    let identity = Identity::start().await?;
+    let (_runtime, verifier) = identity.ready_program().await?;
+    let reads = identity.key_reads();
+
+    let (begun, mut slowest) = (Instant::now(), Duration::ZERO);
+    while begun.elapsed() < Duration::from_millis(2500) {
+        let token = issuer()?.issue(grant())?;
+        let asked = Instant::now();
+        let answer = verifier.verify(&token).await;
+        assert!(matches!(answer, Err(Fault::Unauthenticated)), "{answer:?}");
+        slowest = slowest.max(asked.elapsed());
+    }
+    assert!(slowest < Duration::from_millis(500), "{slowest:?}");
+    let reads = identity.key_reads() - reads;
+    assert!((1..=3).contains(&reads), "{reads} in 2.5 s");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_program_is_ready_when_identity_is() -> Result<()> {
+    let identity = Identity::away().await?;
+    let (runtime, verifier) = identity.program()?;
+    let token = identity.issuer.issue(grant())?;
+    assert!(verifier.verify(&token).await.is_err());
+    assert_eq!(runtime.waits_for(), ["token keys", "token revocations"]);
+
+    identity.come_back()?;
+    runtime.ready().await;
+    verifier.verify(&token).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn tokens_are_verified_while_identity_is_away() -> Result<()> {
+    let identity = Identity::start().await?;
+    let (_runtime, verifier) = identity.ready_program().await?;
+    identity.runtime.stop(Duration::from_secs(5)).await?;
+
+    verifier.verify(&identity.issuer.issue(grant())?).await?;
+    let unknown = issuer()?.issue(grant())?;
+    let begun = Instant::now();
+    let answer = verifier.verify(&unknown).await;
+    assert!(matches!(answer, Err(Fault::Unauthenticated)), "{answer:?}");
+    assert!(begun.elapsed() < Duration::from_secs(3));
+    Ok(())
+}

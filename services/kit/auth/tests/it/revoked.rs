@@ -1,0 +1,110 @@
+//! Tokens that die before their time.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use assay_auth::{REVOCATIONS, Verifier};
+use assay_proto::{CustomerId, Timestamp, identity::Revocation};
+use assay_servers::{DataDir, Nats};
+use assay_testkit::{eventually, test_dir};
+
+use crate::world::{Identity, grant, now};
+
+fn of_user(user: assay_proto::UserId) -> Revocation {
+    Revocation { user_id: Some(user.to_string()), ..Revocation::default() }
+}
+
+async fn dies(verifier: &Verifier, token: &str) -> Duration {
+    let begun = Instant::now();
+    eventually("the token is dead", || async { verifier.verify(token).await.err() }).await;
+    begun.elapsed()
+}
+
+#[tokio::test]
+async fn what_was_revoked_while_a_program_was_down_it_knows_before_it_is_ready() -> Result<()> {
+    let identity = Identity::start().await?;
+    let (dead, alive) = (grant(), grant());
+    let tokens = [identity.issuer.issue(dead)?, identity.issuer.issue(alive)?];
+    for _ in 0..9 {
+        identity.revoke(of_user(assay_proto::UserId::new()));
+    }
+    identity.revoke(of_user(dead.user));
+
+    let (_runtime, verifier) = identity.ready_program().await?;
+    assert!(verifier.verify(&tokens[0]).await.is_err());
+    verifier.verify(&tokens[1]).await?;
+    let later = identity.issuer.issue(dead)?;
+    verifier.verify(&later).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_revoked_dies_within_five_seconds_without_nats() -> Result<()> {
+    let identity = Identity::start().await?;
+    let (_runtime, verifier) = identity.ready_program().await?;
+    let (dead, alive) = (grant(), grant());
+    let tokens = [identity.issuer.issue(dead)?, identity.issuer.issue(alive)?];
+    for token in &tokens {
+        verifier.verify(token).await?;
+    }
+
+    let customer_id = Some(dead.customer.to_string());
+    identity.revoke(Revocation { customer_id, ..of_user(dead.user) });
+    let took = dies(&verifier, &tokens[0]).await;
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    verifier.verify(&tokens[1]).await?;
+    verifier.verify(&identity.issuer.issue(dead)?).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_revoked_dies_within_a_second_with_nats() -> Result<()> {
+    let dir = test_dir()?.join(format!("auth-{}", CustomerId::new()));
+    let server = Nats::start(&DataDir::lock(dir)?, None).await?;
+    let nats = async_nats::connect(server.url()).await?;
+    let identity = Identity::start().await?;
+    let (runtime, verifier) = identity.ready_program().await?;
+    verifier.hear(&runtime, nats.clone());
+    heard(&verifier, &identity, &nats).await?;
+
+    let grant = grant();
+    let token = identity.issuer.issue(grant)?;
+    verifier.verify(&token).await?;
+    // Not in identity's list: only NATS tells of it.
+    let revocation = Revocation { issued_until: now(), ..of_user(grant.user) };
+    nats.publish(REVOCATIONS, serde_json::to_vec(&revocation)?.into()).await?;
+    let took = dies(&verifier, &token).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+
+    nats.publish(REVOCATIONS, "not a revocation".into()).await?;
+    heard(&verifier, &identity, &nats).await?;
+    assert!(runtime.is_ready(), "it takes no harm");
+    server.stop().await
+}
+
+/// Waits until what is told is heard.
+async fn heard(verifier: &Verifier, identity: &Identity, nats: &async_nats::Client) -> Result<()> {
+    let grant = grant();
+    let token = identity.issuer.issue(grant)?;
+    let revocation = Revocation { issued_until: now(), ..of_user(grant.user) };
+    let message = serde_json::to_vec(&revocation)?;
+    eventually("an ear", || async {
+        nats.publish(REVOCATIONS, message.clone().into()).await.ok()?;
+        verifier.verify(&token).await.err()
+    })
+    .await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_token_is_as_old_as_what_it_says() -> Result<()> {
+    let identity = Identity::start().await?;
+    let read_at = chrono::DateTime::from_timestamp_micros(now()).map(Timestamp);
+    let grant = assay_auth::Grant { issued_at: read_at, ..grant() };
+    identity.revoke(of_user(grant.user));
+
+    let (_runtime, verifier) = identity.ready_program().await?;
+    let token = identity.issuer.issue(grant)?;
+    assert!(verifier.verify(&token).await.is_err(), "it was signed after, but read before");
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! The connection to NATS.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::Context as _;
+use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use secrecy::{ExposeSecret as _, SecretString};
+
+/// How long NATS may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How to reach NATS.
+#[derive(clap::Args, Clone, Debug)]
+pub struct NatsServers {
+    /// The NATS servers, as <nats://user:password@host:port>, separated by commas
+    #[arg(
+        long,
+        env = "ASSAY_NATS_URL",
+        default_value = "nats://127.0.0.1:4222",
+        hide_env_values = true
+    )]
+    pub nats_url: SecretString,
+    /// A file with the credentials (JWT and seed) for NATS
+    #[arg(long, env = "ASSAY_NATS_CREDENTIALS_FILE")]
+    pub nats_credentials_file: Option<PathBuf>,
+    /// A file with the certificates (PEM) that NATS servers are trusted by, besides the system's
+    #[arg(long, env = "ASSAY_NATS_CA_FILE")]
+    pub nats_ca_file: Option<PathBuf>,
+}
+
+/// Connects under the name of a program: in the background, and again whenever the connection is
+/// lost. Fails if the configuration is wrong; that no server can be reached is none of its concerns.
+pub async fn connect(servers: &NatsServers, name: &str) -> anyhow::Result<Client> {
+    let mut options = ConnectOptions::new()
+        .name(name)
+        .retry_on_initial_connect()
+        .connection_timeout(PATIENCE)
+        .ping_interval(Duration::from_secs(10))
+        .reconnect_delay_callback(|attempts| {
+            Duration::from_millis(100 * attempts as u64).min(Duration::from_secs(1))
+        })
+        .event_callback(|event| async move { log(&event) });
+    if let Some(path) = &servers.nats_credentials_file {
+        options = options.credentials_file(path).await.context("ASSAY_NATS_CREDENTIALS_FILE")?;
+    }
+    if let Some(path) = &servers.nats_ca_file {
+        options = options.add_root_certificates(path.clone());
+    }
+    options.connect(addresses(&servers.nats_url)?).await.context("ASSAY_NATS_URL")
+}
+
+fn addresses(urls: &SecretString) -> anyhow::Result<Vec<ServerAddr>> {
+    let servers: Result<_, _> = urls.expose_secret().split(',').map(str::parse).collect();
+    // The cause is left out on purpose: it may quote the URL and with it the password.
+    servers.map_err(|_| anyhow::anyhow!("ASSAY_NATS_URL is not a list of NATS URLs"))
+}
+
+fn log(event: &Event) {
+    match event {
+        Event::Connected => tracing::info!("connected to NATS"),
+        Event::Disconnected => tracing::warn!("lost the connection to NATS"),
+        Event::Closed => tracing::debug!("closed the connection to NATS"),
+        // One for each attempt to connect again.
+        Event::ClientError(error) => tracing::debug!(%error, "NATS connection failed"),
+        // Such as a permission that is missing.
+        Event::ServerError(error) => tracing::error!(%error, "refused by NATS"),
+        event => tracing::warn!(%event, "NATS connection"),
+    }
+}
