@@ -1,9 +1,11 @@
 //! How records change: what an update makes of a record, and what others are told of it.
 
+use assay_auth::Caller;
 use assay_events::Event;
 use assay_proto::{
     Changes, CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId,
-    TestSetId, events::RecordChanged,
+    TestSetId,
+    events::{RecordChanged, SecretsSeen},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
@@ -84,6 +86,18 @@ impl Record {
     pub(crate) fn was(self, action: Action, customer: CustomerId) -> Result<Event, Fault> {
         let data = self.changed(action);
         Event::new(customer, &data.source_id, self.noun(), action.name(), &data)
+    }
+
+    /// The event that tells that a caller has seen its secrets.
+    pub(crate) fn seen_by(self, caller: &Caller) -> Result<Event, Fault> {
+        let (source, id, ..) = self.names();
+        let seen = SecretsSeen {
+            source: source.to_owned(),
+            source_id: id.to_string(),
+            user_id: caller.user.to_string(),
+            address: caller.address.map(|address| address.to_string()),
+        };
+        Event::new(caller.customer, id, "secrets", "seen", &seen)
     }
 
     /// What the event says.

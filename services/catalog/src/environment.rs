@@ -8,7 +8,7 @@ use std::fmt::Display;
 use assay_auth::Caller;
 use assay_events::publish;
 use assay_proto::{
-    EnvironmentId, Fault, Permission, ProjectId,
+    EnvironmentId, Fault, ProjectId,
     catalog::{
         CreateEnvironmentRequest, Environment, EnvironmentBatch, EnvironmentEntry,
         GetEnvironmentRequest, ListEnvironmentsRequest, UpdateEnvironmentRequest,
@@ -22,7 +22,7 @@ use tonic::{Request, Response, Status};
 use crate::{
     change::{Action, Change, Record},
     page, project,
-    secrets::{MASK, RecordSecrets, Secrets},
+    secrets::{self, MASK, RecordSecrets, Secrets},
     subject,
 };
 
@@ -65,6 +65,8 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let mut environment = store::get(&self.db, caller.customer, project, id).await?;
         let secrets = self.secrets_of(&caller, id);
         environment.password = secrets.show(PASSWORD, &environment.password)?;
+        let seen = secrets.seen(Record::Environment(project, id));
+        secrets::tell(&self.db, &caller, seen).await?;
         Ok(Response::new(environment))
     }
 
@@ -121,13 +123,15 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         publish(&mut tx, &Record::Environment(project, id).was(action, customer)?).await?;
         tx.commit().await.map_err(Fault::from)?;
         environment.password = secrets.show(PASSWORD, &environment.password)?;
+        let seen = secrets.seen(Record::Environment(project, id));
+        secrets::tell(&self.db, &caller, seen).await?;
         Ok(Response::new(environment))
     }
 }
 
 impl EnvironmentService {
     fn secrets_of(&self, caller: &Caller, id: impl Display) -> RecordSecrets {
-        self.secrets.of("environment", id, caller.may(Permission::AccessSecrets))
+        self.secrets.of("environment", id, caller)
     }
 
     /// A slice of a project's environments, with the passwords as the caller may see them.
@@ -139,10 +143,14 @@ impl EnvironmentService {
     ) -> Result<Vec<EnvironmentEntry>, Fault> {
         let customer = caller.customer;
         let mut environments = store::list(&self.db, customer, project, slice).await?;
+        let mut seen = Vec::new();
         for environment in &mut environments {
-            let secrets = self.secrets_of(caller, &environment.id);
+            let id = EnvironmentId::named(&environment.id)?;
+            let secrets = self.secrets_of(caller, id);
             environment.password = secrets.show(PASSWORD, &environment.password)?;
+            seen.extend(secrets.seen(Record::Environment(project, id)));
         }
+        secrets::tell(&self.db, caller, seen).await?;
         page::of_project(&self.db, customer, project, environments).await
     }
 }

@@ -1,12 +1,18 @@
 //! Secrets in records: encrypted where they are stored, asterisks for those who may not see them,
 //! and unchanged where the asterisks come back.
 
-use std::{collections::HashSet, fmt::Display};
+use std::{
+    collections::HashSet,
+    fmt::Display,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
-use assay_auth::Seal;
-use assay_proto::{Fault, Variable};
+use assay_auth::{Caller, Seal};
+use assay_events::publish_all;
+use assay_proto::{Fault, Permission, Variable};
+use sqlx::PgPool;
 
-use crate::check::Check;
+use crate::{change::Record, check::Check};
 
 /// What is shown instead of a secret.
 pub(crate) const MASK: &str = "********";
@@ -23,8 +29,13 @@ impl Secrets {
     }
 
     /// The secrets of one record, for a caller who may see them or not.
-    pub(crate) fn of(&self, noun: &str, id: impl Display, can_see: bool) -> RecordSecrets {
-        RecordSecrets { seal: self.0.clone(), record: format!("{noun}/{id}"), can_see }
+    pub(crate) fn of(&self, noun: &str, id: impl Display, caller: &Caller) -> RecordSecrets {
+        RecordSecrets {
+            seal: self.0.clone(),
+            record: format!("{noun}/{id}"),
+            can_see: caller.may(Permission::AccessSecrets),
+            seen: AtomicBool::default(),
+        }
     }
 }
 
@@ -33,6 +44,25 @@ pub(crate) struct RecordSecrets {
     seal: Seal,
     record: String,
     can_see: bool,
+    seen: AtomicBool,
+}
+
+/// Tells of the records whose secrets a caller is about to see, for the audit record. What cannot
+/// be told of must not be shown.
+pub(crate) async fn tell(
+    db: &PgPool,
+    caller: &Caller,
+    seen: impl IntoIterator<Item = Record>,
+) -> Result<(), Fault> {
+    let events: Result<Vec<_>, _> = seen.into_iter().map(|record| record.seen_by(caller)).collect();
+    let events = events?;
+    if events.is_empty() {
+        return Ok(());
+    }
+    let mut tx = db.begin().await?;
+    publish_all(&mut tx, &events).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 impl RecordSecrets {
@@ -41,8 +71,16 @@ impl RecordSecrets {
         match stored {
             "" => Ok(String::new()),
             _ if !self.can_see => Ok(MASK.to_owned()),
-            _ => self.open(field, stored),
+            _ => {
+                self.seen.store(true, Ordering::Relaxed);
+                self.open(field, stored)
+            }
         }
+    }
+
+    /// The record, if a secret of it was shown in clear.
+    pub(crate) fn seen(&self, record: Record) -> Option<Record> {
+        self.seen.load(Ordering::Relaxed).then_some(record)
     }
 
     /// What to store of a secret, given what is stored.

@@ -6,7 +6,7 @@ pub(crate) mod store;
 use assay_auth::Caller;
 use assay_events::publish;
 use assay_proto::{
-    Fault, Permission, ProjectId, SubjectId, Variable,
+    Fault, ProjectId, SubjectId, Variable,
     catalog::{
         CreateSubjectRequest, GetSubjectRequest, ListSubjectsRequest, Subject, SubjectBatch,
         SubjectEntry, UpdateSubjectRequest, subject_service_server,
@@ -19,7 +19,7 @@ use tonic::{Request, Response, Status};
 use crate::{
     change::{Action, Change, Record},
     page, project,
-    secrets::{RecordSecrets, Secrets, masked},
+    secrets::{self, RecordSecrets, Secrets, masked},
 };
 
 pub(crate) struct SubjectService {
@@ -58,7 +58,10 @@ impl subject_service_server::SubjectService for SubjectService {
         let project = ProjectId::named(&request.project_id)?;
         let id = SubjectId::named(&request.id)?;
         let subject = store::get(&self.db, caller.customer, project, id).await?;
-        Ok(Response::new(shown(subject, &self.secrets_of(&caller, id))?))
+        let secrets = self.secrets_of(&caller, id);
+        let subject = shown(subject, &secrets)?;
+        secrets::tell(&self.db, &caller, secrets.seen(Record::Subject(project, id))).await?;
+        Ok(Response::new(subject))
     }
 
     async fn create_subject(
@@ -110,13 +113,15 @@ impl subject_service_server::SubjectService for SubjectService {
         let action = Action::of_change(current.archived, subject.archived);
         publish(&mut tx, &Record::Subject(project, id).was(action, customer)?).await?;
         tx.commit().await.map_err(Fault::from)?;
-        Ok(Response::new(shown(subject, &secrets)?))
+        let subject = shown(subject, &secrets)?;
+        secrets::tell(&self.db, &caller, secrets.seen(Record::Subject(project, id))).await?;
+        Ok(Response::new(subject))
     }
 }
 
 impl SubjectService {
     fn secrets_of(&self, caller: &Caller, id: SubjectId) -> RecordSecrets {
-        self.secrets.of("subject", id, caller.may(Permission::AccessSecrets))
+        self.secrets.of("subject", id, caller)
     }
 }
 

@@ -6,7 +6,7 @@ pub(crate) mod store;
 use assay_auth::Caller;
 use assay_events::publish;
 use assay_proto::{
-    Fault, Permission, ProjectId, TestCaseId, TestPlanId, Variable,
+    Fault, ProjectId, TestCaseId, TestPlanId, Variable,
     catalog::{
         CreateTestPlanRequest, GetTestPlanRequest, TestPlan, UpdateTestPlanRequest,
         test_plan_service_server,
@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     change::{Action, Change, Record, input},
-    secrets::{RecordSecrets, Secrets, masked},
+    secrets::{self, RecordSecrets, Secrets, masked},
     test_case,
 };
 
@@ -39,7 +39,11 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let id = TestPlanId::named(&request.id)?;
 
         let plan = store::get(&self.db, caller.customer, project, case, id).await?;
-        Ok(Response::new(shown(plan, &self.secrets_of(&caller, id))?))
+        let case = TestCaseId::named(&plan.test_case_id)?;
+        let secrets = self.secrets_of(&caller, id);
+        let plan = shown(plan, &secrets)?;
+        secrets::tell(&self.db, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
+        Ok(Response::new(plan))
     }
 
     async fn create_test_plan(
@@ -93,13 +97,15 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let plan = store::update(&mut tx, customer, case, id, &changed, &variables).await?;
         publish(&mut tx, &Record::TestPlan(case, id).was(Action::Changed, customer)?).await?;
         tx.commit().await.map_err(Fault::from)?;
-        Ok(Response::new(shown(plan, &secrets)?))
+        let plan = shown(plan, &secrets)?;
+        secrets::tell(&self.db, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
+        Ok(Response::new(plan))
     }
 }
 
 impl TestPlanService {
     fn secrets_of(&self, caller: &Caller, id: TestPlanId) -> RecordSecrets {
-        self.secrets.of("test-plan", id, caller.may(Permission::AccessSecrets))
+        self.secrets.of("test-plan", id, caller)
     }
 }
 

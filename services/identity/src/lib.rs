@@ -14,6 +14,7 @@ mod membership;
 mod page;
 mod password;
 mod password_link;
+mod reactions;
 mod revocation;
 mod signing_key;
 mod throttle;
@@ -26,7 +27,7 @@ use std::net::SocketAddr;
 
 use anyhow::Context;
 use assay_auth::{Seal, Verifier, guard};
-use assay_events::{Nats, Relay, Stream};
+use assay_events::{Consumer, Nats, Relay, Stream};
 use assay_proto::{
     DESCRIPTORS,
     identity::{
@@ -48,6 +49,7 @@ use self::{
     mail::{Mails, Sender, Transport},
     password::Passwords,
     password_link::{Hosts, PasswordLinks},
+    reactions::Reactions,
     revocation::Revocations,
     signing_key::Keys,
     token::{LoginLimits, TokenService},
@@ -88,6 +90,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     let db = database.pool();
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("identity"));
+    let seen = Consumer::new("identity", Stream::of("catalog")).only("secrets");
+    seen.start(runtime, &database, &nats, Reactions);
     let first_login = first_start.spawn(runtime, &database, &passwords, &keys);
     keys.spawn(runtime, db);
     let revocations = Revocations::new(db, &nats, &verifier);

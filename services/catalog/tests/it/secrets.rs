@@ -86,6 +86,32 @@ async fn lists_mask_passwords_too() {
 }
 
 #[tokio::test]
+async fn who_sees_a_secret_is_told_of() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let environment = EnvironmentInput {
+        name: "Lab".into(),
+        password: CANARY.into(),
+        ..EnvironmentInput::default()
+    };
+    let environment = user.create_environment(&project, environment).await.unwrap();
+    let open = user.environment(&project).await;
+    let insider = insider(&world, &user).await;
+    user.get_environment(&project, &environment.id).await;
+    insider.get_environment(&project, &open.id).await;
+    insider.get_environment(&project, &environment.id).await;
+
+    let told = world.told().await;
+    let seen: Vec<_> = told.iter().filter(|(_, action, _)| action == "seen").collect();
+    let [(noun, _, data)] = &seen[..] else { panic!("{seen:?}") };
+    assert_eq!(noun, "secrets");
+    assert_eq!(data["Source"], "Environment");
+    assert_eq!(data["SourceId"], environment.id);
+    assert_eq!(data["UserId"], insider.who.user.to_string());
+}
+
+#[tokio::test]
 async fn a_mask_that_comes_back_keeps_the_secret() {
     let world = World::start().await;
     let user = world.user().await;

@@ -1,12 +1,12 @@
 //! The audit record: who did what, when, and from where.
 
-use assay_testkit::{Answer, Api};
+use assay_testkit::{Answer, Api, eventually};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
     people::{attempt, attempt_from, group, password_of, prepare, reset, user},
-    world::{World, id},
+    world::{World, id, project},
 };
 
 const AUDIT: &str = "/api/management/audit";
@@ -138,5 +138,27 @@ async fn nobody_is_believed_where_they_are() {
     let refused = entries(&admin, "action=LoginRefused").await;
     assert_eq!(refused.len(), 5);
     assert!(refused.iter().all(|entry| entry["Address"] == "127.0.0.1"), "{refused:#?}");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_sees_a_secret_is_written_down() {
+    let world = World::start().await;
+    let project = project(&world.api).await;
+    let environments = format!("{project}/environments");
+    let environment = json!({"Name": "Launch pad", "Password": "a canary in the mine"});
+    let environment = world.api.post(&environments, environment).await.created();
+    let seen = world.api.get(&format!("{environments}/{}", id(&environment))).await.ok();
+    assert_eq!(seen["Password"], "a canary in the mine");
+
+    let entry = eventually("the audit entry", || async {
+        entries(&world.api, "action=SecretsSeen").await.into_iter().next()
+    })
+    .await;
+    assert_eq!(entry["Target"], "Environment");
+    assert_eq!(entry["TargetId"], environment["Id"]);
+    assert_eq!(entry["UserId"], world.api.get("/api/users/current").await.ok()["Id"]);
+    assert_eq!(entry["Address"], "127.0.0.1");
+    assert!(!entry.to_string().contains("canary"), "{entry}");
     world.stop().await;
 }
