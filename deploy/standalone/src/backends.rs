@@ -1,5 +1,7 @@
 //! PostgreSQL and NATS: those that were named, or private ones under the data directory.
 
+use std::path::Path;
+
 use anyhow::{Context, Error, Result};
 use assay_runtime::connect_options;
 use assay_servers::{DataDir, Nats, Postgres, PostgresOptions};
@@ -62,11 +64,25 @@ async fn databases_of(url: &SecretString) -> Result<[SecretString; 4]> {
         }
     }
     server.close().await?;
+    let [identity, catalog, execution, notification] =
+        DATABASES.map(|database| database_on(url, database));
+    Ok([identity?, catalog?, execution?, notification?])
+}
+
+/// The URL of a database on the server of `url`.
+fn database_on(url: &SecretString, database: &str) -> Result<SecretString> {
     let mut url = Url::parse(url.expose_secret()).context("ASSAY_DATABASE_URL is not a URL")?;
-    Ok(DATABASES.map(|database| {
-        url.set_path(database);
-        url.as_str().into()
-    }))
+    url.set_path(database);
+    Ok(url.as_str().into())
+}
+
+/// The identity service's database of an Assay that is running.
+pub fn identity_database(data: &Path, database_url: Option<&SecretString>) -> Result<SecretString> {
+    let [identity, ..] = DATABASES;
+    match database_url {
+        Some(url) => database_on(url, identity),
+        None => Ok(Postgres::url_of_running(data, identity)?.into()),
+    }
 }
 
 async fn broker(data: &DataDir, url: Option<SecretString>) -> Result<(SecretString, Option<Nats>)> {

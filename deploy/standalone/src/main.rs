@@ -30,6 +30,9 @@ use url::Url;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Where in the data directory the keys are that secrets are stored under.
+const KEYS_FILE: &str = "encryption-keys";
+
 /// Test management: projects, test cases, executions, reports.
 ///
 /// Runs all of Assay in one process, with a PostgreSQL and a NATS server of its own unless others
@@ -37,6 +40,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "assay", version)]
 struct Options {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Where the interface is served: `/api` and `/docs`
     #[arg(long, env = "ASSAY_HTTP_LISTEN", default_value = "127.0.0.1:8080")]
     http_listen: SocketAddr,
@@ -93,21 +98,42 @@ struct Options {
     otlp_endpoint: Option<String>,
 }
 
+/// What to do instead of running Assay.
+#[derive(Clone, Copy, clap::Subcommand)]
+enum Command {
+    /// Makes the Assay that is running sign tokens with a new key from a few minutes on
+    RotateKeys,
+}
+
 fn main() -> ExitCode {
     let options = parse::<Options>();
     install_crypto();
-    let served = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("no threads")
-        .and_then(|tokio| tokio.block_on(serve(options)));
-    match served {
+    let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let done = tokio.context("no threads").and_then(|tokio| {
+        tokio.block_on(async {
+            match options.command {
+                None => serve(options).await,
+                Some(Command::RotateKeys) => rotate_keys(options).await,
+            }
+        })
+    });
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("assay: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+async fn rotate_keys(options: Options) -> Result<()> {
+    let data = &options.data_dir;
+    let database = backends::identity_database(data, options.database_url.as_ref())?;
+    let seal = stored_seal_config(data, options.encryption_keys)?;
+    let seal = seal.with_context(|| format!("{} holds no encryption keys", data.display()))?;
+    let kid = assay_identity::rotate_keys(&database, &seal).await?;
+    println!("Tokens are signed with the key {kid} from two minutes on");
+    Ok(())
 }
 
 async fn serve(options: Options) -> Result<()> {
@@ -183,19 +209,25 @@ async fn check_address(address: SocketAddr) -> Result<()> {
     }
 }
 
-/// The keys that secrets are stored under: those given, else those of the data directory.
+/// The keys that secrets are stored under; made if there are none.
 fn seal_config(data: &Path, given: Option<SecretString>) -> Result<SealConfig> {
-    if let Some(encryption_keys) = given {
-        return Ok(SealConfig { encryption_keys });
+    if let Some(stored) = stored_seal_config(data, given)? {
+        return Ok(stored);
     }
-    let file = data.join("encryption-keys");
+    let encryption_keys = new_seal_key("1")?;
+    write_secret(&data.join(KEYS_FILE), encryption_keys.expose_secret())?;
+    Ok(SealConfig { encryption_keys })
+}
+
+/// The keys that were given, else those in the data directory, if there are any.
+fn stored_seal_config(data: &Path, given: Option<SecretString>) -> Result<Option<SealConfig>> {
+    if let Some(encryption_keys) = given {
+        return Ok(Some(SealConfig { encryption_keys }));
+    }
+    let file = data.join(KEYS_FILE);
     match fs::read_to_string(&file) {
-        Ok(keys) => Ok(SealConfig { encryption_keys: keys.trim().into() }),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let encryption_keys = new_seal_key("1")?;
-            write_secret(&file, encryption_keys.expose_secret())?;
-            Ok(SealConfig { encryption_keys })
-        }
+        Ok(keys) => Ok(Some(SealConfig { encryption_keys: keys.trim().into() })),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
     }
 }

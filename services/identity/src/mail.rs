@@ -81,8 +81,8 @@ impl Sender {
 
     /// Sends the mail that is due first; false if none is.
     async fn send_next(&self) -> Result<bool, Fault> {
-        let Some(mail) = store::claim(&self.db).await? else { return Ok(false) };
-        let Some(letter) = self.write(&mail).await? else {
+        let Some(mut mail) = store::claim(&self.db).await? else { return Ok(false) };
+        let Some(letter) = self.write(&mut mail).await? else {
             store::delete(&self.db, mail.id).await?;
             return Ok(true);
         };
@@ -99,11 +99,13 @@ impl Sender {
         Ok(true)
     }
 
-    /// Writes a mail, with a new link; none if there is nobody to send it to any more.
-    async fn write(&self, mail: &Queued) -> Result<Option<Letter>, Fault> {
+    /// Writes a mail, with a new link; none if there is nobody to send it to any more. It goes to
+    /// the address of the account: the one that was asked for may differ, in more than its case.
+    async fn write(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
         let Some(account) = account::store::find(&self.db, &mail.recipient).await? else {
             return Ok(None);
         };
+        mail.recipient = account.email;
         if membership::store::of_account(&self.db, account.id).await?.is_empty() {
             return Ok(None);
         }

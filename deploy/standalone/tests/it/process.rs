@@ -113,6 +113,27 @@ async fn it_keeps_its_data_and_leaves_no_process_behind() {
 }
 
 #[tokio::test]
+async fn its_keys_are_rotated_while_it_runs() {
+    let data = data_dir();
+    let rotate = || command(&data).arg("rotate-keys").output();
+    let refused = rotate().await.unwrap();
+    assert!(!refused.status.success(), "there is nothing to rotate yet");
+
+    let program = Program::start(command(&data)).await;
+    let api = program.log_in("ada@example.org", PASSWORD).await;
+    let keys = async || {
+        let keys = api.get("/.well-known/jwks.json").await.ok()["keys"].clone();
+        keys.as_array().unwrap().len()
+    };
+    assert_eq!(keys().await, 1);
+    let rotated = rotate().await.unwrap();
+    assert!(rotated.status.success(), "{rotated:?}");
+    eventually("the new key", || async { (keys().await == 2).then_some(()) }).await;
+    api.get("/api/projects").await.ok();
+    assert!(program.terminate().await.success());
+}
+
+#[tokio::test]
 async fn a_password_is_made_and_shown_once() {
     let data = data_dir();
     let without_password = || {

@@ -7,6 +7,8 @@ use sqlx::{PgExecutor, PgTransaction};
 #[derive(sqlx::FromRow)]
 pub(crate) struct Credentials {
     pub(crate) id: UserId,
+    /// As its owner spells it.
+    pub(crate) email: String,
     /// None while the account has no password yet.
     pub(crate) password_hash: Option<String>,
     /// Grows with every new password.
@@ -19,7 +21,8 @@ pub(crate) async fn find(
     email: &str,
 ) -> Result<Option<Credentials>, Fault> {
     let account = sqlx::query_as(
-        "select id, password_hash, password_revision from account where lower(email) = lower($1)",
+        "select id, email, password_hash, password_revision from account
+         where lower(email) = lower($1)",
     );
     Ok(account.bind(email).fetch_optional(db).await?)
 }

@@ -161,9 +161,18 @@ impl Postgres {
 
     /// The same as a URL, which psql understands too.
     pub fn url(&self, database: &str) -> String {
-        let socket = percent_encoded(&self.socket.to_string_lossy());
-        let database = percent_encoded(database);
-        format!("postgres://{ROLE}@localhost:{PORT}/{database}?host={socket}&sslmode=disable")
+        url(&self.socket.to_string_lossy(), database)
+    }
+
+    /// The URL of a database of the server that another process runs in a data directory.
+    pub fn url_of_running(data: &Path, database: &str) -> Result<String> {
+        let file = data.join("postgres/cluster/postmaster.pid");
+        // Written by the server while it runs: its fifth line is the directory of its socket.
+        let lines = fs::read_to_string(&file)
+            .with_context(|| format!("no PostgreSQL runs in {}", data.display()))?;
+        let socket = lines.lines().nth(4).filter(|socket| !socket.is_empty());
+        let socket = socket.with_context(|| format!("{} names no socket", file.display()))?;
+        Ok(url(socket, database))
     }
 
     /// Makes a database, unless there is one of that name.
@@ -196,6 +205,11 @@ impl Postgres {
         let _ = fs::remove_dir(&self.socket);
         Ok(())
     }
+}
+
+fn url(socket: &str, database: &str) -> String {
+    let (socket, database) = (percent_encoded(socket), percent_encoded(database));
+    format!("postgres://{ROLE}@localhost:{PORT}/{database}?host={socket}&sslmode=disable")
 }
 
 /// Whether the server did not start because processes of the last one are still there.
