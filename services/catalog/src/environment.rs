@@ -15,13 +15,14 @@ use assay_proto::{
         environment_service_server,
     },
 };
+use assay_records::{Action, Change};
 use assay_runtime::list::{self, Batches, Slice};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    change::{Action, Change, Record},
     page, project,
+    record::Record,
     secrets::{self, MASK, RecordSecrets, Secrets},
     subject,
 };

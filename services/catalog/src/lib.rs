@@ -1,12 +1,11 @@
 //! What is tested, how, on what and where: projects, test cases with their plans, test sets,
 //! subjects and environments; and what executions take from them and leave behind.
 
-mod change;
-mod check;
 mod environment;
 mod page;
 mod project;
 pub mod reactions;
+mod record;
 mod secrets;
 mod snapshot;
 mod subject;

@@ -1,18 +1,9 @@
-//! Lists of a project's records, newest first: in the order of their ids, backwards.
+//! Lists of a project's records.
 
 use assay_proto::{CustomerId, Fault, ProjectId};
-use assay_runtime::list::Slice;
 use sqlx::PgExecutor;
-use uuid::Uuid;
 
 use crate::project;
-
-/// The id that all of a slice come before; no record has the largest one.
-pub(crate) fn bound(slice: &Slice) -> Result<Uuid, Fault> {
-    let Some(cursor) = &slice.after else { return Ok(Uuid::max()) };
-    Uuid::try_parse(cursor)
-        .map_err(|_| Fault::invalid("cursor", "must be one that a list answered"))
-}
 
 /// The rows of a slice. That there are none may be because there is no such project, which is
 /// looked up only then.

@@ -12,11 +12,12 @@ use assay_proto::{
         UpdateProjectRequest, project_service_server,
     },
 };
+use assay_records::{Action, Change};
 use assay_runtime::list::{self, Batches};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use crate::change::{Action, Change, Record};
+use crate::record::Record;
 
 pub(crate) struct ProjectService {
     pub(crate) db: PgPool,

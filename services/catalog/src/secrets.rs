@@ -10,9 +10,10 @@ use std::{
 use assay_auth::{Caller, Seal};
 use assay_events::publish_all;
 use assay_proto::{Fault, Permission, Variable};
+use assay_records::Check;
 use sqlx::PgPool;
 
-use crate::{change::Record, check::Check};
+use crate::record::Record;
 
 /// What is shown instead of a secret.
 pub(crate) const MASK: &str = "********";

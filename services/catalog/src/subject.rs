@@ -12,13 +12,14 @@ use assay_proto::{
         SubjectEntry, UpdateSubjectRequest, subject_service_server,
     },
 };
+use assay_records::{Action, Change};
 use assay_runtime::list::{self, Batches};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    change::{Action, Change, Record},
     page, project,
+    record::Record,
     secrets::{self, RecordSecrets, Secrets, masked},
 };
 

@@ -12,14 +12,12 @@ use assay_proto::{
         TestCaseInput, UpdateTestCaseRequest, test_case_service_server,
     },
 };
+use assay_records::{Action, Change};
 use assay_runtime::list::{self, Batches};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use crate::{
-    change::{Action, Change, Record},
-    page,
-};
+use crate::{page, record::Record};
 
 pub(crate) struct TestCaseService {
     pub(crate) db: PgPool,

@@ -12,11 +12,12 @@ use assay_proto::{
         test_plan_service_server,
     },
 };
+use assay_records::{Action, Change, input};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    change::{Action, Change, Record, input},
+    record::Record,
     secrets::{self, RecordSecrets, Secrets, masked},
     test_case,
 };

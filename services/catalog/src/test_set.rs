@@ -15,15 +15,13 @@ use assay_proto::{
         TestSetBatch, TestSetEntry, TestSetInput, UpdateTestSetRequest, test_set_service_server,
     },
 };
+use assay_records::{Action, Change};
 use assay_runtime::list::{self, Batches};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use self::rules::Selected;
-use crate::{
-    change::{Action, Change, Record},
-    environment, page, project, subject,
-};
+use crate::{environment, page, project, record::Record, subject};
 
 pub(crate) struct TestSetService {
     pub(crate) db: PgPool,

@@ -12,13 +12,14 @@ use assay_proto::{
         UserGroup, UserGroupInput, customer_service_server,
     },
 };
+use assay_records::{Action, Change, difference};
 use assay_runtime::list::{self, Batches};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use crate::{
-    change::{Action, Change, Record, difference},
     membership,
+    record::Record,
     revocation::{self, Revocations, Scope},
     user_group,
 };

@@ -11,18 +11,18 @@ use assay_proto::{
         ResetPasswordRequest, UpdateUserRequest, User, UserBatch, UserInput, user_service_server,
     },
 };
+use assay_records::{Action, Change, difference};
 use assay_runtime::list::{self, Batches};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use self::rules::Valid;
 use crate::{
-    account,
-    change::{Action, Change, Record, difference},
-    customer,
+    account, customer,
     mail::{Mail, Mails},
     membership,
     password_link::{self, PasswordLinks},
+    record::Record,
     revocation::{self, Revocations, Scope},
     user_group,
 };

@@ -11,12 +11,13 @@ use assay_proto::{
         UserGroupInput, user_group_service_server,
     },
 };
+use assay_records::{Action, Change, difference};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    change::{Action, Change, Record, difference},
     customer, membership,
+    record::Record,
     revocation::{self, Revocations},
 };
 

@@ -1,8 +1,7 @@
 //! What makes an environment.
 
 use assay_proto::{Fault, ProjectId, SubjectId, catalog::EnvironmentInput};
-
-use crate::check::Check;
+use assay_records::Check;
 
 /// A new environment. Its files are the project's own, unless it says otherwise.
 pub(super) fn new(project: ProjectId, mut input: EnvironmentInput) -> EnvironmentInput {

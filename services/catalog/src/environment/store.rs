@@ -8,8 +8,6 @@ use assay_proto::{
 use assay_runtime::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
-use crate::page;
-
 /// The columns of an environment as lists show it.
 const ENTRY: &str = "id, name, image_file_id, contained_subject::text as contained_subject,
      image_file_size, modification_allowed, target_group, file_project_id, username, password";
@@ -100,7 +98,7 @@ pub(super) async fn list(
     let environments = environments
         .bind(customer)
         .bind(project)
-        .bind(page::bound(slice)?)
+        .bind(slice.before()?)
         .bind(&slice.pattern)
         .bind(slice.limit);
     Ok(environments.fetch_all(db).await?)

@@ -1,8 +1,7 @@
 //! What makes a project.
 
 use assay_proto::{Fault, catalog::ProjectInput};
-
-use crate::check::Check;
+use assay_records::Check;
 
 pub(super) fn valid(input: ProjectInput) -> Result<ProjectInput, Fault> {
     let mut check = Check::default();

@@ -9,8 +9,6 @@ use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
 
-use crate::page;
-
 const COLUMNS: &str = "id, name, description, revision::text as data_version, report_template_id,
      overall_result, overall_status, archived, customer_id";
 
@@ -93,7 +91,7 @@ pub(super) async fn list(
          limit $4",
     )
     .bind(customer)
-    .bind(page::bound(slice)?)
+    .bind(slice.before()?)
     .bind(&slice.pattern)
     .bind(slice.limit)
     .fetch_all(db)

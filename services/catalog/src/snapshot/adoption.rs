@@ -7,13 +7,11 @@ use assay_events::publish_all;
 use assay_proto::{
     CustomerId, Fault, ProjectId, TestCaseId, TestPlanId, TestSetId, catalog::ReportedTestCase,
 };
+use assay_records::Action;
 use sqlx::PgTransaction;
 
 use super::store;
-use crate::{
-    change::{Action, Record},
-    test_set,
-};
+use crate::{record::Record, test_set};
 
 /// Makes sure that there is a live test case with a plan that is ready for each of these, and that
 /// the locked set includes them all. Returns their ids, in the order of `reported`.

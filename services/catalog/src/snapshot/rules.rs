@@ -6,8 +6,7 @@ use assay_proto::{
     Fault, TestCaseId,
     catalog::{ReportedTestCase, SnapshotTestCase},
 };
-
-use crate::check::{Check, MOST_PROBLEMS, below};
+use assay_records::{Check, MOST_PROBLEMS, below};
 
 pub(super) const SUBJECT: &str = "SubjectId";
 pub(super) const ENVIRONMENT: &str = "EnvironmentId";

@@ -4,9 +4,10 @@ use assay_proto::{
     Fault, SubjectId,
     catalog::{SubjectInput, SubjectType},
 };
+use assay_records::Check;
 use http::Uri;
 
-use crate::{check::Check, secrets};
+use crate::secrets;
 
 pub(super) fn valid(mut input: SubjectInput) -> Result<SubjectInput, Fault> {
     let mut check = Check::default();

@@ -8,8 +8,6 @@ use assay_proto::{
 use assay_runtime::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 
-use crate::page;
-
 /// The columns of a subject as lists show it.
 const ENTRY: &str = "subject.id, subject.identifier, subject.name, subject.uri,
      subject.subject_type, subject.needs_public_ip, subject.software_file_id,
@@ -109,7 +107,7 @@ pub(super) async fn list(
     let subjects = subjects
         .bind(customer)
         .bind(project)
-        .bind(page::bound(slice)?)
+        .bind(slice.before()?)
         .bind(&slice.pattern)
         .bind(slice.limit);
     Ok(subjects.fetch_all(db).await?)

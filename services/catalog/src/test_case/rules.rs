@@ -1,8 +1,7 @@
 //! What makes a test case.
 
 use assay_proto::{Fault, catalog::TestCaseInput};
-
-use crate::check::Check;
+use assay_records::Check;
 
 /// A blank identifier is none.
 pub(super) fn valid(mut input: TestCaseInput) -> Result<TestCaseInput, Fault> {

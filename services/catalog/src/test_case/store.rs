@@ -4,6 +4,7 @@ use assay_proto::{
     CustomerId, Fault, OnConstraint, ProjectId, TestCaseId,
     catalog::{TestCase, TestCaseEntry, TestCaseInput},
 };
+use assay_records::Action;
 use assay_runtime::{list::Slice, trace};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
@@ -11,10 +12,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use crate::{
-    change::{Action, Record},
-    page,
-};
+use crate::record::Record;
 
 /// The columns of a test case without its plans.
 pub(crate) const COLUMNS: &str = "test_case.id, test_case.identifier, test_case.name,
@@ -96,7 +94,7 @@ pub(super) async fn list(
     )
     .bind(customer)
     .bind(project)
-    .bind(page::bound(slice)?)
+    .bind(slice.before()?)
     .bind(&slice.pattern)
     .bind(slice.limit)
     .fetch_all(db)

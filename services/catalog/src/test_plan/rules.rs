@@ -1,8 +1,9 @@
 //! What makes a test plan, and what may change of it once it was executed.
 
 use assay_proto::{Fault, PlanStatus, TestType, catalog::TestPlanInput};
+use assay_records::Check;
 
-use crate::{check::Check, secrets};
+use crate::secrets;
 
 /// Why a plan that was executed does not take a change.
 const FROZEN: &str = "the test plan was executed and takes no change but of its Status, Description \

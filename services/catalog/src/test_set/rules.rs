@@ -6,8 +6,7 @@ use assay_proto::{
     EnvironmentId, Fault, Reference, SubjectId, TestCaseId,
     catalog::{TestSet, TestSetInput},
 };
-
-use crate::check::Check;
+use assay_records::Check;
 
 pub(super) fn valid(input: TestSetInput) -> Result<TestSetInput, Fault> {
     let mut check = Check::default();

@@ -8,7 +8,6 @@ use assay_runtime::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 use super::rules::Selected;
-use crate::page;
 
 /// The columns of a test set as lists show it.
 const ENTRY: &str = "id, name, description, last_executed, last_subject_id, last_sw_identifier,
@@ -95,7 +94,7 @@ pub(super) async fn list(
     let sets = sets
         .bind(customer)
         .bind(project)
-        .bind(page::bound(slice)?)
+        .bind(slice.before()?)
         .bind(&slice.pattern)
         .bind(slice.limit);
     Ok(sets.fetch_all(db).await?)

@@ -5,6 +5,7 @@ use assay_proto::{
     Fault, Permissions, Timestamp,
     identity::{ApiToken, ApiTokenInput, NewApiToken},
 };
+use assay_records::Check;
 use aws_lc_rs::{
     digest::{SHA256, digest},
     rand,
@@ -13,12 +14,10 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use secrecy::SecretString;
 use sqlx::PgPool;
 
-use crate::check::Check;
-
 /// Checks an API token, and puts its permissions in order.
 pub(super) async fn valid(db: &PgPool, input: ApiTokenInput) -> Result<ApiTokenInput, Fault> {
     let mut check = Check::default();
-    check.name("Name", &input.name);
+    check.name_on_one_line("Name", &input.name);
     let permissions = Permissions::parse("UsagePermission", &input.usage_permission);
     let permissions = check.read(permissions)?.unwrap_or_default();
     let now: Timestamp = sqlx::query_scalar("select now()").fetch_one(db).await?;

@@ -10,8 +10,6 @@ use assay_proto::{
 use assay_runtime::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
-use crate::page;
-
 const COLUMNS: &str = "id, name, usage_permission, expires_at, last_used_at, created_at";
 
 /// What an API token is good for.
@@ -77,7 +75,7 @@ pub(super) async fn list(
     let tokens = sqlx::query_as(AssertSqlSafe(statement))
         .bind(customer)
         .bind(user)
-        .bind(page::bound(slice)?)
+        .bind(slice.before()?)
         .bind(&slice.pattern)
         .bind(slice.limit)
         .fetch_all(db)

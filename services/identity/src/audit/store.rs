@@ -7,7 +7,6 @@ use assay_runtime::list::Slice;
 use sqlx::{PgExecutor, PgTransaction};
 
 use super::{Actor, Entry};
-use crate::page;
 
 /// Which entries to list.
 #[derive(Clone)]
@@ -36,7 +35,7 @@ pub(super) async fn list(
          limit $8",
     )
     .bind(customer)
-    .bind(page::bound(slice)?)
+    .bind(slice.before()?)
     .bind(filter.from)
     .bind(filter.to)
     .bind(filter.user)

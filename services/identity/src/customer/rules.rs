@@ -4,8 +4,7 @@ use assay_proto::{
     Fault,
     identity::{Customer, CustomerInput},
 };
-
-use crate::check::Check;
+use assay_records::Check;
 
 /// The longest label that DNS knows.
 const LONGEST_LABEL: usize = 63;
@@ -54,8 +53,8 @@ pub(super) fn valid_change(
 fn check(input: CustomerInput, own: Option<&str>) -> Result<CustomerInput, Fault> {
     let subdomain = input.subdomain.to_ascii_lowercase();
     let mut check = Check::default();
-    check.name("Name", &input.name);
-    check.text("Appliances", input.appliances.as_deref());
+    check.name_on_one_line("Name", &input.name);
+    check.text("Appliances", input.appliances.as_deref().unwrap_or_default());
     if !is_label(&subdomain) {
         check.refuse(
             "Subdomain",

@@ -9,8 +9,6 @@ use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
 
-use crate::page;
-
 const COLUMNS: &str = "id, name, account_number, address, cost_center, currency, tax, discounts,
      minimum_consumption_in_h, due_days, technical_name, subdomain, appliances,
      revision::text as data_version, archived";
@@ -42,7 +40,7 @@ pub(super) async fn list(
          limit $4"
     );
     let customers = sqlx::query_as(AssertSqlSafe(statement))
-        .bind(page::bound(slice)?)
+        .bind(slice.before()?)
         .bind(archived)
         .bind(&slice.pattern)
         .bind(slice.limit)

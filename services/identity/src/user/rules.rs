@@ -5,8 +5,9 @@ use assay_proto::{
     Fault, Permissions, UserGroupId,
     identity::{User, UserInput},
 };
+use assay_records::Check;
 
-use crate::{account, check::Check, user_group};
+use crate::{account, user_group};
 
 /// A user as a client may write it, checked.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub(super) struct Valid {
 
 pub(super) fn valid(input: UserInput) -> Result<Valid, Fault> {
     let mut check = Check::default();
-    check.name("DisplayName", &input.display_name);
+    check.name_on_one_line("DisplayName", &input.display_name);
     let email = check.read(account::rules::email("Email", &input.email))?;
     let group = match &input.user_group {
         Some(group) => UserGroupId::parse("UserGroup/Id", &group.id),

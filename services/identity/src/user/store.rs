@@ -7,8 +7,6 @@ use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
 
-use crate::page;
-
 /// Reads users; `rest` picks and orders them.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, User, PgArguments> {
     sqlx::query_as(AssertSqlSafe(format!(
@@ -60,7 +58,7 @@ pub(super) async fn list(
     )
     .bind(customer)
     .bind(group)
-    .bind(page::bound(slice)?)
+    .bind(slice.before()?)
     .bind(&slice.pattern)
     .bind(slice.limit)
     .fetch_all(db)

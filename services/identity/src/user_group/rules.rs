@@ -2,8 +2,7 @@
 
 use assay_auth::Caller;
 use assay_proto::{Fault, Permission, Permissions, identity::UserGroupInput, name_of};
-
-use crate::check::Check;
+use assay_records::Check;
 
 /// The group whose members manage the others.
 pub(crate) const ADMINISTRATORS: &str = "Administrators";
@@ -34,8 +33,8 @@ pub(crate) fn first_groups(is_operator: bool) -> [(&'static str, Permissions); 3
 /// Checks a group, and puts its permissions in order.
 pub(super) fn valid(input: UserGroupInput) -> Result<UserGroupInput, Fault> {
     let mut check = Check::default();
-    check.name("Name", &input.name);
-    check.text("Description", input.description.as_deref());
+    check.name_on_one_line("Name", &input.name);
+    check.text("Description", input.description.as_deref().unwrap_or_default());
     let permissions = Permissions::parse("UsagePermission", &input.usage_permission);
     let permissions = check.read(permissions)?.unwrap_or_default();
     check.done()?;

@@ -7,6 +7,7 @@ use assay_proto::{Batch, Fault, Listed, Page};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use prost::Message;
 use tonic::{Response, Status};
+use uuid::Uuid;
 
 /// What a client may ask for at most in one page.
 const LONGEST_PAGE: i32 = 1000;
@@ -30,6 +31,16 @@ pub struct Slice {
     pub limit: i64,
     /// The pattern, for `ilike`, that names have to match.
     pub pattern: Option<String>,
+}
+
+impl Slice {
+    /// Where a list that is ordered by ids goes on, newest first: all ids of the slice come before
+    /// this one. No record has the largest id.
+    pub fn before(&self) -> Result<Uuid, Fault> {
+        let Some(cursor) = &self.after else { return Ok(Uuid::max()) };
+        Uuid::try_parse(cursor)
+            .map_err(|_| Fault::invalid("cursor", "must be one that a list answered"))
+    }
 }
 
 /// Answers a list. `read` runs one query; the rows have to be ordered so that a row's cursor says

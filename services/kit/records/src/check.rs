@@ -11,21 +11,21 @@ const LONGEST_NAME: usize = 255;
 const LARGEST_TEXT: usize = 64 << 10;
 
 /// How many problems a client is told of at once; an answer that tells more may be too large.
-pub(crate) const MOST_PROBLEMS: usize = 100;
+pub const MOST_PROBLEMS: usize = 100;
 
 /// What is wrong with an input, as far as it was looked at.
 #[derive(Default)]
-pub(crate) struct Check(Vec<Violation>);
+pub struct Check(Vec<Violation>);
 
 impl Check {
-    pub(crate) fn refuse(&mut self, field: impl Into<String>, problem: impl Into<String>) {
+    pub fn refuse(&mut self, field: impl Into<String>, problem: impl Into<String>) {
         if self.0.len() < MOST_PROBLEMS {
             self.0.push(Violation { field: field.into(), problem: problem.into() });
         }
     }
 
     /// What holds for every text of an input, wherever in it.
-    pub(crate) fn texts(&mut self, input: &impl Serialize) {
+    pub fn texts(&mut self, input: &impl Serialize) {
         match serde_json::to_value(input) {
             Ok(value) => self.value("", &value),
             // An enum with a number that no contract knows.
@@ -51,7 +51,7 @@ impl Check {
     }
 
     /// What holds for every text.
-    pub(crate) fn text(&mut self, pointer: &str, text: &str) {
+    pub fn text(&mut self, pointer: &str, text: &str) {
         if text.contains('\0') {
             self.refuse(pointer, "must not contain NUL characters");
         }
@@ -61,7 +61,7 @@ impl Check {
     }
 
     /// A name, which is never blank.
-    pub(crate) fn name(&mut self, field: &str, name: &str) {
+    pub fn name(&mut self, field: &str, name: &str) {
         if name.trim().is_empty() {
             self.refuse(field, "must not be blank");
         }
@@ -70,28 +70,48 @@ impl Check {
         }
     }
 
+    /// A name that stands where a line break would mean something, such as in a mail.
+    pub fn name_on_one_line(&mut self, field: &str, name: &str) {
+        self.name(field, name);
+        if name.contains(char::is_control) {
+            self.refuse(field, "must not contain control characters");
+        }
+    }
+
     /// A number that measures something.
-    pub(crate) fn amount(&mut self, field: &str, number: f64) {
+    pub fn amount(&mut self, field: &str, number: f64) {
         if !number.is_finite() || number < 0.0 {
             self.refuse(field, "must be a number from 0");
         }
     }
 
     /// A size in bytes.
-    pub(crate) fn size(&mut self, field: &str, size: i64) {
+    pub fn size(&mut self, field: &str, size: i64) {
         if size < 0 {
             self.refuse(field, "must be a number from 0");
         }
     }
 
+    /// What a part of the input was read as; what is wrong with it is kept, with the rest.
+    pub fn read<T>(&mut self, part: Result<T, Fault>) -> Result<Option<T>, Fault> {
+        match part {
+            Ok(part) => Ok(Some(part)),
+            Err(Fault::Invalid(violations)) => {
+                self.0.extend(violations);
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
     /// Fails if anything is wrong.
-    pub(crate) fn done(self) -> Result<(), Fault> {
+    pub fn done(self) -> Result<(), Fault> {
         if self.0.is_empty() { Ok(()) } else { Err(Fault::Invalid(self.0)) }
     }
 }
 
 /// The JSON pointer (RFC 6901), without its leading slash, to what has that name at `pointer`.
-pub(crate) fn below(pointer: &str, name: &str) -> String {
+pub fn below(pointer: &str, name: &str) -> String {
     let name = name.replace('~', "~0").replace('/', "~1");
     if pointer.is_empty() { name } else { format!("{pointer}/{name}") }
 }
@@ -137,6 +157,15 @@ mod tests {
         }
         check.size("size", -1);
         assert_eq!(fields(check), ["blank", "long", "nan", "inf", "below", "size"]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_with_the_rest() {
+        let mut check = Check::default();
+        check.name_on_one_line("lines", "a\r\nBcc: b@example.com");
+        assert!(check.read(Err::<(), _>(Fault::invalid("read", "is wrong"))).unwrap().is_none());
+        assert!(check.read(Err::<(), _>(Fault::Unauthenticated)).is_err());
+        assert_eq!(fields(check), ["lines", "read"]);
     }
 
     #[test]

@@ -1,0 +1,68 @@
+//! What others are told of records, and what is kept of it in the audit record.
+
+use assay_auth::Caller;
+use assay_events::{Event, publish};
+use assay_proto::{CustomerId, Fault, UserGroupId, UserId, events::RecordChanged};
+use assay_records::Action;
+use sqlx::PgTransaction;
+
+use crate::audit::{self, Entry};
+
+/// A record, with those that it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Record {
+    Customer(CustomerId),
+    UserGroup(CustomerId, UserGroupId),
+    User(CustomerId, UserGroupId, UserId),
+}
+
+impl Record {
+    /// Tells others of what the caller did to the record, and keeps it in the audit record.
+    pub(crate) async fn was(
+        self,
+        tx: &mut PgTransaction<'_>,
+        action: Action,
+        caller: &Caller,
+        details: Option<String>,
+    ) -> Result<(), Fault> {
+        let told = self.changed(action);
+        let event = Event::new(self.customer(), &told.source_id, self.noun(), action.name(), &told);
+        publish(tx, &event?).await?;
+
+        let entry = Entry::new(&format!("{}{}", told.source, action.name()))
+            .of(&told.source, &told.source_id)
+            .with(details);
+        audit::record(tx, caller, entry).await
+    }
+
+    fn customer(self) -> CustomerId {
+        match self {
+            Self::Customer(customer) | Self::UserGroup(customer, _) | Self::User(customer, ..) => {
+                customer
+            }
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Customer(_) => "customer",
+            Self::UserGroup(..) => "user_group",
+            Self::User(..) => "user",
+        }
+    }
+
+    fn changed(self, action: Action) -> RecordChanged {
+        let (source, id, target, target_id) = match self {
+            Self::Customer(id) => ("Customer", id.0, "Customer", id.0),
+            Self::UserGroup(owner, id) => ("UserGroup", id.0, "Customer", owner.0),
+            Self::User(_, owner, id) => ("User", id.0, "UserGroup", owner.0),
+        };
+        RecordChanged {
+            source: source.to_owned(),
+            source_id: id.to_string(),
+            target: target.to_owned(),
+            target_id: Some(target_id.to_string()),
+            action: action.name().to_owned(),
+        }
+    }
+}

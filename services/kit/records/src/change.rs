@@ -1,0 +1,159 @@
+//! What an update makes of a record.
+
+use std::collections::BTreeMap;
+
+use assay_proto::{Changes, Fault};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// What a client wants to change of a record.
+pub struct Change<I> {
+    /// The version that the client has seen, if it cares.
+    pub data_version: Option<String>,
+    pub changes: Option<I>,
+    /// The JSON names of the fields that `changes` sets or clears.
+    pub fields: Vec<String>,
+}
+
+impl<I: Changes + Default + DeserializeOwned> Change<I> {
+    /// All that a client may write of a record as it is to be, given the record as it is, under a
+    /// lock. A record is its own input: what a client reads is named like what it writes.
+    pub fn of(
+        self,
+        noun: &'static str,
+        current: &impl Serialize,
+        data_version: &str,
+    ) -> Result<I, Fault> {
+        if self.data_version.is_some_and(|seen| seen != data_version) {
+            return Err(Fault::Stale(noun));
+        }
+        Ok(input::<I>(current)?.with(self.changes.unwrap_or_default(), &self.fields))
+    }
+}
+
+/// What a record says, as a client would write it.
+pub fn input<I: DeserializeOwned>(record: &impl Serialize) -> Result<I, Fault> {
+    let json = serde_json::to_value(record).map_err(Fault::internal)?;
+    serde_json::from_value(json).map_err(Fault::internal)
+}
+
+/// What a change has made of a record, as `{"Name": ["old", "new"]}`: of the fields that a client
+/// may write, those that differ. None of them is a secret.
+pub fn difference<I>(before: &impl Serialize, after: &impl Serialize) -> Result<String, Fault>
+where
+    I: Serialize + DeserializeOwned,
+{
+    let fields = |record: Value| match serde_json::to_value(input::<I>(&record)?) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(Fault::internal("an input is an object in JSON")),
+        Err(error) => Err(Fault::internal(error)),
+    };
+    let before = fields(serde_json::to_value(before).map_err(Fault::internal)?)?;
+    let after = fields(serde_json::to_value(after).map_err(Fault::internal)?)?;
+    let changed: BTreeMap<_, _> = after
+        .into_iter()
+        .filter(|(name, value)| before.get(name) != Some(value))
+        .map(|(name, value)| {
+            (name.clone(), [before.get(&name).cloned().unwrap_or_default(), value])
+        })
+        .collect();
+    serde_json::to_string(&changed).map_err(Fault::internal)
+}
+
+/// What has happened to a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Action {
+    Created,
+    Changed,
+    Archived,
+    Unarchived,
+    Deleted,
+}
+
+impl Action {
+    /// What a change of a record was, given whether it was and is in the archive.
+    pub fn of_change(was_archived: bool, is_archived: bool) -> Self {
+        match (was_archived, is_archived) {
+            (false, true) => Self::Archived,
+            (true, false) => Self::Unarchived,
+            _ => Self::Changed,
+        }
+    }
+
+    /// As it stands in events and in the audit record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Created => "Created",
+            Self::Changed => "Changed",
+            Self::Archived => "Archived",
+            Self::Unarchived => "Unarchived",
+            Self::Deleted => "Deleted",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_proto::catalog::{Project, ProjectInput};
+
+    use super::*;
+
+    fn project() -> Project {
+        Project {
+            name: "old".into(),
+            description: "kept".into(),
+            report_template_id: Some("cleared".into()),
+            archived: true,
+            ..Project::default()
+        }
+    }
+
+    fn change(data_version: Option<&str>) -> Change<ProjectInput> {
+        Change {
+            data_version: data_version.map(ToOwned::to_owned),
+            changes: Some(ProjectInput { name: "new".into(), ..ProjectInput::default() }),
+            fields: vec!["Name".into(), "ReportTemplateId".into(), "CustomerId".into()],
+        }
+    }
+
+    #[test]
+    fn an_update_changes_what_it_names_and_nothing_else() {
+        for data_version in [None, Some("3")] {
+            let input = change(data_version).of("project", &project(), "3").unwrap();
+            assert_eq!(
+                input,
+                ProjectInput {
+                    name: "new".into(),
+                    description: "kept".into(),
+                    archived: true,
+                    report_template_id: None,
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn a_change_of_what_was_not_seen_is_refused() {
+        let refused = change(Some("2")).of("project", &project(), "3");
+        assert!(matches!(refused, Err(Fault::Stale("project"))));
+    }
+
+    #[test]
+    fn a_difference_says_what_was_and_what_is() {
+        let after = Project { name: "new".into(), data_version: "2".into(), ..project() };
+        let difference = difference::<ProjectInput>(&project(), &after).unwrap();
+        assert_eq!(difference, r#"{"Name":["old","new"]}"#);
+    }
+
+    #[test]
+    fn the_archive_is_told_of_by_its_name() {
+        for (was, is, action) in [
+            (false, false, Action::Changed),
+            (true, true, Action::Changed),
+            (false, true, Action::Archived),
+            (true, false, Action::Unarchived),
+        ] {
+            assert_eq!(Action::of_change(was, is), action);
+        }
+    }
+}
