@@ -44,6 +44,8 @@ pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
 fn span(request: &Request, id: &HeaderValue, route: &str) -> Span {
     let method = method(request.method());
     tracing::info_span!(
+        // A request is no part of the task that serves its connection.
+        parent: None,
         "http",
         otel.name = format!("{method} {route}"),
         otel.kind = "server",

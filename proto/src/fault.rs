@@ -16,6 +16,13 @@ pub struct Violation {
     pub problem: String,
 }
 
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let field = if self.field.is_empty() { "the body" } else { &self.field };
+        write!(f, "{field} {}", self.problem)
+    }
+}
+
 /// Why a call could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -36,7 +43,7 @@ pub enum Fault {
     Conflict { code: &'static str, reason: String },
 
     /// The request itself is wrong.
-    #[error("{}", .0.iter().map(|v| format!("{} {}", v.field, v.problem)).collect::<Vec<_>>().join("; "))]
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Violation>),
 
     /// As [`Fault::Invalid`], with a code of its own.
@@ -47,7 +54,8 @@ pub enum Fault {
     #[error("{0}")]
     Malformed(String),
 
-    #[error("the token is missing or not valid")]
+    /// Of a token as well as of a password; what exactly is wrong is not told.
+    #[error("the token, or the email with its password, is missing or not valid")]
     Unauthenticated,
 
     #[error("{0}")]

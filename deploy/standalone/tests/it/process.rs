@@ -102,6 +102,9 @@ async fn it_keeps_its_data_and_leaves_no_process_behind() {
     let program = Program::start(command(&data)).await;
     let api = program.log_in("ada@example.org", PASSWORD).await;
     api.post("/api/projects", json!({"Name": "Kept"})).await.created();
+    let traces = [api.get("/api/no").await, api.get("/api/no").await];
+    let [one, other] = traces.map(|answer| answer.is_problem(404, "not_found")["traceId"].clone());
+    assert!(one.is_string() && one != other, "a request is a trace of its own");
     assert!(!processes_of(&data).await.is_empty(), "its servers are not to be seen");
     assert!(program.terminate().await.success());
     assert_eq!(processes_of(&data).await, Vec::<String>::new());

@@ -106,6 +106,8 @@ async fn refuse_until_ready(
 async fn trace_call(request: Request, next: Next) -> Response {
     let method = request.uri().path().trim_start_matches('/').to_owned();
     let span = tracing::info_span!(
+        // A call is no part of the task that serves its connection.
+        parent: None,
         "rpc",
         otel.name = method,
         otel.kind = "server",

@@ -14,19 +14,23 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 /// Makes a span a part of the trace that the headers name. To be called before the span is entered.
 pub fn follow(span: &Span, headers: &HeaderMap) {
-    adopt(span, &get_text_map_propagator(|propagator| propagator.extract(&Headers(headers))));
+    adopt(span, &Headers(headers));
 }
 
 /// As [`follow`], for headers that were kept as text by [`to_map`].
 #[expect(clippy::implicit_hasher, reason = "it is the map that `to_map` makes")]
 pub fn follow_map(span: &Span, headers: &HashMap<String, String>) {
-    adopt(span, &get_text_map_propagator(|propagator| propagator.extract(headers)));
+    adopt(span, headers);
 }
 
-fn adopt(span: &Span, parent: &Context) {
+fn adopt(span: &Span, headers: &dyn Extractor) {
+    // Headers that name no trace must not lead to the current one.
+    let nowhere = Context::new();
+    let parent =
+        get_text_map_propagator(|propagator| propagator.extract_with_context(&nowhere, headers));
     if parent.span().span_context().is_valid() {
         // Fails where no telemetry is installed, which is as good.
-        let _ = span.set_parent(parent.clone());
+        let _ = span.set_parent(parent);
     }
 }
 

@@ -121,6 +121,7 @@ impl<'a, H: Handler> Session<'a, H> {
         for event in events {
             if fresh.remove(&event.id()) {
                 let span = tracing::info_span!(
+                    parent: None,
                     "apply event",
                     otel.kind = "consumer",
                     messaging.system = "nats",
