@@ -17,6 +17,7 @@ mod openapi;
 mod path;
 mod problem;
 mod query;
+mod reset_password;
 mod routes;
 mod services;
 mod telemetry;
@@ -42,6 +43,9 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 /// The interface in front of these services, behind these proxies.
 pub fn app(upstream: Upstream, proxies: TrustedProxies) -> Router {
     let (routes, _) = routes::all().split_for_parts();
-    let routes = routes.merge(openapi::documentation()).route("/livez", get(|| async { "ok" }));
+    let routes = routes
+        .merge(openapi::documentation())
+        .route("/reset-password", get(reset_password::page))
+        .route("/livez", get(|| async { "ok" }));
     edge::around(routes, proxies).with_state(Services::from(upstream))
 }

@@ -6,6 +6,7 @@ mod lists;
 mod openapi;
 mod problems;
 mod records;
+mod reset_password;
 mod services;
 mod updates;
 mod uploads;
