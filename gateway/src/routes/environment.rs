@@ -2,10 +2,11 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateEnvironmentRequest, Environment, EnvironmentEntry, EnvironmentInput,
-    GetEnvironmentRequest, ListEnvironmentsRequest, UpdateEnvironmentRequest,
+    CreateEnvironmentRequest, DeleteEnvironmentRequest, Environment, EnvironmentEntry,
+    EnvironmentInput, GetEnvironmentRequest, ListEnvironmentsRequest, UpdateEnvironmentRequest,
 };
 use axum::extract::State;
+use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -19,7 +20,10 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update))
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(list_archived))
+        .routes(routes!(get, update, delete))
 }
 
 impl Answer for EnvironmentEntry {}
@@ -39,14 +43,38 @@ impl Updatable for EnvironmentInput {}
     responses((status = OK, description = "The environments", body = [EnvironmentEntry])),
 )]
 async fn list(
-    State(mut environments): State<Environments>,
+    State(environments): State<Environments>,
     caller: Caller,
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let request = ListEnvironmentsRequest { project_id, page: Some(listing.page()) };
-    let batches = environments.list_environments(caller.call(request)).await?;
-    listing.answer(batches).await
+    list_of(environments, &caller, project_id, listing, false).await
+}
+
+/// Lists the environments of a project that are in the archive, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/environments/archive",
+    operation_id = "list_environments_in_archive", tag = "Environments", params(Listing),
+    responses((status = OK, description = "The environments", body = [EnvironmentEntry])),
+)]
+async fn list_archived(
+    State(environments): State<Environments>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(environments, &caller, project_id, listing, true).await
+}
+
+async fn list_of(
+    mut environments: Environments,
+    caller: &Caller,
+    project_id: String,
+    listing: Listing,
+    archived: bool,
+) -> Result<List, Problem> {
+    let request = ListEnvironmentsRequest { project_id, page: Some(listing.page()), archived };
+    listing.answer(environments.list_environments(caller.call(request)).await?).await
 }
 
 /// Returns an environment.
@@ -99,4 +127,23 @@ async fn update(
     let request = UpdateEnvironmentRequest { project_id, id, data_version, changes, fields };
     let environment = environments.update_environment(caller.call(request)).await?;
     Ok(Record(environment.into_inner()))
+}
+
+/// Deletes an environment.
+///
+/// Test sets that have selected it have none selected from then on; executions in it stay in history.
+#[utoipa::path(
+    delete, path = "/api/projects/{projectId}/environments/{environmentId}",
+    operation_id = "delete_environment", tag = "Environments",
+    responses((status = NO_CONTENT, description = "The environment is gone")),
+)]
+async fn delete(
+    State(mut environments): State<Environments>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    environments
+        .delete_environment(caller.call(DeleteEnvironmentRequest { project_id, id }))
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -2,10 +2,11 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateProjectRequest, GetProjectRequest, ListProjectsRequest, Project, ProjectEntry,
-    ProjectInput, UpdateProjectRequest,
+    CreateProjectRequest, DeleteProjectRequest, GetProjectRequest, ListProjectsRequest, Project,
+    ProjectEntry, ProjectInput, UpdateProjectRequest,
 };
 use axum::extract::State;
+use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -19,7 +20,10 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update))
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(list_archived))
+        .routes(routes!(get, update, delete))
 }
 
 impl Answer for Project {
@@ -37,13 +41,35 @@ impl Updatable for ProjectInput {}
     responses((status = OK, description = "The projects", body = [ProjectEntry])),
 )]
 async fn list(
-    State(mut projects): State<Projects>,
+    State(projects): State<Projects>,
     caller: Caller,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let request = ListProjectsRequest { page: Some(listing.page()) };
-    let batches = projects.list_projects(caller.call(request)).await?;
-    listing.answer(batches).await
+    list_of(projects, &caller, listing, false).await
+}
+
+/// Lists the projects that are in the archive, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/archive",
+    operation_id = "list_projects_in_archive", tag = "Projects", params(Listing),
+    responses((status = OK, description = "The projects", body = [ProjectEntry])),
+)]
+async fn list_archived(
+    State(projects): State<Projects>,
+    caller: Caller,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(projects, &caller, listing, true).await
+}
+
+async fn list_of(
+    mut projects: Projects,
+    caller: &Caller,
+    listing: Listing,
+    archived: bool,
+) -> Result<List, Problem> {
+    let request = ListProjectsRequest { page: Some(listing.page()), archived };
+    listing.answer(projects.list_projects(caller.call(request)).await?).await
 }
 
 /// Returns a project.
@@ -91,4 +117,21 @@ async fn update(
     let request = UpdateProjectRequest { id, data_version, changes: Some(changes), fields };
     let project = projects.update_project(caller.call(request)).await?;
     Ok(Record(project.into_inner()))
+}
+
+/// Deletes a project and all that belongs to it.
+///
+/// Its executions stay in history.
+#[utoipa::path(
+    delete, path = "/api/projects/{projectId}",
+    operation_id = "delete_project", tag = "Projects",
+    responses((status = NO_CONTENT, description = "The project is gone")),
+)]
+async fn delete(
+    State(mut projects): State<Projects>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    projects.delete_project(caller.call(DeleteProjectRequest { id })).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -2,10 +2,11 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateSubjectRequest, GetSubjectRequest, ListSubjectsRequest, Subject, SubjectEntry,
-    SubjectInput, UpdateSubjectRequest,
+    CreateSubjectRequest, DeleteSubjectRequest, GetSubjectRequest, ListSubjectsRequest, Subject,
+    SubjectEntry, SubjectInput, UpdateSubjectRequest,
 };
 use axum::extract::State;
+use http::StatusCode;
 use serde_json::value::RawValue;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -20,7 +21,10 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update))
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(list_archived))
+        .routes(routes!(get, update, delete))
 }
 
 impl Answer for SubjectEntry {}
@@ -51,14 +55,38 @@ impl Updatable for SubjectInput {
     responses((status = OK, description = "The subjects", body = [SubjectEntry])),
 )]
 async fn list(
-    State(mut subjects): State<Subjects>,
+    State(subjects): State<Subjects>,
     caller: Caller,
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let request = ListSubjectsRequest { project_id, page: Some(listing.page()) };
-    let batches = subjects.list_subjects(caller.call(request)).await?;
-    listing.answer(batches).await
+    list_of(subjects, &caller, project_id, listing, false).await
+}
+
+/// Lists the subjects of a project that are in the archive, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/subjects/archive",
+    operation_id = "list_subjects_in_archive", tag = "Subjects", params(Listing),
+    responses((status = OK, description = "The subjects", body = [SubjectEntry])),
+)]
+async fn list_archived(
+    State(subjects): State<Subjects>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(subjects, &caller, project_id, listing, true).await
+}
+
+async fn list_of(
+    mut subjects: Subjects,
+    caller: &Caller,
+    project_id: String,
+    listing: Listing,
+    archived: bool,
+) -> Result<List, Problem> {
+    let request = ListSubjectsRequest { project_id, page: Some(listing.page()), archived };
+    listing.answer(subjects.list_subjects(caller.call(request)).await?).await
 }
 
 /// Returns a subject with its variables.
@@ -111,4 +139,21 @@ async fn update(
     let request = UpdateSubjectRequest { project_id, id, data_version, changes, fields };
     let subject = subjects.update_subject(caller.call(request)).await?;
     Ok(Record(subject.into_inner()))
+}
+
+/// Deletes a subject.
+///
+/// What refers to it refers to none from then on; executions of it stay in history.
+#[utoipa::path(
+    delete, path = "/api/projects/{projectId}/subjects/{subjectId}",
+    operation_id = "delete_subject", tag = "Subjects",
+    responses((status = NO_CONTENT, description = "The subject is gone")),
+)]
+async fn delete(
+    State(mut subjects): State<Subjects>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    subjects.delete_subject(caller.call(DeleteSubjectRequest { project_id, id })).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -2,10 +2,11 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest, TestCase, TestCaseEntry,
-    TestCaseInput, UpdateTestCaseRequest,
+    CreateTestCaseRequest, DeleteTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest,
+    TestCase, TestCaseEntry, TestCaseInput, UpdateTestCaseRequest,
 };
 use axum::extract::State;
+use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -21,7 +22,8 @@ use crate::{
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
-        .routes(routes!(get, update))
+        .routes(routes!(list_archived))
+        .routes(routes!(get, update, delete))
         .routes(routes!(get_permanent))
 }
 
@@ -40,14 +42,38 @@ impl Updatable for TestCaseInput {}
     responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
 )]
 async fn list(
-    State(mut cases): State<TestCases>,
+    State(cases): State<TestCases>,
     caller: Caller,
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let request = ListTestCasesRequest { project_id, page: Some(listing.page()) };
-    let batches = cases.list_test_cases(caller.call(request)).await?;
-    listing.answer(batches).await
+    list_of(cases, &caller, project_id, listing, false).await
+}
+
+/// Lists the test cases of a project that are in the archive, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testcases/archive",
+    operation_id = "list_test_cases_in_archive", tag = "Test cases", params(Listing),
+    responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
+)]
+async fn list_archived(
+    State(cases): State<TestCases>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(cases, &caller, project_id, listing, true).await
+}
+
+async fn list_of(
+    mut cases: TestCases,
+    caller: &Caller,
+    project_id: String,
+    listing: Listing,
+    archived: bool,
+) -> Result<List, Problem> {
+    let request = ListTestCasesRequest { project_id, page: Some(listing.page()), archived };
+    listing.answer(cases.list_test_cases(caller.call(request)).await?).await
 }
 
 /// Returns a test case with its plans.
@@ -117,4 +143,21 @@ async fn update(
     let request = UpdateTestCaseRequest { project_id, id, data_version, changes, fields };
     let case = cases.update_test_case(caller.call(request)).await?;
     Ok(Record(case.into_inner()))
+}
+
+/// Deletes a test case with its plans, and takes it out of its test sets.
+///
+/// Its reports stay in history.
+#[utoipa::path(
+    delete, path = "/api/projects/{projectId}/testcases/{testCaseId}",
+    operation_id = "delete_test_case", tag = "Test cases",
+    responses((status = NO_CONTENT, description = "The test case is gone")),
+)]
+async fn delete(
+    State(mut cases): State<TestCases>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    cases.delete_test_case(caller.call(DeleteTestCaseRequest { project_id, id })).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -1,13 +1,15 @@
 //! `/api/projects/{projectId}/testsets`.
 
 mod membership;
+mod of_test_case;
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateTestSetRequest, GetTestSetRequest, ListTestSetsRequest, TestCase, TestSet, TestSetEntry,
-    TestSetInput, UpdateTestSetRequest,
+    CreateTestSetRequest, DeleteTestSetRequest, GetTestSetRequest, ListTestSetsRequest, TestCase,
+    TestSet, TestSetEntry, TestSetInput, UpdateTestSetRequest,
 };
 use axum::extract::State;
+use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -23,9 +25,11 @@ use crate::{
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
-        .routes(routes!(get, update))
+        .routes(routes!(list_archived))
+        .routes(routes!(get, update, delete))
         .routes(routes!(get_permanent))
         .merge(membership::routes())
+        .merge(of_test_case::routes())
 }
 
 impl Answer for TestSetEntry {}
@@ -53,14 +57,38 @@ impl Updatable for TestSetInput {}
     responses((status = OK, description = "The test sets", body = [TestSetEntry])),
 )]
 async fn list(
-    State(mut sets): State<TestSets>,
+    State(sets): State<TestSets>,
     caller: Caller,
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let request = ListTestSetsRequest { project_id, page: Some(listing.page()) };
-    let batches = sets.list_test_sets(caller.call(request)).await?;
-    listing.answer(batches).await
+    list_of(sets, &caller, project_id, listing, false).await
+}
+
+/// Lists the test sets of a project that are in the archive, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testsets/archive",
+    operation_id = "list_test_sets_in_archive", tag = "Test sets", params(Listing),
+    responses((status = OK, description = "The test sets", body = [TestSetEntry])),
+)]
+async fn list_archived(
+    State(sets): State<TestSets>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(sets, &caller, project_id, listing, true).await
+}
+
+async fn list_of(
+    mut sets: TestSets,
+    caller: &Caller,
+    project_id: String,
+    listing: Listing,
+    archived: bool,
+) -> Result<List, Problem> {
+    let request = ListTestSetsRequest { project_id, page: Some(listing.page()), archived };
+    listing.answer(sets.list_test_sets(caller.call(request)).await?).await
 }
 
 /// Returns a test set with its test cases.
@@ -143,4 +171,21 @@ async fn update(
     let changes = Some(changes);
     let request = UpdateTestSetRequest { project_id, id, data_version, changes, fields };
     Parts::of(sets.update_test_set(caller.call(request)).await?).await
+}
+
+/// Deletes a test set, but none of its test cases.
+///
+/// Its executions stay in history.
+#[utoipa::path(
+    delete, path = "/api/projects/{projectId}/testsets/{testSetId}",
+    operation_id = "delete_test_set", tag = "Test sets",
+    responses((status = NO_CONTENT, description = "The test set is gone")),
+)]
+async fn delete(
+    State(mut sets): State<TestSets>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    sets.delete_test_set(caller.call(DeleteTestSetRequest { project_id, id })).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -3,11 +3,11 @@
 use assay_proto::{
     ExecutionStatus, Fault, TestResult,
     catalog::{
-        CreateProjectRequest, CreateTestSetRequest, ExcludeTestCasesRequest, GetProjectRequest,
-        GetTestSetRequest, IncludeTestCasesRequest, IncludedTestCaseBatch,
-        ListIncludedTestCasesRequest, ListProjectsRequest, ListTestSetsRequest, Project,
-        ProjectBatch, TestCase, TestSet, TestSetBatch, TestSetEntry, UpdateProjectRequest,
-        UpdateTestSetRequest,
+        CreateProjectRequest, CreateTestSetRequest, DeleteProjectRequest, DeleteTestSetRequest,
+        ExcludeTestCasesRequest, GetProjectRequest, GetTestSetRequest, IncludeTestCasesRequest,
+        IncludedTestCaseBatch, ListIncludedTestCasesRequest, ListProjectsRequest,
+        ListTestSetsOfTestCaseRequest, ListTestSetsRequest, Project, ProjectBatch, TestCase,
+        TestSet, TestSetBatch, TestSetEntry, UpdateProjectRequest, UpdateTestSetRequest,
         project_service_server::{ProjectService, ProjectServiceServer},
         test_set_service_server::{TestSetService, TestSetServiceServer},
     },
@@ -87,6 +87,10 @@ impl ProjectService for Catalog {
         }
         Ok(Response::new(project(&request.id, request.fields.join(", "))))
     }
+
+    async fn delete_project(&self, _: Request<DeleteProjectRequest>) -> Answer<()> {
+        Err(Status::unimplemented(""))
+    }
 }
 
 /// A set whose cases come in three parts.
@@ -108,6 +112,7 @@ fn send(parts: Vec<Result<TestSet, Status>>) -> Response<Messages<TestSet>> {
 #[async_trait]
 impl TestSetService for Catalog {
     type ListTestSetsStream = Messages<TestSetBatch>;
+    type ListTestSetsOfTestCaseStream = Messages<TestSetBatch>;
     type GetTestSetStream = Messages<TestSet>;
     type UpdateTestSetStream = Messages<TestSet>;
     type ListIncludedTestCasesStream = Messages<IncludedTestCaseBatch>;
@@ -117,6 +122,17 @@ impl TestSetService for Catalog {
         &self,
         _: Request<ListTestSetsRequest>,
     ) -> Answer<Messages<TestSetBatch>> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn list_test_sets_of_test_case(
+        &self,
+        _: Request<ListTestSetsOfTestCaseRequest>,
+    ) -> Answer<Messages<TestSetBatch>> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn delete_test_set(&self, _: Request<DeleteTestSetRequest>) -> Answer<()> {
         Err(Status::unimplemented(""))
     }
 

@@ -32,3 +32,5 @@ create table project (
 );
 
 create index project_live_idx on project (customer_id, id) where live;
+create index project_archive_idx on project (customer_id, id)
+    where archived and deleted_at is null;

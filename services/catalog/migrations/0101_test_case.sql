@@ -32,3 +32,5 @@ create unique index test_case_identifier_key on test_case (customer_id, project_
     where live;
 
 create index test_case_live_idx on test_case (customer_id, project_id, id) where live;
+create index test_case_archive_idx on test_case (customer_id, project_id, id)
+    where archived and deleted_at is null;

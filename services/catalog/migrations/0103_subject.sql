@@ -38,3 +38,5 @@ create table subject (
 );
 
 create index subject_live_idx on subject (customer_id, project_id, id) where live;
+create index subject_archive_idx on subject (customer_id, project_id, id)
+    where archived and deleted_at is null;

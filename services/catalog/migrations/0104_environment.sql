@@ -26,3 +26,5 @@ create table environment (
 );
 
 create index environment_live_idx on environment (customer_id, project_id, id) where live;
+create index environment_archive_idx on environment (customer_id, project_id, id)
+    where archived and deleted_at is null;

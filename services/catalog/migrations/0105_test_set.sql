@@ -34,9 +34,11 @@ create table test_set (
 );
 
 create index test_set_live_idx on test_set (customer_id, project_id, id) where live;
+create index test_set_archive_idx on test_set (customer_id, project_id, id)
+    where archived and deleted_at is null;
 
 -- Which test cases a set includes, in the order of their positions. Archived cases stay members
--- that are not seen, until they are taken out of the archive.
+-- that are not seen, until they are taken out of the archive; deleted ones are members no more.
 create table test_set_case (
     customer_id uuid not null,
     test_set_id uuid not null,

@@ -10,8 +10,8 @@ use assay_events::publish;
 use assay_proto::{
     EnvironmentId, Fault, ProjectId,
     catalog::{
-        CreateEnvironmentRequest, Environment, EnvironmentBatch, EnvironmentEntry,
-        GetEnvironmentRequest, ListEnvironmentsRequest, UpdateEnvironmentRequest,
+        CreateEnvironmentRequest, DeleteEnvironmentRequest, Environment, EnvironmentBatch,
+        EnvironmentEntry, GetEnvironmentRequest, ListEnvironmentsRequest, UpdateEnvironmentRequest,
         environment_service_server,
     },
 };
@@ -21,7 +21,7 @@ use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    page, project,
+    deletion, page, project,
     record::Record,
     secrets::{self, MASK, RecordSecrets, Secrets},
     subject,
@@ -48,9 +48,10 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let request = request.into_inner();
         let project = ProjectId::named(&request.project_id)?;
         let this = self.clone();
+        let archived = request.archived;
         list::answer(request.page, move |slice| {
             let (this, caller) = (this.clone(), caller.clone());
-            async move { this.list(&caller, project, &slice).await }
+            async move { this.list(&caller, project, archived, &slice).await }
         })
         .await
     }
@@ -128,6 +129,22 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         secrets::tell(&self.db, &caller, seen).await?;
         Ok(Response::new(environment))
     }
+
+    async fn delete_environment(
+        &self,
+        request: Request<DeleteEnvironmentRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let id = EnvironmentId::named(&request.id)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        project::store::claim(&mut tx, customer, project).await?;
+        deletion::of_environment(&mut tx, customer, project, id).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(()))
+    }
 }
 
 impl EnvironmentService {
@@ -140,10 +157,11 @@ impl EnvironmentService {
         &self,
         caller: &Caller,
         project: ProjectId,
+        archived: bool,
         slice: &Slice,
     ) -> Result<Vec<EnvironmentEntry>, Fault> {
         let customer = caller.customer;
-        let mut environments = store::list(&self.db, customer, project, slice).await?;
+        let mut environments = store::list(&self.db, customer, project, archived, slice).await?;
         let mut seen = Vec::new();
         for environment in &mut environments {
             let id = EnvironmentId::named(&environment.id)?;

@@ -1,6 +1,7 @@
 //! What is tested, how, on what and where: projects, test cases with their plans, test sets,
 //! subjects and environments; and what executions take from them and leave behind.
 
+mod deletion;
 mod environment;
 mod page;
 mod project;

@@ -5,6 +5,12 @@ use sqlx::PgExecutor;
 
 use crate::project;
 
+/// Which rows a list has, as SQL: the active ones, or those in the archive. In the words of the
+/// partial indexes.
+pub(crate) fn part(archived: bool) -> &'static str {
+    if archived { "archived and deleted_at is null" } else { "live" }
+}
+
 /// The rows of a slice. That there are none may be because there is no such project, which is
 /// looked up only then.
 pub(crate) async fn of_project<T>(

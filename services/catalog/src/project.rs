@@ -8,8 +8,8 @@ use assay_events::publish;
 use assay_proto::{
     Fault, ProjectId,
     catalog::{
-        CreateProjectRequest, GetProjectRequest, ListProjectsRequest, Project, ProjectBatch,
-        UpdateProjectRequest, project_service_server,
+        CreateProjectRequest, DeleteProjectRequest, GetProjectRequest, ListProjectsRequest,
+        Project, ProjectBatch, UpdateProjectRequest, project_service_server,
     },
 };
 use assay_records::{Action, Change};
@@ -17,7 +17,7 @@ use assay_runtime::list::{self, Batches};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use crate::record::Record;
+use crate::{deletion, record::Record};
 
 pub(crate) struct ProjectService {
     pub(crate) db: PgPool,
@@ -32,10 +32,11 @@ impl project_service_server::ProjectService for ProjectService {
         request: Request<ListProjectsRequest>,
     ) -> Result<Response<Self::ListProjectsStream>, Status> {
         let customer = Caller::of(&request)?.customer;
+        let ListProjectsRequest { page, archived } = request.into_inner();
         let db = self.db.clone();
-        list::answer(request.into_inner().page, move |slice| {
+        list::answer(page, move |slice| {
             let db = db.clone();
-            async move { store::list(&db, customer, &slice).await }
+            async move { store::list(&db, customer, archived, &slice).await }
         })
         .await
     }
@@ -82,5 +83,19 @@ impl project_service_server::ProjectService for ProjectService {
         publish(&mut tx, &Record::Project(customer, id).was(action, customer)?).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(project))
+    }
+
+    async fn delete_project(
+        &self,
+        request: Request<DeleteProjectRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let id = ProjectId::named(&request.get_ref().id)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        store::claim(&mut tx, customer, id).await?;
+        deletion::of_project(&mut tx, customer, id).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(()))
     }
 }

@@ -5,7 +5,7 @@ mod execution;
 mod reports;
 
 use assay_events::{Handler, Received};
-use assay_proto::Fault;
+use assay_proto::{CustomerId, Fault, ProjectId};
 use sqlx::PgTransaction;
 
 pub use self::{execution::execution_changed, reports::reports_changed};
@@ -23,4 +23,19 @@ impl Handler for Reactions {
             _ => Ok(()),
         }
     }
+}
+
+/// Keeps others from deleting the project, and what is in it, meanwhile; it may have been deleted
+/// before.
+async fn hold(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<(), Fault> {
+    sqlx::query("select from project where customer_id = $1 and id = $2 for key share")
+        .bind(customer)
+        .bind(project)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
 }

@@ -8,8 +8,8 @@ use assay_events::publish;
 use assay_proto::{
     Fault, ProjectId, SubjectId, Variable,
     catalog::{
-        CreateSubjectRequest, GetSubjectRequest, ListSubjectsRequest, Subject, SubjectBatch,
-        SubjectEntry, UpdateSubjectRequest, subject_service_server,
+        CreateSubjectRequest, DeleteSubjectRequest, GetSubjectRequest, ListSubjectsRequest,
+        Subject, SubjectBatch, SubjectEntry, UpdateSubjectRequest, subject_service_server,
     },
 };
 use assay_records::{Action, Change};
@@ -18,7 +18,7 @@ use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    page, project,
+    deletion, page, project,
     record::Record,
     secrets::{self, RecordSecrets, Secrets, masked},
 };
@@ -40,10 +40,11 @@ impl subject_service_server::SubjectService for SubjectService {
         let request = request.into_inner();
         let project = ProjectId::named(&request.project_id)?;
         let db = self.db.clone();
+        let archived = request.archived;
         list::answer(request.page, move |slice| {
             let db = db.clone();
             async move {
-                let subjects = store::list(&db, customer, project, &slice).await?;
+                let subjects = store::list(&db, customer, project, archived, &slice).await?;
                 page::of_project(&db, customer, project, subjects).await
             }
         })
@@ -117,6 +118,22 @@ impl subject_service_server::SubjectService for SubjectService {
         let subject = shown(subject, &secrets)?;
         secrets::tell(&self.db, &caller, secrets.seen(Record::Subject(project, id))).await?;
         Ok(Response::new(subject))
+    }
+
+    async fn delete_subject(
+        &self,
+        request: Request<DeleteSubjectRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let id = SubjectId::named(&request.id)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        project::store::claim(&mut tx, customer, project).await?;
+        deletion::of_subject(&mut tx, customer, project, id).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(()))
     }
 }
 

@@ -8,8 +8,8 @@ use assay_events::publish;
 use assay_proto::{
     Fault, ProjectId, TestCaseId,
     catalog::{
-        CreateTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest, TestCase, TestCaseBatch,
-        TestCaseInput, UpdateTestCaseRequest, test_case_service_server,
+        CreateTestCaseRequest, DeleteTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest,
+        TestCase, TestCaseBatch, TestCaseInput, UpdateTestCaseRequest, test_case_service_server,
     },
 };
 use assay_records::{Action, Change};
@@ -17,7 +17,7 @@ use assay_runtime::list::{self, Batches};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use crate::{page, record::Record};
+use crate::{deletion, page, project, record::Record};
 
 pub(crate) struct TestCaseService {
     pub(crate) db: PgPool,
@@ -35,10 +35,11 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let request = request.into_inner();
         let project = ProjectId::named(&request.project_id)?;
         let db = self.db.clone();
+        let archived = request.archived;
         list::answer(request.page, move |slice| {
             let db = db.clone();
             async move {
-                let cases = store::list(&db, customer, project, &slice).await?;
+                let cases = store::list(&db, customer, project, archived, &slice).await?;
                 page::of_project(&db, customer, project, cases).await
             }
         })
@@ -91,5 +92,21 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         publish(&mut tx, &Record::TestCase(project, id).was(action, customer)?).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(case))
+    }
+
+    async fn delete_test_case(
+        &self,
+        request: Request<DeleteTestCaseRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let id = TestCaseId::named(&request.id)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        project::store::claim(&mut tx, customer, project).await?;
+        deletion::of_test_case(&mut tx, customer, project, id).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(()))
     }
 }

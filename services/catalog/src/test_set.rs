@@ -8,11 +8,12 @@ pub(crate) mod store;
 use assay_auth::Caller;
 use assay_events::publish;
 use assay_proto::{
-    CustomerId, Fault, ProjectId, TestSetId,
+    CustomerId, Fault, ProjectId, TestCaseId, TestSetId,
     catalog::{
-        CreateTestSetRequest, ExcludeTestCasesRequest, GetTestSetRequest, IncludeTestCasesRequest,
-        IncludedTestCaseBatch, ListIncludedTestCasesRequest, ListTestSetsRequest, TestSet,
-        TestSetBatch, TestSetEntry, TestSetInput, UpdateTestSetRequest, test_set_service_server,
+        CreateTestSetRequest, DeleteTestSetRequest, ExcludeTestCasesRequest, GetTestSetRequest,
+        IncludeTestCasesRequest, IncludedTestCaseBatch, ListIncludedTestCasesRequest,
+        ListTestSetsOfTestCaseRequest, ListTestSetsRequest, TestSet, TestSetBatch, TestSetEntry,
+        TestSetInput, UpdateTestSetRequest, test_set_service_server,
     },
 };
 use assay_records::{Action, Change};
@@ -21,7 +22,7 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use self::rules::Selected;
-use crate::{environment, page, project, record::Record, subject};
+use crate::{deletion, environment, page, project, record::Record, subject, test_case};
 
 pub(crate) struct TestSetService {
     pub(crate) db: PgPool,
@@ -30,6 +31,7 @@ pub(crate) struct TestSetService {
 #[tonic::async_trait]
 impl test_set_service_server::TestSetService for TestSetService {
     type ListTestSetsStream = Batches<TestSetBatch>;
+    type ListTestSetsOfTestCaseStream = Batches<TestSetBatch>;
     type GetTestSetStream = Batches<TestSet>;
     type UpdateTestSetStream = Batches<TestSet>;
     type ListIncludedTestCasesStream = Batches<IncludedTestCaseBatch>;
@@ -43,10 +45,11 @@ impl test_set_service_server::TestSetService for TestSetService {
         let request = request.into_inner();
         let project = ProjectId::named(&request.project_id)?;
         let db = self.db.clone();
+        let archived = request.archived;
         list::answer(request.page, move |slice| {
             let db = db.clone();
             async move {
-                let sets = store::list(&db, customer, project, &slice).await?;
+                let sets = store::list(&db, customer, project, archived, &slice).await?;
                 page::of_project(&db, customer, project, sets).await
             }
         })
@@ -115,6 +118,39 @@ impl test_set_service_server::TestSetService for TestSetService {
         publish(&mut tx, &Record::TestSet(project, id).was(action, customer)?).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(details::answer(&self.db, customer, id, set).await?)
+    }
+
+    async fn delete_test_set(
+        &self,
+        request: Request<DeleteTestSetRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let id = TestSetId::named(&request.id)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        project::store::claim(&mut tx, customer, project).await?;
+        deletion::of_test_set(&mut tx, customer, project, id).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(()))
+    }
+
+    async fn list_test_sets_of_test_case(
+        &self,
+        request: Request<ListTestSetsOfTestCaseRequest>,
+    ) -> Result<Response<Self::ListTestSetsOfTestCaseStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let case = TestCaseId::named(&request.test_case_id)?;
+        test_case::store::find(&self.db, customer, project, case).await?;
+        let (db, archived) = (self.db.clone(), request.archived);
+        list::answer(request.page, move |slice| {
+            let db = db.clone();
+            async move { store::list_of_case(&db, customer, case, archived, &slice).await }
+        })
+        .await
     }
 
     async fn list_included_test_cases(

@@ -8,6 +8,8 @@ use assay_proto::{
 use assay_runtime::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
+use crate::{page, project};
+
 /// The columns of an environment as lists show it.
 const ENTRY: &str = "id, name, image_file_id, contained_subject::text as contained_subject,
      image_file_size, modification_allowed, target_group, file_project_id, username, password";
@@ -41,6 +43,7 @@ pub(super) async fn lock(
     project: ProjectId,
     id: EnvironmentId,
 ) -> Result<Environment, Fault> {
+    project::store::hold(tx, customer, project).await?;
     let environment = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY}, {MORE} from environment
          where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null
@@ -81,16 +84,18 @@ pub(crate) async fn hold(
     .ok_or_else(|| Fault::invalid(field, "must be the id of an environment of the project"))
 }
 
-/// Lists a slice of the active environments of a project, newest first.
+/// Lists a slice of the active environments of a project, or of those in the archive, newest first.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     project: ProjectId,
+    archived: bool,
     slice: &Slice,
 ) -> Result<Vec<EnvironmentEntry>, Fault> {
+    let part = page::part(archived);
     let environments = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY} from environment
-         where customer_id = $1 and project_id = $2 and id < $3 and live
+         where customer_id = $1 and project_id = $2 and id < $3 and {part}
            and ($4::text is null or name ilike $4)
          order by id desc
          limit $5"

@@ -9,6 +9,8 @@ use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
 
+use crate::page;
+
 const COLUMNS: &str = "id, name, description, revision::text as data_version, report_template_id,
      overall_result, overall_status, archived, customer_id";
 
@@ -59,7 +61,8 @@ pub(crate) async fn find(
         .ok_or(Fault::NotFound("project"))
 }
 
-/// Makes sure that there is such a project, and that it is not deleted meanwhile.
+/// Makes sure that there is such a project, and that neither it nor anything in it is deleted
+/// meanwhile. Whoever writes in a project does this first.
 pub(crate) async fn hold(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -77,26 +80,43 @@ pub(crate) async fn hold(
     .ok_or(Fault::NotFound("project"))
 }
 
-/// Lists a slice of the active projects, newest first.
+/// Makes sure that there is such a project, and that nobody else writes in it meanwhile: for
+/// deletions, which reach records that others would lock in another order.
+pub(crate) async fn claim(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "select from project where customer_id = $1 and id = $2 and deleted_at is null
+         for update",
+    )
+    .bind(customer)
+    .bind(id)
+    .fetch_optional(&mut **tx)
+    .await?
+    .map(drop)
+    .ok_or(Fault::NotFound("project"))
+}
+
+/// Lists a slice of the active projects, or of those in the archive, newest first.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
+    archived: bool,
     slice: &Slice,
 ) -> Result<Vec<ProjectEntry>, Fault> {
-    let projects = sqlx::query_as(
+    let part = page::part(archived);
+    let projects = sqlx::query_as(AssertSqlSafe(format!(
         "select id, name, description from project
-         where customer_id = $1 and id < $2 and live
+         where customer_id = $1 and id < $2 and {part}
            and ($3::text is null or name ilike $3)
          order by id desc
-         limit $4",
-    )
-    .bind(customer)
-    .bind(slice.before()?)
-    .bind(&slice.pattern)
-    .bind(slice.limit)
-    .fetch_all(db)
-    .await?;
-    Ok(projects)
+         limit $4"
+    )));
+    let projects =
+        projects.bind(customer).bind(slice.before()?).bind(&slice.pattern).bind(slice.limit);
+    Ok(projects.fetch_all(db).await?)
 }
 
 pub(super) async fn insert(

@@ -9,6 +9,8 @@ use assay_proto::{
 };
 use sqlx::{PgTransaction, types::Json};
 
+use super::hold;
+
 /// The longest run that is shown, in seconds: 9999 hours.
 const LONGEST_RUN: f64 = 9999.0 * 3600.0;
 
@@ -18,6 +20,7 @@ pub async fn execution_changed(
     customer: CustomerId,
     execution: &ExecutionChanged,
 ) -> Result<(), Fault> {
+    hold(tx, customer, ProjectId::parse("ProjectId", &execution.project_id)?).await?;
     let statistic = execution.statistic.clone().unwrap_or_default();
     show_in_set(tx, customer, execution, &statistic).await?;
     match execution.status() {

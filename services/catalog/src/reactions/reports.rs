@@ -10,6 +10,8 @@ use assay_proto::{
 };
 use sqlx::PgTransaction;
 
+use super::hold;
+
 /// Applies what has happened to reports of an execution.
 pub async fn reports_changed(
     tx: &mut PgTransaction<'_>,
@@ -20,6 +22,7 @@ pub async fn reports_changed(
     if reports.is_empty() {
         return Ok(());
     }
+    hold(tx, customer, ProjectId::parse("ProjectId", &changed.project_id)?).await?;
     keep(tx, customer, changed, &reports).await?;
     show_in_cases(tx, customer, &reports).await?;
     show_in_project(tx, customer, changed, &reports).await

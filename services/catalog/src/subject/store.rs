@@ -8,6 +8,8 @@ use assay_proto::{
 use assay_runtime::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 
+use crate::{page, project};
+
 /// The columns of a subject as lists show it.
 const ENTRY: &str = "subject.id, subject.identifier, subject.name, subject.uri,
      subject.subject_type, subject.needs_public_ip, subject.software_file_id,
@@ -50,6 +52,7 @@ pub(super) async fn lock(
     project: ProjectId,
     id: SubjectId,
 ) -> Result<Subject, Fault> {
+    project::store::hold(tx, customer, project).await?;
     let subject = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY}, {MORE} from subject
          where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null
@@ -90,16 +93,18 @@ pub(crate) async fn hold(
     .ok_or_else(|| Fault::invalid(field, "must be the id of a subject of the project"))
 }
 
-/// Lists a slice of the active subjects of a project, newest first.
+/// Lists a slice of the active subjects of a project, or of those in the archive, newest first.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     project: ProjectId,
+    archived: bool,
     slice: &Slice,
 ) -> Result<Vec<SubjectEntry>, Fault> {
+    let part = page::part(archived);
     let subjects = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY} from subject
-         where customer_id = $1 and project_id = $2 and id < $3 and live
+         where customer_id = $1 and project_id = $2 and id < $3 and {part}
            and ($4::text is null or name ilike $4 or identifier ilike $4)
          order by id desc
          limit $5"

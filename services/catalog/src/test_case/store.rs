@@ -12,7 +12,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use crate::record::Record;
+use crate::{page, project, record::Record};
 
 /// The columns of a test case without its plans.
 pub(crate) const COLUMNS: &str = "test_case.id, test_case.identifier, test_case.name,
@@ -63,6 +63,7 @@ pub(crate) async fn lock(
     project: ProjectId,
     id: TestCaseId,
 ) -> Result<TestCase, Fault> {
+    project::store::hold(tx, customer, project).await?;
     let case = sqlx::query_as(AssertSqlSafe(format!(
         "select {COLUMNS} from test_case
          where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null
@@ -76,30 +77,51 @@ pub(crate) async fn lock(
         .ok_or(Fault::NotFound("test case"))
 }
 
-/// Lists a slice of the active test cases of a project, newest first.
+/// Makes sure that there is such a test case.
+pub(crate) async fn find(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: TestCaseId,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "select from test_case
+         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null",
+    )
+    .bind(customer)
+    .bind(id)
+    .bind(project)
+    .fetch_optional(db)
+    .await?
+    .map(drop)
+    .ok_or(Fault::NotFound("test case"))
+}
+
+/// Lists a slice of the active test cases of a project, or of those in the archive, newest first.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     project: ProjectId,
+    archived: bool,
     slice: &Slice,
 ) -> Result<Vec<TestCaseEntry>, Fault> {
-    let cases = sqlx::query_as(
+    let part = page::part(archived);
+    let cases = sqlx::query_as(AssertSqlSafe(format!(
         "select id, identifier, name, description, last_plan_status, last_report_status,
                 last_result, last_sw_name, last_sw_identifier, execution_statistics
          from test_case
-         where customer_id = $1 and project_id = $2 and id < $3 and live
+         where customer_id = $1 and project_id = $2 and id < $3 and {part}
            and ($4::text is null or name ilike $4 or identifier ilike $4)
          order by id desc
-         limit $5",
-    )
-    .bind(customer)
-    .bind(project)
-    .bind(slice.before()?)
-    .bind(&slice.pattern)
-    .bind(slice.limit)
-    .fetch_all(db)
-    .await?;
-    Ok(cases)
+         limit $5"
+    )));
+    let cases = cases
+        .bind(customer)
+        .bind(project)
+        .bind(slice.before()?)
+        .bind(&slice.pattern)
+        .bind(slice.limit);
+    Ok(cases.fetch_all(db).await?)
 }
 
 /// Adds a test case, with an identifier of our own if it comes without.

@@ -1,13 +1,14 @@
 //! Test sets in PostgreSQL, without their members. Every statement is bound to one customer.
 
 use assay_proto::{
-    CustomerId, Fault, ProjectId, TestSetId,
+    CustomerId, Fault, ProjectId, TestCaseId, TestSetId,
     catalog::{TestSet, TestSetEntry, TestSetInput},
 };
 use assay_runtime::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 use super::rules::Selected;
+use crate::{page, project};
 
 /// The columns of a test set as lists show it.
 const ENTRY: &str = "id, name, description, last_executed, last_subject_id, last_sw_identifier,
@@ -44,6 +45,7 @@ pub(crate) async fn lock(
     project: ProjectId,
     id: TestSetId,
 ) -> Result<TestSet, Fault> {
+    project::store::hold(tx, customer, project).await?;
     let set = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY}, {MORE} from test_set
          where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null
@@ -77,16 +79,18 @@ pub(super) async fn find(
     .ok_or(Fault::NotFound("test set"))
 }
 
-/// Lists a slice of the active test sets of a project, newest first.
+/// Lists a slice of the active test sets of a project, or of those in the archive, newest first.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     project: ProjectId,
+    archived: bool,
     slice: &Slice,
 ) -> Result<Vec<TestSetEntry>, Fault> {
+    let part = page::part(archived);
     let sets = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY} from test_set
-         where customer_id = $1 and project_id = $2 and id < $3 and live
+         where customer_id = $1 and project_id = $2 and id < $3 and {part}
            and ($4::text is null or name ilike $4)
          order by id desc
          limit $5"
@@ -95,6 +99,39 @@ pub(super) async fn list(
         .bind(customer)
         .bind(project)
         .bind(slice.before()?)
+        .bind(&slice.pattern)
+        .bind(slice.limit);
+    Ok(sets.fetch_all(db).await?)
+}
+
+/// Lists a slice of the active test sets that include a test case, newest first: one that is in the
+/// archive, or one that is not.
+pub(super) async fn list_of_case(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    case: TestCaseId,
+    archived: bool,
+    slice: &Slice,
+) -> Result<Vec<TestSetEntry>, Fault> {
+    let sets = sqlx::query_as(AssertSqlSafe(format!(
+        "select {ENTRY} from test_set
+         where customer_id = $1 and live and id < $3
+           and id in (
+               select test_set_id from test_set_case
+               where customer_id = $1 and test_case_id = $2
+           )
+           and exists (
+               select from test_case where customer_id = $1 and id = $2 and archived = $4
+           )
+           and ($5::text is null or name ilike $5)
+         order by id desc
+         limit $6"
+    )));
+    let sets = sets
+        .bind(customer)
+        .bind(case)
+        .bind(slice.before()?)
+        .bind(archived)
         .bind(&slice.pattern)
         .bind(slice.limit);
     Ok(sets.fetch_all(db).await?)

@@ -127,7 +127,7 @@ async fn another_customers_records_are_not_found() {
     let theirs = Belongings::of(&world.user().await).await;
     let user = world.user().await;
 
-    let request = user.call(ListProjectsRequest { page: None });
+    let request = user.call(ListProjectsRequest { page: None, archived: false });
     assert!(listed(user.projects().list_projects(request).await).await.unwrap().0.is_empty());
     let request = user.call(GetProjectRequest { id: theirs.project.id.clone() });
     assert_eq!(fault(user.projects().get_project(request).await), "not_found");

@@ -12,7 +12,11 @@ async fn cases(
     project_id: &str,
     page: Option<Page>,
 ) -> Answer<(Vec<TestCaseEntry>, Option<String>)> {
-    let request = user.call(ListTestCasesRequest { project_id: project_id.to_owned(), page });
+    let request = user.call(ListTestCasesRequest {
+        project_id: project_id.to_owned(),
+        page,
+        archived: false,
+    });
     listed(user.cases().list_test_cases(request).await).await
 }
 
@@ -75,13 +79,20 @@ async fn a_list_of_no_project_is_not_found_and_an_empty_one_is_empty() {
     for project_id in [unknown, "nonsense".to_owned()] {
         assert_eq!(fault(cases(&user, &project_id, None).await), "not_found");
         assert_eq!(fault(cases(&user, &project_id, Some(page(5, None))).await), "not_found");
-        let request = user.call(ListSubjectsRequest { project_id: project_id.clone(), page: None });
+        let request = user.call(ListSubjectsRequest {
+            project_id: project_id.clone(),
+            page: None,
+            archived: false,
+        });
         assert_eq!(fault(listed(user.subjects().list_subjects(request).await).await), "not_found");
-        let request =
-            user.call(ListEnvironmentsRequest { project_id: project_id.clone(), page: None });
+        let request = user.call(ListEnvironmentsRequest {
+            project_id: project_id.clone(),
+            page: None,
+            archived: false,
+        });
         let answer = user.environments().list_environments(request).await;
         assert_eq!(fault(listed(answer).await), "not_found");
-        let request = user.call(ListTestSetsRequest { project_id, page: None });
+        let request = user.call(ListTestSetsRequest { project_id, page: None, archived: false });
         assert_eq!(fault(listed(user.sets().list_test_sets(request).await).await), "not_found");
     }
 }
@@ -127,7 +138,11 @@ async fn subjects_are_listed_without_archived_ones() {
     let first = user.subject(&project).await;
     let second = user.subject(&project).await;
     let list = async || {
-        let request = user.call(ListSubjectsRequest { project_id: project.id.clone(), page: None });
+        let request = user.call(ListSubjectsRequest {
+            project_id: project.id.clone(),
+            page: None,
+            archived: false,
+        });
         listed(user.subjects().list_subjects(request).await).await.unwrap().0
     };
     assert_eq!(list().await, [second.clone(), first.clone()]);

@@ -1,6 +1,8 @@
 //! The catalog as other programs see it: over gRPC, with a real database behind it.
 
 mod adoption;
+mod archive;
+mod deletion;
 mod environment;
 mod isolation;
 mod list;

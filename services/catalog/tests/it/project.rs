@@ -90,7 +90,7 @@ async fn the_archive_hides_a_project_from_the_list_until_it_is_taken_out() {
     let user = world.user().await;
     let project = user.project().await;
     let ids = async || {
-        let request = user.call(ListProjectsRequest { page: None });
+        let request = user.call(ListProjectsRequest { page: None, archived: false });
         let (projects, _) = listed(user.projects().list_projects(request).await).await.unwrap();
         projects.into_iter().map(|project| project.id).collect::<Vec<_>>()
     };
@@ -117,7 +117,8 @@ async fn projects_are_listed_newest_first_in_pages() {
     }
     let (mut seen, mut cursor) = (Vec::new(), None);
     for expected in [2, 2, 1] {
-        let request = user.call(ListProjectsRequest { page: Some(page(2, cursor)) });
+        let request =
+            user.call(ListProjectsRequest { page: Some(page(2, cursor)), archived: false });
         let (projects, next) = listed(user.projects().list_projects(request).await).await.unwrap();
         assert_eq!(projects.len(), expected);
         seen.extend(projects.into_iter().map(|project| project.id));
@@ -126,7 +127,10 @@ async fn projects_are_listed_newest_first_in_pages() {
     assert_eq!(cursor, None);
     assert_eq!(seen, ids);
 
-    let request = user.call(ListProjectsRequest { page: Some(page(2, Some("nonsense".into()))) });
+    let request = user.call(ListProjectsRequest {
+        page: Some(page(2, Some("nonsense".into()))),
+        archived: false,
+    });
     assert_eq!(refused(listed(user.projects().list_projects(request).await).await), ["cursor"]);
 }
 

@@ -77,8 +77,11 @@ async fn lists_mask_passwords_too() {
         user.create_environment(&project, environment).await.unwrap();
     }
     for (user, expected) in [(user.clone(), MASK), (insider(&world, &user).await, CANARY)] {
-        let request =
-            user.call(ListEnvironmentsRequest { project_id: project.id.clone(), page: None });
+        let request = user.call(ListEnvironmentsRequest {
+            project_id: project.id.clone(),
+            page: None,
+            archived: false,
+        });
         let (list, _) = listed(user.environments().list_environments(request).await).await.unwrap();
         let passwords: Vec<_> = list.iter().map(|entry| entry.password.as_str()).collect();
         assert_eq!(passwords, ["", expected]);

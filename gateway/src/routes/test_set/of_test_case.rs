@@ -1,0 +1,61 @@
+//! `/api/projects/{projectId}/testcases/{testCaseId}/testsets`: in which test sets a test case is.
+
+use assay_auth::Caller;
+use assay_proto::catalog::{ListTestSetsOfTestCaseRequest, TestSetEntry};
+use axum::extract::State;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{Services, TestSets},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(list_of_archived))
+}
+
+/// Lists the test sets that include a test case, newest first; neither is in the archive.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testcases/{testCaseId}/testsets",
+    operation_id = "list_test_sets_of_test_case", tag = "Test sets", params(Listing),
+    responses((status = OK, description = "The test sets", body = [TestSetEntry])),
+)]
+async fn list(
+    State(sets): State<TestSets>,
+    caller: Caller,
+    path: Path<(String, String)>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(sets, &caller, path, listing, false).await
+}
+
+/// Lists the test sets that include a test case which is in the archive, newest first.
+///
+/// The sets themselves are not in the archive. They show the case again when it is taken out.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testcases/{testCaseId}/testsets/archive",
+    operation_id = "list_test_sets_of_archived_test_case", tag = "Test sets", params(Listing),
+    responses((status = OK, description = "The test sets", body = [TestSetEntry])),
+)]
+async fn list_of_archived(
+    State(sets): State<TestSets>,
+    caller: Caller,
+    path: Path<(String, String)>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(sets, &caller, path, listing, true).await
+}
+
+async fn list_of(
+    mut sets: TestSets,
+    caller: &Caller,
+    Path((project_id, test_case_id)): Path<(String, String)>,
+    listing: Listing,
+    archived: bool,
+) -> Result<List, Problem> {
+    let page = Some(listing.page());
+    let request = ListTestSetsOfTestCaseRequest { project_id, test_case_id, page, archived };
+    listing.answer(sets.list_test_sets_of_test_case(caller.call(request)).await?).await
+}
