@@ -11,6 +11,7 @@ use crate::world::{Identity, grant, issuer};
 async fn a_key_that_is_new_is_read_when_it_is_first_seen() -> Result<()> {
     let identity = Identity::start().await?;
     let (_runtime, verifier) = identity.ready_program().await?;
+    // Keys are read once a second at most; that it waits for its turn is another test's story.
     tokio::time::sleep(Duration::from_millis(1100)).await;
 
     let new = issuer()?;
