@@ -16,6 +16,7 @@ use assay::{
     backends::{self, Servers},
 };
 use assay_auth::{SealConfig, new_seal_key};
+use assay_execution::LeaseSettings;
 use assay_gateway::TrustedProxies;
 use assay_runtime::{
     Runtime, install_crypto, parse, stop_signal,
@@ -87,6 +88,8 @@ struct Options {
     /// networks, separated by commas; by default none
     #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
     trusted_proxies: TrustedProxies,
+    #[command(flatten)]
+    leases: LeaseSettings,
     /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "warn")]
     log: String,
@@ -164,6 +167,7 @@ async fn serve(options: Options) -> Result<()> {
         mail_from: options.mail_from,
         mail_dir: options.mail_dir.unwrap_or_else(|| data.path().join("mail")),
         trusted_proxies: options.trusted_proxies,
+        leases: options.leases,
     };
     let metrics = Runtime::new("metrics");
     telemetry.keep_up(&metrics);

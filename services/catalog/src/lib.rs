@@ -1,6 +1,7 @@
 //! What is tested, how, on what and where: projects, test cases with their plans, test sets,
 //! subjects and environments; and what executions take from them and leave behind.
 
+mod automation;
 mod deletion;
 mod environment;
 mod page;
@@ -22,6 +23,7 @@ use assay_events::{Consumer, Nats, NatsConfig, Relay, Stream};
 use assay_proto::{
     DESCRIPTORS,
     catalog::{
+        automation_service_server::AutomationServiceServer,
         environment_service_server::EnvironmentServiceServer,
         project_service_server::ProjectServiceServer,
         snapshot_service_server::SnapshotServiceServer,
@@ -38,9 +40,9 @@ use tonic::service::Routes;
 
 use self::reactions::Reactions;
 use self::{
-    environment::EnvironmentService, project::ProjectService, secrets::Secrets,
-    snapshot::SnapshotService, subject::SubjectService, test_case::TestCaseService,
-    test_plan::TestPlanService, test_set::TestSetService,
+    automation::AutomationService, environment::EnvironmentService, project::ProjectService,
+    secrets::Secrets, snapshot::SnapshotService, subject::SubjectService,
+    test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
 };
 
 /// What the service is told.
@@ -91,7 +93,8 @@ pub fn services(db: &PgPool, seal: Seal) -> Routes {
     let plans = TestPlanService { db: db.clone(), secrets: secrets.clone() };
     let sets = TestSetService { db: db.clone() };
     let subjects = SubjectService { db: db.clone(), secrets: secrets.clone() };
-    let environments = EnvironmentService { db: db.clone(), secrets };
+    let environments = EnvironmentService { db: db.clone(), secrets: secrets.clone() };
+    let automation = AutomationService { db: db.clone(), secrets };
     let snapshots = SnapshotService { db };
     Routes::new(ProjectServiceServer::new(projects))
         .add_service(TestCaseServiceServer::new(cases))
@@ -100,4 +103,5 @@ pub fn services(db: &PgPool, seal: Seal) -> Routes {
         .add_service(SubjectServiceServer::new(subjects))
         .add_service(EnvironmentServiceServer::new(environments))
         .add_service(SnapshotServiceServer::new(snapshots))
+        .add_service(AutomationServiceServer::new(automation))
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
+use assay_execution::LeaseSettings;
 use assay_gateway::TrustedProxies;
 use assay_servers::{DataDir, Nats};
 use assay_testkit::{Api, TestDatabase, test_dir};
@@ -114,6 +115,7 @@ fn settings(mail_dir: PathBuf) -> Settings {
         mail_from: None,
         mail_dir,
         trusted_proxies: TrustedProxies::default(),
+        leases: LeaseSettings { lease_seconds: 60, lease_losses: 3 },
     }
 }
 

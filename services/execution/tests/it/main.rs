@@ -2,6 +2,8 @@
 
 mod executions;
 mod instances;
+mod leases;
+mod queue;
 mod results;
 mod scale;
 mod uploads;
