@@ -1,12 +1,9 @@
 //! Results: what test tools report, to an execution that runs or as one that has run.
 
 mod append;
-mod body;
 mod json;
 mod rules;
 mod upload;
-
-use std::{sync::Arc, time::Duration};
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -16,12 +13,14 @@ use assay_proto::{
         result_service_server,
     },
 };
-use assay_runtime::list::Batches;
+use assay_runtime::{
+    Turns,
+    body::{self, Piece},
+    list::Batches,
+};
 use futures::{StreamExt, TryStreamExt, stream};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tonic::{Request, Response, Status, Streaming};
 
-use self::body::Piece;
 use crate::execution::{ExecutionService, rules::check_tags, store};
 
 /// How many bodies are read at once; each takes a thread and some mebibytes.
@@ -31,28 +30,16 @@ const READERS: usize = 32;
 /// don't wait for those who report. More would not be faster.
 const WRITERS: usize = 4;
 
-/// How long a caller waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// Answers calls that bring results.
 pub(crate) struct ResultService {
     executions: ExecutionService,
-    readers: Arc<Semaphore>,
-    writers: Arc<Semaphore>,
+    readers: Turns,
+    writers: Turns,
 }
 
 impl ResultService {
     pub(crate) fn new(executions: ExecutionService) -> Self {
-        let turns = |count| Arc::new(Semaphore::new(count));
-        Self { executions, readers: turns(READERS), writers: turns(WRITERS) }
-    }
-}
-
-/// Waits until it is the caller's turn; not for ever.
-async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, Fault> {
-    match tokio::time::timeout(PATIENCE, turns.acquire()).await {
-        Ok(turn) => turn.map_err(Fault::internal),
-        Err(_) => Err(Fault::Busy(PATIENCE)),
+        Self { executions, readers: Turns::new(READERS), writers: Turns::new(WRITERS) }
     }
 }
 
@@ -79,12 +66,12 @@ impl result_service_server::ResultService for ResultService {
         // So that nobody sends megabytes for nothing.
         store::get(&self.executions.db, caller.customer, project, execution).await?;
 
-        let reading = turn(&self.readers).await?;
+        let reading = self.readers.take().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces =
             pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
         let results = body::read(pieces, move |body| json::read(body, target.lines)).await?;
-        let writing = turn(&self.writers).await?;
+        let writing = self.writers.take().await?;
         let mut tx = self.executions.begin().await?;
         let reported =
             append::append(&mut tx, caller.customer, project, execution, results).await?;
@@ -107,7 +94,7 @@ impl result_service_server::ResultService for ResultService {
             return Err(Fault::Invalid(vec![violation]).into());
         }
 
-        let reading = turn(&self.readers).await?;
+        let reading = self.readers.take().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces = pieces.map_ok(|part| Piece {
             chunk: part.chunk,
@@ -116,7 +103,7 @@ impl result_service_server::ResultService for ResultService {
         });
         let cases = body::read(pieces, upload::read).await?;
         let snapshot = upload::adopt(&self.executions.catalog, &caller, &target, &cases).await?;
-        let writing = turn(&self.writers).await?;
+        let writing = self.writers.take().await?;
         let mut tx = self.executions.begin().await?;
         let id = upload::store(&mut tx, &caller, target, snapshot, cases).await?;
         tx.commit().await.map_err(Fault::from)?;
