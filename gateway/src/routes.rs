@@ -49,5 +49,5 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
     ];
     let quick = quick.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
     // Uploads take as long as the line between the client and us.
-    quick.route_layer(from_fn(hurry)).merge(results::routes())
+    quick.route_layer(from_fn(hurry)).merge(results::routes()).merge(test_case::import_routes())
 }

@@ -4,6 +4,7 @@
 mod deletion;
 mod environment;
 mod favorite;
+mod import;
 mod opening;
 mod page;
 mod project;
@@ -26,7 +27,7 @@ use assay_proto::{
     DESCRIPTORS,
     catalog::{
         environment_service_server::EnvironmentServiceServer,
-        favorite_service_server::FavoriteServiceServer,
+        favorite_service_server::FavoriteServiceServer, import_service_server::ImportServiceServer,
         project_service_server::ProjectServiceServer,
         snapshot_service_server::SnapshotServiceServer,
         subject_service_server::SubjectServiceServer,
@@ -42,9 +43,10 @@ use tonic::service::Routes;
 
 pub use self::opening::Openings;
 use self::{
-    environment::EnvironmentService, favorite::FavoriteService, project::ProjectService,
-    reactions::Reactions, secrets::Secrets, snapshot::SnapshotService, subject::SubjectService,
-    test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
+    environment::EnvironmentService, favorite::FavoriteService, import::ImportService,
+    project::ProjectService, reactions::Reactions, secrets::Secrets, snapshot::SnapshotService,
+    subject::SubjectService, test_case::TestCaseService, test_plan::TestPlanService,
+    test_set::TestSetService,
 };
 
 /// What the service is told.
@@ -92,6 +94,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
     let (db, secrets) = (db.clone(), Secrets::new(seal));
     let favorites = FavoriteService { db: db.clone() };
+    let imports = ImportService::new(db.clone());
     let projects = ProjectService { db: db.clone(), openings: openings.clone() };
     let cases = TestCaseService { db: db.clone(), openings: openings.clone() };
     let plans = TestPlanService { db: db.clone(), secrets: secrets.clone() };
@@ -101,6 +104,7 @@ pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
     let snapshots = SnapshotService { db };
     Routes::new(ProjectServiceServer::new(projects))
         .add_service(FavoriteServiceServer::new(favorites))
+        .add_service(ImportServiceServer::new(imports))
         .add_service(TestCaseServiceServer::new(cases))
         .add_service(TestPlanServiceServer::new(plans))
         .add_service(TestSetServiceServer::new(sets))

@@ -6,6 +6,7 @@ mod automation_steps;
 mod deletion;
 mod environment;
 mod favorite;
+mod import;
 mod isolation;
 mod list;
 mod model;
