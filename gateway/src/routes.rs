@@ -6,6 +6,7 @@ mod automation;
 mod customer;
 mod environment;
 mod execution;
+mod favorite;
 mod keys;
 mod notification;
 mod password;
@@ -37,6 +38,7 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         customer::routes(),
         audit::routes(),
         project::routes(),
+        favorite::routes(),
         test_case::routes(),
         test_plan::routes(),
         test_set::routes(),
@@ -49,6 +51,7 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
     ];
     let quick = quick.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
     // Uploads take as long as the line between the client and us, and engines wait for work.
-    let slow = results::routes().merge(automation::slow_routes());
+    let slow = [results::routes(), test_case::import_routes(), automation::slow_routes()];
+    let slow = slow.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
     quick.route_layer(from_fn(hurry)).merge(slow)
 }

@@ -4,11 +4,15 @@
 mod automation;
 mod deletion;
 mod environment;
+mod favorite;
+mod import;
+mod opening;
 mod page;
 mod project;
 pub mod reactions;
 mod record;
 mod secrets;
+mod shelf;
 mod snapshot;
 mod subject;
 mod test_case;
@@ -25,6 +29,7 @@ use assay_proto::{
     catalog::{
         automation_service_server::AutomationServiceServer,
         environment_service_server::EnvironmentServiceServer,
+        favorite_service_server::FavoriteServiceServer, import_service_server::ImportServiceServer,
         project_service_server::ProjectServiceServer,
         snapshot_service_server::SnapshotServiceServer,
         subject_service_server::SubjectServiceServer,
@@ -38,11 +43,12 @@ use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
 use tonic::service::Routes;
 
-use self::reactions::Reactions;
+pub use self::opening::Openings;
 use self::{
-    automation::AutomationService, environment::EnvironmentService, project::ProjectService,
-    secrets::Secrets, snapshot::SnapshotService, subject::SubjectService,
-    test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
+    automation::AutomationService, environment::EnvironmentService, favorite::FavoriteService,
+    import::ImportService, project::ProjectService, reactions::Reactions, secrets::Secrets,
+    snapshot::SnapshotService, subject::SubjectService, test_case::TestCaseService,
+    test_plan::TestPlanService, test_set::TestSetService,
 };
 
 /// What the service is told.
@@ -78,7 +84,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     Consumer::new("catalog", Stream::of("execution")).start(runtime, &database, &nats, Reactions);
 
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
-    let app = guard(services(database.pool(), seal), verifier);
+    let openings = Openings::start(runtime, database.pool().clone());
+    let app = guard(services(database.pool(), seal, openings), verifier);
     let listener = TcpListener::bind(config.grpc_listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;
@@ -86,17 +93,21 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 }
 
 /// The gRPC services, to be put behind a guard.
-pub fn services(db: &PgPool, seal: Seal) -> Routes {
+pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
     let (db, secrets) = (db.clone(), Secrets::new(seal));
-    let projects = ProjectService { db: db.clone() };
-    let cases = TestCaseService { db: db.clone() };
+    let favorites = FavoriteService { db: db.clone() };
+    let imports = ImportService::new(db.clone());
+    let projects = ProjectService { db: db.clone(), openings: openings.clone() };
+    let cases = TestCaseService { db: db.clone(), openings: openings.clone() };
     let plans = TestPlanService { db: db.clone(), secrets: secrets.clone() };
-    let sets = TestSetService { db: db.clone() };
+    let sets = TestSetService { db: db.clone(), openings };
     let subjects = SubjectService { db: db.clone(), secrets: secrets.clone() };
     let environments = EnvironmentService { db: db.clone(), secrets: secrets.clone() };
     let automation = AutomationService { db: db.clone(), secrets };
     let snapshots = SnapshotService { db };
     Routes::new(ProjectServiceServer::new(projects))
+        .add_service(FavoriteServiceServer::new(favorites))
+        .add_service(ImportServiceServer::new(imports))
         .add_service(TestCaseServiceServer::new(cases))
         .add_service(TestPlanServiceServer::new(plans))
         .add_service(TestSetServiceServer::new(sets))

@@ -38,7 +38,7 @@ impl Catalog {
     /// Fails unless the caller's customer has such a project.
     pub(crate) async fn find_project(&self, caller: &Caller, id: String) -> Result<(), Status> {
         let mut projects = ProjectServiceClient::new(self.0.clone());
-        let request = caller.call_within(LOOK, GetProjectRequest { id });
+        let request = caller.call_within(LOOK, GetProjectRequest { id, opens: false });
         within(LOOK, projects.get_project(request)).await?;
         Ok(())
     }
@@ -51,7 +51,7 @@ impl Catalog {
         id: String,
     ) -> Result<(), Status> {
         let mut sets = TestSetServiceClient::new(self.0.clone());
-        let request = GetTestSetRequest { project_id: Some(project_id), id };
+        let request = GetTestSetRequest { project_id: Some(project_id), id, opens: false };
         // The first part tells; the rest is not read.
         within(LOOK, sets.get_test_set(caller.call_within(LOOK, request))).await?;
         Ok(())

@@ -31,7 +31,7 @@ use self::{
     catalog::Catalog,
     execution::ExecutionService,
     lease::AutomationService,
-    result::{ResultService, Turns},
+    result::{Reporting, ResultService},
     test_report::TestReportService,
 };
 pub use self::{lease::Settings as LeaseSettings, queue::Queue, reconciler::Reconciler};
@@ -80,7 +80,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 
 /// The gRPC methods, to be served behind [`guard`].
 pub fn services(db: &PgPool, catalog: Channel, queue: Queue, leases: LeaseSettings) -> Routes {
-    let (catalog, turns) = (Catalog::new(catalog), Turns::new());
+    let (catalog, turns) = (Catalog::new(catalog), Reporting::new());
     let executions =
         ExecutionService { db: db.clone(), catalog: catalog.clone(), queue: queue.clone() };
     let results = ResultService { executions: executions.clone(), turns: turns.clone() };

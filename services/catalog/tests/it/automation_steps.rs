@@ -112,7 +112,7 @@ async fn numbers_of_steps_count_from_1_and_are_unique() {
     let (case, plan) = planned(&user).await;
     let wrong = vec![step(Some(2), "a"), step(None, "b\0"), step(Some(0), "c")];
     let wrong = user.replace_steps(&case, &plan, None, wrong).await;
-    assert_eq!(refused(wrong), ["1/Comment", "1/StepNr", "2/StepNr"]);
+    assert_eq!(refused(wrong), ["1/Comment", "1/StepNr", "1/TestInput", "2/StepNr"]);
     assert_eq!(user.steps(&case, &plan, None, None).await.unwrap().items, []);
 }
 

@@ -2,11 +2,16 @@
 
 mod adoption;
 mod archive;
+mod automation;
 mod automation_steps;
 mod deletion;
 mod environment;
+mod favorite;
+mod import;
 mod isolation;
 mod list;
+mod model;
+mod opening;
 mod project;
 mod reactions;
 mod secrets;

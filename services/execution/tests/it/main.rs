@@ -1,5 +1,6 @@
 //! The execution service over gRPC, on a real database and with a real catalog.
 
+mod chaos;
 mod executions;
 mod instances;
 mod leases;

@@ -4,7 +4,7 @@ mod catalog;
 mod engine;
 
 use anyhow::{Context, Result};
-use assay_auth::{Seal, SealConfig, guard, new_seal_key};
+use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
 use assay_execution::{LeaseSettings, Queue, Reconciler};
 use assay_proto::{
     DESCRIPTORS,
@@ -42,6 +42,9 @@ pub(crate) struct World {
     pub(crate) user: TestUser,
     pub(crate) db: PgPool,
     catalog_db: PgPool,
+    /// The URLs of the service's database and of the catalog.
+    pub(crate) database_url: String,
+    pub(crate) catalog_url: String,
     catalog: Channel,
     execution: Channel,
     reconciler: Reconciler,
@@ -56,14 +59,16 @@ impl World {
         let database = TestDatabase::create("catalog", &assay_catalog::migrations()).await?;
         let seal = Seal::new(&SealConfig { encryption_keys: new_seal_key("test")? })?;
         let catalog_db = PgPool::connect_with(database.options).await?;
-        let services = assay_catalog::services(&catalog_db, seal);
-        let catalog = serve(&runtime, &keys, services).await?;
+        let openings = assay_catalog::Openings::start(&runtime, catalog_db.clone());
+        let services = assay_catalog::services(&catalog_db, seal, openings);
+        let catalog_url = serve(&runtime, &keys, services).await?;
+        let catalog = grpc::connect(&catalog_url)?;
 
         let database = TestDatabase::create("execution", &assay_execution::migrations()).await?;
         let db = PgPool::connect_with(database.options).await?;
         let queue = Queue::local(&runtime);
         let services = assay_execution::services(&db, catalog.clone(), queue.clone(), LEASES);
-        let execution = serve(&runtime, &keys, services).await?;
+        let execution = grpc::connect(&serve(&runtime, &keys, services).await?)?;
         let reconciler = Reconciler::new(&db, &queue, LEASES);
         let user = keys.user(PERMISSIONS).await;
         let (project, set) = (String::new(), String::new());
@@ -73,6 +78,8 @@ impl World {
             user,
             db,
             catalog_db,
+            database_url: database.url,
+            catalog_url,
             catalog,
             execution,
             reconciler,
@@ -81,6 +88,11 @@ impl World {
         };
         (world.project, world.set) = world.project_with_set().await?;
         Ok(world)
+    }
+
+    /// What a further server verifies tokens with.
+    pub(crate) fn verifier(&self) -> Verifier {
+        self.keys.verifier()
     }
 
     /// Another user of the services, of another customer.
@@ -288,11 +300,12 @@ impl Drop for World {
     }
 }
 
-async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<Channel> {
+/// Serves, and says where.
+async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let app = guard(services, keys.verifier());
     let address = grpc::serve(runtime, listener, app, DESCRIPTORS)?;
-    grpc::connect(&format!("http://{address}"))
+    Ok(format!("http://{address}"))
 }
 
 /// Puts an execution together from its parts.
