@@ -5,7 +5,6 @@ mod catalog;
 mod column;
 mod execution;
 mod instance;
-mod junit;
 mod lease;
 mod queue;
 mod reconciler;

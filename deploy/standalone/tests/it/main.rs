@@ -1,6 +1,7 @@
 //! Assay as a whole, over HTTP and NATS: five programs, real PostgreSQL, real NATS.
 
 mod deletion;
+mod engines;
 mod identity;
 mod junit;
 mod line;
@@ -8,4 +9,5 @@ mod lists;
 mod mail;
 mod people;
 mod process;
+mod reference_engine;
 mod world;

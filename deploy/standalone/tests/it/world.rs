@@ -62,9 +62,14 @@ impl World {
         Self { api, assay, ..self }
     }
 
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.assay.address)
+    }
+
     /// Without a token.
     pub(crate) fn anonymous(&self) -> Api {
-        Api::new(format!("http://{}", self.assay.address))
+        Api::new(self.url())
     }
 
     pub(crate) fn nats_url(&self) -> &str {
