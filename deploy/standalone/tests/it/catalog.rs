@@ -1,0 +1,9 @@
+//! The catalog over HTTP: the forms of its answers, and the rules that hold for all its records.
+
+mod at_hand;
+mod bulk;
+mod forms;
+mod places;
+mod records;
+mod updates;
+mod versions;
