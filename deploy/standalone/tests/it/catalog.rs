@@ -3,6 +3,7 @@
 mod at_hand;
 mod bulk;
 mod forms;
+mod pages;
 mod places;
 mod records;
 mod updates;
