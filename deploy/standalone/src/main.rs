@@ -106,6 +106,9 @@ struct Options {
 enum Command {
     /// Makes the Assay that is running sign tokens with a new key from a few minutes on
     RotateKeys,
+    /// Has the Assay that is running store all secrets under the first of its encryption keys, so
+    /// that the others can be taken away
+    Reseal,
 }
 
 fn main() -> ExitCode {
@@ -116,7 +119,8 @@ fn main() -> ExitCode {
         tokio.block_on(async {
             match options.command {
                 None => serve(options).await,
-                Some(Command::RotateKeys) => rotate_keys(options).await,
+                Some(Command::RotateKeys) => rotate_keys(&options).await,
+                Some(Command::Reseal) => reseal(&options).await,
             }
         })
     });
@@ -129,14 +133,28 @@ fn main() -> ExitCode {
     }
 }
 
-async fn rotate_keys(options: Options) -> Result<()> {
-    let data = &options.data_dir;
-    let database = backends::identity_database(data, options.database_url.as_ref())?;
-    let seal = stored_seal_config(data, options.encryption_keys)?;
-    let seal = seal.with_context(|| format!("{} holds no encryption keys", data.display()))?;
-    let kid = assay_identity::rotate_keys(&database, &seal).await?;
+async fn rotate_keys(options: &Options) -> Result<()> {
+    let ([identity, ..], seal) = running(options)?;
+    let kid = assay_identity::rotate_keys(&identity, &seal).await?;
     println!("Tokens are signed with the key {kid} from two minutes on");
     Ok(())
+}
+
+async fn reseal(options: &Options) -> Result<()> {
+    let ([identity, catalog, ..], seal) = running(options)?;
+    let count = assay_identity::reseal(&identity, &seal).await?
+        + assay_catalog::reseal(&catalog, &seal).await?;
+    println!("{count} records are stored under another encryption key than before");
+    Ok(())
+}
+
+/// The databases of the Assay that is running, and what its secrets are stored under.
+fn running(options: &Options) -> Result<([SecretString; 4], SealConfig)> {
+    let data = &options.data_dir;
+    let databases = backends::of_running(data, options.database_url.as_ref())?;
+    let seal = stored_seal_config(data, options.encryption_keys.clone())?;
+    let seal = seal.with_context(|| format!("{} holds no encryption keys", data.display()))?;
+    Ok((databases, seal))
 }
 
 async fn serve(options: Options) -> Result<()> {

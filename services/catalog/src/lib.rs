@@ -43,13 +43,13 @@ use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
 use tonic::service::Routes;
 
-pub use self::opening::Openings;
 use self::{
     automation::AutomationService, environment::EnvironmentService, favorite::FavoriteService,
     import::ImportService, project::ProjectService, reactions::Reactions, secrets::Secrets,
     snapshot::SnapshotService, subject::SubjectService, test_case::TestCaseService,
     test_plan::TestPlanService, test_set::TestSetService,
 };
+pub use self::{opening::Openings, secrets::reseal};
 
 /// What the service is told.
 #[derive(clap::Args, Clone, Debug)]

@@ -1,5 +1,7 @@
 //! Assay as a whole, over HTTP and NATS: five programs, real PostgreSQL, real NATS.
 
+mod canary;
+mod catalog;
 mod deletion;
 mod engines;
 mod identity;

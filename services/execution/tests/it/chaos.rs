@@ -2,7 +2,6 @@
 //! with exactly what was acknowledged.
 
 mod crew;
-mod server;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -10,11 +9,8 @@ use anyhow::Result;
 use assay_proto::{ExecutionStatus, ReportStatus};
 use tokio::time::{interval, timeout};
 
-use self::{
-    crew::{Crew, Ledger},
-    server::Server,
-};
-use crate::world::World;
+use self::crew::{Crew, Ledger};
+use crate::world::{Server, World};
 
 /// How long all of it may take.
 const PATIENCE: Duration = Duration::from_secs(100);

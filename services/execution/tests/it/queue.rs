@@ -3,11 +3,16 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use assay_execution::Queue;
 use assay_proto::{ReportStatus, execution::LeaseInput};
+use assay_runtime::Runtime;
+use assay_servers::{DataDir, Nats};
+use assay_testkit::{eventually, test_dir};
 use futures::future::try_join_all;
 use serde_json::json;
+use uuid::Uuid;
 
-use crate::world::{Engine, World, instance, now};
+use crate::world::{Engine, Server, World, instance, now};
 
 /// An engine that waits for its turn as long as engines may.
 fn patient(group: &str) -> LeaseInput {
@@ -40,6 +45,43 @@ async fn an_engine_that_waits_gets_work_as_soon_as_there_is_some() -> Result<()>
     let (nothing, ()) = tokio::try_join!(waits_elsewhere, rest)?;
     assert!(nothing.is_empty(), "a program that stops lets nobody wait");
     assert!(begun.elapsed() < Duration::from_secs(5), "nobody has waited for a second look");
+    Ok(())
+}
+
+/// How long an engine that waits at one server has to wait for work that is queued at another.
+async fn waits_elsewhere(queue: impl Fn(&Runtime) -> Result<Queue>) -> Result<Duration> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let servers = [Server::start_with(&world, &queue)?, Server::start_with(&world, &queue)?];
+    let [here, there] = servers.each_ref().map(|server| world.engine().at(server.connect()));
+    eventually("an answer", || async { there.lease(now("", 1)).await.ok() }).await;
+    world.dispatch().await?;
+    let lease = eventually("a lease", || async { here.lease_one().await.ok() }).await;
+    let queued = async {
+        // The other one is to have looked, and found nothing; nobody can see that it waits.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        here.release(&lease.id).await?;
+        Ok(Instant::now())
+    };
+    let (leases, queued) = tokio::try_join!(there.lease(patient("")), queued)?;
+    assert_eq!(leases[0].schedule_id, lease.schedule_id);
+    Ok(queued.elapsed())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_at_another_server_hears_of_work_over_nats() -> Result<()> {
+    let data = DataDir::lock(test_dir()?.join(Uuid::now_v7().to_string()))?;
+    let nats = Nats::start(&data, None).await?;
+    let client = async_nats::connect(nats.url()).await?;
+    let took = waits_elsewhere(|runtime| Ok(Queue::connect(runtime, client.clone()))).await?;
+    assert!(took < Duration::from_secs(3), "it was not told: {took:?}");
+    nats.stop().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_finds_work_that_nobody_tells_it_of() -> Result<()> {
+    let took = waits_elsewhere(|runtime| Ok(Queue::local(runtime))).await?;
+    assert!(took < Duration::from_secs(10), "it does not look by itself: {took:?}");
     Ok(())
 }
 

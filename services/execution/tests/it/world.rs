@@ -2,6 +2,7 @@
 
 mod catalog;
 mod engine;
+mod server;
 
 use anyhow::{Context, Result};
 use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
@@ -27,7 +28,10 @@ use tokio::net::TcpListener;
 use tonic::{Code, Response, Status, Streaming, service::Routes, transport::Channel};
 use tonic_types::StatusExt;
 
-pub(crate) use self::engine::{Engine, instance, now};
+pub(crate) use self::{
+    engine::{Engine, instance, now},
+    server::Server,
+};
 
 /// What users of these tests may do.
 const PERMISSIONS: &str = "Read, Write, Execute, Automation";

@@ -17,8 +17,7 @@ use tokio::{
 };
 use tonic::transport::Channel;
 
-use super::server::Server;
-use crate::world::{Engine, World, now, reason};
+use crate::world::{Engine, Server, World, now, reason};
 
 /// A report, the number of an instance, and its duration, by which the attempt is known.
 type Mark = (String, i32, f64);

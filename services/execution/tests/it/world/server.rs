@@ -1,5 +1,5 @@
-//! An execution service that can be killed: it has threads of its own, which end in the middle of
-//! whatever they do.
+//! A further execution service on the same database, which can be killed: it has threads of its own,
+//! which end in the middle of whatever they do.
 
 use std::{net::TcpListener, sync::Mutex};
 
@@ -15,13 +15,21 @@ use crate::world::World;
 /// Engines have not much time here.
 const LEASES: LeaseSettings = LeaseSettings { lease_seconds: 1, lease_losses: 1000 };
 
-pub(super) struct Server {
+pub(crate) struct Server {
     threads: Mutex<Option<tokio::runtime::Runtime>>,
     url: String,
 }
 
 impl Server {
-    pub(super) fn start(world: &World) -> Result<Self> {
+    pub(crate) fn start(world: &World) -> Result<Self> {
+        Self::start_with(world, |runtime| Ok(Queue::local(runtime)))
+    }
+
+    /// With a queue of its choice.
+    pub(crate) fn start_with(
+        world: &World,
+        queue: impl FnOnce(&Runtime) -> Result<Queue>,
+    ) -> Result<Self> {
         let threads =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let entered = threads.enter();
@@ -31,7 +39,7 @@ impl Server {
             database_connections: 8,
         };
         let database = Database::open(&runtime, &database, assay_execution::migrations())?;
-        let queue = Queue::local(&runtime);
+        let queue = queue(&runtime)?;
         Reconciler::new(database.pool(), &queue, LEASES).spawn(&runtime, &database);
         let catalog = grpc::connect(&world.catalog_url)?;
         let services = assay_execution::services(database.pool(), catalog, queue, LEASES);
@@ -44,11 +52,11 @@ impl Server {
         Ok(Self { threads: Mutex::new(Some(threads)), url: format!("http://{address}") })
     }
 
-    pub(super) fn connect(&self) -> Channel {
+    pub(crate) fn connect(&self) -> Channel {
         grpc::connect(&self.url).context("a channel").unwrap()
     }
 
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         if let Some(threads) = self.threads.lock().unwrap().take() {
             threads.shutdown_background();
         }
