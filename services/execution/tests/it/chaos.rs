@@ -94,7 +94,7 @@ async fn assess(world: &World, ledger: &Ledger) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn engines_and_the_service_are_killed_and_nothing_is_lost_or_done_twice() -> Result<()> {
     weather(500, async |world, crew| {
-        let mut tick = interval(Duration::from_millis(100));
+        let mut tick = interval(Duration::from_millis(200));
         let mut restarted = false;
         loop {
             tick.tick().await;
@@ -112,7 +112,7 @@ async fn engines_and_the_service_are_killed_and_nothing_is_lost_or_done_twice() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn leases_run_out_while_results_arrive_and_nothing_is_lost_or_done_twice() -> Result<()> {
-    weather(100, async |world, crew| {
+    weather(60, async |world, crew| {
         let mut tick = interval(Duration::from_millis(20));
         for round in 0.. {
             tick.tick().await;

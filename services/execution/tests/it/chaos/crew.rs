@@ -102,7 +102,7 @@ impl Crew {
 async fn work(common: Arc<Common>) {
     loop {
         let engine = common.engine.at(common.channel.borrow().clone());
-        let wanted = LeaseInput { wait_in_sec: Some(1), ..now("", 6) };
+        let wanted = LeaseInput { wait_in_sec: Some(1), ..now("", 3) };
         match engine.lease(wanted).await {
             Ok(leases) => {
                 for lease in leases {
@@ -120,7 +120,7 @@ async fn run(common: &Common, lease: &Lease) {
         let mark = common.marks.fetch_add(1, Ordering::Relaxed);
         if mark.is_multiple_of(100) {
             // Longer than the lease lasts.
-            sleep(Duration::from_millis(1200)).await;
+            sleep(Duration::from_millis(2400)).await;
         }
         let engine = common.engine.at(common.channel.borrow().clone());
         let seconds = f64::from(mark);
@@ -141,6 +141,9 @@ async fn run(common: &Common, lease: &Lease) {
             Err(_) => return,
         }
     }
-    let engine = common.engine.at(common.channel.borrow().clone());
-    let _ = engine.complete(&lease.id, false).await;
+    // Some leave it at that: with its last instance a report has ended anyway.
+    if common.marks.load(Ordering::Relaxed).is_multiple_of(2) {
+        let engine = common.engine.at(common.channel.borrow().clone());
+        let _ = engine.complete(&lease.id, false).await;
+    }
 }

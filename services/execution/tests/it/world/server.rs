@@ -13,7 +13,7 @@ use tonic::transport::Channel;
 use crate::world::World;
 
 /// Engines have not much time here.
-const LEASES: LeaseSettings = LeaseSettings { lease_seconds: 1, lease_losses: 1000 };
+const LEASES: LeaseSettings = LeaseSettings { lease_seconds: 2, lease_losses: 1000 };
 
 pub(crate) struct Server {
     threads: Mutex<Option<tokio::runtime::Runtime>>,
