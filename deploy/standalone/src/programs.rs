@@ -59,6 +59,7 @@ pub struct Settings {
     pub mail_from: Option<String>,
     pub mail_dir: PathBuf,
     pub trusted_proxies: TrustedProxies,
+    pub notification_retention_days: u32,
 }
 
 /// A running Assay.
@@ -145,6 +146,7 @@ impl Assay {
                 nats,
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
+                notification_retention_days: settings.notification_retention_days,
             },
         )
         .await?;

@@ -10,4 +10,5 @@ mod lists;
 mod mail;
 mod people;
 mod process;
+mod stream;
 mod world;

@@ -114,6 +114,7 @@ fn settings(mail_dir: PathBuf) -> Settings {
         mail_from: None,
         mail_dir,
         trusted_proxies: TrustedProxies::default(),
+        notification_retention_days: 365,
     }
 }
 
