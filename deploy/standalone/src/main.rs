@@ -90,6 +90,14 @@ struct Options {
     trusted_proxies: TrustedProxies,
     #[command(flatten)]
     leases: LeaseSettings,
+    /// How many days notifications are kept
+    #[arg(
+        long,
+        env = "ASSAY_NOTIFICATION_RETENTION_DAYS",
+        default_value_t = 365,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    notification_retention_days: u32,
     /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "warn")]
     log: String,
@@ -186,6 +194,7 @@ async fn serve(options: Options) -> Result<()> {
         mail_dir: options.mail_dir.unwrap_or_else(|| data.path().join("mail")),
         trusted_proxies: options.trusted_proxies,
         leases: options.leases,
+        notification_retention_days: options.notification_retention_days,
     };
     let metrics = Runtime::new("metrics");
     telemetry.keep_up(&metrics);

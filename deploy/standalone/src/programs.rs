@@ -62,6 +62,7 @@ pub struct Settings {
     pub trusted_proxies: TrustedProxies,
     /// How long engines may be silent.
     pub leases: LeaseSettings,
+    pub notification_retention_days: u32,
 }
 
 /// A running Assay.
@@ -149,6 +150,7 @@ impl Assay {
                 nats,
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
+                notification_retention_days: settings.notification_retention_days,
             },
         )
         .await?;

@@ -12,4 +12,5 @@ mod mail;
 mod people;
 mod process;
 mod reference_engine;
+mod stream;
 mod world;

@@ -121,6 +121,7 @@ fn settings(mail_dir: PathBuf) -> Settings {
         mail_dir,
         trusted_proxies: TrustedProxies::default(),
         leases: LeaseSettings { lease_seconds: 60, lease_losses: 3 },
+        notification_retention_days: 365,
     }
 }
 
