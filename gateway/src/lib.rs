@@ -12,6 +12,7 @@ mod cause;
 mod config;
 mod edge;
 mod host;
+mod idempotency;
 mod list;
 mod openapi;
 mod path;

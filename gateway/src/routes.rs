@@ -2,6 +2,7 @@
 
 mod api_token;
 mod audit;
+mod automation;
 mod customer;
 mod environment;
 mod execution;
@@ -44,10 +45,13 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         subject::routes(),
         environment::routes(),
         execution::routes(),
+        automation::routes(),
         test_report::routes(),
         notification::routes(),
     ];
     let quick = quick.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
-    // Uploads take as long as the line between the client and us.
-    quick.route_layer(from_fn(hurry)).merge(results::routes()).merge(test_case::import_routes())
+    // Uploads take as long as the line between the client and us, and engines wait for work.
+    let slow = [results::routes(), test_case::import_routes(), automation::slow_routes()];
+    let slow = slow.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
+    quick.route_layer(from_fn(hurry)).merge(slow)
 }

@@ -94,6 +94,7 @@ clients! {
     Environments = catalog::environment_service_client::EnvironmentServiceClient;
     Executions = execution::execution_service_client::ExecutionServiceClient;
     Results = execution::result_service_client::ResultServiceClient;
+    Automation = execution::automation_service_client::AutomationServiceClient;
     TestReports = execution::test_report_service_client::TestReportServiceClient;
     Notifications = notification::notification_service_client::NotificationServiceClient;
 }

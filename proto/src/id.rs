@@ -69,6 +69,8 @@ ids! {
     ExecutionId "execution",
     TestReportId "test report",
     InstanceId "instance",
+    ScheduleId "schedule",
+    LeaseId "lease",
     NotificationId "notification",
 }
 

@@ -16,6 +16,7 @@ use assay::{
     backends::{self, Servers},
 };
 use assay_auth::{SealConfig, new_seal_key};
+use assay_execution::LeaseSettings;
 use assay_gateway::TrustedProxies;
 use assay_runtime::{
     Runtime, install_crypto, parse, stop_signal,
@@ -87,6 +88,8 @@ struct Options {
     /// networks, separated by commas; by default none
     #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
     trusted_proxies: TrustedProxies,
+    #[command(flatten)]
+    leases: LeaseSettings,
     /// How many days notifications are kept
     #[arg(
         long,
@@ -190,6 +193,7 @@ async fn serve(options: Options) -> Result<()> {
         mail_from: options.mail_from,
         mail_dir: options.mail_dir.unwrap_or_else(|| data.path().join("mail")),
         trusted_proxies: options.trusted_proxies,
+        leases: options.leases,
         notification_retention_days: options.notification_retention_days,
     };
     let metrics = Runtime::new("metrics");

@@ -6,6 +6,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use anyhow::{Context, Result, bail, ensure};
 use assay_auth::SealConfig;
 use assay_events::NatsConfig;
+use assay_execution::LeaseSettings;
 use assay_gateway::TrustedProxies;
 use assay_identity::FirstLogin;
 use assay_runtime::{DatabaseConfig, Runtime, nats::NatsServers};
@@ -59,6 +60,8 @@ pub struct Settings {
     pub mail_from: Option<String>,
     pub mail_dir: PathBuf,
     pub trusted_proxies: TrustedProxies,
+    /// How long engines may be silent.
+    pub leases: LeaseSettings,
     pub notification_retention_days: u32,
 }
 
@@ -136,6 +139,7 @@ impl Assay {
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 catalog_url: url(catalog_address),
+                leases: settings.leases,
             },
         )
         .await?;

@@ -5,8 +5,11 @@ mod catalog;
 mod column;
 mod execution;
 mod instance;
-mod junit;
+mod lease;
+mod queue;
+mod reconciler;
 mod result;
+mod schedule;
 mod test_report;
 
 use std::net::SocketAddr;
@@ -14,6 +17,7 @@ use std::net::SocketAddr;
 use assay_auth::{Verifier, guard};
 use assay_events::{Nats, NatsConfig, Relay, Stream};
 use assay_proto::execution::{
+    automation_service_server::AutomationServiceServer,
     execution_service_server::ExecutionServiceServer, result_service_server::ResultServiceServer,
     test_report_service_server::TestReportServiceServer,
 };
@@ -23,9 +27,13 @@ use tokio::net::TcpListener;
 use tonic::{service::Routes, transport::Channel};
 
 use self::{
-    catalog::Catalog, execution::ExecutionService, result::ResultService,
+    catalog::Catalog,
+    execution::ExecutionService,
+    lease::AutomationService,
+    result::{Reporting, ResultService},
     test_report::TestReportService,
 };
+pub use self::{lease::Settings as LeaseSettings, queue::Queue, reconciler::Reconciler};
 
 /// What the service is told.
 #[derive(clap::Args, Clone, Debug)]
@@ -43,6 +51,8 @@ pub struct Config {
     /// Where the catalog service answers
     #[arg(long, env = "ASSAY_CATALOG_URL", default_value = "http://127.0.0.1:50052")]
     pub catalog_url: String,
+    #[command(flatten)]
+    pub leases: LeaseSettings,
 }
 
 /// The schema of the database.
@@ -58,7 +68,9 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("execution"));
 
-    let services = services(database.pool(), catalog);
+    let queue = Queue::connect(runtime, nats.client().clone());
+    Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
+    let services = services(database.pool(), catalog, queue, config.leases);
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let app = guard(services, verifier);
     let listener = TcpListener::bind(config.grpc_listen).await?;
@@ -66,11 +78,14 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 }
 
 /// The gRPC methods, to be served behind [`guard`].
-pub fn services(db: &PgPool, catalog: Channel) -> Routes {
-    let catalog = Catalog::new(catalog);
-    let executions = ExecutionService::new(db.clone(), catalog.clone());
-    let results = ResultService::new(executions.clone());
+pub fn services(db: &PgPool, catalog: Channel, queue: Queue, leases: LeaseSettings) -> Routes {
+    let (catalog, turns) = (Catalog::new(catalog), Reporting::new());
+    let executions =
+        ExecutionService { db: db.clone(), catalog: catalog.clone(), queue: queue.clone() };
+    let results = ResultService { executions: executions.clone(), turns: turns.clone() };
+    let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, turns };
     Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
         .add_service(TestReportServiceServer::new(TestReportService::new(db.clone())))
+        .add_service(AutomationServiceServer::new(automation))
 }

@@ -21,6 +21,10 @@ use assay_runtime::{
 use futures::{StreamExt, TryStreamExt, stream};
 use tonic::{Request, Response, Status, Streaming};
 
+pub(crate) use self::{
+    append::{place_in, record},
+    json::{Source, read as read_json},
+};
 use crate::execution::{ExecutionService, rules::check_tags, store};
 
 /// How many bodies are read at once; each takes a thread and some mebibytes.
@@ -32,19 +36,25 @@ const WRITERS: usize = 4;
 
 /// Answers calls that bring results.
 pub(crate) struct ResultService {
-    executions: ExecutionService,
-    readers: Turns,
-    writers: Turns,
+    pub(crate) executions: ExecutionService,
+    pub(crate) turns: Reporting,
 }
 
-impl ResultService {
-    pub(crate) fn new(executions: ExecutionService) -> Self {
-        Self { executions, readers: Turns::new(READERS), writers: Turns::new(WRITERS) }
+/// The turns of all who bring results.
+#[derive(Clone)]
+pub(crate) struct Reporting {
+    pub(crate) readers: Turns,
+    pub(crate) writers: Turns,
+}
+
+impl Reporting {
+    pub(crate) fn new() -> Self {
+        Self { readers: Turns::new(READERS), writers: Turns::new(WRITERS) }
     }
 }
 
 /// A call's first message, which has a target.
-async fn first<T>(messages: &mut Streaming<T>) -> Result<T, Status> {
+pub(crate) async fn first<T>(messages: &mut Streaming<T>) -> Result<T, Status> {
     let missing = || Status::invalid_argument("the call has no messages");
     messages.message().await?.ok_or_else(missing)
 }
@@ -66,12 +76,15 @@ impl result_service_server::ResultService for ResultService {
         // So that nobody sends megabytes for nothing.
         store::get(&self.executions.db, caller.customer, project, execution).await?;
 
-        let reading = self.readers.take().await?;
+        let reading = self.turns.readers.take().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces =
             pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
-        let results = body::read(pieces, move |body| json::read(body, target.lines)).await?;
-        let writing = self.writers.take().await?;
+        let results = body::read(pieces, move |body| {
+            json::read(body, Source::Execution { lines: target.lines })
+        })
+        .await?;
+        let writing = self.turns.writers.take().await?;
         let mut tx = self.executions.begin().await?;
         let reported =
             append::append(&mut tx, caller.customer, project, execution, results).await?;
@@ -94,7 +107,7 @@ impl result_service_server::ResultService for ResultService {
             return Err(Fault::Invalid(vec![violation]).into());
         }
 
-        let reading = self.readers.take().await?;
+        let reading = self.turns.readers.take().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces = pieces.map_ok(|part| Piece {
             chunk: part.chunk,
@@ -103,7 +116,7 @@ impl result_service_server::ResultService for ResultService {
         });
         let cases = body::read(pieces, upload::read).await?;
         let snapshot = upload::adopt(&self.executions.catalog, &caller, &target, &cases).await?;
-        let writing = self.writers.take().await?;
+        let writing = self.turns.writers.take().await?;
         let mut tx = self.executions.begin().await?;
         let id = upload::store(&mut tx, &caller, target, snapshot, cases).await?;
         tx.commit().await.map_err(Fault::from)?;

@@ -3,6 +3,7 @@
 mod canary;
 mod catalog;
 mod deletion;
+mod engines;
 mod identity;
 mod junit;
 mod line;
@@ -10,5 +11,6 @@ mod lists;
 mod mail;
 mod people;
 mod process;
+mod reference_engine;
 mod stream;
 mod world;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
+use assay_execution::LeaseSettings;
 use assay_gateway::TrustedProxies;
 use assay_servers::{DataDir, Nats};
 use assay_testkit::{Api, TestDatabase, test_dir};
@@ -61,9 +62,14 @@ impl World {
         Self { api, assay, ..self }
     }
 
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.assay.address)
+    }
+
     /// Without a token.
     pub(crate) fn anonymous(&self) -> Api {
-        Api::new(format!("http://{}", self.assay.address))
+        Api::new(self.url())
     }
 
     pub(crate) fn nats_url(&self) -> &str {
@@ -114,6 +120,7 @@ fn settings(mail_dir: PathBuf) -> Settings {
         mail_from: None,
         mail_dir,
         trusted_proxies: TrustedProxies::default(),
+        leases: LeaseSettings { lease_seconds: 60, lease_losses: 3 },
         notification_retention_days: 365,
     }
 }

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod archive;
+mod automation;
 mod automation_steps;
 mod deletion;
 mod environment;

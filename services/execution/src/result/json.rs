@@ -15,10 +15,25 @@ use crate::{
 /// How many results one request may bring.
 const MOST_RESULTS: usize = 10_000;
 
-/// Reads a JSON array of results, or one result after the other (`lines`).
-pub(crate) fn read(body: Body, lines: bool) -> Result<Vec<Reported>, Fault> {
-    let mut results =
-        Results { read: Vec::new(), violations: Vec::new(), steps: steps::Writer::new()? };
+/// Who sends results.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Source {
+    /// Who runs an External execution, and says of each result which case it is of: as a JSON array,
+    /// or one result after the other (`lines`).
+    Execution { lines: bool },
+    /// An engine, which has leased the one report that they are for.
+    Engine,
+}
+
+/// Reads results.
+pub(crate) fn read(body: Body, source: Source) -> Result<Vec<Reported>, Fault> {
+    let mut results = Results {
+        read: Vec::new(),
+        violations: Vec::new(),
+        steps: steps::Writer::new()?,
+        of_cases: source != Source::Engine,
+    };
+    let lines = source == (Source::Execution { lines: true });
     elements::read(BufReader::new(body), lines, |result| results.add(result))?;
     results.finish()
 }
@@ -28,6 +43,8 @@ struct Results {
     read: Vec<Reported>,
     violations: Vec<Violation>,
     steps: steps::Writer,
+    /// Whether each has to name its case.
+    of_cases: bool,
 }
 
 impl Results {
@@ -40,7 +57,9 @@ impl Results {
         match elements::parse(json, index) {
             Ok(input) => {
                 let violations = &mut self.violations;
-                self.read.push(rules::check(input, index, &mut self.steps, violations)?);
+                let steps = &mut self.steps;
+                let result = rules::check(input, index, self.of_cases, steps, violations)?;
+                self.read.push(result);
             }
             Err(violation) => {
                 self.violations.push(violation);

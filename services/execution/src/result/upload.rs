@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use assay_auth::Caller;
+use assay_junit::Test;
 use assay_proto::{
-    ExecutionId, Fault, InstanceId, TestResult,
+    ExecutionId, Fault, InstanceId,
     catalog::{ReportedTestCase, Snapshot, TakeSnapshotRequest},
     execution::{ExecutionMode, UploadResultsTarget},
 };
@@ -19,7 +20,6 @@ use crate::{
         self, Detail, NewInstance, Outcome,
         steps::{StoredStep, Writer},
     },
-    junit::{self, Attempt, Test},
     result::rules::shifted,
     test_report::{self, Progress},
 };
@@ -41,7 +41,7 @@ pub(crate) fn read(mut body: Body) -> Result<Vec<UploadedCase>, Fault> {
     let (mut cases, mut places) = (Vec::<UploadedCase>::new(), HashMap::new());
     let (mut writer, mut tests) = (Writer::new()?, 0);
     loop {
-        junit::read(&mut body, |test| {
+        assay_junit::read(&mut body, |test| {
             tests += 1;
             if tests > MOST_TESTS {
                 let reason = format!("there are more than {MOST_TESTS} tests");
@@ -74,7 +74,7 @@ impl UploadedCase {
             finish_date_time: test.start.and_then(|start| shifted(start, test.seconds)),
             duration_in_sec: test.seconds,
         };
-        let steps = steps(test);
+        let steps: Vec<StoredStep> = test.steps().into_iter().map(StoredStep::from).collect();
         let steps = match writer.write(&steps)? {
             Some(steps) => steps,
             // Too much to tell; the first step always fits.
@@ -82,56 +82,6 @@ impl UploadedCase {
         };
         self.instances.push((outcome, Detail { steps, ..Detail::default() }));
         Ok(())
-    }
-}
-
-/// Tells what happened, so that a person can read it step by step: one step for each thing that
-/// went wrong, and one for a test that passed (in the end).
-fn steps(test: &Test) -> Vec<StoredStep> {
-    let tries = test.problems.iter().any(|problem| problem.kind.attempt != Attempt::Decisive);
-    let input = test.path().join(" / ");
-    let step = |number: usize, result: TestResult, actual_result: String| StoredStep {
-        step_nr: i32::try_from(number).unwrap_or(i32::MAX),
-        result: result.into(),
-        test_input: if tries { format!("{input} (attempt {number})") } else { input.clone() },
-        actual_result,
-        ..StoredStep::default()
-    };
-    let mut steps: Vec<StoredStep> = test
-        .problems
-        .iter()
-        .zip(1..)
-        .map(|(problem, number)| StoredStep {
-            duration_in_sec: problem.seconds.unwrap_or_default(),
-            ..step(number, problem.kind.result(), described(&problem.message, &problem.text))
-        })
-        .collect();
-    let result = test.result();
-    if matches!(result, TestResult::Passed | TestResult::Canceled) {
-        let reason = test.skipped.clone().unwrap_or_default();
-        steps.push(step(steps.len() + 1, result, reason));
-    }
-    // The time of the test is that of the attempt which counts.
-    let decisive = if result == TestResult::Passed { steps.len() - 1 } else { 0 };
-    steps[decisive].duration_in_sec = test.seconds;
-    if let Some(last) = steps.last_mut()
-        && !test.problems.is_empty()
-        && !test.output.trim().is_empty()
-    {
-        last.actual_result = format!("{}\n\nOutput:\n{}", last.actual_result, test.output.trim());
-    }
-    steps
-}
-
-/// A message and a text, of which the one often begins with the other.
-fn described(message: &str, text: &str) -> String {
-    let (message, text) = (message.trim(), text.trim());
-    if message.is_empty() || text.starts_with(message) {
-        text.to_owned()
-    } else if text.is_empty() {
-        message.to_owned()
-    } else {
-        format!("{message}\n\n{text}")
     }
 }
 
@@ -192,7 +142,7 @@ pub(crate) async fn store(
     }
     run.complete();
 
-    let id = execution::store::insert(tx, caller, &mut run).await?;
+    let id = execution::store::insert(tx, caller, &mut run, None).await?;
     test_report::store::insert(tx, customer, id, &copies, &reports).await?;
     for part in instances.chunks(INSTANCES_IN_STATEMENT) {
         instance::store::insert(tx, customer, &reports, part).await?;

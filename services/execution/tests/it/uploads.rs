@@ -6,9 +6,9 @@ use tonic::Code;
 
 use crate::world::{World, fields, reason};
 
-const PYTEST: &[u8] = include_bytes!("../junit/pytest.xml");
-const NEXTEST: &[u8] = include_bytes!("../junit/nextest.xml");
-const SUREFIRE: &[u8] = include_bytes!("../junit/surefire.xml");
+const PYTEST: &[u8] = include_bytes!("../../../kit/junit/tests/files/pytest.xml");
+const NEXTEST: &[u8] = include_bytes!("../../../kit/junit/tests/files/nextest.xml");
+const SUREFIRE: &[u8] = include_bytes!("../../../kit/junit/tests/files/surefire.xml");
 
 #[tokio::test]
 async fn an_upload_is_a_completed_execution() -> Result<()> {

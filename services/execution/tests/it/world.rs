@@ -1,17 +1,20 @@
 //! A running execution service and catalog, and the executions of a test.
 
 mod catalog;
+mod engine;
+mod server;
 
 use anyhow::{Context, Result};
-use assay_auth::{Seal, SealConfig, guard, new_seal_key};
+use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
+use assay_execution::{LeaseSettings, Queue, Reconciler};
 use assay_proto::{
     DESCRIPTORS,
     execution::{
-        CompleteExecutionRequest, Execution, ExecutionMode, GetExecutionRequest,
-        GetInstanceRequest, GetTestReportRequest, InstanceEntry, ListInstancesRequest,
-        ReportResultsRequest, ReportResultsTarget, ReportedResults, StartExecutionInput,
-        StartExecutionRequest, TestReport, UploadResultsRequest, UploadResultsTarget,
-        execution_service_client::ExecutionServiceClient,
+        CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionMode,
+        GetExecutionRequest, GetInstanceRequest, GetTestReportRequest, InstanceEntry,
+        ListInstancesRequest, ReportResultsRequest, ReportResultsTarget, ReportedResults,
+        StartExecutionInput, StartExecutionRequest, TestReport, UploadResultsRequest,
+        UploadResultsTarget, execution_service_client::ExecutionServiceClient,
         result_service_client::ResultServiceClient,
         test_report_service_client::TestReportServiceClient,
     },
@@ -25,14 +28,30 @@ use tokio::net::TcpListener;
 use tonic::{Code, Response, Status, Streaming, service::Routes, transport::Channel};
 use tonic_types::StatusExt;
 
+pub(crate) use self::{
+    engine::{Engine, instance, now},
+    server::Server,
+};
+
+/// What users of these tests may do.
+const PERMISSIONS: &str = "Read, Write, Execute, Automation";
+
+/// How long leases last here.
+const LEASES: LeaseSettings = LeaseSettings { lease_seconds: 60, lease_losses: 3 };
+
 /// Services of their own, with one project and one empty test set.
 pub(crate) struct World {
     keys: TestKeys,
     runtime: Runtime,
     pub(crate) user: TestUser,
     pub(crate) db: PgPool,
+    catalog_db: PgPool,
+    /// The URLs of the service's database and of the catalog.
+    pub(crate) database_url: String,
+    pub(crate) catalog_url: String,
     catalog: Channel,
     execution: Channel,
+    reconciler: Reconciler,
     pub(crate) project: String,
     pub(crate) set: String,
 }
@@ -43,24 +62,46 @@ impl World {
         let runtime = Runtime::new("test");
         let database = TestDatabase::create("catalog", &assay_catalog::migrations()).await?;
         let seal = Seal::new(&SealConfig { encryption_keys: new_seal_key("test")? })?;
-        let db = PgPool::connect_with(database.options).await?;
-        let openings = assay_catalog::Openings::start(&runtime, db.clone());
-        let catalog = serve(&runtime, &keys, assay_catalog::services(&db, seal, openings)).await?;
+        let catalog_db = PgPool::connect_with(database.options).await?;
+        let openings = assay_catalog::Openings::start(&runtime, catalog_db.clone());
+        let services = assay_catalog::services(&catalog_db, seal, openings);
+        let catalog_url = serve(&runtime, &keys, services).await?;
+        let catalog = grpc::connect(&catalog_url)?;
 
         let database = TestDatabase::create("execution", &assay_execution::migrations()).await?;
         let db = PgPool::connect_with(database.options).await?;
-        let services = assay_execution::services(&db, catalog.clone());
-        let execution = serve(&runtime, &keys, services).await?;
-        let user = keys.user("Read, Write, Execute").await;
+        let queue = Queue::local(&runtime);
+        let services = assay_execution::services(&db, catalog.clone(), queue.clone(), LEASES);
+        let execution = grpc::connect(&serve(&runtime, &keys, services).await?)?;
+        let reconciler = Reconciler::new(&db, &queue, LEASES);
+        let user = keys.user(PERMISSIONS).await;
         let (project, set) = (String::new(), String::new());
-        let mut world = Self { keys, runtime, user, db, catalog, execution, project, set };
+        let mut world = Self {
+            keys,
+            runtime,
+            user,
+            db,
+            catalog_db,
+            database_url: database.url,
+            catalog_url,
+            catalog,
+            execution,
+            reconciler,
+            project,
+            set,
+        };
         (world.project, world.set) = world.project_with_set().await?;
         Ok(world)
     }
 
+    /// What a further server verifies tokens with.
+    pub(crate) fn verifier(&self) -> Verifier {
+        self.keys.verifier()
+    }
+
     /// Another user of the services, of another customer.
     pub(crate) async fn stranger(&self) -> TestUser {
-        self.keys.user("Read, Write, Execute").await
+        self.keys.user(PERMISSIONS).await
     }
 
     pub(crate) fn executions(&self) -> ExecutionServiceClient<Channel> {
@@ -83,13 +124,48 @@ impl World {
             project_id: self.project.clone(),
             test_set_id: self.set.clone(),
             execution: Some(input),
+            idempotency_key: None,
         }
     }
 
     /// Starts an External execution of the set.
     pub(crate) async fn start(&self) -> Result<Execution, Status> {
-        let request = self.user.call(self.start_request(ExecutionMode::External));
-        whole(self.executions().start_execution(request).await?).await
+        self.start_by(self.start_request(ExecutionMode::External)).await
+    }
+
+    /// Starts an execution of the set that engines run.
+    pub(crate) async fn dispatch(&self) -> Result<Execution, Status> {
+        self.start_by(self.start_request(ExecutionMode::Dispatch)).await
+    }
+
+    pub(crate) async fn start_by(
+        &self,
+        request: StartExecutionRequest,
+    ) -> Result<Execution, Status> {
+        whole(self.executions().start_execution(self.user.call(request)).await?).await
+    }
+
+    pub(crate) async fn cancel(&self, id: &str) -> Result<(), Status> {
+        let request =
+            CancelExecutionRequest { project_id: self.project.clone(), id: id.to_owned() };
+        self.executions().cancel_execution(self.user.call(request)).await?;
+        Ok(())
+    }
+
+    /// Has the service look once after what is overdue.
+    pub(crate) async fn reconcile(&self) -> Result<()> {
+        Ok(self.reconciler.round().await?)
+    }
+
+    /// Changes something in the database of the service, such as what time it is there.
+    pub(crate) async fn change(&self, statement: &'static str) -> Result<()> {
+        sqlx::query(statement).execute(&self.db).await?;
+        Ok(())
+    }
+
+    /// Has the program stop that the services are in.
+    pub(crate) fn stop(&self) {
+        self.runtime.stopping().cancel();
     }
 
     pub(crate) async fn execution(&self, id: &str) -> Result<Execution, Status> {
@@ -208,6 +284,14 @@ impl World {
             .collect())
     }
 
+    /// The kinds of records whose secrets the catalog has told the audit of, in order.
+    pub(crate) async fn secrets_seen(&self) -> Result<Vec<String>> {
+        let seen = sqlx::query_scalar(
+            "select data ->> 'Source' from outbox where noun = 'secrets' order by 1",
+        );
+        Ok(seen.fetch_all(&self.catalog_db).await?)
+    }
+
     /// A count in the database of the service.
     pub(crate) async fn count(&self, statement: &'static str) -> Result<i64> {
         sqlx::query_scalar(statement).fetch_one(&self.db).await.context(statement)
@@ -220,11 +304,12 @@ impl Drop for World {
     }
 }
 
-async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<Channel> {
+/// Serves, and says where.
+async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let app = guard(services, keys.verifier());
     let address = grpc::serve(runtime, listener, app, DESCRIPTORS)?;
-    grpc::connect(&format!("http://{address}"))
+    Ok(format!("http://{address}"))
 }
 
 /// Puts an execution together from its parts.

@@ -10,7 +10,7 @@ use quick_xml::{
     events::{BytesDecl, BytesRef, BytesStart, Event},
 };
 
-use crate::junit::{
+use crate::{
     Attempt, Kind, Problem, Test,
     values::{seconds, shortened, time},
 };
@@ -77,10 +77,7 @@ struct Position<S> {
 }
 
 /// Reads one file; `sink` gets each test as soon as it is complete, and may refuse to go on.
-pub(crate) fn read(
-    file: impl BufRead,
-    sink: impl FnMut(Test) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+pub fn read(file: impl BufRead, sink: impl FnMut(Test) -> Result<(), Fault>) -> Result<(), Fault> {
     let broken = |error: io::Error| malformed(0, &error.into());
     let mut reader = Reader::from_reader(decoded(file).map_err(broken)?);
     reader.config_mut().expand_empty_elements = true;

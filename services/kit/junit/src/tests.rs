@@ -2,7 +2,7 @@
 
 use assay_proto::{Fault, TestResult};
 
-use crate::junit::{Attempt, Test, read};
+use crate::{Attempt, Test, read};
 
 fn parse(file: &[u8]) -> Result<Vec<Test>, Fault> {
     let mut tests = Vec::new();
@@ -25,7 +25,7 @@ fn outline(file: &str) -> Vec<(String, TestResult, usize)> {
 
 macro_rules! file {
     ($name:literal) => {
-        include_str!(concat!("../../tests/junit/", $name, ".xml"))
+        include_str!(concat!("../tests/files/", $name, ".xml"))
     };
 }
 

@@ -6,53 +6,54 @@
 //! elements that are nested deep, tests without end.
 
 mod reader;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod values;
 
 use assay_proto::{TestResult, Timestamp};
 
-pub(crate) use self::reader::read;
+pub use self::reader::read;
 
 /// A test as a tool reports it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Test {
+pub struct Test {
     /// The names of the suites around it, from the outermost.
-    pub(crate) suites: Vec<String>,
-    pub(crate) class: String,
-    pub(crate) name: String,
+    pub suites: Vec<String>,
+    pub class: String,
+    pub name: String,
     /// When it began, or its suite.
-    pub(crate) start: Option<Timestamp>,
-    pub(crate) seconds: f64,
+    pub start: Option<Timestamp>,
+    pub seconds: f64,
     /// Why it was not executed, if it was not.
-    pub(crate) skipped: Option<String>,
+    pub skipped: Option<String>,
     /// What went wrong, in the order of the file.
-    pub(crate) problems: Vec<Problem>,
+    pub problems: Vec<Problem>,
     /// The end of what it wrote.
-    pub(crate) output: String,
+    pub output: String,
 }
 
 /// Something that went wrong in a test.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Problem {
-    pub(crate) kind: Kind,
-    pub(crate) message: String,
-    pub(crate) text: String,
-    pub(crate) seconds: Option<f64>,
+pub struct Problem {
+    pub kind: Kind,
+    pub message: String,
+    pub text: String,
+    pub seconds: Option<f64>,
 }
 
 /// What a problem means for its test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub struct Kind {
     /// Whether it is not the test that failed, but something else that kept it from its work.
-    pub(crate) is_error: bool,
+    pub is_error: bool,
     /// Which of several attempts it was that failed.
-    pub(crate) attempt: Attempt,
+    pub attempt: Attempt,
 }
 
 /// Tools may try a failed test again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Attempt {
+pub enum Attempt {
     /// The one that counts.
     #[default]
     Decisive,
@@ -63,14 +64,14 @@ pub(crate) enum Attempt {
 }
 
 impl Kind {
-    pub(crate) fn result(self) -> TestResult {
+    pub fn result(self) -> TestResult {
         if self.is_error { TestResult::Error } else { TestResult::Failed }
     }
 }
 
 impl Test {
     /// How the test ended: what was skipped was Canceled.
-    pub(crate) fn result(&self) -> TestResult {
+    pub fn result(&self) -> TestResult {
         let counts = |problem: &&Problem| problem.kind.attempt != Attempt::Flaky;
         let mut results = self.problems.iter().filter(counts).map(|problem| problem.kind.result());
         match results.clone().find(|result| *result == TestResult::Error) {
@@ -83,7 +84,7 @@ impl Test {
     }
 
     /// Its suites, class and name, as far as they say anything new.
-    pub(crate) fn path(&self) -> Vec<&str> {
+    pub fn path(&self) -> Vec<&str> {
         let mut path: Vec<&str> = self.suites.iter().map(String::as_str).collect();
         path.extend([self.class.as_str(), self.name.as_str()]);
         path.retain(|part| !part.is_empty());
@@ -92,7 +93,7 @@ impl Test {
     }
 
     /// What names the test from one run to the next: its class and name.
-    pub(crate) fn identifier(&self) -> String {
+    pub fn identifier(&self) -> String {
         match (self.class.is_empty(), self.name.is_empty()) {
             (true, true) => "unnamed".to_owned(),
             (true, false) => values::shortened(&self.name),
@@ -102,7 +103,7 @@ impl Test {
     }
 
     /// What the test is called in the catalog.
-    pub(crate) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         if self.name.is_empty() { self.identifier() } else { values::shortened(&self.name) }
     }
 }

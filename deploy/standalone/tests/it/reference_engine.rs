@@ -1,0 +1,238 @@
+//! The reference engine at work: real commands, started, heard, stopped.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use assay_execution::LeaseSettings;
+use assay_testkit::{Api, eventually, test_dir};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::world::{World, id, project};
+
+/// The example of `docs/engines.md`.
+const SMOKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/engines/smoke");
+
+/// What cargo-nextest wrote about a run of Assay's own tests.
+const JUNIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/first-session/junit.xml");
+
+/// A running engine.
+struct Engine {
+    running: JoinSet<anyhow::Result<()>>,
+    stop: CancellationToken,
+}
+
+impl Engine {
+    async fn start(world: &World, command: &[&str]) -> Self {
+        let token = json!({"Name": "Engine", "UsagePermission": "Automation"});
+        let token = world.api.post("/api/users/current/tokens", token).await.created();
+        let config = assay_engine::Config {
+            url: world.url().parse().unwrap(),
+            token: SecretString::from(token["Secret"].as_str().unwrap()),
+            target_group: String::new(),
+            name: "engine".to_owned(),
+            parallel: 2,
+            heartbeat_seconds: 1,
+            grace_seconds: 0,
+            command: command.iter().map(OsString::from).collect(),
+        };
+        let (mut running, stop) = (JoinSet::new(), CancellationToken::new());
+        running.spawn(assay_engine::run(config, stop.clone()));
+        Self { running, stop }
+    }
+
+    async fn stop(mut self) {
+        self.stop.cancel();
+        self.running.join_next().await.unwrap().unwrap().unwrap();
+    }
+}
+
+/// The path of a set with test cases of these identifiers, each with a plan of so many instances
+/// and a variable `COLOUR`, for a subject at `uri`.
+async fn set(world: &World, uri: &str, cases: &[(&str, i32)]) -> (String, String) {
+    let api = &world.api;
+    let project = project(api).await;
+    let subject = json!({"Name": "Assay", "Identifier": "1.0", "SubjectType": "Webpage",
+        "Uri": uri});
+    let subject = api.post(&format!("{project}/subjects"), subject).await.created();
+    let set = api.post(&format!("{project}/testsets"), json!({"Name": "Smoke"})).await.created();
+    let set = format!("{project}/testsets/{}", id(&set));
+    api.put(&set, json!({"SelectedSubjectId": subject["Id"]})).await.ok();
+    for (identifier, instances) in cases {
+        let case = json!({"Name": "A test", "Description": "", "Identifier": identifier});
+        let case = api.post(&format!("{project}/testcases"), case).await.created();
+        let plans = format!("{project}/testcases/{}/testplans", id(&case));
+        let colour = json!({"Name": "COLOUR", "DisplayName": "", "PoolName": "",
+            "IsSecured": true, "ValidationRule": "", "Content": "green"});
+        let plan = json!({"Instances": instances, "Variables": [colour]});
+        let plan = api.post(&plans, plan).await.created();
+        let ready = json!({"Status": "ReadyForExecution"});
+        api.put(&format!("{plans}/{}", id(&plan)), ready).await.ok();
+        api.put(&format!("{set}/testcases"), json!({"Id": case["Id"]})).await.ok();
+    }
+    (project, set)
+}
+
+async fn start(api: &Api, project: &str, set: &str) -> String {
+    let execution = api.post(&format!("{set}/executions"), json!({})).await.created();
+    format!("{project}/executions/{}", id(&execution))
+}
+
+/// The execution, when it has ended.
+async fn ended(api: &Api, execution: &str) -> Value {
+    eventually("the end of the execution", || async {
+        let execution = api.get(execution).await.ok();
+        execution["CompletionDateTime"].is_string().then_some(execution)
+    })
+    .await
+}
+
+/// The only instance of a report.
+async fn instance(api: &Api, project: &str, report: &Value) -> Value {
+    let at = |field: &str| report[field].as_str().unwrap();
+    let (case, plan) = (at("TestCaseId"), at("TestPlanId"));
+    let report = format!("{project}/testcases/{case}/testplans/{plan}/testreports/{}", id(report));
+    let instances = api.get(&format!("{report}/instances")).await.ok();
+    api.get(&format!("{report}/instances/{}", id(&instances[0]))).await.ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_runs_real_tests_from_their_start_to_their_reports() {
+    let world = World::start().await;
+    let api = &world.api;
+    let cases = [("SMOKE-1", 1), ("SMOKE-2", 2), ("SMOKE-3", 1), ("SMOKE-4", 1)];
+    let (project, set) = set(&world, &world.url(), &cases).await;
+    let engine = Engine::start(&world, &[SMOKE]).await;
+
+    let done = ended(api, &start(api, &project, &set).await).await;
+
+    let reports = done["TestReports"].as_array().unwrap();
+    let results: Vec<_> = reports.iter().map(|report| report["Result"].clone()).collect();
+    assert_eq!(results, ["Passed", "Passed", "Passed", "Failed"], "{done:#}");
+    let secured = instance(api, &project, &reports[2]).await;
+    assert_eq!(secured["Steps"][0]["ExpectedResult"], "401");
+    assert_eq!(secured["Steps"][0]["ActualResult"], "401");
+    let unknown = instance(api, &project, &reports[3]).await;
+    let said = unknown["Steps"][0]["ActualResult"].as_str().unwrap();
+    assert!(said.contains("exit status: 1") && said.contains("no test SMOKE-4"), "{said}");
+    engine.stop().await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_tells_the_command_all_and_reads_the_junit_file_that_it_writes() {
+    let world = World::start().await;
+    let (project, set) = set(&world, "https://example.org/", &[("A-1", 1)]).await;
+    let dir = scratch();
+    let script = format!(
+        "cat >{dir}/lease; env >{dir}/environment; cp {JUNIT} \"$ASSAY_JUNIT_FILE\"; exit 1",
+        dir = dir.display()
+    );
+    let engine = Engine::start(&world, &["sh", "-c", &script]).await;
+
+    let done = ended(&world.api, &start(&world.api, &project, &set).await).await;
+
+    assert_eq!(done["Result"], "Failed");
+    let instance = instance(&world.api, &project, &done["TestReports"][0]).await;
+    let steps = instance["Steps"].as_array().unwrap();
+    let junit = std::fs::read_to_string(JUNIT).unwrap();
+    assert!(steps.len() >= junit.matches("<testcase ").count());
+    assert!(steps.iter().any(|step| step["Result"] == "Failed"));
+    let lease: Value = serde_json::from_str(&read(&dir, "lease")).unwrap();
+    assert_eq!(lease["TestCase"]["Identifier"], "A-1");
+    assert_eq!(lease["TestPlan"]["Variables"][0]["Content"], "green");
+    let environment = read(&dir, "environment");
+    for line in ["COLOUR=green", "ASSAY_TEST_CASE=A-1", "ASSAY_SUBJECT=1.0"] {
+        assert!(environment.lines().any(|told| told == line), "{line}:\n{environment}");
+    }
+    assert!(!environment.contains("ASSAY_TOKEN"), "{environment}");
+    engine.stop().await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_stops_the_command_and_its_children_when_the_execution_is_canceled() {
+    let world = World::start().await;
+    let (project, set) = set(&world, "https://example.org/", &[("A-1", 1)]).await;
+    let dir = scratch();
+    let engine = Engine::start(&world, &["sh", "-c", &sleeper(&dir)]).await;
+    let execution = start(&world.api, &project, &set).await;
+    let child = begun(&dir).await;
+
+    world.api.delete(&execution).await.expect(204);
+
+    gone(child).await;
+    assert_eq!(world.api.get(&execution).await.ok()["Result"], "Canceled");
+    engine.stop().await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_gives_back_what_it_cannot_finish_before_it_stops() {
+    let world = World::start_with(|settings| {
+        settings.leases = LeaseSettings { lease_seconds: 3600, lease_losses: 1 };
+    })
+    .await;
+    let (project, set) = set(&world, "https://example.org/", &[("A-1", 1)]).await;
+    let dir = scratch();
+    let engine = Engine::start(&world, &["sh", "-c", &sleeper(&dir)]).await;
+    let execution = start(&world.api, &project, &set).await;
+    let child = begun(&dir).await;
+
+    engine.stop().await;
+
+    gone(child).await;
+    let engine = Engine::start(&world, &["true"]).await;
+    assert_eq!(ended(&world.api, &execution).await["Result"], "Passed");
+    engine.stop().await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_cannot_be_run_is_the_engines_failure() {
+    let world = World::start().await;
+    let (project, set) = set(&world, "https://example.org/", &[("A-1", 1)]).await;
+    let engine = Engine::start(&world, &["/no/such/command"]).await;
+    let done = ended(&world.api, &start(&world.api, &project, &set).await).await;
+    let report = &done["TestReports"][0];
+    assert_eq!(report["Status"], "EngineExecutionFailure");
+    assert!(report["Comment"].as_str().unwrap().contains("/no/such/command"), "{report}");
+    engine.stop().await;
+    world.stop().await;
+}
+
+fn scratch() -> PathBuf {
+    let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
+    std::fs::create_dir(&dir).unwrap();
+    dir
+}
+
+fn read(dir: &Path, file: &str) -> String {
+    std::fs::read_to_string(dir.join(file)).unwrap()
+}
+
+/// A command with a child that outlives it unless both are stopped.
+fn sleeper(dir: &Path) -> String {
+    format!("sleep 300 & echo $! >{dir}/new; mv {dir}/new {dir}/child; wait", dir = dir.display())
+}
+
+/// The process id of the child, as soon as there is one.
+async fn begun(dir: &Path) -> u32 {
+    let child =
+        eventually("the child", || async { std::fs::read_to_string(dir.join("child")).ok() }).await;
+    child.trim().parse().unwrap()
+}
+
+/// Waits until a process has ended; one that nobody waits for has ended as well.
+async fn gone(process: u32) {
+    eventually("the end of the child", || async {
+        let status = std::fs::read_to_string(format!("/proc/{process}/stat"));
+        status.map_or(true, |status| status.contains(") Z ")).then_some(())
+    })
+    .await;
+}

@@ -1,0 +1,62 @@
+//! A test as steps, for the people who look at its instance.
+
+use assay_proto::{TestResult, execution::StepResultInput};
+
+use crate::{Attempt, Test};
+
+impl Test {
+    /// Tells what happened, so that a person can read it step by step: one step for each thing that
+    /// went wrong, and one for a test that passed (in the end).
+    pub fn steps(&self) -> Vec<StepResultInput> {
+        let tries = self.problems.iter().any(|problem| problem.kind.attempt != Attempt::Decisive);
+        let input = self.path().join(" / ");
+        let step = |number: usize, result: TestResult, actual_result: String| StepResultInput {
+            step_nr: i32::try_from(number).unwrap_or(i32::MAX),
+            result: result.into(),
+            test_input: Some(if tries {
+                format!("{input} (attempt {number})")
+            } else {
+                input.clone()
+            }),
+            actual_result: Some(actual_result),
+            ..StepResultInput::default()
+        };
+        let mut steps: Vec<StepResultInput> = self
+            .problems
+            .iter()
+            .zip(1..)
+            .map(|(problem, number)| StepResultInput {
+                duration_in_sec: problem.seconds.unwrap_or_default(),
+                ..step(number, problem.kind.result(), described(&problem.message, &problem.text))
+            })
+            .collect();
+        let result = self.result();
+        if matches!(result, TestResult::Passed | TestResult::Canceled) {
+            let reason = self.skipped.clone().unwrap_or_default();
+            steps.push(step(steps.len() + 1, result, reason));
+        }
+        // The time of the test is that of the attempt which counts.
+        let decisive = if result == TestResult::Passed { steps.len() - 1 } else { 0 };
+        steps[decisive].duration_in_sec = self.seconds;
+        if let Some(last) = steps.last_mut()
+            && !self.problems.is_empty()
+            && !self.output.trim().is_empty()
+        {
+            let said = last.actual_result.take().unwrap_or_default();
+            last.actual_result = Some(format!("{said}\n\nOutput:\n{}", self.output.trim()));
+        }
+        steps
+    }
+}
+
+/// A message and a text, of which the one often begins with the other.
+fn described(message: &str, text: &str) -> String {
+    let (message, text) = (message.trim(), text.trim());
+    if message.is_empty() || text.starts_with(message) {
+        text.to_owned()
+    } else if text.is_empty() {
+        message.to_owned()
+    } else {
+        format!("{message}\n\n{text}")
+    }
+}
