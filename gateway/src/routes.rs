@@ -10,6 +10,7 @@ mod notification;
 mod password;
 mod project;
 mod results;
+mod statistics;
 mod subject;
 mod test_case;
 mod test_plan;
@@ -43,6 +44,7 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         environment::routes(),
         execution::routes(),
         test_report::routes(),
+        statistics::routes(),
         notification::routes(),
     ];
     let quick = quick.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);

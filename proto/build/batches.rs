@@ -1,4 +1,4 @@
-//! Writes, for each `…Batch` message, what lists need to know of it.
+//! Writes, for each `…Batch` message, what lists need to know of it: a record begins with its id.
 
 use std::fmt::Write;
 
@@ -11,7 +11,8 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
     for message in pool.all_messages().filter(|message| message.name().ends_with("Batch")) {
         let items = message.get_field_by_name("items").map(|field| field.kind());
         let Some(Kind::Message(item)) = items else { continue };
-        let batch = rust_path(message.full_name());
+        let Some(id) = item.fields().next() else { continue };
+        let (batch, id) = (rust_path(message.full_name()), id.name().to_owned());
         let item = rust_path(item.full_name());
         writeln!(
             code,
@@ -25,7 +26,7 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
                 }}
             }}
             impl crate::Listed for {item} {{
-                fn cursor(&self) -> &str {{ &self.id }}
+                fn cursor(&self) -> &str {{ &self.{id} }}
             }}"
         )?;
     }

@@ -3,6 +3,7 @@
 
 mod deletion;
 mod environment;
+mod lookup;
 mod page;
 mod project;
 pub mod reactions;
@@ -23,7 +24,7 @@ use assay_proto::{
     DESCRIPTORS,
     catalog::{
         environment_service_server::EnvironmentServiceServer,
-        project_service_server::ProjectServiceServer,
+        lookup_service_server::LookupServiceServer, project_service_server::ProjectServiceServer,
         snapshot_service_server::SnapshotServiceServer,
         subject_service_server::SubjectServiceServer,
         test_case_service_server::TestCaseServiceServer,
@@ -38,9 +39,9 @@ use tonic::service::Routes;
 
 use self::reactions::Reactions;
 use self::{
-    environment::EnvironmentService, project::ProjectService, secrets::Secrets,
-    snapshot::SnapshotService, subject::SubjectService, test_case::TestCaseService,
-    test_plan::TestPlanService, test_set::TestSetService,
+    environment::EnvironmentService, lookup::LookupService, project::ProjectService,
+    secrets::Secrets, snapshot::SnapshotService, subject::SubjectService,
+    test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
 };
 
 /// What the service is told.
@@ -92,6 +93,7 @@ pub fn services(db: &PgPool, seal: Seal) -> Routes {
     let sets = TestSetService { db: db.clone() };
     let subjects = SubjectService { db: db.clone(), secrets: secrets.clone() };
     let environments = EnvironmentService { db: db.clone(), secrets };
+    let lookups = LookupService { db: db.clone() };
     let snapshots = SnapshotService { db };
     Routes::new(ProjectServiceServer::new(projects))
         .add_service(TestCaseServiceServer::new(cases))
@@ -100,4 +102,5 @@ pub fn services(db: &PgPool, seal: Seal) -> Routes {
         .add_service(SubjectServiceServer::new(subjects))
         .add_service(EnvironmentServiceServer::new(environments))
         .add_service(SnapshotServiceServer::new(snapshots))
+        .add_service(LookupServiceServer::new(lookups))
 }

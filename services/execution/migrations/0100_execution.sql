@@ -56,5 +56,8 @@ create table execution (
 
 create index execution_project_idx on execution (customer_id, project_id, id)
     where not archived and deleted_at is null;
+create index execution_archive_idx on execution (customer_id, project_id, id)
+    where archived and deleted_at is null;
+-- Also of what is archived: history and statistics show all.
 create index execution_test_set_idx on execution (customer_id, test_set_id, id)
-    where not archived and deleted_at is null;
+    where deleted_at is null;

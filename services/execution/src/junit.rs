@@ -9,10 +9,15 @@ mod reader;
 #[cfg(test)]
 mod tests;
 mod values;
+pub(crate) mod writer;
 
 use assay_proto::{TestResult, Timestamp};
 
 pub(crate) use self::reader::read;
+use crate::execution::rules::worst;
+
+/// The type of an error that says that the test was aborted: how Assay itself writes that down.
+const ABORTED: &str = "assay.Aborted";
 
 /// A test as a tool reports it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,10 +49,19 @@ pub(crate) struct Problem {
 /// What a problem means for its test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kind {
-    /// Whether it is not the test that failed, but something else that kept it from its work.
-    pub(crate) is_error: bool,
+    /// Whether the test failed, or something else kept it from its work.
+    pub(crate) nature: Nature,
     /// Which of several attempts it was that failed.
     pub(crate) attempt: Attempt,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Nature {
+    #[default]
+    Failure,
+    Error,
+    Abortion,
 }
 
 /// Tools may try a failed test again.
@@ -64,7 +78,11 @@ pub(crate) enum Attempt {
 
 impl Kind {
     pub(crate) fn result(self) -> TestResult {
-        if self.is_error { TestResult::Error } else { TestResult::Failed }
+        match self.nature {
+            Nature::Failure => TestResult::Failed,
+            Nature::Error => TestResult::Error,
+            Nature::Abortion => TestResult::Aborted,
+        }
     }
 }
 
@@ -72,14 +90,11 @@ impl Test {
     /// How the test ended: what was skipped was Canceled.
     pub(crate) fn result(&self) -> TestResult {
         let counts = |problem: &&Problem| problem.kind.attempt != Attempt::Flaky;
-        let mut results = self.problems.iter().filter(counts).map(|problem| problem.kind.result());
-        match results.clone().find(|result| *result == TestResult::Error) {
-            Some(error) => error,
-            None => results.next().unwrap_or(match self.skipped {
-                Some(_) => TestResult::Canceled,
-                None => TestResult::Passed,
-            }),
-        }
+        let results = self.problems.iter().filter(counts).map(|problem| problem.kind.result());
+        results.reduce(worst).unwrap_or(match self.skipped {
+            Some(_) => TestResult::Canceled,
+            None => TestResult::Passed,
+        })
     }
 
     /// Its suites, class and name, as far as they say anything new.

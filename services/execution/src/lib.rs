@@ -3,10 +3,12 @@
 
 mod catalog;
 mod column;
+mod debug;
 mod execution;
 mod instance;
 mod junit;
 mod result;
+mod statistics;
 mod test_report;
 
 use std::net::SocketAddr;
@@ -14,7 +16,8 @@ use std::net::SocketAddr;
 use assay_auth::{Verifier, guard};
 use assay_events::{Nats, NatsConfig, Relay, Stream};
 use assay_proto::execution::{
-    execution_service_server::ExecutionServiceServer, result_service_server::ResultServiceServer,
+    debug_service_server::DebugServiceServer, execution_service_server::ExecutionServiceServer,
+    result_service_server::ResultServiceServer, statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
 };
 use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
@@ -23,8 +26,8 @@ use tokio::net::TcpListener;
 use tonic::{service::Routes, transport::Channel};
 
 use self::{
-    catalog::Catalog, execution::ExecutionService, result::ResultService,
-    test_report::TestReportService,
+    catalog::Catalog, debug::DebugService, execution::ExecutionService, result::ResultService,
+    statistics::StatisticsService, test_report::TestReportService,
 };
 
 /// What the service is told.
@@ -68,9 +71,12 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 /// The gRPC methods, to be served behind [`guard`].
 pub fn services(db: &PgPool, catalog: Channel) -> Routes {
     let catalog = Catalog::new(catalog);
-    let executions = ExecutionService::new(db.clone(), catalog.clone());
+    let statistics = StatisticsService { db: db.clone(), catalog: catalog.clone() };
+    let executions = ExecutionService::new(db.clone(), catalog);
     let results = ResultService::new(executions.clone());
     Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
         .add_service(TestReportServiceServer::new(TestReportService::new(db.clone())))
+        .add_service(StatisticsServiceServer::new(statistics))
+        .add_service(DebugServiceServer::new(DebugService { db: db.clone() }))
 }

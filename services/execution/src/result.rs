@@ -2,7 +2,9 @@
 
 mod append;
 mod body;
+mod export;
 mod json;
+mod link;
 mod rules;
 mod upload;
 
@@ -12,8 +14,8 @@ use assay_auth::Caller;
 use assay_proto::{
     ExecutionId, Fault, ProjectId, TestSetId,
     execution::{
-        Execution, ReportResultsRequest, ReportedResults, UploadResultsRequest,
-        result_service_server,
+        Execution, ExportResultsRequest, ReportResultsRequest, ReportedResults, ResultsBatch,
+        UploadResultsRequest, result_service_server,
     },
 };
 use assay_runtime::list::Batches;
@@ -22,7 +24,10 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tonic::{Request, Response, Status, Streaming};
 
 use self::body::Piece;
-use crate::execution::{ExecutionService, rules::check_tags, store};
+use crate::{
+    execution::{ExecutionService, rules::check_tags, store},
+    instance,
+};
 
 /// How many bodies are read at once; each takes a thread and some mebibytes.
 const READERS: usize = 32;
@@ -65,6 +70,22 @@ async fn first<T>(messages: &mut Streaming<T>) -> Result<T, Status> {
 #[tonic::async_trait]
 impl result_service_server::ResultService for ResultService {
     type UploadResultsStream = Batches<Execution>;
+    type ExportResultsStream = Batches<ResultsBatch>;
+
+    async fn export_results(
+        &self,
+        request: Request<ExportResultsRequest>,
+    ) -> Result<Response<Self::ExportResultsStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let ExportResultsRequest { project_id, execution_id } = request.into_inner();
+        let project = ProjectId::named(&project_id)?;
+        let id = ExecutionId::named(&execution_id)?;
+        let db = self.executions.db.clone();
+        let run = store::get(&db, customer, project, id).await?;
+        let totals = instance::store::totals(&db, customer, id).await?;
+        let file = export::file(db, customer, &run, totals)?;
+        Ok(Response::new(Box::pin(file.map_err(Status::from))))
+    }
 
     async fn report_results(
         &self,

@@ -1,6 +1,8 @@
 //! Test reports: what came of one test case in one execution.
 
 mod progress;
+mod review;
+mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;
@@ -9,9 +11,10 @@ use assay_proto::{
     TestReportId,
     execution::{
         GetInstanceRequest, GetTestReportRequest, Instance, InstanceBatch, InstanceStatistics,
-        ListInstancesRequest, TestReport, test_report_service_server,
+        ListInstancesRequest, TestReport, UpdateTestReportRequest, test_report_service_server,
     },
 };
+use assay_records::Change;
 use assay_runtime::list::{self, Batches};
 use futures::{Stream, TryStreamExt};
 use sqlx::PgPool;
@@ -98,6 +101,27 @@ impl test_report_service_server::TestReportService for TestReportService {
             id: TestReportId::named(&request.id)?,
         };
         Ok(Response::new(store::get(&self.db, caller.customer, place).await?))
+    }
+
+    async fn update_test_report(
+        &self,
+        request: Request<UpdateTestReportRequest>,
+    ) -> Result<Response<TestReport>, Status> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let place = Place::named(
+            &request.project_id,
+            &request.test_case_id,
+            &request.test_plan_id,
+            &request.id,
+        )?;
+        let UpdateTestReportRequest { data_version, changes, fields, .. } = request;
+        let change = Change { data_version, changes, fields };
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let report = review::review(&mut tx, &caller, place, change).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(report))
     }
 
     async fn list_instances(

@@ -8,4 +8,5 @@ mod lists;
 mod mail;
 mod people;
 mod process;
+mod reports;
 mod world;

@@ -6,6 +6,7 @@ mod deletion;
 mod environment;
 mod isolation;
 mod list;
+mod lookup;
 mod project;
 mod reactions;
 mod secrets;

@@ -11,7 +11,7 @@ use quick_xml::{
 };
 
 use crate::junit::{
-    Attempt, Kind, Problem, Test,
+    ABORTED, Attempt, Kind, Nature, Problem, Test,
     values::{seconds, shortened, time},
 };
 
@@ -43,17 +43,17 @@ enum Element {
 
 impl Element {
     fn named(name: &str) -> Self {
-        let problem = |is_error, attempt| Self::Problem(Kind { is_error, attempt });
+        let problem = |nature, attempt| Self::Problem(Kind { nature, attempt });
         match name {
             "testsuites" => Self::Suites,
             "testsuite" => Self::Suite,
             "testcase" => Self::Test,
-            "failure" => problem(false, Attempt::Decisive),
-            "error" => problem(true, Attempt::Decisive),
-            "rerunFailure" => problem(false, Attempt::Repeated),
-            "rerunError" => problem(true, Attempt::Repeated),
-            "flakyFailure" => problem(false, Attempt::Flaky),
-            "flakyError" => problem(true, Attempt::Flaky),
+            "failure" => problem(Nature::Failure, Attempt::Decisive),
+            "error" => problem(Nature::Error, Attempt::Decisive),
+            "rerunFailure" => problem(Nature::Failure, Attempt::Repeated),
+            "rerunError" => problem(Nature::Error, Attempt::Repeated),
+            "flakyFailure" => problem(Nature::Failure, Attempt::Flaky),
+            "flakyError" => problem(Nature::Error, Attempt::Flaky),
             "skipped" => Self::Skipped,
             "system-out" | "system-err" => Self::Output,
             _ => Self::Other,
@@ -278,6 +278,7 @@ fn problem(kind: Kind, element: &BytesStart<'_>) -> Problem {
     attributes(element, |name, value| match name {
         "message" => keep_beginning(&mut problem.message, value, MESSAGE),
         "time" => problem.seconds = seconds(value),
+        "type" if value == ABORTED => problem.kind.nature = Nature::Abortion,
         _ => {}
     });
     problem

@@ -11,8 +11,9 @@ use assay_proto::{
         GetInstanceRequest, GetTestReportRequest, InstanceEntry, ListInstancesRequest,
         ReportResultsRequest, ReportResultsTarget, ReportedResults, StartExecutionInput,
         StartExecutionRequest, TestReport, UploadResultsRequest, UploadResultsTarget,
-        execution_service_client::ExecutionServiceClient,
+        debug_service_client::DebugServiceClient, execution_service_client::ExecutionServiceClient,
         result_service_client::ResultServiceClient,
+        statistics_service_client::StatisticsServiceClient,
         test_report_service_client::TestReportServiceClient,
     },
 };
@@ -60,6 +61,24 @@ impl World {
     /// Another user of the services, of another customer.
     pub(crate) async fn stranger(&self) -> TestUser {
         self.keys.user("Read, Write, Execute").await
+    }
+
+    /// Another user of the same customer.
+    pub(crate) async fn colleague(&self, permissions: &str) -> TestUser {
+        self.keys.user_of(self.user.customer, permissions).await
+    }
+
+    /// A user of another customer with these permissions.
+    pub(crate) async fn stranger_who(&self, permissions: &str) -> TestUser {
+        self.keys.user(permissions).await
+    }
+
+    pub(crate) fn statistics(&self) -> StatisticsServiceClient<Channel> {
+        StatisticsServiceClient::new(self.execution.clone())
+    }
+
+    pub(crate) fn debug(&self) -> DebugServiceClient<Channel> {
+        DebugServiceClient::new(self.execution.clone())
     }
 
     pub(crate) fn executions(&self) -> ExecutionServiceClient<Channel> {
