@@ -37,6 +37,7 @@ const TOKEN: &str = "Token";
         (name = "Users", description = "Accounts as a customer sees them"),
         (name = "Audit", description = "Who did what, when, and from where"),
         (name = "Projects", description = "What all other records belong to"),
+        (name = "Favorites", description = "What a user wants to have at hand"),
         (name = "Test cases", description = "What is tested"),
         (name = "Test plans", description = "How a test case is executed, in numbered revisions"),
         (name = "Test sets", description = "Test cases that are executed together"),

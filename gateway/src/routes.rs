@@ -5,6 +5,7 @@ mod audit;
 mod customer;
 mod environment;
 mod execution;
+mod favorite;
 mod keys;
 mod notification;
 mod password;
@@ -37,6 +38,7 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         customer::routes(),
         audit::routes(),
         project::routes(),
+        favorite::routes(),
         test_case::routes(),
         test_plan::routes(),
         test_set::routes(),

@@ -77,6 +77,7 @@ clients! {
     ApiTokens = identity::api_token_service_client::ApiTokenServiceClient;
     AuditEntries = identity::audit_service_client::AuditServiceClient;
     Projects = catalog::project_service_client::ProjectServiceClient;
+    Favorites = catalog::favorite_service_client::FavoriteServiceClient;
     TestCases = catalog::test_case_service_client::TestCaseServiceClient;
     TestPlans = catalog::test_plan_service_client::TestPlanServiceClient;
     TestSets = catalog::test_set_service_client::TestSetServiceClient;

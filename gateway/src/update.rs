@@ -1,8 +1,11 @@
 //! Bodies of updates: what is absent stays as it is, what is null is cleared.
 
-use axum::extract::{FromRequest, OptionalFromRequest, Request};
-use http::{HeaderMap, header::IF_MATCH};
+use std::convert::Infallible;
+
+use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Request};
+use http::{HeaderMap, header::IF_MATCH, request::Parts};
 use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
 
 use crate::{
     body::{self, Fields},
@@ -55,6 +58,22 @@ fn data_version(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
     let version = fields.get("DataVersion").map(|version| serde_json::from_str(version.get()));
     let version = version.transpose();
     version.map(Option::flatten).map_err(|_| Problem::invalid("DataVersion", "must be a string"))
+}
+
+/// The version that a change is conditional on, for bodies that have no place for it.
+#[derive(IntoParams)]
+#[into_params(names("If-Match"), parameter_in = Header)]
+pub(crate) struct IfMatch(
+    /// The `ETag` that the record must still have
+    pub(crate) Option<String>,
+);
+
+impl<S: Sync> FromRequestParts<S> for IfMatch {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(if_match(&parts.headers)))
+    }
 }
 
 /// The version that a change is conditional on. What is no single strong tag matches none.

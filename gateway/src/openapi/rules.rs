@@ -35,15 +35,18 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut O
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-/// Variable segments are ids; `{testCaseId}` is the id of the test case.
+/// Variable segments that are named so are ids; `{testCaseId}` is the id of the test case.
 fn name_path_parameters(path: &str, operation: &mut Operation) {
     let parameters = operation.parameters.get_or_insert_default();
+    let is_id = |name: &str| name.ends_with("Id");
     parameters.retain(|parameter| match parameter {
-        RefOr::T(parameter) => parameter.parameter_in != ParameterIn::Path,
+        RefOr::T(parameter) => {
+            parameter.parameter_in != ParameterIn::Path || !is_id(&parameter.name)
+        }
         RefOr::Ref(_) => true,
     });
     let names = path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
-    for (position, name) in names.enumerate() {
+    for (position, name) in names.filter(|name| is_id(name)).enumerate() {
         let parameter = ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Path)

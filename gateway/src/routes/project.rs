@@ -3,7 +3,7 @@
 use assay_auth::Caller;
 use assay_proto::catalog::{
     CreateProjectRequest, DeleteProjectRequest, GetProjectRequest, ListProjectsRequest, Project,
-    ProjectEntry, ProjectInput, UpdateProjectRequest,
+    ProjectEntry, ProjectInput, Shelf, UpdateProjectRequest,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -23,6 +23,8 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(list_archived))
+        .routes(routes!(list_favorites))
+        .routes(routes!(list_recent))
         .routes(routes!(get, update, delete))
 }
 
@@ -45,7 +47,7 @@ async fn list(
     caller: Caller,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(projects, &caller, listing, false).await
+    list_of(projects, &caller, listing, Shelf::Unspecified).await
 }
 
 /// Lists the projects that are in the archive, newest first.
@@ -59,16 +61,46 @@ async fn list_archived(
     caller: Caller,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(projects, &caller, listing, true).await
+    list_of(projects, &caller, listing, Shelf::Archive).await
+}
+
+/// Lists the projects that are favorites of the caller, newest first.
+///
+/// Those in the archive are not among them until they come back.
+#[utoipa::path(
+    get, path = "/api/projects/favorites",
+    operation_id = "list_projects_in_favorites", tag = "Projects", params(Listing),
+    responses((status = OK, description = "The projects", body = [ProjectEntry])),
+)]
+async fn list_favorites(
+    State(projects): State<Projects>,
+    caller: Caller,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(projects, &caller, listing, Shelf::Favorites).await
+}
+
+/// Lists the twenty projects that the caller has opened last, the latest first.
+#[utoipa::path(
+    get, path = "/api/projects/recent",
+    operation_id = "list_projects_recent", tag = "Projects", params(Listing),
+    responses((status = OK, description = "The projects", body = [ProjectEntry])),
+)]
+async fn list_recent(
+    State(projects): State<Projects>,
+    caller: Caller,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(projects, &caller, listing, Shelf::Recent).await
 }
 
 async fn list_of(
     mut projects: Projects,
     caller: &Caller,
     listing: Listing,
-    archived: bool,
+    shelf: Shelf,
 ) -> Result<List, Problem> {
-    let request = ListProjectsRequest { page: Some(listing.page()), archived };
+    let request = ListProjectsRequest { page: Some(listing.page()), shelf: shelf.into() };
     listing.answer(projects.list_projects(caller.call(request)).await?).await
 }
 
@@ -82,7 +114,7 @@ async fn get(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Record<Project>, Problem> {
-    let project = projects.get_project(caller.call(GetProjectRequest { id })).await?;
+    let project = projects.get_project(caller.call(GetProjectRequest { id, opens: true })).await?;
     Ok(Record(project.into_inner()))
 }
 

@@ -2,7 +2,7 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateTestCaseRequest, DeleteTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest,
+    CreateTestCaseRequest, DeleteTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest, Shelf,
     TestCase, TestCaseEntry, TestCaseInput, UpdateTestCaseRequest,
 };
 use axum::extract::State;
@@ -23,6 +23,8 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(list_archived))
+        .routes(routes!(list_favorites))
+        .routes(routes!(list_recent))
         .routes(routes!(get, update, delete))
         .routes(routes!(get_permanent))
 }
@@ -47,7 +49,7 @@ async fn list(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(cases, &caller, project_id, listing, false).await
+    list_of(cases, &caller, project_id, listing, Shelf::Unspecified).await
 }
 
 /// Lists the test cases of a project that are in the archive, newest first.
@@ -62,7 +64,39 @@ async fn list_archived(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(cases, &caller, project_id, listing, true).await
+    list_of(cases, &caller, project_id, listing, Shelf::Archive).await
+}
+
+/// Lists the test cases of a project that are favorites of the caller, newest first.
+///
+/// Those in the archive are not among them until they come back.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testcases/favorites",
+    operation_id = "list_test_cases_in_favorites", tag = "Test cases", params(Listing),
+    responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
+)]
+async fn list_favorites(
+    State(cases): State<TestCases>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(cases, &caller, project_id, listing, Shelf::Favorites).await
+}
+
+/// Lists the twenty test cases of a project that the caller has opened last, the latest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testcases/recent",
+    operation_id = "list_test_cases_recent", tag = "Test cases", params(Listing),
+    responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
+)]
+async fn list_recent(
+    State(cases): State<TestCases>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(cases, &caller, project_id, listing, Shelf::Recent).await
 }
 
 async fn list_of(
@@ -70,9 +104,10 @@ async fn list_of(
     caller: &Caller,
     project_id: String,
     listing: Listing,
-    archived: bool,
+    shelf: Shelf,
 ) -> Result<List, Problem> {
-    let request = ListTestCasesRequest { project_id, page: Some(listing.page()), archived };
+    let request =
+        ListTestCasesRequest { project_id, page: Some(listing.page()), shelf: shelf.into() };
     listing.answer(cases.list_test_cases(caller.call(request)).await?).await
 }
 
@@ -87,7 +122,7 @@ async fn get(
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
 ) -> Result<Record<TestCase>, Problem> {
-    let request = GetTestCaseRequest { project_id: Some(project_id), id };
+    let request = GetTestCaseRequest { project_id: Some(project_id), id, opens: true };
     let case = cases.get_test_case(caller.call(request)).await?;
     Ok(Record(case.into_inner()))
 }
@@ -103,7 +138,7 @@ async fn get_permanent(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Record<TestCase>, Problem> {
-    let request = GetTestCaseRequest { project_id: None, id };
+    let request = GetTestCaseRequest { project_id: None, id, opens: true };
     let case = cases.get_test_case(caller.call(request)).await?;
     Ok(Record(case.into_inner()))
 }

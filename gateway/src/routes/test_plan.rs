@@ -1,8 +1,14 @@
 //! `/api/projects/{projectId}/testcases/{testCaseId}/testplans`.
 
+mod automation_steps;
+
 use assay_auth::Caller;
-use assay_proto::catalog::{
-    CreateTestPlanRequest, GetTestPlanRequest, TestPlan, TestPlanInput, UpdateTestPlanRequest,
+use assay_proto::{
+    TestType,
+    catalog::{
+        CreateTestPlanRequest, GetTestPlanRequest, TestPlan, TestPlanInput,
+        TransferTestPlanRequest, UpdateTestPlanRequest,
+    },
 };
 use axum::extract::State;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -21,7 +27,12 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(create))
         .routes(routes!(get, update))
         .routes(routes!(get_permanent))
+        .routes(routes!(transfer))
+        .merge(automation_steps::routes())
 }
+
+/// The ids of a project, a test case and a test plan.
+type PlanPath = (String, String, String);
 
 impl Answer for TestPlan {
     fn data_version(&self) -> Option<&str> {
@@ -40,7 +51,7 @@ impl Updatable for TestPlanInput {}
 async fn get(
     State(mut plans): State<TestPlans>,
     caller: Caller,
-    Path((project_id, test_case_id, id)): Path<(String, String, String)>,
+    Path((project_id, test_case_id, id)): Path<PlanPath>,
 ) -> Result<Record<TestPlan>, Problem> {
     let (project_id, test_case_id) = (Some(project_id), Some(test_case_id));
     let request = GetTestPlanRequest { project_id, test_case_id, id };
@@ -92,7 +103,7 @@ async fn create(
 async fn update(
     State(mut plans): State<TestPlans>,
     caller: Caller,
-    Path((project_id, test_case_id, id)): Path<(String, String, String)>,
+    Path((project_id, test_case_id, id)): Path<PlanPath>,
     Update { changes, fields, data_version }: Update<TestPlanInput>,
 ) -> Result<Record<TestPlan>, Problem> {
     let changes = Some(changes);
@@ -100,4 +111,25 @@ async fn update(
         UpdateTestPlanRequest { project_id, test_case_id, id, data_version, changes, fields };
     let plan = plans.update_test_plan(caller.call(request)).await?;
     Ok(Record(plan.into_inner()))
+}
+
+/// Copies a test plan to the next revision of its test case, with another type.
+///
+/// The copy has the variables and automation steps of the plan, and is `New` until it is declared
+/// ready for execution.
+#[utoipa::path(
+    post, tag = "Test plans", operation_id = "transfer_test_plan",
+    path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/transfer/{newType}",
+    params(("newType" = TestType, Path, description = "The type of the copy")),
+    responses((status = CREATED, description = "The new test plan", body = TestPlan)),
+)]
+async fn transfer(
+    State(mut plans): State<TestPlans>,
+    caller: Caller,
+    Path((project_id, test_case_id, id, new_type)): Path<(String, String, String, String)>,
+) -> Result<Created<Record<TestPlan>>, Problem> {
+    let plans_of_case = format!("/api/projects/{project_id}/testcases/{test_case_id}/testplans");
+    let request = TransferTestPlanRequest { project_id, test_case_id, id, new_type };
+    let plan = plans.transfer_test_plan(caller.call(request)).await?.into_inner();
+    Ok(Created(format!("{plans_of_case}/{}", plan.id), Record(plan)))
 }

@@ -5,8 +5,8 @@ mod of_test_case;
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateTestSetRequest, DeleteTestSetRequest, GetTestSetRequest, ListTestSetsRequest, TestCase,
-    TestSet, TestSetEntry, TestSetInput, UpdateTestSetRequest,
+    CreateTestSetRequest, DeleteTestSetRequest, GetTestSetRequest, ListTestSetsRequest, Shelf,
+    TestCase, TestSet, TestSetEntry, TestSetInput, UpdateTestSetRequest,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -26,6 +26,8 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(list_archived))
+        .routes(routes!(list_favorites))
+        .routes(routes!(list_recent))
         .routes(routes!(get, update, delete))
         .routes(routes!(get_permanent))
         .merge(membership::routes())
@@ -62,7 +64,7 @@ async fn list(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(sets, &caller, project_id, listing, false).await
+    list_of(sets, &caller, project_id, listing, Shelf::Unspecified).await
 }
 
 /// Lists the test sets of a project that are in the archive, newest first.
@@ -77,7 +79,39 @@ async fn list_archived(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(sets, &caller, project_id, listing, true).await
+    list_of(sets, &caller, project_id, listing, Shelf::Archive).await
+}
+
+/// Lists the test sets of a project that are favorites of the caller, newest first.
+///
+/// Those in the archive are not among them until they come back.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testsets/favorites",
+    operation_id = "list_test_sets_in_favorites", tag = "Test sets", params(Listing),
+    responses((status = OK, description = "The test sets", body = [TestSetEntry])),
+)]
+async fn list_favorites(
+    State(sets): State<TestSets>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(sets, &caller, project_id, listing, Shelf::Favorites).await
+}
+
+/// Lists the twenty test sets of a project that the caller has opened last, the latest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testsets/recent",
+    operation_id = "list_test_sets_recent", tag = "Test sets", params(Listing),
+    responses((status = OK, description = "The test sets", body = [TestSetEntry])),
+)]
+async fn list_recent(
+    State(sets): State<TestSets>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(sets, &caller, project_id, listing, Shelf::Recent).await
 }
 
 async fn list_of(
@@ -85,9 +119,10 @@ async fn list_of(
     caller: &Caller,
     project_id: String,
     listing: Listing,
-    archived: bool,
+    shelf: Shelf,
 ) -> Result<List, Problem> {
-    let request = ListTestSetsRequest { project_id, page: Some(listing.page()), archived };
+    let request =
+        ListTestSetsRequest { project_id, page: Some(listing.page()), shelf: shelf.into() };
     listing.answer(sets.list_test_sets(caller.call(request)).await?).await
 }
 
@@ -116,7 +151,7 @@ async fn read(
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
 ) -> Result<Parts<TestSet>, Problem> {
-    let request = GetTestSetRequest { project_id: Some(project_id), id };
+    let request = GetTestSetRequest { project_id: Some(project_id), id, opens: true };
     Parts::of(sets.get_test_set(caller.call(request)).await?).await
 }
 
@@ -131,7 +166,7 @@ async fn get_permanent(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Parts<TestSet>, Problem> {
-    let request = GetTestSetRequest { project_id: None, id };
+    let request = GetTestSetRequest { project_id: None, id, opens: true };
     Parts::of(sets.get_test_set(caller.call(request)).await?).await
 }
 

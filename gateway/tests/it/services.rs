@@ -138,7 +138,7 @@ impl TestSetService for Catalog {
     }
 
     async fn get_test_set(&self, request: Request<GetTestSetRequest>) -> Answer<Messages<TestSet>> {
-        let GetTestSetRequest { project_id, id } = request.into_inner();
+        let GetTestSetRequest { project_id, id, .. } = request.into_inner();
         let mut parts = set_in_parts(&id, project_id.unwrap_or_else(|| "permanent".to_owned()));
         match id.as_str() {
             "gone" => parts.insert(0, Err(Fault::NotFound("test set").into())),

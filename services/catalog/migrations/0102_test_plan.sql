@@ -22,6 +22,7 @@ create table test_plan (
     automated_test_container_id text,
     -- The contents of secured ones are encrypted.
     variables jsonb not null default '[]',
+    automation_steps jsonb not null default '[]',
     constraint test_plan_pkey primary key (customer_id, id),
     constraint test_plan_revision_key unique (customer_id, test_case_id, revision),
     constraint test_plan_test_case_id_fkey

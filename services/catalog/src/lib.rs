@@ -3,12 +3,15 @@
 
 mod deletion;
 mod environment;
+mod favorite;
 mod lookup;
+mod opening;
 mod page;
 mod project;
 pub mod reactions;
 mod record;
 mod secrets;
+mod shelf;
 mod snapshot;
 mod subject;
 mod test_case;
@@ -24,6 +27,7 @@ use assay_proto::{
     DESCRIPTORS,
     catalog::{
         environment_service_server::EnvironmentServiceServer,
+        favorite_service_server::FavoriteServiceServer,
         lookup_service_server::LookupServiceServer, project_service_server::ProjectServiceServer,
         snapshot_service_server::SnapshotServiceServer,
         subject_service_server::SubjectServiceServer,
@@ -37,10 +41,11 @@ use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
 use tonic::service::Routes;
 
-use self::reactions::Reactions;
+pub use self::opening::Openings;
 use self::{
-    environment::EnvironmentService, lookup::LookupService, project::ProjectService,
-    secrets::Secrets, snapshot::SnapshotService, subject::SubjectService,
+    environment::EnvironmentService, favorite::FavoriteService, lookup::LookupService,
+    project::ProjectService, reactions::Reactions, secrets::Secrets, snapshot::SnapshotService,
+    subject::SubjectService,
     test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
 };
 
@@ -77,7 +82,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     Consumer::new("catalog", Stream::of("execution")).start(runtime, &database, &nats, Reactions);
 
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
-    let app = guard(services(database.pool(), seal), verifier);
+    let openings = Openings::start(runtime, database.pool().clone());
+    let app = guard(services(database.pool(), seal, openings), verifier);
     let listener = TcpListener::bind(config.grpc_listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;
@@ -85,17 +91,19 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 }
 
 /// The gRPC services, to be put behind a guard.
-pub fn services(db: &PgPool, seal: Seal) -> Routes {
+pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
     let (db, secrets) = (db.clone(), Secrets::new(seal));
-    let projects = ProjectService { db: db.clone() };
-    let cases = TestCaseService { db: db.clone() };
+    let favorites = FavoriteService { db: db.clone() };
+    let projects = ProjectService { db: db.clone(), openings: openings.clone() };
+    let cases = TestCaseService { db: db.clone(), openings: openings.clone() };
     let plans = TestPlanService { db: db.clone(), secrets: secrets.clone() };
-    let sets = TestSetService { db: db.clone() };
+    let sets = TestSetService { db: db.clone(), openings };
     let subjects = SubjectService { db: db.clone(), secrets: secrets.clone() };
     let environments = EnvironmentService { db: db.clone(), secrets };
     let lookups = LookupService { db: db.clone() };
     let snapshots = SnapshotService { db };
     Routes::new(ProjectServiceServer::new(projects))
+        .add_service(FavoriteServiceServer::new(favorites))
         .add_service(TestCaseServiceServer::new(cases))
         .add_service(TestPlanServiceServer::new(plans))
         .add_service(TestSetServiceServer::new(sets))

@@ -9,7 +9,7 @@ use assay_proto::{
     Fault, ProjectId,
     catalog::{
         CreateProjectRequest, DeleteProjectRequest, GetProjectRequest, ListProjectsRequest,
-        Project, ProjectBatch, UpdateProjectRequest, project_service_server,
+        Project, ProjectBatch, RecordKind, UpdateProjectRequest, project_service_server,
     },
 };
 use assay_records::{Action, Change};
@@ -17,10 +17,11 @@ use assay_runtime::list::{self, Batches};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use crate::{deletion, record::Record};
+use crate::{deletion, opening::Openings, record::Record, shelf::Shelf};
 
 pub(crate) struct ProjectService {
     pub(crate) db: PgPool,
+    pub(crate) openings: Openings,
 }
 
 #[tonic::async_trait]
@@ -31,12 +32,13 @@ impl project_service_server::ProjectService for ProjectService {
         &self,
         request: Request<ListProjectsRequest>,
     ) -> Result<Response<Self::ListProjectsStream>, Status> {
-        let customer = Caller::of(&request)?.customer;
-        let ListProjectsRequest { page, archived } = request.into_inner();
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let which = Shelf::of(&caller, RecordKind::Project, request.shelf());
         let db = self.db.clone();
-        list::answer(page, move |slice| {
+        list::answer(request.page, move |slice| {
             let db = db.clone();
-            async move { store::list(&db, customer, archived, &slice).await }
+            async move { store::list(&db, which, &slice).await }
         })
         .await
     }
@@ -45,9 +47,14 @@ impl project_service_server::ProjectService for ProjectService {
         &self,
         request: Request<GetProjectRequest>,
     ) -> Result<Response<Project>, Status> {
-        let customer = Caller::of(&request)?.customer;
-        let id = ProjectId::named(&request.get_ref().id)?;
-        Ok(Response::new(store::get(&self.db, customer, id).await?))
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let id = ProjectId::named(&request.id)?;
+        let project = store::get(&self.db, caller.customer, id).await?;
+        if request.opens {
+            self.openings.note(&caller, RecordKind::Project, id.0, caller.customer.0);
+        }
+        Ok(Response::new(project))
     }
 
     async fn create_project(

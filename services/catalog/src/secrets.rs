@@ -141,6 +141,23 @@ impl RecordSecrets {
         check.done().map(|()| kept)
     }
 
+    /// What to store of variables that are copied from another record.
+    pub(crate) fn copy_all(
+        &self,
+        from: &RecordSecrets,
+        stored: Vec<Variable>,
+    ) -> Result<Vec<Variable>, Fault> {
+        let copied = stored.into_iter().map(|variable| {
+            if !variable.is_secured || variable.content.is_empty() {
+                return Ok(variable);
+            }
+            let place = place_of(&variable);
+            let content = self.close(&place, &from.open(&place, &variable.content)?)?;
+            Ok(Variable { content, ..variable })
+        });
+        copied.collect()
+    }
+
     /// Masks the secrets that are written as they are stored already. Only for those who can see
     /// them: others could guess at secrets in this way.
     pub(crate) fn mask_unchanged(

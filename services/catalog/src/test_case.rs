@@ -9,7 +9,8 @@ use assay_proto::{
     Fault, ProjectId, TestCaseId,
     catalog::{
         CreateTestCaseRequest, DeleteTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest,
-        TestCase, TestCaseBatch, TestCaseInput, UpdateTestCaseRequest, test_case_service_server,
+        RecordKind, TestCase, TestCaseBatch, TestCaseInput, UpdateTestCaseRequest,
+        test_case_service_server,
     },
 };
 use assay_records::{Action, Change};
@@ -17,10 +18,11 @@ use assay_runtime::list::{self, Batches};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use crate::{deletion, page, project, record::Record};
+use crate::{deletion, opening::Openings, page, project, record::Record, shelf::Shelf};
 
 pub(crate) struct TestCaseService {
     pub(crate) db: PgPool,
+    pub(crate) openings: Openings,
 }
 
 #[tonic::async_trait]
@@ -31,16 +33,16 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         &self,
         request: Request<ListTestCasesRequest>,
     ) -> Result<Response<Self::ListTestCasesStream>, Status> {
-        let customer = Caller::of(&request)?.customer;
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = ProjectId::named(&request.project_id)?;
+        let which = Shelf::of(&caller, RecordKind::TestCase, request.shelf());
         let db = self.db.clone();
-        let archived = request.archived;
         list::answer(request.page, move |slice| {
             let db = db.clone();
             async move {
-                let cases = store::list(&db, customer, project, archived, &slice).await?;
-                page::of_project(&db, customer, project, cases).await
+                let cases = store::list(&db, which, project, &slice).await?;
+                page::of_project(&db, which.customer, project, cases).await
             }
         })
         .await
@@ -50,11 +52,16 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         &self,
         request: Request<GetTestCaseRequest>,
     ) -> Result<Response<TestCase>, Status> {
-        let customer = Caller::of(&request)?.customer;
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = ProjectId::named_if_any(request.project_id.as_deref())?;
         let id = TestCaseId::named(&request.id)?;
-        Ok(Response::new(store::get(&self.db, customer, project, id).await?))
+        let case = store::get(&self.db, caller.customer, project, id).await?;
+        if request.opens {
+            let project = ProjectId::named(&case.project_id)?;
+            self.openings.note(&caller, RecordKind::TestCase, id.0, project.0);
+        }
+        Ok(Response::new(case))
     }
 
     async fn create_test_case(

@@ -8,7 +8,8 @@ use assay_events::publish;
 use assay_proto::{
     Fault, ProjectId, TestCaseId, TestPlanId, Variable,
     catalog::{
-        CreateTestPlanRequest, GetTestPlanRequest, TestPlan, UpdateTestPlanRequest,
+        AutomationSteps, CreateTestPlanRequest, GetAutomationStepsRequest, GetTestPlanRequest,
+        ReplaceAutomationStepsRequest, TestPlan, TransferTestPlanRequest, UpdateTestPlanRequest,
         test_plan_service_server,
     },
 };
@@ -101,6 +102,74 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let plan = shown(plan, &secrets)?;
         secrets::tell(&self.db, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
         Ok(Response::new(plan))
+    }
+
+    async fn transfer_test_plan(
+        &self,
+        request: Request<TransferTestPlanRequest>,
+    ) -> Result<Response<TestPlan>, Status> {
+        let caller = Caller::of(&request)?;
+        let customer = caller.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let case = TestCaseId::named(&request.test_case_id)?;
+        let original = TestPlanId::named(&request.id)?;
+        let id = TestPlanId::new();
+        let secrets = self.secrets_of(&caller, id);
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        test_case::store::lock(&mut tx, customer, project, case).await?;
+        let store::Locked { mut plan, .. } = store::lock(&mut tx, customer, case, original).await?;
+        let stored = hide(&mut plan);
+        let copy = rules::transferred(input(&plan)?, &request.new_type)?;
+        let variables = secrets.copy_all(&self.secrets_of(&caller, original), stored)?;
+        let plan = store::insert(&mut tx, customer, case, id, &copy, &variables).await?;
+        store::copy_automation_steps(&mut tx, customer, case, original, id).await?;
+        publish(&mut tx, &Record::TestPlan(case, id).was(Action::Created, customer)?).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        let plan = shown(plan, &secrets)?;
+        secrets::tell(&self.db, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
+        Ok(Response::new(plan))
+    }
+
+    async fn get_automation_steps(
+        &self,
+        request: Request<GetAutomationStepsRequest>,
+    ) -> Result<Response<AutomationSteps>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let case = TestCaseId::named(&request.test_case_id)?;
+        let id = TestPlanId::named(&request.test_plan_id)?;
+        let steps = store::automation_steps(&self.db, customer, project, case, id).await?;
+        let items = rules::selected(steps.items, request.comment.as_deref(), request.count)?;
+        Ok(Response::new(AutomationSteps { items, ..steps }))
+    }
+
+    async fn replace_automation_steps(
+        &self,
+        request: Request<ReplaceAutomationStepsRequest>,
+    ) -> Result<Response<AutomationSteps>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let case = TestCaseId::named(&request.test_case_id)?;
+        let id = TestPlanId::named(&request.test_plan_id)?;
+        let steps = rules::steps(request.steps)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        test_case::store::lock(&mut tx, customer, project, case).await?;
+        let locked = store::lock(&mut tx, customer, case, id).await?;
+        if request.data_version.is_some_and(|seen| seen != locked.plan.data_version) {
+            return Err(Fault::Stale("test plan").into());
+        }
+        if locked.is_frozen {
+            return Err(rules::frozen().into());
+        }
+        let steps = store::replace_automation_steps(&mut tx, customer, case, id, &steps).await?;
+        publish(&mut tx, &Record::TestPlan(case, id).was(Action::Changed, customer)?).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(steps))
     }
 }
 

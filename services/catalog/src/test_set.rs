@@ -12,8 +12,8 @@ use assay_proto::{
     catalog::{
         CreateTestSetRequest, DeleteTestSetRequest, ExcludeTestCasesRequest, GetTestSetRequest,
         IncludeTestCasesRequest, IncludedTestCaseBatch, ListIncludedTestCasesRequest,
-        ListTestSetsOfTestCaseRequest, ListTestSetsRequest, TestSet, TestSetBatch, TestSetEntry,
-        TestSetInput, UpdateTestSetRequest, test_set_service_server,
+        ListTestSetsOfTestCaseRequest, ListTestSetsRequest, RecordKind, TestSet, TestSetBatch,
+        TestSetEntry, TestSetInput, UpdateTestSetRequest, test_set_service_server,
     },
 };
 use assay_records::{Action, Change};
@@ -22,10 +22,14 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use self::rules::Selected;
-use crate::{deletion, environment, page, project, record::Record, subject, test_case};
+use crate::{
+    deletion, environment, opening::Openings, page, project, record::Record, shelf::Shelf, subject,
+    test_case,
+};
 
 pub(crate) struct TestSetService {
     pub(crate) db: PgPool,
+    pub(crate) openings: Openings,
 }
 
 #[tonic::async_trait]
@@ -41,16 +45,16 @@ impl test_set_service_server::TestSetService for TestSetService {
         &self,
         request: Request<ListTestSetsRequest>,
     ) -> Result<Response<Self::ListTestSetsStream>, Status> {
-        let customer = Caller::of(&request)?.customer;
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = ProjectId::named(&request.project_id)?;
+        let which = Shelf::of(&caller, RecordKind::TestSet, request.shelf());
         let db = self.db.clone();
-        let archived = request.archived;
         list::answer(request.page, move |slice| {
             let db = db.clone();
             async move {
-                let sets = store::list(&db, customer, project, archived, &slice).await?;
-                page::of_project(&db, customer, project, sets).await
+                let sets = store::list(&db, which, project, &slice).await?;
+                page::of_project(&db, which.customer, project, sets).await
             }
         })
         .await
@@ -60,12 +64,16 @@ impl test_set_service_server::TestSetService for TestSetService {
         &self,
         request: Request<GetTestSetRequest>,
     ) -> Result<Response<Self::GetTestSetStream>, Status> {
-        let customer = Caller::of(&request)?.customer;
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = ProjectId::named_if_any(request.project_id.as_deref())?;
         let id = TestSetId::named(&request.id)?;
-        let set = store::get(&self.db, customer, project, id).await?;
-        Ok(details::answer(&self.db, customer, id, set).await?)
+        let set = store::get(&self.db, caller.customer, project, id).await?;
+        if request.opens {
+            let project = ProjectId::named(&set.project_id)?;
+            self.openings.note(&caller, RecordKind::TestSet, id.0, project.0);
+        }
+        Ok(details::answer(&self.db, caller.customer, id, set).await?)
     }
 
     async fn create_test_set(

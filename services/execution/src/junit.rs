@@ -19,6 +19,9 @@ use crate::execution::rules::worst;
 /// The type of an error that says that the test was aborted: how Assay itself writes that down.
 const ABORTED: &str = "assay.Aborted";
 
+/// What stands before the output of a test that did not just pass, in the text of its last step.
+pub(crate) const OUTPUT: &str = "Output:\n";
+
 /// A test as a tool reports it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Test {

@@ -9,7 +9,7 @@ use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
 
-use crate::page;
+use crate::shelf::Shelf;
 
 const COLUMNS: &str = "id, name, description, revision::text as data_version, report_template_id,
      overall_result, overall_status, archived, customer_id";
@@ -99,24 +99,27 @@ pub(crate) async fn claim(
     .ok_or(Fault::NotFound("project"))
 }
 
-/// Lists a slice of the active projects, or of those in the archive, newest first.
+/// Lists a slice of a shelf's projects.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    archived: bool,
+    shelf: Shelf,
     slice: &Slice,
 ) -> Result<Vec<ProjectEntry>, Fault> {
-    let part = page::part(archived);
+    let (condition, order) = (shelf.condition(), shelf.order());
     let projects = sqlx::query_as(AssertSqlSafe(format!(
         "select id, name, description from project
-         where customer_id = $1 and id < $2 and {part}
-           and ($3::text is null or name ilike $3)
-         order by id desc
-         limit $4"
+         where customer_id = $1 and id < $3 and {condition}
+           and ($4::text is null or name ilike $4)
+         order by {order}
+         limit $5"
     )));
-    let projects =
-        projects.bind(customer).bind(slice.before()?).bind(&slice.pattern).bind(slice.limit);
-    Ok(projects.fetch_all(db).await?)
+    let projects = projects
+        .bind(shelf.customer)
+        .bind(shelf.user)
+        .bind(shelf.before(slice)?)
+        .bind(&slice.pattern)
+        .bind(shelf.limit(slice));
+    shelf.cut(projects.fetch_all(db).await?, slice)
 }
 
 pub(super) async fn insert(

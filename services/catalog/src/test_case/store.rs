@@ -12,7 +12,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use crate::{page, project, record::Record};
+use crate::{project, record::Record, shelf::Shelf};
 
 /// The columns of a test case without its plans.
 pub(crate) const COLUMNS: &str = "test_case.id, test_case.identifier, test_case.name,
@@ -97,31 +97,31 @@ pub(crate) async fn find(
     .ok_or(Fault::NotFound("test case"))
 }
 
-/// Lists a slice of the active test cases of a project, or of those in the archive, newest first.
+/// Lists a slice of a shelf's test cases in a project.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
-    customer: CustomerId,
+    shelf: Shelf,
     project: ProjectId,
-    archived: bool,
     slice: &Slice,
 ) -> Result<Vec<TestCaseEntry>, Fault> {
-    let part = page::part(archived);
+    let (condition, order) = (shelf.condition(), shelf.order());
     let cases = sqlx::query_as(AssertSqlSafe(format!(
         "select id, identifier, name, description, last_plan_status, last_report_status,
                 last_result, last_sw_name, last_sw_identifier, execution_statistics
          from test_case
-         where customer_id = $1 and project_id = $2 and id < $3 and {part}
-           and ($4::text is null or name ilike $4 or identifier ilike $4)
-         order by id desc
-         limit $5"
+         where customer_id = $1 and project_id = $3 and id < $4 and {condition}
+           and ($5::text is null or name ilike $5 or identifier ilike $5)
+         order by {order}
+         limit $6"
     )));
     let cases = cases
-        .bind(customer)
+        .bind(shelf.customer)
+        .bind(shelf.user)
         .bind(project)
-        .bind(slice.before()?)
+        .bind(shelf.before(slice)?)
         .bind(&slice.pattern)
-        .bind(slice.limit);
-    Ok(cases.fetch_all(db).await?)
+        .bind(shelf.limit(slice));
+    shelf.cut(cases.fetch_all(db).await?, slice)
 }
 
 /// Adds a test case, with an identifier of our own if it comes without.

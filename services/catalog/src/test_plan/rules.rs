@@ -1,6 +1,12 @@
-//! What makes a test plan, and what may change of it once it was executed.
+//! What makes a test plan and its steps, and what may change of it once it was executed.
 
-use assay_proto::{Fault, PlanStatus, TestType, catalog::TestPlanInput};
+use std::collections::HashSet;
+
+use assay_proto::{
+    Fault, PlanStatus, TestType,
+    catalog::{AutomationStep, AutomationStepInput, TestPlanInput},
+    value_of,
+};
 use assay_records::Check;
 
 use crate::secrets;
@@ -11,6 +17,9 @@ const FROZEN: &str = "the test plan was executed and takes no change but of its 
 
 /// How many instances a run may have.
 const MOST_INSTANCES: i32 = 10_000;
+
+/// How many automation steps a plan may have.
+const MOST_STEPS: usize = 10_000;
 
 /// A new plan, with what was not said.
 pub(super) fn new(input: TestPlanInput) -> TestPlanInput {
@@ -53,8 +62,52 @@ pub(super) fn only_what_a_frozen_plan_takes(
         monitoring_message: changed.monitoring_message.clone(),
         ..current
     };
-    if allowed == *changed {
-        return Ok(());
+    if allowed == *changed { Ok(()) } else { Err(frozen()) }
+}
+
+pub(super) fn frozen() -> Fault {
+    Fault::Conflict { code: "test_plan_frozen", reason: FROZEN.to_owned() }
+}
+
+/// A plan as its copy of another type begins.
+pub(super) fn transferred(plan: TestPlanInput, new_type: &str) -> Result<TestPlanInput, Fault> {
+    let test_type = value_of::<TestType>(new_type)
+        .ok_or_else(|| Fault::invalid("newType", "must be Default, Performance or Stability"))?;
+    Ok(new(TestPlanInput { test_type: Some(test_type.into()), ..plan }))
+}
+
+/// Automation steps, in the order of their numbers.
+pub(super) fn steps(inputs: Vec<AutomationStepInput>) -> Result<Vec<AutomationStep>, Fault> {
+    let mut check = Check::default();
+    if inputs.len() > MOST_STEPS {
+        return Err(Fault::invalid("", format!("must have at most {MOST_STEPS} steps")));
     }
-    Err(Fault::Conflict { code: "test_plan_frozen", reason: FROZEN.to_owned() })
+    check.texts(&inputs);
+    let mut numbers = HashSet::new();
+    let mut steps = Vec::with_capacity(inputs.len());
+    for (place, input) in (0..).zip(inputs) {
+        let step_nr = input.step_nr.unwrap_or(place + 1);
+        if step_nr < 1 {
+            check.refuse(format!("{place}/StepNr"), "must be a number from 1");
+        } else if !numbers.insert(step_nr) {
+            check.refuse(format!("{place}/StepNr"), "is the number of another step too");
+        }
+        let AutomationStepInput { test_input, expected_result, comment, .. } = input;
+        steps.push(AutomationStep { step_nr, test_input, expected_result, comment });
+    }
+    steps.sort_by_key(|step| step.step_nr);
+    check.done().map(|()| steps)
+}
+
+/// Those of the steps whose comment contains a text, and not more of them than `count`.
+pub(super) fn selected(
+    steps: Vec<AutomationStep>,
+    comment: Option<&str>,
+    count: Option<i32>,
+) -> Result<Vec<AutomationStep>, Fault> {
+    let most = count.map_or(Ok(usize::MAX), usize::try_from);
+    let most = most.map_err(|_| Fault::invalid("count", "must be a number from 0"))?;
+    let text = comment.unwrap_or_default().to_lowercase();
+    let contains = |step: &AutomationStep| step.comment.to_lowercase().contains(&text);
+    Ok(steps.into_iter().filter(contains).take(most).collect())
 }

@@ -3,7 +3,7 @@
 
 use assay_proto::{
     CustomerId, Fault, ProjectId, TestCaseId, TestPlanId, Variable,
-    catalog::{TestPlan, TestPlanInput},
+    catalog::{AutomationStep, AutomationSteps, TestPlan, TestPlanInput},
     name_of,
 };
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction, types::Json};
@@ -173,6 +173,69 @@ pub(super) async fn update(
         .await?;
     show_last_status(tx, customer, case).await?;
     Ok(updated)
+}
+
+pub(super) async fn automation_steps(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    case: TestCaseId,
+    id: TestPlanId,
+) -> Result<AutomationSteps, Fault> {
+    sqlx::query_as(
+        "select automation_steps as items, version::text as data_version from test_plan
+         where customer_id = $1 and id = $2 and test_case_id = $3 and deleted_at is null
+           and exists (
+               select from test_case where customer_id = $1 and id = $3 and project_id = $4
+           )",
+    )
+    .bind(customer)
+    .bind(id)
+    .bind(case)
+    .bind(project)
+    .fetch_optional(db)
+    .await?
+    .ok_or(Fault::NotFound("test plan"))
+}
+
+/// Replaces the automation steps of a locked plan.
+pub(super) async fn replace_automation_steps(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    case: TestCaseId,
+    id: TestPlanId,
+    steps: &[AutomationStep],
+) -> Result<AutomationSteps, Fault> {
+    let replaced = sqlx::query_as(
+        "update test_plan set automation_steps = $4, version = version + 1
+         where customer_id = $1 and test_case_id = $2 and id = $3
+         returning automation_steps as items, version::text as data_version",
+    );
+    let replaced = replaced.bind(customer).bind(case).bind(id).bind(Json(steps));
+    Ok(replaced.fetch_one(&mut **tx).await?)
+}
+
+/// Copies the automation steps of one plan of a locked test case to another.
+pub(super) async fn copy_automation_steps(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    case: TestCaseId,
+    from: TestPlanId,
+    to: TestPlanId,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "update test_plan set automation_steps = original.automation_steps
+         from test_plan original
+         where original.customer_id = $1 and original.test_case_id = $2 and original.id = $3
+           and test_plan.customer_id = $1 and test_plan.test_case_id = $2 and test_plan.id = $4",
+    )
+    .bind(customer)
+    .bind(case)
+    .bind(from)
+    .bind(to)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Copies the status of a case's highest revision to where lists find it.

@@ -8,7 +8,7 @@ use assay_runtime::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 use super::rules::Selected;
-use crate::{page, project};
+use crate::{project, shelf::Shelf};
 
 /// The columns of a test set as lists show it.
 const ENTRY: &str = "id, name, description, last_executed, last_subject_id, last_sw_identifier,
@@ -79,29 +79,29 @@ pub(super) async fn find(
     .ok_or(Fault::NotFound("test set"))
 }
 
-/// Lists a slice of the active test sets of a project, or of those in the archive, newest first.
+/// Lists a slice of a shelf's test sets in a project.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
-    customer: CustomerId,
+    shelf: Shelf,
     project: ProjectId,
-    archived: bool,
     slice: &Slice,
 ) -> Result<Vec<TestSetEntry>, Fault> {
-    let part = page::part(archived);
+    let (condition, order) = (shelf.condition(), shelf.order());
     let sets = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY} from test_set
-         where customer_id = $1 and project_id = $2 and id < $3 and {part}
-           and ($4::text is null or name ilike $4)
-         order by id desc
-         limit $5"
+         where customer_id = $1 and project_id = $3 and id < $4 and {condition}
+           and ($5::text is null or name ilike $5)
+         order by {order}
+         limit $6"
     )));
     let sets = sets
-        .bind(customer)
+        .bind(shelf.customer)
+        .bind(shelf.user)
         .bind(project)
-        .bind(slice.before()?)
+        .bind(shelf.before(slice)?)
         .bind(&slice.pattern)
-        .bind(slice.limit);
-    Ok(sets.fetch_all(db).await?)
+        .bind(shelf.limit(slice));
+    shelf.cut(sets.fetch_all(db).await?, slice)
 }
 
 /// Lists a slice of the active test sets that include a test case, newest first: one that is in the

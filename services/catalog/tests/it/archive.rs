@@ -18,6 +18,10 @@ async fn sets_of(user: &User, case: &TestCase, archived: bool) -> Answer<Vec<Str
     Ok(sets.into_iter().map(|set| set.id).collect())
 }
 
+fn shelf(archived: bool) -> i32 {
+    if archived { Shelf::Archive.into() } else { Shelf::Unspecified.into() }
+}
+
 #[tokio::test]
 async fn the_archive_lists_what_the_active_list_leaves_out() {
     let world = World::start().await;
@@ -31,7 +35,7 @@ async fn the_archive_lists_what_the_active_list_leaves_out() {
     }
     let list = async |archived, page| {
         let project_id = project.id.clone();
-        let request = user.call(ListTestCasesRequest { project_id, page, archived });
+        let request = user.call(ListTestCasesRequest { project_id, page, shelf: shelf(archived) });
         let (cases, next) = listed(user.cases().list_test_cases(request).await).await.unwrap();
         (cases.into_iter().map(|case| case.identifier).collect::<Vec<_>>(), next)
     };
@@ -67,10 +71,11 @@ async fn projects_sets_subjects_and_environments_have_an_archive_too() {
     user.projects().update_project(user.call(request)).await.unwrap();
 
     for archived in [false, true] {
-        let request = user.call(ListProjectsRequest { page: None, archived });
+        let (page, shelf) = (None, shelf(archived));
+        let request = user.call(ListProjectsRequest { page, shelf });
         let (projects, _) = listed(user.projects().list_projects(request).await).await.unwrap();
         let request =
-            user.call(ListTestSetsRequest { project_id: project_id(), page: None, archived });
+            user.call(ListTestSetsRequest { project_id: project_id(), page: None, shelf });
         let (sets, _) = listed(user.sets().list_test_sets(request).await).await.unwrap();
         let request =
             user.call(ListSubjectsRequest { project_id: project_id(), page: None, archived });

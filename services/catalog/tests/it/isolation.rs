@@ -51,13 +51,18 @@ impl Belongings {
     async fn faults(&self, user: &User) -> Vec<String> {
         let project_id = || self.project.id.clone();
         let test_set_id = || self.set.id.clone();
-        let case = GetTestCaseRequest { project_id: Some(project_id()), id: self.case.id.clone() };
+        let case = GetTestCaseRequest {
+            project_id: Some(project_id()),
+            id: self.case.id.clone(),
+            opens: false,
+        };
         let plan = GetTestPlanRequest {
             project_id: Some(project_id()),
             test_case_id: Some(self.case.id.clone()),
             id: self.plan.id.clone(),
         };
-        let set = GetTestSetRequest { project_id: Some(project_id()), id: test_set_id() };
+        let set =
+            GetTestSetRequest { project_id: Some(project_id()), id: test_set_id(), opens: false };
         let members = ListIncludedTestCasesRequest {
             project_id: project_id(),
             test_set_id: test_set_id(),
@@ -127,9 +132,9 @@ async fn another_customers_records_are_not_found() {
     let theirs = Belongings::of(&world.user().await).await;
     let user = world.user().await;
 
-    let request = user.call(ListProjectsRequest { page: None, archived: false });
+    let request = user.call(ListProjectsRequest { page: None, shelf: 0 });
     assert!(listed(user.projects().list_projects(request).await).await.unwrap().0.is_empty());
-    let request = user.call(GetProjectRequest { id: theirs.project.id.clone() });
+    let request = user.call(GetProjectRequest { id: theirs.project.id.clone(), opens: false });
     assert_eq!(fault(user.projects().get_project(request).await), "not_found");
     let id = theirs.project.id.clone();
     let request = user.call(UpdateProjectRequest { id, ..UpdateProjectRequest::default() });
@@ -234,10 +239,10 @@ async fn nobody_gets_in_without_the_permission() {
     let user = world.user().await;
     let project = user.project().await;
     let reader = world.colleague(&user, "Read").await;
-    let request = reader.call(GetProjectRequest { id: project.id.clone() });
+    let request = reader.call(GetProjectRequest { id: project.id.clone(), opens: false });
     assert!(reader.projects().get_project(request).await.is_ok());
     let answer = reader.create_case(&project.id, TestCaseInput::default()).await;
     assert_eq!(fault(answer), "forbidden");
-    let request = tonic::Request::new(GetProjectRequest { id: project.id });
+    let request = tonic::Request::new(GetProjectRequest { id: project.id, opens: false });
     assert_eq!(fault(reader.projects().get_project(request).await), "unauthenticated");
 }

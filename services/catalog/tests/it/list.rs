@@ -12,11 +12,8 @@ async fn cases(
     project_id: &str,
     page: Option<Page>,
 ) -> Answer<(Vec<TestCaseEntry>, Option<String>)> {
-    let request = user.call(ListTestCasesRequest {
-        project_id: project_id.to_owned(),
-        page,
-        archived: false,
-    });
+    let request =
+        user.call(ListTestCasesRequest { project_id: project_id.to_owned(), page, shelf: 0 });
     listed(user.cases().list_test_cases(request).await).await
 }
 
@@ -92,7 +89,7 @@ async fn a_list_of_no_project_is_not_found_and_an_empty_one_is_empty() {
         });
         let answer = user.environments().list_environments(request).await;
         assert_eq!(fault(listed(answer).await), "not_found");
-        let request = user.call(ListTestSetsRequest { project_id, page: None, archived: false });
+        let request = user.call(ListTestSetsRequest { project_id, page: None, shelf: 0 });
         assert_eq!(fault(listed(user.sets().list_test_sets(request).await).await), "not_found");
     }
 }

@@ -2,11 +2,15 @@
 
 mod adoption;
 mod archive;
+mod automation_steps;
 mod deletion;
 mod environment;
+mod favorite;
 mod isolation;
 mod list;
 mod lookup;
+mod model;
+mod opening;
 mod project;
 mod reactions;
 mod secrets;

@@ -15,7 +15,7 @@ async fn create(user: &User, project: ProjectInput) -> Answer<Project> {
 }
 
 async fn get(user: &User, id: &str) -> Answer<Project> {
-    let request = user.call(GetProjectRequest { id: id.to_owned() });
+    let request = user.call(GetProjectRequest { id: id.to_owned(), opens: false });
     user.projects().get_project(request).await.map(Response::into_inner)
 }
 
@@ -90,7 +90,7 @@ async fn the_archive_hides_a_project_from_the_list_until_it_is_taken_out() {
     let user = world.user().await;
     let project = user.project().await;
     let ids = async || {
-        let request = user.call(ListProjectsRequest { page: None, archived: false });
+        let request = user.call(ListProjectsRequest { page: None, shelf: 0 });
         let (projects, _) = listed(user.projects().list_projects(request).await).await.unwrap();
         projects.into_iter().map(|project| project.id).collect::<Vec<_>>()
     };
@@ -117,8 +117,7 @@ async fn projects_are_listed_newest_first_in_pages() {
     }
     let (mut seen, mut cursor) = (Vec::new(), None);
     for expected in [2, 2, 1] {
-        let request =
-            user.call(ListProjectsRequest { page: Some(page(2, cursor)), archived: false });
+        let request = user.call(ListProjectsRequest { page: Some(page(2, cursor)), shelf: 0 });
         let (projects, next) = listed(user.projects().list_projects(request).await).await.unwrap();
         assert_eq!(projects.len(), expected);
         seen.extend(projects.into_iter().map(|project| project.id));
@@ -127,10 +126,8 @@ async fn projects_are_listed_newest_first_in_pages() {
     assert_eq!(cursor, None);
     assert_eq!(seen, ids);
 
-    let request = user.call(ListProjectsRequest {
-        page: Some(page(2, Some("nonsense".into()))),
-        archived: false,
-    });
+    let request =
+        user.call(ListProjectsRequest { page: Some(page(2, Some("nonsense".into()))), shelf: 0 });
     assert_eq!(refused(listed(user.projects().list_projects(request).await).await), ["cursor"]);
 }
 

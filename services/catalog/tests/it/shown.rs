@@ -113,7 +113,8 @@ impl Shown {
     }
 
     pub(crate) async fn project(&self) -> Project {
-        let request = self.user.call(GetProjectRequest { id: self.project.id.clone() });
+        let request =
+            self.user.call(GetProjectRequest { id: self.project.id.clone(), opens: false });
         self.user.projects().get_project(request).await.unwrap().into_inner()
     }
 }

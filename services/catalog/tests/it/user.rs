@@ -4,6 +4,7 @@ use assay_proto::{
     PlanStatus, Reference,
     catalog::{
         environment_service_client::EnvironmentServiceClient,
+        favorite_service_client::FavoriteServiceClient,
         project_service_client::ProjectServiceClient,
         snapshot_service_client::SnapshotServiceClient,
         subject_service_client::SubjectServiceClient,
@@ -31,6 +32,10 @@ impl User {
 
     pub(crate) fn projects(&self) -> ProjectServiceClient<Channel> {
         ProjectServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn favorites(&self) -> FavoriteServiceClient<Channel> {
+        FavoriteServiceClient::new(self.channel.clone())
     }
 
     pub(crate) fn cases(&self) -> TestCaseServiceClient<Channel> {
@@ -85,7 +90,7 @@ impl User {
     }
 
     pub(crate) async fn get_case(&self, id: &str) -> TestCase {
-        let request = GetTestCaseRequest { project_id: None, id: id.to_owned() };
+        let request = GetTestCaseRequest { project_id: None, id: id.to_owned(), opens: false };
         self.cases().get_test_case(self.call(request)).await.unwrap().into_inner()
     }
 
@@ -174,7 +179,7 @@ impl User {
     }
 
     pub(crate) async fn get_set(&self, id: &str) -> Answer<TestSet> {
-        let request = GetTestSetRequest { project_id: None, id: id.to_owned() };
+        let request = GetTestSetRequest { project_id: None, id: id.to_owned(), opens: false };
         whole(self.sets().get_test_set(self.call(request)).await?.into_inner()).await
     }
 

@@ -1,6 +1,7 @@
 //! A catalog of its own for each test, and how its answers are read.
 
 use assay_auth::{Seal, SealConfig, guard, new_seal_key};
+use assay_catalog::Openings;
 use assay_proto::{
     Batch, DESCRIPTORS, Page,
     catalog::{Snapshot, TestSet},
@@ -30,10 +31,12 @@ impl World {
         let db =
             PgPoolOptions::new().max_connections(8).connect_with(database.options).await.unwrap();
         let seal = SealConfig { encryption_keys: new_seal_key("test").unwrap() };
-        let services = assay_catalog::services(&db, Seal::new(&seal).unwrap());
+        let runtime = Runtime::new("catalog");
+        let openings = Openings::start(&runtime, db.clone());
+        let services = assay_catalog::services(&db, Seal::new(&seal).unwrap(), openings);
         let app = guard(services, keys.verifier());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = grpc::serve(&Runtime::new("catalog"), listener, app, DESCRIPTORS).unwrap();
+        let address = grpc::serve(&runtime, listener, app, DESCRIPTORS).unwrap();
         let channel = grpc::connect(&format!("http://{address}")).unwrap();
         Self { db, keys, channel }
     }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use assay_proto::{TestResult, Timestamp};
 use chrono::SecondsFormat;
 
-use super::ABORTED;
+use super::{ABORTED, OUTPUT};
 use crate::instance::{Outcome, steps::StoredStep};
 
 /// What a message may have at most, in characters; all of it is in the text below it.
@@ -93,30 +93,46 @@ fn problems(xml: &mut String, result: TestResult, steps: &[StoredStep]) {
         matches!(step.result(), TestResult::Failed | TestResult::Error | TestResult::Aborted)
     };
     let failing: Vec<&StoredStep> = steps.iter().filter(failing).collect();
+    let last = steps.last().map_or("", |step| &step.actual_result);
     if matches!(result, TestResult::Failed | TestResult::Error | TestResult::Aborted) {
         let has_error = failing.iter().any(|step| step.result() == TestResult::Error);
         for step in &failing {
             // The worst of these is the result of the test.
-            let told =
-                if result == TestResult::Error && has_error { step.result() } else { result };
-            decisive(xml, told, &step.actual_result);
+            let told = if result == TestResult::Error && has_error { step.result() } else { result };
+            decisive(xml, told, without_output(&step.actual_result).0);
         }
         if failing.is_empty() {
-            decisive(xml, result, steps.last().map_or("", |step| &step.actual_result));
+            decisive(xml, result, without_output(last).0);
         }
-        return;
+    } else {
+        for step in &failing {
+            let is_error = step.result() == TestResult::Error;
+            let element = if is_error { "flakyError" } else { "flakyFailure" };
+            let seconds = format!(" time=\"{}\"", step.duration_in_sec);
+            problem(xml, element, &seconds, without_output(&step.actual_result).0);
+        }
+        if result != TestResult::Passed {
+            xml.push_str("<skipped");
+            attribute(xml, "message", last);
+            xml.push_str("/>");
+        }
     }
-    for step in failing {
-        let element =
-            if step.result() == TestResult::Error { "flakyError" } else { "flakyFailure" };
-        let seconds = format!(" time=\"{}\"", step.duration_in_sec);
-        problem(xml, element, &seconds, &step.actual_result);
+    if let Some(output) = without_output(last).1 {
+        xml.push_str("<system-out>");
+        escape(xml, output, false);
+        xml.push_str("</system-out>");
     }
-    if result != TestResult::Passed {
-        xml.push_str("<skipped");
-        attribute(xml, "message", steps.last().map_or("", |step| &step.actual_result));
-        xml.push_str("/>");
+}
+
+/// The text of a step, and the output of the test that stands below it.
+fn without_output(text: &str) -> (&str, Option<&str>) {
+    if let Some(output) = text.strip_prefix(OUTPUT) {
+        return ("", Some(output));
     }
+    let found = text.match_indices(OUTPUT).find(|(place, _)| text[..*place].ends_with("\n\n"));
+    found.map_or((text, None), |(place, _)| {
+        (&text[..place - 2], Some(&text[place + OUTPUT.len()..]))
+    })
 }
 
 /// A problem that decides about the result. There is no element for what was aborted; other readers

@@ -18,7 +18,7 @@ use crate::{
         self, Detail, NewInstance, Outcome,
         steps::{StoredStep, Writer},
     },
-    junit::{self, Attempt, Test},
+    junit::{self, Attempt, OUTPUT, Test},
     result::{body::Body, rules::shifted},
     test_report::{self, Progress},
 };
@@ -117,7 +117,8 @@ fn steps(test: &Test) -> Vec<StoredStep> {
         && !test.problems.is_empty()
         && !test.output.trim().is_empty()
     {
-        last.actual_result = format!("{}\n\nOutput:\n{}", last.actual_result, test.output.trim());
+        let output = format!("{OUTPUT}{}", test.output.trim());
+        last.actual_result = described(&last.actual_result, &output);
     }
     steps
 }

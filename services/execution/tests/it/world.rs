@@ -45,7 +45,8 @@ impl World {
         let database = TestDatabase::create("catalog", &assay_catalog::migrations()).await?;
         let seal = Seal::new(&SealConfig { encryption_keys: new_seal_key("test")? })?;
         let db = PgPool::connect_with(database.options).await?;
-        let catalog = serve(&runtime, &keys, assay_catalog::services(&db, seal)).await?;
+        let openings = assay_catalog::Openings::start(&runtime, db.clone());
+        let catalog = serve(&runtime, &keys, assay_catalog::services(&db, seal, openings)).await?;
 
         let database = TestDatabase::create("execution", &assay_execution::migrations()).await?;
         let db = PgPool::connect_with(database.options).await?;

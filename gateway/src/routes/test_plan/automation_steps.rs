@@ -1,0 +1,131 @@
+//! `…/testplans/{testPlanId}/automationSteps`.
+
+use assay_auth::Caller;
+use assay_proto::catalog::{
+    AutomationStep, AutomationStepInput, AutomationSteps, GetAutomationStepsRequest,
+    ReplaceAutomationStepsRequest,
+};
+use axum::{
+    RequestExt,
+    extract::{FromRequest, OptionalFromRequest, Request, State},
+};
+use serde::{Deserialize, Serialize, Serializer};
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::PlanPath;
+use crate::{
+    answer::{Answer, Record},
+    body::{Body, OneOrMany},
+    path::Path,
+    problem::Problem,
+    query::Query,
+    services::{Services, TestPlans},
+    update::IfMatch,
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(get, replace))
+}
+
+/// The steps that a plan is to have.
+type StepInputs = OneOrMany<AutomationStepInput>;
+
+/// Automation steps as an array, with the version of their plan.
+struct Steps(AutomationSteps);
+
+impl Serialize for Steps {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.items.serialize(serializer)
+    }
+}
+
+impl Answer for Steps {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.0.data_version)
+    }
+}
+
+/// Which steps to answer; all, unless said otherwise.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct SelectionQuery {
+    /// Only steps whose comment contains this text, in any case.
+    comment: Option<String>,
+    /// How many steps to answer at most.
+    #[param(value_type = Option<i32>, minimum = 0)]
+    count: Option<String>,
+}
+
+/// As [`SelectionQuery`], for clients that send it as a body.
+#[derive(Deserialize)]
+struct Selection {
+    comment: Option<String>,
+    count: Option<i32>,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Selection {
+    type Rejection = Problem;
+
+    async fn from_request(mut request: Request, state: &S) -> Result<Self, Problem> {
+        let Query(query) = request.extract_parts::<Query<SelectionQuery>>().await?;
+        let body = <Body<Self> as OptionalFromRequest<S>>::from_request(request, state).await?;
+        if let Some(Body(selection)) = body {
+            return Ok(selection);
+        }
+        let count = query.count.map(|text| text.parse()).transpose();
+        let count = count.map_err(|_| Problem::invalid("count", "must be a number from 0"))?;
+        Ok(Self { comment: query.comment, count })
+    }
+}
+
+/// Returns the steps by which engines run a test plan, in the order of their numbers.
+///
+/// The parameters can be sent as the fields of a JSON body, too.
+#[utoipa::path(
+    get, tag = "Test plans", operation_id = "get_automation_steps", params(SelectionQuery),
+    path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/automationSteps",
+    responses((
+        status = OK, description = "The steps", body = [AutomationStep],
+        headers(("ETag" = String, description = "The `DataVersion` of the plan, in quotes")),
+    )),
+)]
+async fn get(
+    State(mut plans): State<TestPlans>,
+    caller: Caller,
+    Path((project_id, test_case_id, test_plan_id)): Path<PlanPath>,
+    Selection { comment, count }: Selection,
+) -> Result<Record<Steps>, Problem> {
+    let request =
+        GetAutomationStepsRequest { project_id, test_case_id, test_plan_id, comment, count };
+    let steps = plans.get_automation_steps(caller.call(request)).await?;
+    Ok(Record(Steps(steps.into_inner())))
+}
+
+/// Replaces the steps by which engines run a test plan, unless it was executed.
+#[utoipa::path(
+    put, tag = "Test plans", operation_id = "replace_automation_steps", params(IfMatch),
+    path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/automationSteps",
+    request_body = StepInputs,
+    responses((
+        status = OK, description = "The new steps", body = [AutomationStep],
+        headers(("ETag" = String, description = "The `DataVersion` of the plan, in quotes")),
+    )),
+)]
+async fn replace(
+    State(mut plans): State<TestPlans>,
+    caller: Caller,
+    Path((project_id, test_case_id, test_plan_id)): Path<PlanPath>,
+    IfMatch(data_version): IfMatch,
+    OneOrMany(steps): StepInputs,
+) -> Result<Record<Steps>, Problem> {
+    let request = ReplaceAutomationStepsRequest {
+        project_id,
+        test_case_id,
+        test_plan_id,
+        data_version,
+        steps,
+    };
+    let steps = plans.replace_automation_steps(caller.call(request)).await?;
+    Ok(Record(Steps(steps.into_inner())))
+}

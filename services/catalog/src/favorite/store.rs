@@ -1,0 +1,70 @@
+//! Favorites in PostgreSQL. Every statement is bound to one customer and one user.
+
+use assay_proto::{CustomerId, Fault, UserId, catalog::RecordKind, name_of};
+use sqlx::PgExecutor;
+use uuid::Uuid;
+
+/// Makes sure that there is such a record, in the archive or not.
+pub(super) async fn find(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    kind: RecordKind,
+    id: Uuid,
+) -> Result<(), Fault> {
+    let (noun, statement) = match kind {
+        RecordKind::TestCase => (
+            "test case",
+            "select from test_case where customer_id = $1 and id = $2 and deleted_at is null",
+        ),
+        RecordKind::TestSet => (
+            "test set",
+            "select from test_set where customer_id = $1 and id = $2 and deleted_at is null",
+        ),
+        RecordKind::Project | RecordKind::Unspecified => (
+            "project",
+            "select from project where customer_id = $1 and id = $2 and deleted_at is null",
+        ),
+    };
+    let found = sqlx::query(statement).bind(customer).bind(id).fetch_optional(db).await?;
+    found.map(drop).ok_or(Fault::NotFound(noun))
+}
+
+pub(super) async fn insert(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    user: UserId,
+    kind: RecordKind,
+    id: Uuid,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "insert into favorite (customer_id, user_id, kind, record_id) values ($1, $2, $3, $4)
+         on conflict on constraint favorite_pkey do nothing",
+    )
+    .bind(customer)
+    .bind(user)
+    .bind(name_of(kind))
+    .bind(id)
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn delete(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    user: UserId,
+    kind: RecordKind,
+    id: Uuid,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "delete from favorite
+         where customer_id = $1 and user_id = $2 and kind = $3 and record_id = $4",
+    )
+    .bind(customer)
+    .bind(user)
+    .bind(name_of(kind))
+    .bind(id)
+    .execute(db)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! What users have opened last.
+
+use assay_proto::{Page, catalog::*};
+use assay_testkit::eventually;
+
+use crate::{
+    user::User,
+    world::{World, page, refused},
+};
+
+impl User {
+    pub(crate) async fn open(&self, kind: RecordKind, id: &str) {
+        let id = id.to_owned();
+        match kind {
+            RecordKind::TestCase => {
+                let request = GetTestCaseRequest { project_id: None, id, opens: true };
+                self.cases().get_test_case(self.call(request)).await.unwrap();
+            }
+            RecordKind::TestSet => {
+                let request = GetTestSetRequest { project_id: None, id, opens: true };
+                self.sets().get_test_set(self.call(request)).await.unwrap();
+            }
+            RecordKind::Project | RecordKind::Unspecified => {
+                let request = GetProjectRequest { id, opens: true };
+                self.projects().get_project(self.call(request)).await.unwrap();
+            }
+        }
+    }
+
+    /// Waits until these are what was opened last.
+    pub(crate) async fn has_opened(&self, kind: RecordKind, project_id: &str, ids: &[String]) {
+        eventually("openings to be written", async || {
+            (self.shelf(kind, project_id, Shelf::Recent).await == ids).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_opened_last_comes_first() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let mut ids = Vec::new();
+    for identifier in ["a", "b", "c"] {
+        ids.push(user.case(&project, identifier).await.id);
+    }
+    for place in [0, 1, 2, 0] {
+        user.open(RecordKind::TestCase, &ids[place]).await;
+    }
+    let expected = [ids[0].clone(), ids[2].clone(), ids[1].clone()];
+    user.has_opened(RecordKind::TestCase, &project.id, &expected).await;
+    user.open(RecordKind::Project, &project.id).await;
+    user.has_opened(RecordKind::Project, &project.id, std::slice::from_ref(&project.id)).await;
+    let set = user.set(&project, &[]).await;
+    user.open(RecordKind::TestSet, &set.id).await;
+    user.has_opened(RecordKind::TestSet, &project.id, &[set.id]).await;
+
+    let colleague = world.colleague(&user, "Read").await;
+    assert!(colleague.shelf(RecordKind::TestCase, &project.id, Shelf::Recent).await.is_empty());
+    let elsewhere = user.project().await;
+    assert!(user.shelf(RecordKind::TestCase, &elsewhere.id, Shelf::Recent).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_look_of_another_service_opens_nothing() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let [first, second] = [user.case(&project, "a").await, user.case(&project, "b").await];
+    user.get_case(&first.id).await;
+    user.open(RecordKind::TestCase, &second.id).await;
+    user.has_opened(RecordKind::TestCase, &project.id, &[second.id]).await;
+}
+
+#[tokio::test]
+async fn twenty_are_recent_also_when_some_go_to_the_archive() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let mut cases = Vec::new();
+    for number in 0..26 {
+        cases.push(user.case(&project, &format!("case-{number}")).await);
+        user.open(RecordKind::TestCase, &cases[number].id).await;
+    }
+    let newest = |cases: &[TestCase]| -> Vec<String> {
+        cases.iter().rev().take(20).map(|case| case.id.clone()).collect()
+    };
+    user.has_opened(RecordKind::TestCase, &project.id, &newest(&cases)).await;
+    for _ in 0..5 {
+        user.archive_case(&cases.pop().unwrap()).await;
+    }
+    let expected = newest(&cases);
+    user.has_opened(RecordKind::TestCase, &project.id, &expected).await;
+
+    let list = async |page| {
+        user.page_of_shelf(RecordKind::TestCase, &project.id, Shelf::Recent, Some(page)).await
+    };
+    let (first, next) = list(page(15, None)).await.unwrap();
+    assert_eq!(first, expected[..15]);
+    assert_eq!(list(page(15, next)).await.unwrap(), (expected[15..].to_vec(), None));
+    let filter = Page { q: Some("CASE-7".into()), ..Page::default() };
+    assert_eq!(list(filter).await.unwrap().0, [cases[7].id.clone()]);
+    let strange = "01890a5d-ac96-774b-bcce-b302099a8057".to_owned();
+    assert_eq!(refused(list(page(5, Some(strange))).await), ["cursor"]);
+}
+
+#[tokio::test]
+async fn what_is_not_shown_any_more_is_forgotten() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let mut last = String::new();
+    for number in 0..45 {
+        last = user.case(&project, &format!("case-{number}")).await.id;
+        user.open(RecordKind::TestCase, &last).await;
+    }
+    eventually("the last opening to be written", async || {
+        let recent = user.shelf(RecordKind::TestCase, &project.id, Shelf::Recent).await;
+        (recent.first() == Some(&last)).then_some(())
+    })
+    .await;
+    let kept = sqlx::query_scalar::<_, i64>("select count(*) from opening");
+    assert_eq!(kept.fetch_one(&world.db).await.unwrap(), 40);
+}
+
+#[tokio::test]
+async fn a_read_works_where_openings_cannot_be_written() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    sqlx::query("alter table opening rename to broken").execute(&world.db).await.unwrap();
+    user.open(RecordKind::Project, &project.id).await;
+    user.open(RecordKind::Project, &project.id).await;
+    sqlx::query("alter table broken rename to opening").execute(&world.db).await.unwrap();
+    eventually("an opening to be written again", async || {
+        user.open(RecordKind::Project, &project.id).await;
+        let recent = user.shelf(RecordKind::Project, "", Shelf::Recent).await;
+        (recent == [project.id.clone()]).then_some(())
+    })
+    .await;
+}
