@@ -15,12 +15,15 @@ create table execution (
     request_user_id uuid not null,
     request_user text not null,
     request_time timestamptz not null default now(),
-    -- Sent by the client that started the execution, so that it starts once.
+    -- Sent by the client that started the execution, so that it starts once; and what was asked.
     idempotency_key text,
+    idempotent_request bytea,
     tags text not null,
     mode text not null,
     stop_on_failure boolean not null,
     time_out double precision not null,
+    -- When it is ended whatever has become of it; null for never.
+    deadline timestamptz,
     status text not null,
     result text not null,
     completion_date_time timestamptz,
@@ -40,7 +43,10 @@ create table execution (
     total_duration_in_sec double precision not null,
     revision bigint not null default 1,
     constraint execution_pkey primary key (customer_id, id),
-    constraint execution_idempotency_key_key unique (customer_id, idempotency_key),
+    constraint execution_idempotency_key_key
+        unique (customer_id, request_user_id, idempotency_key),
+    constraint execution_idempotent_request_check
+        check ((idempotency_key is null) = (idempotent_request is null)),
     constraint execution_mode_check check (mode in ('Dispatch', 'External')),
     constraint execution_status_check
         check (status in ('Queued', 'Running', 'Completed', 'Canceled')),
@@ -61,3 +67,8 @@ create index execution_archive_idx on execution (customer_id, project_id, id)
 -- Also of what is archived: history and statistics show all.
 create index execution_test_set_idx on execution (customer_id, test_set_id, id)
     where deleted_at is null;
+
+-- Of all customers: the reconciler looks for what is overdue, and for what was not completed.
+create index execution_deadline_idx on execution (deadline) where status in ('Queued', 'Running');
+create index execution_done_idx on execution (id)
+    where status in ('Queued', 'Running') and mode = 'Dispatch' and test_cases_pending = 0;

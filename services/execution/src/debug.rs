@@ -32,6 +32,7 @@ impl debug_service_server::DebugService for DebugService {
         let customer = Caller::of(&request)?.customer;
         let id = TestReportId::named(&request.get_ref().id)?;
         let report = store::report(&self.db, customer, id).await?;
+        let schedules = store::schedules(&self.db, customer, id).await?;
         let db = self.db.clone();
         let results = list::whole(None, None, move |slice| {
             let db = db.clone();
@@ -39,7 +40,7 @@ impl debug_service_server::DebugService for DebugService {
         });
         let mut results = Box::pin(results.map_ok(|part| part.into_iter().map(result).collect()));
         let first = results.try_next().await?.unwrap_or_default();
-        let first = DebugReport { results: first, ..report };
+        let first = DebugReport { schedules, results: first, ..report };
         let rest = results
             .map_ok(|results| DebugReport { results, ..DebugReport::default() })
             .map_err(Status::from);

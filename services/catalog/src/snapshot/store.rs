@@ -17,7 +17,7 @@ pub(super) async fn subject(
     id: SubjectId,
 ) -> Result<SnapshotSubject, Fault> {
     sqlx::query_as(
-        "select id, identifier, name from subject
+        "select id, identifier, name, needs_public_ip from subject
          where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null",
     )
     .bind(customer)
@@ -35,7 +35,7 @@ pub(super) async fn environment(
     id: EnvironmentId,
 ) -> Result<SnapshotEnvironment, Fault> {
     sqlx::query_as(
-        "select id, name from environment
+        "select id, name, target_group from environment
          where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null",
     )
     .bind(customer)

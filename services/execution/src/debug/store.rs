@@ -2,7 +2,7 @@
 
 use assay_proto::{
     CustomerId, Fault, TestReportId,
-    execution::{DebugReport, DebugTestReport},
+    execution::{DebugReport, DebugSchedule, DebugTestReport},
 };
 use sqlx::{FromRow, PgExecutor};
 use uuid::Uuid;
@@ -44,4 +44,28 @@ pub(super) async fn report(
         test_report: Some(kept.report),
         ..DebugReport::default()
     })
+}
+
+/// The work that was put into the queue for a report. Times come without a zone.
+pub(super) async fn schedules(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    report: TestReportId,
+) -> Result<Vec<DebugSchedule>, Fault> {
+    let schedules = sqlx::query_as(
+        "select s.id, s.report_sequence_nr, s.status,
+                to_char(s.initial_queued_time at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.US')
+                    as initial_queued_time,
+                to_char(s.schedule_sent_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.US')
+                    as schedule_sent_at,
+                r.minimum_duration_in_min, s.needs_public_ip,
+                e.software_version as software_identifier, e.stop_on_failure, e.tags,
+                s.target_group, e.environment_name as test_environment_identifier
+         from schedule s
+         join test_report r on r.customer_id = s.customer_id and r.id = s.test_report_id
+         join execution e on e.customer_id = s.customer_id and e.id = s.execution_id
+         where s.customer_id = $1 and s.test_report_id = $2
+         order by s.id",
+    );
+    Ok(schedules.bind(customer).bind(report).fetch_all(db).await?)
 }

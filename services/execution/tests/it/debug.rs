@@ -49,6 +49,41 @@ async fn a_debug_record_tells_where_a_report_stands() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_debug_record_tells_what_engines_were_given() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let execution = world.start().await?;
+    let report = &execution.test_reports[0];
+    sqlx::query(
+        "insert into schedule (customer_id, id, execution_id, project_id, test_report_id,
+             report_sequence_nr, target_group, needs_public_ip, status, initial_queued_time)
+         select customer_id, gen_random_uuid(), execution_id, $1::uuid, id, 7, 'lab', true,
+                'Queued', '2026-11-20T23:34:00.1+01'
+         from test_report where id::text = $2",
+    )
+    .bind(&world.project)
+    .bind(&report.id)
+    .execute(&world.db)
+    .await?;
+
+    let parts = record(&world, &world.user, &report.id).await?;
+
+    let mut schedule = serde_json::to_value(&parts[0].schedules[0])?;
+    assert!(schedule["Id"].take().is_string());
+    assert_eq!(
+        schedule,
+        json!({
+            "Id": null, "ReportSequenceNr": 7, "Status": "Queued",
+            "InitialQueuedTime": "2026-11-20T22:34:00.100000", "ScheduleSentAt": null,
+            "MinimumDurationInMin": 0.0, "NeedsPublicIp": true, "SoftwareIdentifier": null,
+            "StopOnFailure": false, "Tags": "nightly", "TargetGroup": "lab",
+            "TestEnvironmentIdentifier": null,
+        })
+    );
+    Ok(())
+}
+
+#[tokio::test]
 async fn another_customers_report_has_no_debug_record() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
