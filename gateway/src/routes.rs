@@ -1,6 +1,7 @@
 //! The routes, a module for each noun. Every handler extracts, wraps, calls and returns.
 
 mod api_token;
+mod artifact;
 mod audit;
 mod customer;
 mod environment;
@@ -50,6 +51,6 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         notification::routes(),
     ];
     let quick = quick.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
-    // Uploads take as long as the line between the client and us.
-    quick.route_layer(from_fn(hurry)).merge(results::routes())
+    // Uploads and downloads take as long as the line between the client and us.
+    quick.route_layer(from_fn(hurry)).merge(results::routes()).merge(artifact::routes())
 }

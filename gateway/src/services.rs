@@ -86,6 +86,7 @@ clients! {
     Lookups = catalog::lookup_service_client::LookupServiceClient;
     Executions = execution::execution_service_client::ExecutionServiceClient;
     Results = execution::result_service_client::ResultServiceClient;
+    ArtifactFiles = execution::artifact_service_client::ArtifactServiceClient;
     TestReports = execution::test_report_service_client::TestReportServiceClient;
     Statistics = execution::statistics_service_client::StatisticsServiceClient;
     DebugRecords = execution::debug_service_client::DebugServiceClient;

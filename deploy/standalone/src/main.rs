@@ -16,6 +16,7 @@ use assay::{
     backends::{self, Servers},
 };
 use assay_auth::{SealConfig, new_seal_key};
+use assay_execution::DepotConfig;
 use assay_gateway::TrustedProxies;
 use assay_runtime::{
     Runtime, install_crypto, parse, stop_signal,
@@ -87,6 +88,22 @@ struct Options {
     /// networks, separated by commas; by default none
     #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
     trusted_proxies: TrustedProxies,
+    /// Where artifacts are kept: a folder, or a bucket as `s3://bucket/folder`; by default
+    /// `artifacts` in the data directory
+    #[arg(long, env = "ASSAY_ARTIFACTS")]
+    artifacts: Option<String>,
+    /// The address of an S3-compatible service, such as <https://minio.example.org>; by default AWS
+    #[arg(long, env = "ASSAY_S3_ENDPOINT")]
+    s3_endpoint: Option<Url>,
+    /// The region of the bucket
+    #[arg(long, env = "ASSAY_S3_REGION", default_value = "us-east-1")]
+    s3_region: String,
+    /// The access key; by default as AWS grants it to the machine
+    #[arg(long, env = "ASSAY_S3_ACCESS_KEY_ID", requires = "s3_secret_access_key")]
+    s3_access_key_id: Option<String>,
+    /// The secret of the access key
+    #[arg(long, env = "ASSAY_S3_SECRET_ACCESS_KEY", hide_env_values = true)]
+    s3_secret_access_key: Option<SecretString>,
     /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "warn")]
     log: String,
@@ -164,6 +181,15 @@ async fn serve(options: Options) -> Result<()> {
         mail_from: options.mail_from,
         mail_dir: options.mail_dir.unwrap_or_else(|| data.path().join("mail")),
         trusted_proxies: options.trusted_proxies,
+        depot: DepotConfig {
+            artifacts: options
+                .artifacts
+                .unwrap_or_else(|| data.path().join("artifacts").to_string_lossy().into_owned()),
+            s3_endpoint: options.s3_endpoint,
+            s3_region: options.s3_region,
+            s3_access_key_id: options.s3_access_key_id,
+            s3_secret_access_key: options.s3_secret_access_key,
+        },
     };
     let metrics = Runtime::new("metrics");
     telemetry.keep_up(&metrics);

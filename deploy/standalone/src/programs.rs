@@ -6,6 +6,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use anyhow::{Context, Result, bail, ensure};
 use assay_auth::SealConfig;
 use assay_events::NatsConfig;
+use assay_execution::{ArtifactConfig, DepotConfig, LinkConfig};
 use assay_gateway::TrustedProxies;
 use assay_identity::FirstLogin;
 use assay_runtime::{DatabaseConfig, Runtime, nats::NatsServers};
@@ -59,6 +60,8 @@ pub struct Settings {
     pub mail_from: Option<String>,
     pub mail_dir: PathBuf,
     pub trusted_proxies: TrustedProxies,
+    /// Where artifacts are kept.
+    pub depot: DepotConfig,
 }
 
 /// A running Assay.
@@ -106,7 +109,7 @@ impl Assay {
                 operator_name: "Assay".to_owned(),
                 token_lifetime: TOKEN_LIFETIME,
                 base_domain: settings.base_domain,
-                public_url,
+                public_url: public_url.clone(),
                 smtp_url: settings.smtp_url,
                 mail_from: settings.mail_from,
                 mail_dir: Some(settings.mail_dir),
@@ -121,7 +124,7 @@ impl Assay {
             assay_catalog::Config {
                 database: database(&backends.catalog),
                 nats: nats.clone(),
-                seal: settings.seal,
+                seal: settings.seal.clone(),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
             },
@@ -135,6 +138,10 @@ impl Assay {
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 catalog_url: url(catalog_address),
+                artifacts: ArtifactConfig {
+                    depot: settings.depot,
+                    links: LinkConfig { seal: settings.seal, public_url },
+                },
             },
         )
         .await?;

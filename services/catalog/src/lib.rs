@@ -27,8 +27,8 @@ use assay_proto::{
     DESCRIPTORS,
     catalog::{
         environment_service_server::EnvironmentServiceServer,
-        favorite_service_server::FavoriteServiceServer,
-        lookup_service_server::LookupServiceServer, project_service_server::ProjectServiceServer,
+        favorite_service_server::FavoriteServiceServer, lookup_service_server::LookupServiceServer,
+        project_service_server::ProjectServiceServer,
         snapshot_service_server::SnapshotServiceServer,
         subject_service_server::SubjectServiceServer,
         test_case_service_server::TestCaseServiceServer,
@@ -45,8 +45,8 @@ pub use self::opening::Openings;
 use self::{
     environment::EnvironmentService, favorite::FavoriteService, lookup::LookupService,
     project::ProjectService, reactions::Reactions, secrets::Secrets, snapshot::SnapshotService,
-    subject::SubjectService,
-    test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
+    subject::SubjectService, test_case::TestCaseService, test_plan::TestPlanService,
+    test_set::TestSetService,
 };
 
 /// What the service is told.

@@ -42,6 +42,9 @@ create table execution (
     finish_date_time timestamptz,
     total_duration_in_sec double precision not null,
     revision bigint not null default 1,
+    -- Since when its results and artifacts are not kept any more, and when the last was removed.
+    expired_at timestamptz,
+    pruned_at timestamptz,
     constraint execution_pkey primary key (customer_id, id),
     constraint execution_idempotency_key_key
         unique (customer_id, request_user_id, idempotency_key),

@@ -1,6 +1,7 @@
 //! The execution service: executions of test sets, the results that are reported to them, and the
 //! reports, instances and statistics that come of it.
 
+mod artifact;
 mod catalog;
 mod column;
 mod debug;
@@ -8,16 +9,18 @@ mod execution;
 mod instance;
 mod junit;
 mod result;
+mod retention;
 mod statistics;
 mod test_report;
 
 use std::net::SocketAddr;
 
 use assay_auth::{Verifier, guard};
-use assay_events::{Nats, NatsConfig, Relay, Stream};
+use assay_events::{Consumer, Nats, NatsConfig, Relay, Stream};
 use assay_proto::execution::{
-    debug_service_server::DebugServiceServer, execution_service_server::ExecutionServiceServer,
-    result_service_server::ResultServiceServer, statistics_service_server::StatisticsServiceServer,
+    artifact_service_server::ArtifactServiceServer, debug_service_server::DebugServiceServer,
+    execution_service_server::ExecutionServiceServer, result_service_server::ResultServiceServer,
+    statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
 };
 use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
@@ -25,6 +28,10 @@ use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
 use tonic::{service::Routes, transport::Channel};
 
+pub use self::{
+    artifact::{ArtifactConfig, Artifacts, DepotConfig, LinkConfig},
+    retention::enforce_retention,
+};
 use self::{
     catalog::Catalog, debug::DebugService, execution::ExecutionService, result::ResultService,
     statistics::StatisticsService, test_report::TestReportService,
@@ -37,6 +44,8 @@ pub struct Config {
     pub database: DatabaseConfig,
     #[command(flatten)]
     pub nats: NatsConfig,
+    #[command(flatten)]
+    pub artifacts: ArtifactConfig,
     /// Where the service answers other programs
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50053")]
     pub grpc_listen: SocketAddr,
@@ -61,7 +70,12 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("execution"));
 
-    let services = services(database.pool(), catalog);
+    let catalog_events = Consumer::new("execution", Stream::of("catalog")).only("retention");
+    catalog_events.start(runtime, &database, &nats, retention::Reactions);
+    let artifacts = Artifacts::open(database.pool(), &config.artifacts)?;
+    retention::spawn(runtime, &database, &artifacts);
+
+    let services = services(database.pool(), catalog, artifacts);
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let app = guard(services, verifier);
     let listener = TcpListener::bind(config.grpc_listen).await?;
@@ -69,14 +83,16 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 }
 
 /// The gRPC methods, to be served behind [`guard`].
-pub fn services(db: &PgPool, catalog: Channel) -> Routes {
+pub fn services(db: &PgPool, catalog: Channel, artifacts: Artifacts) -> Routes {
     let catalog = Catalog::new(catalog);
     let statistics = StatisticsService { db: db.clone(), catalog: catalog.clone() };
+    let reports = TestReportService::new(db.clone(), artifacts.clone());
     let executions = ExecutionService::new(db.clone(), catalog);
     let results = ResultService::new(executions.clone());
     Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
-        .add_service(TestReportServiceServer::new(TestReportService::new(db.clone())))
+        .add_service(TestReportServiceServer::new(reports))
+        .add_service(ArtifactServiceServer::new(artifacts))
         .add_service(StatisticsServiceServer::new(statistics))
         .add_service(DebugServiceServer::new(DebugService { db: db.clone() }))
 }

@@ -21,11 +21,12 @@ use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 pub(crate) use self::progress::Progress;
-use crate::instance;
+use crate::{artifact::Artifacts, instance};
 
 /// Answers calls about test reports and their instances.
 pub(crate) struct TestReportService {
     db: PgPool,
+    artifacts: Artifacts,
 }
 
 /// Where a client says that a report is. What is absent is not checked.
@@ -50,8 +51,8 @@ impl Place {
 }
 
 impl TestReportService {
-    pub(crate) fn new(db: PgPool) -> Self {
-        Self { db }
+    pub(crate) fn new(db: PgPool, artifacts: Artifacts) -> Self {
+        Self { db, artifacts }
     }
 }
 
@@ -152,7 +153,9 @@ impl test_report_service_server::TestReportService for TestReportService {
         let customer = Caller::of(&request)?.customer;
         let (place, id) = place_of(request.get_ref())?;
         store::check(&self.db, customer, place).await?;
-        Ok(Response::new(instance::details(&self.db, customer, place.id, id).await?))
+        let mut instance = instance::details(&self.db, customer, place.id, id).await?;
+        self.artifacts.resolve(customer, place.id, &mut instance).await?;
+        Ok(Response::new(instance))
     }
 
     async fn get_instance_statistics(

@@ -1,5 +1,6 @@
 //! Assay as a whole, over HTTP and NATS: five programs, real PostgreSQL, real NATS.
 
+mod artifacts;
 mod deletion;
 mod identity;
 mod junit;

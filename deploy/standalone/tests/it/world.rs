@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
+use assay_execution::DepotConfig;
 use assay_gateway::TrustedProxies;
 use assay_servers::{DataDir, Nats};
 use assay_testkit::{Api, TestDatabase, test_dir};
@@ -32,7 +33,7 @@ impl World {
     /// With settings of its own.
     pub(crate) async fn start_with(choose: impl FnOnce(&mut Settings)) -> Self {
         let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
-        let mut settings = settings(dir.join("mail"));
+        let mut settings = settings(&dir);
         choose(&mut settings);
         // On the heap: as a local of every test it would be large.
         Box::pin(Self::launch(dir, settings)).await
@@ -102,7 +103,7 @@ async fn database(schema: &str, migrations: sqlx::migrate::Migrator) -> SecretSt
 }
 
 /// As somebody sets it up who has a domain, but neither a mail server nor a proxy.
-fn settings(mail_dir: PathBuf) -> Settings {
+fn settings(dir: &Path) -> Settings {
     Settings {
         http_listen: ([127, 0, 0, 1], 0).into(),
         admin_email: Some(ADMIN.to_owned()),
@@ -112,8 +113,9 @@ fn settings(mail_dir: PathBuf) -> Settings {
         base_domain: Some("assay.test".to_owned()),
         smtp_url: None,
         mail_from: None,
-        mail_dir,
+        mail_dir: dir.join("mail"),
         trusted_proxies: TrustedProxies::default(),
+        depot: DepotConfig::folder(dir.join("artifacts")),
     }
 }
 

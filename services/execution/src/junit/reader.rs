@@ -204,7 +204,7 @@ impl<S: FnMut(Test) -> Result<(), Fault>> Position<S> {
             ("classname", value) => keep_beginning(&mut test.class, value.trim(), MESSAGE),
             ("name", value) => keep_beginning(&mut test.name, value.trim(), MESSAGE),
             ("time", value) => test.seconds = seconds(value).unwrap_or_default(),
-            ("timestamp", value) => test.start = time(value).or(test.start),
+            ("timestamp", value) => test.start = time(value).or(test.start).filter(is_told),
             ("status", "notrun" | "disabled" | "skipped")
             | ("result", "suppressed" | "skipped") => test.skipped = Some(String::new()),
             _ => {}
@@ -260,6 +260,11 @@ impl<S: FnMut(Test) -> Result<(), Fault>> Position<S> {
         }
         Ok(())
     }
+}
+
+/// Tools date what did not run with the beginning of time.
+fn is_told(time: &Timestamp) -> bool {
+    time.0.timestamp() != 0
 }
 
 fn suite(element: &BytesStart<'_>) -> Suite {

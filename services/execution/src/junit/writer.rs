@@ -98,7 +98,8 @@ fn problems(xml: &mut String, result: TestResult, steps: &[StoredStep]) {
         let has_error = failing.iter().any(|step| step.result() == TestResult::Error);
         for step in &failing {
             // The worst of these is the result of the test.
-            let told = if result == TestResult::Error && has_error { step.result() } else { result };
+            let told =
+                if result == TestResult::Error && has_error { step.result() } else { result };
             decisive(xml, told, without_output(&step.actual_result).0);
         }
         if failing.is_empty() {

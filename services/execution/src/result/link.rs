@@ -2,13 +2,15 @@
 
 use url::Url;
 
+use crate::artifact;
+
 /// What a link may have at most, in bytes.
 const LARGEST: usize = 8 << 10;
 
 /// What is wrong with a link, if anything is. Nobody's browser is to be led to a script or a file,
-/// and no password is to be kept; no link at all is fine.
+/// and no password is to be kept; no link at all is fine, and so is the name of an artifact.
 pub(super) fn problem(link: &str) -> Option<String> {
-    if link.is_empty() {
+    if link.is_empty() || artifact::rules::is_name(link) {
         return None;
     }
     if link.len() > LARGEST {
@@ -22,7 +24,9 @@ pub(super) fn problem(link: &str) -> Option<String> {
     };
     let is_odd = |char: char| char.is_control() || char.is_whitespace();
     let url = Url::parse(link).ok().filter(|_| !link.contains(is_odd)).filter(is_web);
-    let Some(url) = url else { return Some("must be an http or https URL".to_owned()) };
+    let Some(url) = url else {
+        return Some("must be an http or https URL, or the name of an artifact".to_owned());
+    };
     let names_user = !url.username().is_empty() || url.password().is_some();
     names_user.then(|| "must not contain a user name or password".to_owned())
 }
@@ -39,6 +43,7 @@ mod tests {
             "http://[::1]:8080/x.png",
             "HTTPS://ci.example",
             "https://ci.example/a@b",
+            "shot-1.png",
         ] {
             assert_eq!(problem(link), None, "{link}");
         }

@@ -44,7 +44,16 @@ async fn seen(world: &World, execution: &Execution) -> Result<Vec<Seen>> {
 #[tokio::test]
 async fn what_was_uploaded_comes_back_the_same() -> Result<()> {
     let world = World::new().await?;
-    for file in ["pytest", "nextest", "surefire", "gtest", "jest", "phpunit", "go-junit-report"] {
+    for file in [
+        "pytest",
+        "nextest",
+        "surefire",
+        "gtest",
+        "jest",
+        "phpunit",
+        "go-junit-report",
+        "gotestsum",
+    ] {
         let path = format!("{}/tests/junit/{file}.xml", env!("CARGO_MANIFEST_DIR"));
         let uploaded = world.upload(&[&std::fs::read(path)?]).await?;
         let before = seen(&world, &uploaded).await?;

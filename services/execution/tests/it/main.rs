@@ -1,11 +1,13 @@
 //! The execution service over gRPC, on a real database and with a real catalog.
 
 mod archive;
+mod artifacts;
 mod debug;
 mod executions;
 mod exports;
 mod instances;
 mod results;
+mod retention;
 mod reviews;
 mod scale;
 mod statistics;

@@ -2,29 +2,37 @@
 
 mod catalog;
 
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
 use anyhow::{Context, Result};
 use assay_auth::{Seal, SealConfig, guard, new_seal_key};
+use assay_execution::{ArtifactConfig, Artifacts, DepotConfig, LinkConfig};
 use assay_proto::{
     DESCRIPTORS,
     execution::{
         CompleteExecutionRequest, Execution, ExecutionMode, GetExecutionRequest,
         GetInstanceRequest, GetTestReportRequest, InstanceEntry, ListInstancesRequest,
         ReportResultsRequest, ReportResultsTarget, ReportedResults, StartExecutionInput,
-        StartExecutionRequest, TestReport, UploadResultsRequest, UploadResultsTarget,
-        debug_service_client::DebugServiceClient, execution_service_client::ExecutionServiceClient,
+        StartExecutionRequest, TestReport, UploadArtifactRequest, UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
+        artifact_service_client::ArtifactServiceClient, debug_service_client::DebugServiceClient,
+        execution_service_client::ExecutionServiceClient,
         result_service_client::ResultServiceClient,
         statistics_service_client::StatisticsServiceClient,
         test_report_service_client::TestReportServiceClient,
     },
 };
 use assay_runtime::{Runtime, grpc};
-use assay_testkit::{TestDatabase, TestKeys, TestUser};
+use assay_testkit::{TestDatabase, TestKeys, TestUser, test_dir};
 use futures::{TryStreamExt, stream};
 use serde_json::Value;
 use sqlx::PgPool;
 use tokio::net::TcpListener;
 use tonic::{Code, Response, Status, Streaming, service::Routes, transport::Channel};
 use tonic_types::StatusExt;
+use uuid::Uuid;
 
 /// Services of their own, with one project and one empty test set.
 pub(crate) struct World {
@@ -32,6 +40,8 @@ pub(crate) struct World {
     runtime: Runtime,
     pub(crate) user: TestUser,
     pub(crate) db: PgPool,
+    folder: PathBuf,
+    artifacts: Artifacts,
     catalog: Channel,
     execution: Channel,
     pub(crate) project: String,
@@ -50,11 +60,13 @@ impl World {
 
         let database = TestDatabase::create("execution", &assay_execution::migrations()).await?;
         let db = PgPool::connect_with(database.options).await?;
-        let services = assay_execution::services(&db, catalog.clone());
+        let folder = test_dir()?.join(Uuid::now_v7().to_string());
+        let artifacts = Artifacts::open(&db, &artifacts(folder.clone())?)?;
+        let services = assay_execution::services(&db, catalog.clone(), artifacts.clone());
         let execution = serve(&runtime, &keys, services).await?;
         let user = keys.user("Read, Write, Execute").await;
         let (project, set) = (String::new(), String::new());
-        let mut world = Self { keys, runtime, user, db, catalog, execution, project, set };
+        let mut world = Self { keys, runtime, user, db, folder, artifacts, catalog, execution, project, set };
         (world.project, world.set) = world.project_with_set().await?;
         Ok(world)
     }
@@ -76,6 +88,37 @@ impl World {
 
     pub(crate) fn statistics(&self) -> StatisticsServiceClient<Channel> {
         StatisticsServiceClient::new(self.execution.clone())
+    }
+
+    pub(crate) fn artifacts(&self) -> ArtifactServiceClient<Channel> {
+        ArtifactServiceClient::new(self.execution.clone())
+    }
+
+    pub(crate) fn artifacts_store(&self) -> &Artifacts {
+        &self.artifacts
+    }
+
+    /// Uploads a small file.
+    pub(crate) async fn keep_file(&self, execution: &str, name: &str) -> Result<(), Status> {
+        let target = UploadArtifactTarget {
+            project_id: self.project.clone(),
+            execution_id: execution.to_owned(),
+            name: name.to_owned(),
+            content_type: "text/plain".to_owned(),
+        };
+        let file =
+            UploadArtifactRequest { target: Some(target), chunk: "x".into(), last: true };
+        self.artifacts().upload_artifact(self.user.call(stream::iter([file]))).await?;
+        Ok(())
+    }
+
+    /// How many files are kept.
+    pub(crate) fn files(&self) -> usize {
+        fn count(folder: &Path) -> usize {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| if entry.path().is_dir() { count(&entry.path()) } else { 1 }).sum()
+        }
+        count(&self.folder)
     }
 
     pub(crate) fn debug(&self) -> DebugServiceClient<Channel> {
@@ -237,6 +280,17 @@ impl Drop for World {
     fn drop(&mut self) {
         self.runtime.stopping().cancel();
     }
+}
+
+/// Artifacts in this folder.
+fn artifacts(folder: PathBuf) -> Result<ArtifactConfig> {
+    Ok(ArtifactConfig {
+        depot: DepotConfig::folder(folder),
+        links: LinkConfig {
+            seal: SealConfig { encryption_keys: new_seal_key("test")? },
+            public_url: "https://assay.test".parse()?,
+        },
+    })
 }
 
 async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<Channel> {
