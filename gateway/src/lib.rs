@@ -13,6 +13,7 @@ mod config;
 mod download;
 mod edge;
 mod host;
+mod idempotency;
 mod list;
 mod openapi;
 mod path;

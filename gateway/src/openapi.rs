@@ -45,6 +45,7 @@ const TOKEN: &str = "Token";
         (name = "Environments", description = "Where the software is tested"),
         (name = "Executions", description = "Runs of a test set, from their start to their end"),
         (name = "Results", description = "What test tools report"),
+        (name = "Automation", description = "How engines fetch work and report what came of it"),
         (name = "Test reports", description = "What came of one test case in one execution"),
         (name = "Notifications", description = "A record of what happened"),
     ),

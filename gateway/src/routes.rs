@@ -3,6 +3,7 @@
 mod api_token;
 mod artifact;
 mod audit;
+mod automation;
 mod customer;
 mod environment;
 mod execution;
@@ -46,11 +47,14 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         subject::routes(),
         environment::routes(),
         execution::routes(),
+        automation::routes(),
         test_report::routes(),
         statistics::routes(),
         notification::routes(),
     ];
     let quick = quick.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
-    // Uploads and downloads take as long as the line between the client and us.
-    quick.route_layer(from_fn(hurry)).merge(results::routes()).merge(artifact::routes())
+    // Uploads and downloads take as long as the line between the client and us, and engines wait for
+    // work.
+    let slow = results::routes().merge(artifact::routes()).merge(automation::slow_routes());
+    quick.route_layer(from_fn(hurry)).merge(slow)
 }

@@ -87,6 +87,7 @@ clients! {
     Executions = execution::execution_service_client::ExecutionServiceClient;
     Results = execution::result_service_client::ResultServiceClient;
     ArtifactFiles = execution::artifact_service_client::ArtifactServiceClient;
+    Automation = execution::automation_service_client::AutomationServiceClient;
     TestReports = execution::test_report_service_client::TestReportServiceClient;
     Statistics = execution::statistics_service_client::StatisticsServiceClient;
     DebugRecords = execution::debug_service_client::DebugServiceClient;

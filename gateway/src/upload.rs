@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tonic::Status;
 
 use crate::{
-    body::{Bounds, bounded, broken},
+    body::{Bounds, bounded, broken, media_type},
     problem::Problem,
 };
 
@@ -44,6 +44,18 @@ pub(crate) struct Piece {
     pub(crate) next_file: bool,
     /// Whether the body is complete with this piece.
     pub(crate) last: bool,
+}
+
+/// JSON as it comes. One without a media type is taken for JSON.
+impl<S: Sync> FromRequest<S> for Upload {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        match media_type(request.headers()).as_deref() {
+            None | Some("application/json") => Self::whole(request),
+            _ => Err(Problem::unsupported("application/json is expected")),
+        }
+    }
 }
 
 impl Upload {

@@ -21,7 +21,7 @@ use std::{env, error::Error, fs, path::Path};
 use prost::Message;
 
 /// The contracts; whatever they import comes with them.
-const CONTRACTS: [&str; 22] = [
+const CONTRACTS: [&str; 24] = [
     "assay/identity/v1/token.proto",
     "assay/identity/v1/customer.proto",
     "assay/identity/v1/user_group.proto",
@@ -42,6 +42,8 @@ const CONTRACTS: [&str; 22] = [
     "assay/execution/v1/statistics.proto",
     "assay/execution/v1/debug.proto",
     "assay/execution/v1/artifact.proto",
+    "assay/catalog/v1/automation.proto",
+    "assay/execution/v1/automation.proto",
     "assay/notification/v1/notification.proto",
     "assay/events/v1/events.proto",
 ];

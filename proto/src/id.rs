@@ -70,6 +70,8 @@ ids! {
     TestReportId "test report",
     InstanceId "instance",
     ArtifactId "artifact",
+    ScheduleId "schedule",
+    LeaseId "lease",
     NotificationId "notification",
 }
 

@@ -16,7 +16,7 @@ use assay::{
     backends::{self, Servers},
 };
 use assay_auth::{SealConfig, new_seal_key};
-use assay_execution::DepotConfig;
+use assay_execution::{DepotConfig, LeaseSettings};
 use assay_gateway::TrustedProxies;
 use assay_runtime::{
     Runtime, install_crypto, parse, stop_signal,
@@ -104,6 +104,8 @@ struct Options {
     /// The secret of the access key
     #[arg(long, env = "ASSAY_S3_SECRET_ACCESS_KEY", hide_env_values = true)]
     s3_secret_access_key: Option<SecretString>,
+    #[command(flatten)]
+    leases: LeaseSettings,
     /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "warn")]
     log: String,
@@ -190,6 +192,7 @@ async fn serve(options: Options) -> Result<()> {
             s3_access_key_id: options.s3_access_key_id,
             s3_secret_access_key: options.s3_secret_access_key,
         },
+        leases: options.leases,
     };
     let metrics = Runtime::new("metrics");
     telemetry.keep_up(&metrics);

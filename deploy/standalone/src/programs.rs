@@ -6,7 +6,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use anyhow::{Context, Result, bail, ensure};
 use assay_auth::SealConfig;
 use assay_events::NatsConfig;
-use assay_execution::{ArtifactConfig, DepotConfig, LinkConfig};
+use assay_execution::{ArtifactConfig, DepotConfig, LeaseSettings, LinkConfig};
 use assay_gateway::TrustedProxies;
 use assay_identity::FirstLogin;
 use assay_runtime::{DatabaseConfig, Runtime, nats::NatsServers};
@@ -62,6 +62,8 @@ pub struct Settings {
     pub trusted_proxies: TrustedProxies,
     /// Where artifacts are kept.
     pub depot: DepotConfig,
+    /// How long engines may be silent.
+    pub leases: LeaseSettings,
 }
 
 /// A running Assay.
@@ -142,6 +144,7 @@ impl Assay {
                     depot: settings.depot,
                     links: LinkConfig { seal: settings.seal, public_url },
                 },
+                leases: settings.leases,
             },
         )
         .await?;

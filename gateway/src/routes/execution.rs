@@ -7,16 +7,19 @@ use assay_auth::Caller;
 use assay_proto::{
     Page,
     execution::{
-        CompleteExecutionRequest, Execution, ExecutionEntry, GetExecutionRequest,
-        ListExecutionsRequest, StartExecutionInput, StartExecutionRequest, TestReport,
+        CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionEntry,
+        GetExecutionRequest, ListExecutionsRequest, StartExecutionInput, StartExecutionRequest,
+        TestReport,
     },
 };
 use axum::extract::State;
+use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     answer::{Answer, Created, InParts, Parts},
     body::Body,
+    idempotency::IdempotencyKey,
     list::{List, Listing},
     path::Path,
     problem::Problem,
@@ -32,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .merge(archive::routes())
         .routes(routes!(list_recent, start))
         .routes(routes!(list_history))
-        .routes(routes!(get))
+        .routes(routes!(get, cancel))
         .merge(junit::routes())
         .routes(routes!(complete))
 }
@@ -137,9 +140,13 @@ async fn get(
 ///
 /// Each test case of the set is run by its plan with the highest revision that is ready for
 /// execution. Names, versions and plans are copied: what changes later does not rewrite history.
+///
+/// In mode `Dispatch` engines run it that serve the target group of its environment; without an
+/// environment, engines that ask for no target group. In mode `External` the caller reports the
+/// results.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/executions",
-    operation_id = "start_execution", tag = "Executions",
+    operation_id = "start_execution", tag = "Executions", params(IdempotencyKey),
     request_body = Option<StartExecutionInput>,
     responses((status = CREATED, description = "The new execution", body = Execution)),
 )]
@@ -147,10 +154,12 @@ async fn start(
     State(mut executions): State<Executions>,
     caller: Caller,
     Path((project_id, test_set_id)): Path<(String, String)>,
+    IdempotencyKey(idempotency_key): IdempotencyKey,
     input: Option<Body<StartExecutionInput>>,
 ) -> Result<Created<Parts<Execution>>, Problem> {
     let Body(input) = input.unwrap_or_default();
-    let request = StartExecutionRequest { project_id, test_set_id, execution: Some(input) };
+    let execution = Some(input);
+    let request = StartExecutionRequest { project_id, test_set_id, execution, idempotency_key };
     let started = Parts::of(executions.start_execution(caller.call(request)).await?).await?;
     Ok(Created(location(&started.first), started))
 }
@@ -170,4 +179,23 @@ async fn complete(
 ) -> Result<Parts<Execution>, Problem> {
     let request = CompleteExecutionRequest { project_id, id };
     Parts::of(executions.complete_execution(caller.call(request)).await?).await
+}
+
+/// Cancels an execution.
+///
+/// What was not reported is `Canceled`, at once; engines that are at work learn it at their next
+/// heartbeat. Canceling again changes nothing.
+#[utoipa::path(
+    delete, path = "/api/projects/{projectId}/executions/{executionId}",
+    operation_id = "cancel_execution", tag = "Executions",
+    responses((status = NO_CONTENT, description = "The execution is canceled")),
+)]
+async fn cancel(
+    State(mut executions): State<Executions>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    let request = CancelExecutionRequest { project_id, id };
+    executions.cancel_execution(caller.call(request)).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -1,6 +1,7 @@
 //! What is tested, how, on what and where: projects, test cases with their plans, test sets,
 //! subjects and environments; and what executions take from them and leave behind.
 
+mod automation;
 mod deletion;
 mod environment;
 mod favorite;
@@ -26,6 +27,7 @@ use assay_events::{Consumer, Nats, NatsConfig, Relay, Stream};
 use assay_proto::{
     DESCRIPTORS,
     catalog::{
+        automation_service_server::AutomationServiceServer,
         environment_service_server::EnvironmentServiceServer,
         favorite_service_server::FavoriteServiceServer, lookup_service_server::LookupServiceServer,
         project_service_server::ProjectServiceServer,
@@ -43,10 +45,10 @@ use tonic::service::Routes;
 
 pub use self::opening::Openings;
 use self::{
-    environment::EnvironmentService, favorite::FavoriteService, lookup::LookupService,
-    project::ProjectService, reactions::Reactions, secrets::Secrets, snapshot::SnapshotService,
-    subject::SubjectService, test_case::TestCaseService, test_plan::TestPlanService,
-    test_set::TestSetService,
+    automation::AutomationService, environment::EnvironmentService, favorite::FavoriteService,
+    lookup::LookupService, project::ProjectService, reactions::Reactions, secrets::Secrets,
+    snapshot::SnapshotService, subject::SubjectService, test_case::TestCaseService,
+    test_plan::TestPlanService, test_set::TestSetService,
 };
 
 /// What the service is told.
@@ -99,7 +101,8 @@ pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
     let plans = TestPlanService { db: db.clone(), secrets: secrets.clone() };
     let sets = TestSetService { db: db.clone(), openings };
     let subjects = SubjectService { db: db.clone(), secrets: secrets.clone() };
-    let environments = EnvironmentService { db: db.clone(), secrets };
+    let environments = EnvironmentService { db: db.clone(), secrets: secrets.clone() };
+    let automation = AutomationService { db: db.clone(), secrets };
     let lookups = LookupService { db: db.clone() };
     let snapshots = SnapshotService { db };
     Routes::new(ProjectServiceServer::new(projects))
@@ -111,4 +114,5 @@ pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
         .add_service(EnvironmentServiceServer::new(environments))
         .add_service(SnapshotServiceServer::new(snapshots))
         .add_service(LookupServiceServer::new(lookups))
+        .add_service(AutomationServiceServer::new(automation))
 }

@@ -4,14 +4,20 @@ use std::{future::Future, time::Duration};
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    AdoptTestCasesRequest, FindRecordsRequest, ReportedTestCase, Snapshot, TakeSnapshotRequest,
-    lookup_service_client::LookupServiceClient, snapshot_service_client::SnapshotServiceClient,
+    AdoptTestCasesRequest, AutomationRecordsBatch, FindRecordsRequest, GetAutomationRecordsRequest,
+    ReportedTestCase, Snapshot, TakeSnapshotRequest,
+    automation_service_client::AutomationServiceClient, lookup_service_client::LookupServiceClient,
+    snapshot_service_client::SnapshotServiceClient,
 };
-use futures::stream;
+use assay_runtime::grpc::MESSAGE_LIMIT;
+use futures::{TryStreamExt, stream};
 use tonic::{Status, Streaming, transport::Channel};
 
 /// How long a look at a record may take.
 const LOOK: Duration = Duration::from_secs(3);
+
+/// How long records may take that engines need.
+const READ: Duration = Duration::from_secs(10);
 
 /// How long the copy of a large test set may take.
 const COPY: Duration = Duration::from_mins(1);
@@ -49,6 +55,21 @@ impl Catalog {
         within(COPY, async {
             let parts = snapshots.take_snapshot(caller.call_within(COPY, request)).await?;
             collect(parts.into_inner()).await
+        })
+        .await
+    }
+
+    /// What engines need to know of plans, subjects and environments; in clear.
+    pub(crate) async fn automation_records(
+        &self,
+        caller: &Caller,
+        request: GetAutomationRecordsRequest,
+    ) -> Result<Vec<AutomationRecordsBatch>, Status> {
+        let mut automation =
+            AutomationServiceClient::new(self.0.clone()).max_decoding_message_size(MESSAGE_LIMIT);
+        within(READ, async {
+            let request = caller.call_within(READ, request);
+            automation.get_automation_records(request).await?.into_inner().try_collect().await
         })
         .await
     }

@@ -4,15 +4,17 @@ mod announce;
 mod archive;
 pub(crate) mod rules;
 mod run;
+mod settle;
+mod start;
 pub(crate) mod store;
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, ExecutionId, ExecutionStatus, Fault, ProjectId, TestSetId,
-    catalog::{FindRecordsRequest, TakeSnapshotRequest},
+    CustomerId, ExecutionId, Fault, ProjectId, TestSetId,
+    catalog::FindRecordsRequest,
     execution::{
-        CompleteExecutionRequest, Execution, ExecutionBatch, ExecutionMode, GetExecutionRequest,
-        ListExecutionsRequest, StartExecutionRequest, UpdateExecutionRequest,
+        CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionBatch,
+        GetExecutionRequest, ListExecutionsRequest, StartExecutionRequest, UpdateExecutionRequest,
         execution_service_server,
     },
 };
@@ -25,10 +27,12 @@ use tonic::{Request, Response, Status};
 pub(crate) use self::{
     announce::announce,
     run::{Run, earliest},
+    settle::{begin, end, finish, ids_of, settle},
 };
 use crate::{
     catalog::Catalog,
-    test_report::{self, Progress},
+    queue::Queue,
+    test_report::{self, Ending},
 };
 
 /// Answers calls about executions.
@@ -36,13 +40,10 @@ use crate::{
 pub(crate) struct ExecutionService {
     pub(crate) db: PgPool,
     pub(crate) catalog: Catalog,
+    pub(crate) queue: Queue,
 }
 
 impl ExecutionService {
-    pub(crate) fn new(db: PgPool, catalog: Catalog) -> Self {
-        Self { db, catalog }
-    }
-
     pub(crate) async fn begin(&self) -> Result<PgTransaction<'static>, Fault> {
         Ok(self.db.begin().await?)
     }
@@ -126,32 +127,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = ProjectId::named(&request.project_id)?;
-        TestSetId::named(&request.test_set_id)?;
-        let input = rules::startable(request.execution)?;
-        let target = TakeSnapshotRequest {
-            project_id: request.project_id,
-            test_set_id: request.test_set_id,
-            subject_id: input.subject_id,
-            environment_id: input.environment_id,
-            skip_not_ready: input.skip_not_ready,
-        };
-        let mut snapshot = self.catalog.take_snapshot(&caller, target.clone()).await?;
-        let cases = std::mem::take(&mut snapshot.test_cases);
-
-        let mut run = Run::new(&caller, target, snapshot, input.tags, ExecutionMode::External);
-        run.execution.set_status(ExecutionStatus::Running);
-        run.expect(cases.len());
-        let mut tx = self.begin().await?;
-        let id = store::insert(&mut tx, &caller, &mut run).await?;
-        let numbers = test_report::store::count(&mut tx, caller.customer, &cases).await?;
-        let reports: Vec<Progress> = cases
-            .iter()
-            .zip(numbers)
-            .map(|(case, number)| Progress::new(case, number, case.instances))
-            .collect();
-        test_report::store::insert(&mut tx, caller.customer, id, &cases, &reports).await?;
-        announce(&mut tx, caller.customer, &run, "Requested", &[]).await?;
-        tx.commit().await.map_err(Fault::from)?;
+        let id = self.start(&caller, request).await?;
         self.details(caller.customer, project, id).await
     }
 
@@ -167,16 +143,27 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let mut tx = self.begin().await?;
         let mut run = store::lock(&mut tx, caller.customer, project, id).await?;
         if rules::completable(&run)? {
-            let aborted = test_report::store::abort(&mut tx, caller.customer, id).await?;
-            for report in &aborted {
-                run.end_report(report.result());
-            }
-            run.complete();
-            store::save(&mut tx, caller.customer, &mut run).await?;
-            let aborted: Vec<_> = aborted.into_iter().map(|report| report.state).collect();
-            announce(&mut tx, caller.customer, &run, "Completed", &aborted).await?;
+            finish(&mut tx, caller.customer, &mut run, Ending::Aborted).await?;
             tx.commit().await.map_err(Fault::from)?;
         }
         self.details(caller.customer, project, id).await
+    }
+
+    async fn cancel_execution(
+        &self,
+        request: Request<CancelExecutionRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let id = ExecutionId::named(&request.id)?;
+
+        let mut tx = self.begin().await?;
+        let mut run = store::lock(&mut tx, customer, project, id).await?;
+        if rules::cancelable(&run)? {
+            finish(&mut tx, customer, &mut run, Ending::Canceled).await?;
+            tx.commit().await.map_err(Fault::from)?;
+        }
+        Ok(Response::new(()))
     }
 }

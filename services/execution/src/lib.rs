@@ -8,8 +8,12 @@ mod debug;
 mod execution;
 mod instance;
 mod junit;
+mod lease;
+mod queue;
+mod reconciler;
 mod result;
 mod retention;
+mod schedule;
 mod statistics;
 mod test_report;
 
@@ -18,7 +22,8 @@ use std::net::SocketAddr;
 use assay_auth::{Verifier, guard};
 use assay_events::{Consumer, Nats, NatsConfig, Relay, Stream};
 use assay_proto::execution::{
-    artifact_service_server::ArtifactServiceServer, debug_service_server::DebugServiceServer,
+    artifact_service_server::ArtifactServiceServer,
+    automation_service_server::AutomationServiceServer, debug_service_server::DebugServiceServer,
     execution_service_server::ExecutionServiceServer, result_service_server::ResultServiceServer,
     statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
@@ -33,9 +38,15 @@ pub use self::{
     retention::enforce_retention,
 };
 use self::{
-    catalog::Catalog, debug::DebugService, execution::ExecutionService, result::ResultService,
-    statistics::StatisticsService, test_report::TestReportService,
+    catalog::Catalog,
+    debug::DebugService,
+    execution::ExecutionService,
+    lease::AutomationService,
+    result::{ResultService, Turns},
+    statistics::StatisticsService,
+    test_report::TestReportService,
 };
+pub use self::{lease::Settings as LeaseSettings, queue::Queue, reconciler::Reconciler};
 
 /// What the service is told.
 #[derive(clap::Args, Clone, Debug)]
@@ -55,6 +66,8 @@ pub struct Config {
     /// Where the catalog service answers
     #[arg(long, env = "ASSAY_CATALOG_URL", default_value = "http://127.0.0.1:50052")]
     pub catalog_url: String,
+    #[command(flatten)]
+    pub leases: LeaseSettings,
 }
 
 /// The schema of the database.
@@ -74,8 +87,9 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     catalog_events.start(runtime, &database, &nats, retention::Reactions);
     let artifacts = Artifacts::open(database.pool(), &config.artifacts)?;
     retention::spawn(runtime, &database, &artifacts);
-
-    let services = services(database.pool(), catalog, artifacts);
+    let queue = Queue::connect(runtime, nats.client().clone());
+    Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
+    let services = services(database.pool(), catalog, queue, config.leases, artifacts);
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let app = guard(services, verifier);
     let listener = TcpListener::bind(config.grpc_listen).await?;
@@ -83,15 +97,24 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 }
 
 /// The gRPC methods, to be served behind [`guard`].
-pub fn services(db: &PgPool, catalog: Channel, artifacts: Artifacts) -> Routes {
-    let catalog = Catalog::new(catalog);
+pub fn services(
+    db: &PgPool,
+    catalog: Channel,
+    queue: Queue,
+    leases: LeaseSettings,
+    artifacts: Artifacts,
+) -> Routes {
+    let (catalog, turns) = (Catalog::new(catalog), Turns::new());
     let statistics = StatisticsService { db: db.clone(), catalog: catalog.clone() };
     let reports = TestReportService::new(db.clone(), artifacts.clone());
-    let executions = ExecutionService::new(db.clone(), catalog);
-    let results = ResultService::new(executions.clone());
+    let executions =
+        ExecutionService { db: db.clone(), catalog: catalog.clone(), queue: queue.clone() };
+    let results = ResultService { executions: executions.clone(), turns: turns.clone() };
+    let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, turns };
     Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
         .add_service(TestReportServiceServer::new(reports))
+        .add_service(AutomationServiceServer::new(automation))
         .add_service(ArtifactServiceServer::new(artifacts))
         .add_service(StatisticsServiceServer::new(statistics))
         .add_service(DebugServiceServer::new(DebugService { db: db.clone() }))

@@ -6,9 +6,8 @@ mod export;
 mod json;
 mod link;
 mod rules;
+mod turns;
 mod upload;
-
-use std::{sync::Arc, time::Duration};
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -20,49 +19,27 @@ use assay_proto::{
 };
 use assay_runtime::list::Batches;
 use futures::{StreamExt, TryStreamExt, stream};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tonic::{Request, Response, Status, Streaming};
 
-use self::body::Piece;
+pub(crate) use self::{
+    append::{place_in, record},
+    body::{Piece, read as read_body},
+    json::{Source, read as read_json},
+    turns::Turns,
+};
 use crate::{
     execution::{ExecutionService, rules::check_tags, store},
     instance,
 };
 
-/// How many bodies are read at once; each takes a thread and some mebibytes.
-const READERS: usize = 32;
-
-/// How many transactions write results at once: half of the connections, so that those who read
-/// don't wait for those who report. More would not be faster.
-const WRITERS: usize = 4;
-
-/// How long a caller waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// Answers calls that bring results.
 pub(crate) struct ResultService {
-    executions: ExecutionService,
-    readers: Arc<Semaphore>,
-    writers: Arc<Semaphore>,
-}
-
-impl ResultService {
-    pub(crate) fn new(executions: ExecutionService) -> Self {
-        let turns = |count| Arc::new(Semaphore::new(count));
-        Self { executions, readers: turns(READERS), writers: turns(WRITERS) }
-    }
-}
-
-/// Waits until it is the caller's turn; not for ever.
-async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, Fault> {
-    match tokio::time::timeout(PATIENCE, turns.acquire()).await {
-        Ok(turn) => turn.map_err(Fault::internal),
-        Err(_) => Err(Fault::Busy(PATIENCE)),
-    }
+    pub(crate) executions: ExecutionService,
+    pub(crate) turns: Turns,
 }
 
 /// A call's first message, which has a target.
-async fn first<T>(messages: &mut Streaming<T>) -> Result<T, Status> {
+pub(crate) async fn first<T>(messages: &mut Streaming<T>) -> Result<T, Status> {
     let missing = || Status::invalid_argument("the call has no messages");
     messages.message().await?.ok_or_else(missing)
 }
@@ -100,12 +77,15 @@ impl result_service_server::ResultService for ResultService {
         // So that nobody sends megabytes for nothing.
         store::get(&self.executions.db, caller.customer, project, execution).await?;
 
-        let reading = turn(&self.readers).await?;
+        let reading = self.turns.read().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces =
             pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
-        let results = body::read(pieces, move |body| json::read(body, target.lines)).await?;
-        let writing = turn(&self.writers).await?;
+        let results = body::read(pieces, move |body| {
+            json::read(body, Source::Execution { lines: target.lines })
+        })
+        .await?;
+        let writing = self.turns.write().await?;
         let mut tx = self.executions.begin().await?;
         let reported =
             append::append(&mut tx, caller.customer, project, execution, results).await?;
@@ -128,7 +108,7 @@ impl result_service_server::ResultService for ResultService {
             return Err(Fault::Invalid(vec![violation]).into());
         }
 
-        let reading = turn(&self.readers).await?;
+        let reading = self.turns.read().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces = pieces.map_ok(|part| Piece {
             chunk: part.chunk,
@@ -137,7 +117,7 @@ impl result_service_server::ResultService for ResultService {
         });
         let cases = body::read(pieces, upload::read).await?;
         let snapshot = upload::adopt(&self.executions.catalog, &caller, &target, &cases).await?;
-        let writing = turn(&self.writers).await?;
+        let writing = self.turns.write().await?;
         let mut tx = self.executions.begin().await?;
         let id = upload::store(&mut tx, &caller, target, snapshot, cases).await?;
         tx.commit().await.map_err(Fault::from)?;

@@ -20,7 +20,7 @@ use futures::{Stream, TryStreamExt};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-pub(crate) use self::progress::Progress;
+pub(crate) use self::progress::{Ending, Progress};
 use crate::{artifact::Artifacts, instance};
 
 /// Answers calls about test reports and their instances.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
-use assay_execution::DepotConfig;
+use assay_execution::{DepotConfig, LeaseSettings};
 use assay_gateway::TrustedProxies;
 use assay_servers::{DataDir, Nats};
 use assay_testkit::{Api, TestDatabase, test_dir};
@@ -116,6 +116,7 @@ fn settings(dir: &Path) -> Settings {
         mail_dir: dir.join("mail"),
         trusted_proxies: TrustedProxies::default(),
         depot: DepotConfig::folder(dir.join("artifacts")),
+        leases: LeaseSettings { lease_seconds: 60, lease_losses: 3 },
     }
 }
 

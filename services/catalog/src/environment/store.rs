@@ -11,11 +11,12 @@ use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 use crate::{page, project};
 
 /// The columns of an environment as lists show it.
-const ENTRY: &str = "id, name, image_file_id, contained_subject::text as contained_subject,
+pub(crate) const ENTRY: &str =
+    "id, name, image_file_id, contained_subject::text as contained_subject,
      image_file_size, modification_allowed, target_group, file_project_id, username, password";
 
 /// What the whole of it has besides.
-const MORE: &str = "revision::text as data_version, archived, project_id";
+pub(crate) const MORE: &str = "revision::text as data_version, archived, project_id";
 
 pub(super) async fn get(
     db: impl PgExecutor<'_>,

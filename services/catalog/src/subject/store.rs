@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 use crate::{page, project};
 
 /// The columns of a subject as lists show it.
-const ENTRY: &str = "subject.id, subject.identifier, subject.name, subject.uri,
+pub(crate) const ENTRY: &str = "subject.id, subject.identifier, subject.name, subject.uri,
      subject.subject_type, subject.needs_public_ip, subject.software_file_id,
      subject.software_file_name, subject.software_file_size, subject.installation_file_id,
      subject.installation_file_name, subject.instruction_file_id, subject.instruction_file_name,
@@ -23,7 +23,8 @@ const ENTRY: &str = "subject.id, subject.identifier, subject.name, subject.uri,
      subject.pass_rate";
 
 /// What the whole of it has besides.
-const MORE: &str = "subject.revision::text as data_version, subject.archived, subject.project_id,
+pub(crate) const MORE: &str =
+    "subject.revision::text as data_version, subject.archived, subject.project_id,
      subject.variables";
 
 pub(super) async fn get(

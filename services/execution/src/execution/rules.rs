@@ -10,16 +10,42 @@ use crate::execution::Run;
 /// How long the tags of an execution may be.
 const LONGEST_TAGS: usize = 1000;
 
+/// How long an idempotency key may be.
+const LONGEST_KEY: usize = 255;
+
 /// Checks how an execution is to be started.
 pub(crate) fn startable(input: Option<StartExecutionInput>) -> Result<StartExecutionInput, Fault> {
     let input = input.unwrap_or_default();
-    let mut violations = Vec::new();
-    if input.mode() != ExecutionMode::External {
-        let problem = "must be \"External\": engines are not served yet";
-        violations.push(Violation { field: "Mode".to_owned(), problem: problem.to_owned() });
+    match check_tags("Tags", input.tags.as_deref()) {
+        Some(violation) => Err(Fault::Invalid(vec![violation])),
+        None => Ok(input),
     }
-    violations.extend(check_tags("Tags", input.tags.as_deref()));
-    if violations.is_empty() { Ok(input) } else { Err(Fault::Invalid(violations)) }
+}
+
+/// Who is to run the tests.
+pub(crate) fn mode_of(input: &StartExecutionInput) -> ExecutionMode {
+    match input.mode() {
+        ExecutionMode::Unspecified => ExecutionMode::Dispatch,
+        mode => mode,
+    }
+}
+
+/// Checks what a client calls its request.
+pub(crate) fn check_idempotency_key(key: &str) -> Result<(), Fault> {
+    if (1..=LONGEST_KEY).contains(&key.len()) && key.chars().all(|c| c.is_ascii_graphic()) {
+        return Ok(());
+    }
+    let problem = format!("must have 1 to {LONGEST_KEY} visible ASCII characters");
+    Err(Fault::invalid("Idempotency-Key", problem))
+}
+
+/// Whether an execution is still to be canceled.
+pub(crate) fn cancelable(run: &Run) -> Result<bool, Fault> {
+    match run.execution.status() {
+        ExecutionStatus::Canceled => Ok(false),
+        ExecutionStatus::Completed => Err(ended("the execution was completed")),
+        _ => Ok(true),
+    }
 }
 
 /// Checks tags that a client sent in `field`.
@@ -137,15 +163,24 @@ mod tests {
     }
 
     #[test]
-    fn only_external_executions_can_be_started_yet() {
-        let of_mode = |mode: Option<ExecutionMode>| {
+    fn engines_run_an_execution_unless_its_caller_does() {
+        let mode = |mode: Option<ExecutionMode>| {
             let mode = mode.map(Into::into);
-            startable(Some(StartExecutionInput { mode, ..StartExecutionInput::default() }))
+            mode_of(&StartExecutionInput { mode, ..StartExecutionInput::default() })
         };
-        assert!(of_mode(Some(ExecutionMode::External)).is_ok());
-        for mode in [None, Some(ExecutionMode::Dispatch)] {
-            let Err(Fault::Invalid(violations)) = of_mode(mode) else { panic!("was started") };
-            assert_eq!(violations[0].field, "Mode");
+        assert_eq!(mode(None), ExecutionMode::Dispatch);
+        assert_eq!(mode(Some(ExecutionMode::External)), ExecutionMode::External);
+    }
+
+    #[test]
+    fn a_key_is_short_and_printable() {
+        for (key, fits) in
+            [("7", true), (&"k".repeat(255), true), ("", false), (&"k".repeat(256), false)]
+        {
+            assert_eq!(check_idempotency_key(key).is_ok(), fits, "{key}");
+        }
+        for key in ["a b", "a\0", "ä"] {
+            assert!(check_idempotency_key(key).is_err(), "{key:?} was taken");
         }
     }
 }

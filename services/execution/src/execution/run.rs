@@ -8,7 +8,10 @@ use assay_proto::{
     execution::{Execution, ExecutionMode},
 };
 
-use crate::{execution::rules::overall, instance::Outcome};
+use crate::{
+    execution::rules::{overall, worst},
+    instance::Outcome,
+};
 
 /// An execution without its reports.
 #[derive(Debug, Default, sqlx::FromRow)]
@@ -75,6 +78,16 @@ impl Run {
         matches!(self.execution.status(), ExecutionStatus::Completed | ExecutionStatus::Canceled)
     }
 
+    /// Whether a failure has made an end to what has not started.
+    pub(crate) fn is_stopping(&self) -> bool {
+        let failed = matches!(self.execution.result(), TestResult::Failed | TestResult::Error);
+        self.execution.stop_on_failure && failed
+    }
+
+    pub(crate) fn is_dispatched(&self) -> bool {
+        self.mode() == ExecutionMode::Dispatch
+    }
+
     /// Expects so many more reports.
     pub(crate) fn expect(&mut self, reports: usize) {
         let reports = i32::try_from(reports).unwrap_or(i32::MAX);
@@ -108,6 +121,12 @@ impl Run {
 
     pub(crate) fn complete(&mut self) {
         self.execution.set_status(ExecutionStatus::Completed);
+    }
+
+    /// Ends it before its time. Even if all that was run has passed, the whole has not.
+    pub(crate) fn cancel(&mut self) {
+        self.execution.set_status(ExecutionStatus::Canceled);
+        self.execution.set_result(worst(self.execution.result(), TestResult::Canceled));
     }
 
     /// How long the tests ran: from the first start to the last finish as far as reporters told

@@ -2,7 +2,8 @@
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, ProjectId, TestSetId, execution::ExecutionEntry, name_of,
+    CustomerId, ExecutionId, Fault, ProjectId, TestSetId, UserId, execution::ExecutionEntry,
+    name_of,
 };
 use assay_runtime::list::Slice;
 use sqlx::{
@@ -11,7 +12,10 @@ use sqlx::{
     query::QueryAs,
 };
 
-use crate::execution::Run;
+use crate::execution::{Run, start::Once};
+
+/// The longest time-out that is kept track of, in minutes: some hundred years.
+const LONGEST_TIME_OUT: f64 = 5e7;
 
 /// PostgreSQL's code for a lock that was waited for too long.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
@@ -122,6 +126,7 @@ pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     run: &mut Run,
+    once: Option<&Once>,
 ) -> Result<ExecutionId, Fault> {
     let (execution, statistic) = (&run.execution, &run.statistic);
     let (id, request_time) = sqlx::query_as(
@@ -131,10 +136,11 @@ pub(crate) async fn insert(
              time_out, status, result, completion_date_time, test_cases_total,
              test_cases_pending, test_cases_canceled, test_cases_aborted, test_cases_with_error,
              test_cases_passed, test_cases_failed, start_date_time, finish_date_time,
-             total_duration_in_sec, revision)
+             total_duration_in_sec, revision, idempotency_key, idempotent_request, deadline)
          values ($1, $2::uuid, $3::uuid, $4::uuid, $5, $6::uuid, $7, $8, $9::uuid, $10, $11, $12,
              $13, $14, $15, $16, $17, $18, case when $17 in ('Completed', 'Canceled') then now() end,
-             $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
+             $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31,
+             case when $16 > 0 then now() + make_interval(secs => 60 * least($16, $32)) end)
          returning id, request_time",
     )
     .bind(caller.customer)
@@ -166,6 +172,9 @@ pub(crate) async fn insert(
     .bind(run.finish_date_time)
     .bind(run.total_duration_in_sec)
     .bind(run.revision)
+    .bind(once.map(|once| &once.key))
+    .bind(once.map(|once| &once.request))
+    .bind(LONGEST_TIME_OUT)
     .fetch_one(&mut **tx)
     .await?;
     run.execution.request_time = Some(request_time);
@@ -227,4 +236,61 @@ pub(crate) async fn save(
     .execute(&mut **tx)
     .await?;
     Ok(())
+}
+
+/// The execution that a user has started with this key, if any, and by which request.
+pub(crate) async fn started_once(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    user: UserId,
+    key: &str,
+) -> Result<Option<(ExecutionId, Vec<u8>)>, Fault> {
+    let started = sqlx::query_as(
+        "select id, idempotent_request from execution
+         where customer_id = $1 and request_user_id = $2 and idempotency_key = $3",
+    );
+    Ok(started.bind(customer).bind(user).bind(key).fetch_optional(db).await?)
+}
+
+/// Executions, of any customer, that something is to be done about: a lease was not renewed in time,
+/// the time is over, or everything has ended but the execution itself.
+pub(crate) async fn needy(
+    db: impl PgExecutor<'_>,
+    most: i64,
+) -> Result<Vec<(CustomerId, ExecutionId)>, Fault> {
+    let needy = sqlx::query_as(
+        "(select customer_id, execution_id from lease
+          where ended_at is null and expires_at <= now() order by expires_at limit $1)
+         union
+         (select customer_id, id from execution
+          where status in ('Queued', 'Running') and deadline <= now() order by deadline limit $1)
+         union
+         (select customer_id, id from execution
+          where status in ('Queued', 'Running') and mode = 'Dispatch' and test_cases_pending = 0
+          order by id limit $1)",
+    );
+    Ok(needy.bind(most).fetch_all(db).await?)
+}
+
+/// As [`lock`], but only if nobody else has locked the execution.
+pub(crate) async fn try_lock(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<Option<Run>, Fault> {
+    let locked = select("where customer_id = $1 and id = $2 for update skip locked");
+    Ok(locked.bind(customer).bind(id).fetch_optional(&mut **tx).await?)
+}
+
+/// Whether the time of an execution is over.
+pub(crate) async fn is_overdue(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<bool, Fault> {
+    let overdue = sqlx::query_scalar(
+        "select coalesce(deadline <= now(), false) from execution
+         where customer_id = $1 and id = $2",
+    );
+    Ok(overdue.bind(customer).bind(id).fetch_one(&mut **tx).await?)
 }

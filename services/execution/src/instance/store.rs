@@ -58,6 +58,20 @@ pub(crate) async fn list(
     Ok(entries)
 }
 
+/// Lists the instances of a report that have these numbers, by number.
+pub(crate) async fn of_numbers(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    report: TestReportId,
+    numbers: &[i32],
+) -> Result<Vec<InstanceEntry>, Fault> {
+    let entries = select(
+        "where customer_id = $1 and test_report_id = $2 and instance_nr = any($3)
+         order by instance_nr",
+    );
+    Ok(entries.bind(customer).bind(report).bind(numbers).fetch_all(db).await?)
+}
+
 /// Lists the instances of a report whose durations lie outside of a range, by number.
 pub(crate) async fn outside(
     db: impl PgExecutor<'_>,

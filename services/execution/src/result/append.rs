@@ -1,4 +1,4 @@
-//! Adds results to an execution that runs.
+//! Adds results to an execution that runs, whoever runs it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use sqlx::PgTransaction;
 use uuid::Uuid;
 
 use crate::{
-    execution::{self, Run, announce, rules},
+    execution::{self, Run, rules, settle},
     instance::{self, NewInstance},
     result::rules::{Case, MOST_VIOLATIONS, Reported},
     test_report::{self, Progress},
@@ -28,24 +28,35 @@ pub(crate) async fn append(
     let mut run = execution::store::lock(tx, customer, project, execution).await?;
     rules::refuse_dispatched(&run)?;
     let mut reports = find_reports(tx, customer, execution, &results).await?;
-    let mut instances = place(results, &reports)?;
-    let added = instance::store::insert(tx, customer, &reports, &instances).await?;
-    instances.retain(|instance| added.contains(&instance.id));
-    if !instances.is_empty() {
-        if run.has_ended() {
-            return Err(rules::ended("the execution has ended; it takes no new results"));
-        }
-        instance::store::insert_details(tx, customer, &reports, &instances).await?;
-        let finished = add(&mut run, &mut reports, &instances)?;
-        test_report::store::save(tx, customer, &reports).await?;
-        execution::store::save(tx, customer, &mut run).await?;
-        let finished: Vec<_> =
-            finished.into_iter().map(|report| reports[report].state.clone()).collect();
-        announce(tx, customer, &run, "Progressed", &finished).await?;
-    }
+    let instances = place(results, &reports)?;
+    let accepted = record(tx, customer, &mut run, &mut reports, instances).await?;
     let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
-    let duplicates = count(sent - instances.len());
-    Ok(ReportedResults { accepted: count(instances.len()), duplicates })
+    Ok(ReportedResults { accepted: count(accepted), duplicates: count(sent - accepted) })
+}
+
+/// Adds instances to these reports of a locked execution, all or none. Those that are there already
+/// change nothing. Says how many are new.
+pub(crate) async fn record(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    run: &mut Run,
+    reports: &mut [Progress],
+    mut instances: Vec<NewInstance>,
+) -> Result<usize, Fault> {
+    let added = instance::store::insert(tx, customer, reports, &instances).await?;
+    instances.retain(|instance| added.contains(&instance.id));
+    if instances.is_empty() {
+        return Ok(0);
+    }
+    if run.has_ended() {
+        return Err(rules::ended("the execution has ended; it takes no new results"));
+    }
+    instance::store::insert_details(tx, customer, reports, &instances).await?;
+    let finished = add(run, reports, &instances)?;
+    test_report::store::save(tx, customer, reports).await?;
+    let finished = finished.into_iter().map(|report| reports[report].state.clone()).collect();
+    settle(tx, customer, run, finished).await?;
+    Ok(instances.len())
 }
 
 async fn find_reports(
@@ -67,13 +78,37 @@ async fn find_reports(
     test_report::store::of_cases(tx, customer, execution, &ids, &identifiers).await
 }
 
-/// Finds the report of each result. Of several for the same instance, the first one counts.
+/// Finds the report of each result by its case.
 fn place(results: Vec<Reported>, reports: &[Progress]) -> Result<Vec<NewInstance>, Fault> {
     let (mut by_id, mut by_identifier) = (HashMap::new(), HashMap::new());
     for (place, report) in reports.iter().enumerate() {
         by_id.insert(report.state.test_case_id.as_str(), place);
         by_identifier.insert(report.test_case_identifier.as_str(), place);
     }
+    place_by(results, reports, |result| match &result.case {
+        Some(Case::Identifier(identifier)) => {
+            ("Identifier", by_identifier.get(identifier.as_str()).copied())
+        }
+        Some(Case::Id(id)) => ("TestCaseId", by_id.get(id.to_string().as_str()).copied()),
+        None => ("TestCaseId", None),
+    })
+}
+
+/// Puts results that are all of one report into it.
+pub(crate) fn place_in(
+    results: Vec<Reported>,
+    report: &Progress,
+) -> Result<Vec<NewInstance>, Fault> {
+    place_by(results, std::slice::from_ref(report), |_| ("", Some(0)))
+}
+
+/// Puts each result into the report that `find` says, with the field that it says so by. Of several
+/// for the same instance, the first one counts.
+fn place_by(
+    results: Vec<Reported>,
+    reports: &[Progress],
+    find: impl Fn(&Reported) -> (&'static str, Option<usize>),
+) -> Result<Vec<NewInstance>, Fault> {
     let mut violations = Vec::new();
     let mut refuse = |index: usize, field: &str, problem: String| {
         if violations.len() < MOST_VIOLATIONS {
@@ -82,14 +117,8 @@ fn place(results: Vec<Reported>, reports: &[Progress]) -> Result<Vec<NewInstance
     };
     let (mut instances, mut seen) = (Vec::with_capacity(results.len()), HashSet::new());
     for (index, result) in results.into_iter().enumerate() {
-        let (field, report) = match &result.case {
-            Some(Case::Identifier(identifier)) => {
-                ("Identifier", by_identifier.get(identifier.as_str()))
-            }
-            Some(Case::Id(id)) => ("TestCaseId", by_id.get(id.to_string().as_str())),
-            None => ("TestCaseId", None),
-        };
-        let Some(&report) = report else {
+        let (field, report) = find(&result);
+        let Some(report) = report else {
             refuse(index, field, "is of no test case in this execution".to_owned());
             continue;
         };

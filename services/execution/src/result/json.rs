@@ -18,12 +18,26 @@ use crate::{
 /// How many results one request may bring.
 const MOST_RESULTS: usize = 10_000;
 
-/// Reads a JSON array of results, or one result after the other (`lines`).
-pub(crate) fn read(body: Body, lines: bool) -> Result<Vec<Reported>, Fault> {
-    let mut results =
-        Results { read: Vec::new(), violations: Vec::new(), steps: steps::Writer::new()? };
+/// Who sends results.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Source {
+    /// Who runs an External execution, and says of each result which case it is of: as a JSON array,
+    /// or one result after the other (`lines`).
+    Execution { lines: bool },
+    /// An engine, which has leased the one report that they are for.
+    Engine,
+}
+
+/// Reads results.
+pub(crate) fn read(body: Body, source: Source) -> Result<Vec<Reported>, Fault> {
+    let mut results = Results {
+        read: Vec::new(),
+        violations: Vec::new(),
+        steps: steps::Writer::new()?,
+        of_cases: source != Source::Engine,
+    };
     let mut json = Deserializer::from_reader(BufReader::new(body));
-    if lines {
+    if source == (Source::Execution { lines: true }) {
         for result in json.into_iter() {
             let result: Box<RawValue> = result.map_err(|error| malformed(&error))?;
             results.add(&result)?;
@@ -45,6 +59,8 @@ struct Results {
     read: Vec<Reported>,
     violations: Vec<Violation>,
     steps: steps::Writer,
+    /// Whether each has to name its case.
+    of_cases: bool,
 }
 
 impl Results {
@@ -57,7 +73,9 @@ impl Results {
         match parse(json, index) {
             Ok(input) => {
                 let violations = &mut self.violations;
-                self.read.push(rules::check(input, index, &mut self.steps, violations)?);
+                let steps = &mut self.steps;
+                let result = rules::check(input, index, self.of_cases, steps, violations)?;
+                self.read.push(result);
             }
             Err(violation) => {
                 self.violations.push(violation);

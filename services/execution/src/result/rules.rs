@@ -80,12 +80,13 @@ impl Check<'_> {
 pub(crate) fn check(
     input: InstanceResultInput,
     index: usize,
+    of_case: bool,
     writer: &mut Writer,
     violations: &mut Vec<Violation>,
 ) -> Result<Reported, Fault> {
     let mut check = Check { index, violations };
     let outcome = outcome(&input, &mut check);
-    let case = case(input.test_case_id, input.identifier, &mut check);
+    let case = of_case.then(|| case(input.test_case_id, input.identifier, &mut check)).flatten();
     let mut numbers = HashSet::with_capacity(input.steps.len());
     for (place, step) in input.steps.iter().enumerate() {
         if !numbers.insert(step.step_nr) {

@@ -192,7 +192,7 @@ pub(crate) async fn store(
     }
     run.complete();
 
-    let id = execution::store::insert(tx, caller, &mut run).await?;
+    let id = execution::store::insert(tx, caller, &mut run, None).await?;
     test_report::store::insert(tx, customer, id, &copies, &reports).await?;
     for part in instances.chunks(INSTANCES_IN_STATEMENT) {
         instance::store::insert(tx, customer, &reports, part).await?;

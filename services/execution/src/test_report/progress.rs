@@ -12,6 +12,27 @@ use crate::{
     instance::Outcome,
 };
 
+/// How a report ends whose instances are not all there: what happened to those that are missing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Ending {
+    /// They were not reported in time, or not at all.
+    Aborted,
+    /// They were not to be run any more.
+    Canceled,
+    /// Their engine failed, or was not heard of again.
+    EngineFailure,
+}
+
+impl Ending {
+    fn result(self) -> TestResult {
+        match self {
+            Self::Aborted => TestResult::Aborted,
+            Self::Canceled => TestResult::Canceled,
+            Self::EngineFailure => TestResult::Error,
+        }
+    }
+}
+
 /// What results change of a report, and what they need to know of it.
 #[derive(Debug, Default, sqlx::FromRow)]
 pub(crate) struct Progress {
@@ -62,9 +83,7 @@ impl Progress {
             let reason = format!("the report of {} has ended", self.test_case_identifier);
             return Err(Fault::Conflict { code: "report_ended", reason });
         }
-        if !std::mem::replace(&mut self.changed, true) {
-            self.state.revision += 1;
-        }
+        self.change();
         self.finished_instances_count += 1;
         self.total_duration_in_sec += outcome.duration_in_sec;
         let state = &mut self.state;
@@ -79,6 +98,24 @@ impl Progress {
             ReportStatus::Running
         });
         Ok(())
+    }
+
+    /// Ends a pending report without its missing instances. What was canceled and is nothing worse
+    /// needs no review.
+    pub(crate) fn end(&mut self, ending: Ending) {
+        self.change();
+        let result = worst(self.state.result(), ending.result());
+        self.state.set_result(result);
+        self.state.set_status(match result {
+            TestResult::Canceled if ending == Ending::Canceled => ReportStatus::Canceled,
+            _ => status_of_finished(result),
+        });
+    }
+
+    fn change(&mut self) {
+        if !std::mem::replace(&mut self.changed, true) {
+            self.state.revision += 1;
+        }
     }
 }
 
@@ -111,6 +148,29 @@ mod tests {
         let mut report = report(1);
         report.add(&outcome(TestResult::Error, 0.0)).unwrap();
         assert_eq!(report.state.status(), ReportStatus::EngineExecutionFailure);
+    }
+
+    #[test]
+    fn what_is_missing_makes_a_report_no_better() {
+        use TestResult::{Aborted, Canceled, Error, Failed, NotExecuted, Passed};
+        for (so_far, ending, result, status) in [
+            (NotExecuted, Ending::Aborted, Aborted, ReportStatus::InReview),
+            (Passed, Ending::Aborted, Aborted, ReportStatus::InReview),
+            (Failed, Ending::Aborted, Failed, ReportStatus::InReview),
+            (Error, Ending::Aborted, Error, ReportStatus::EngineExecutionFailure),
+            (NotExecuted, Ending::Canceled, Canceled, ReportStatus::Canceled),
+            (Passed, Ending::Canceled, Canceled, ReportStatus::Canceled),
+            (Failed, Ending::Canceled, Failed, ReportStatus::InReview),
+            (Passed, Ending::EngineFailure, Error, ReportStatus::EngineExecutionFailure),
+        ] {
+            let mut report = report(2);
+            if so_far != NotExecuted {
+                report.add(&outcome(so_far, 0.0)).unwrap();
+            }
+            report.end(ending);
+            assert_eq!((report.result(), report.state.status()), (result, status), "{so_far:?}");
+            assert_eq!(report.state.revision, 2);
+        }
     }
 
     #[test]

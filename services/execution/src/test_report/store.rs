@@ -297,24 +297,83 @@ pub(crate) async fn save(
     Ok(())
 }
 
-/// Ends the pending reports of a locked execution: what they miss is aborted. Says which.
-pub(crate) async fn abort(
+/// Reads the reports of a locked execution that have not ended.
+pub(crate) async fn pending(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
 ) -> Result<Vec<Progress>, Fault> {
     let statement = format!(
-        "update test_report
-         set result = case when result in ('Error', 'Failed') then result else 'Aborted' end,
-             status = case when result = 'Error' then 'EngineExecutionFailure' else 'InReview' end,
-             revision = revision + 1
-         where customer_id = $1 and execution_id = $2 and status in ('NotExecuted', 'Running')
-         returning {PROGRESS}"
+        "select {PROGRESS} from test_report
+         where customer_id = $1 and execution_id = $2 and status in ('NotExecuted', 'Running')"
     );
-    let reports = sqlx::query_as(AssertSqlSafe(statement))
-        .bind(customer)
-        .bind(execution)
-        .fetch_all(&mut **tx)
-        .await?;
-    Ok(reports)
+    let reports = sqlx::query_as(AssertSqlSafe(statement)).bind(customer).bind(execution);
+    Ok(reports.fetch_all(&mut **tx).await?)
+}
+
+/// Reads these reports of a locked execution.
+pub(crate) async fn of_ids(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    ids: &[TestReportId],
+) -> Result<Vec<Progress>, Fault> {
+    let statement =
+        format!("select {PROGRESS} from test_report where customer_id = $1 and id = any($2)");
+    let reports = sqlx::query_as(AssertSqlSafe(statement)).bind(customer).bind(ids);
+    Ok(reports.fetch_all(&mut **tx).await?)
+}
+
+/// Notes that engines have taken up these reports.
+pub(crate) async fn take_up(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    ids: &[TestReportId],
+) -> Result<(), Fault> {
+    sqlx::query(
+        "update test_report set status = 'Running', revision = revision + 1
+         where customer_id = $1 and id = any($2) and status = 'NotExecuted'",
+    )
+    .bind(customer)
+    .bind(ids)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Notes that engines have put these reports down again; those that have instances stay as they
+/// are.
+pub(crate) async fn put_down(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    ids: &[TestReportId],
+) -> Result<(), Fault> {
+    sqlx::query(
+        "update test_report set status = 'NotExecuted', revision = revision + 1
+         where customer_id = $1 and id = any($2) and status = 'Running'
+           and finished_instances_count = 0",
+    )
+    .bind(customer)
+    .bind(ids)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Tells those who review these reports something, unless somebody has done so already.
+pub(crate) async fn comment(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    ids: &[TestReportId],
+    comment: &str,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "update test_report set comment = $3, revision = revision + 1
+         where customer_id = $1 and id = any($2) and comment is null",
+    )
+    .bind(customer)
+    .bind(ids)
+    .bind(comment)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }

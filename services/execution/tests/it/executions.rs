@@ -3,12 +3,13 @@
 use anyhow::Result;
 use assay_proto::{
     ExecutionStatus, Page, ReportStatus, TestResult,
+    catalog::TestSetInput,
     execution::{
         Execution, ExecutionEntry, ExecutionMode, GetExecutionRequest, ListExecutionsRequest,
-        StartExecutionInput,
+        StartExecutionInput, StartExecutionRequest,
     },
 };
-use futures::TryStreamExt;
+use futures::{TryStreamExt, future::try_join_all};
 use serde_json::json;
 use tonic::{Code, Status};
 
@@ -50,7 +51,7 @@ async fn executions_of_a_test_case_are_counted() -> Result<()> {
     let starts = (0..6).map(|_| world.start());
 
     let mut numbers = Vec::new();
-    for execution in futures::future::try_join_all(starts).await? {
+    for execution in try_join_all(starts).await? {
         let [a, b] = &execution.test_reports[..] else { panic!("two reports") };
         assert_eq!(a.execution_number, b.execution_number);
         numbers.push(a.execution_number);
@@ -62,15 +63,139 @@ async fn executions_of_a_test_case_are_counted() -> Result<()> {
 }
 
 #[tokio::test]
-async fn only_an_external_execution_can_be_started() -> Result<()> {
+async fn a_request_with_a_key_starts_one_execution_however_often_it_is_sent() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
-    let request = world.user.call(world.start_request(ExecutionMode::Dispatch));
+    let with_key = |key: &str| {
+        let request = world.start_request(ExecutionMode::External);
+        StartExecutionRequest { idempotency_key: Some(key.to_owned()), ..request }
+    };
 
-    let refused = world.executions().start_execution(request).await.map(drop).unwrap_err();
+    let started = try_join_all((0..8).map(|_| world.start_by(with_key("one")))).await?;
+    let again = world.start_by(with_key("one")).await?;
 
-    assert_eq!(fields(&refused), ["Mode"]);
+    assert!(started.iter().all(|execution| execution.id == again.id));
+    assert_eq!(world.count("select count(*) from execution").await?, 1);
+    assert_eq!(again.test_reports[0].execution_number, 1);
+    assert_ne!(world.start_by(with_key("two")).await?.id, again.id);
+    assert_ne!(world.start().await?.id, again.id);
+
+    let mut other = with_key("one");
+    other.execution.as_mut().unwrap().tags = Some("other".into());
+    let refused = world.start_by(other).await.unwrap_err();
+    assert_eq!(
+        (refused.code(), reason(&refused).as_str()),
+        (Code::InvalidArgument, "idempotency_key_reused")
+    );
+    let refused = world.start_by(with_key("a key")).await.unwrap_err();
+    assert_eq!(fields(&refused), ["Idempotency-Key"]);
     Ok(())
+}
+
+#[tokio::test]
+async fn a_canceled_execution_is_over_at_once() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("passed", 1), ("failed", 2), ("none", 1)]).await?;
+    let execution = world.start().await?;
+    let results = json!([
+        { "Identifier": "passed", "Result": "Passed" },
+        { "Identifier": "failed", "Result": "Failed" },
+    ]);
+    world.report(&execution.id, results).await?;
+
+    world.cancel(&execution.id).await?;
+
+    let canceled = world.execution(&execution.id).await?;
+    assert_eq!(canceled.status(), ExecutionStatus::Canceled);
+    assert!(canceled.completion_date_time.is_some());
+    assert_eq!(
+        ends(&canceled),
+        [
+            (TestResult::Passed, ReportStatus::InReview),
+            (TestResult::Failed, ReportStatus::InReview),
+            (TestResult::Canceled, ReportStatus::Canceled),
+        ]
+    );
+    assert_eq!(counts(&canceled), [3, 0, 1, 0, 0, 1, 1]);
+    world.cancel(&execution.id).await?;
+    assert_eq!(world.execution(&execution.id).await?, canceled, "again is no change");
+    let late = json!([{ "Identifier": "none", "Result": "Passed" }]);
+    let refused = world.report(&execution.id, late).await.unwrap_err();
+    assert_eq!(reason(&refused), "execution_ended");
+    let (last, data) = world.events().await?.into_iter().nth(3).unwrap();
+    assert_eq!((last.as_str(), &data["Status"]), ("execution.canceled", &json!("Canceled")));
+
+    let completed = world.start().await?;
+    world.complete(&completed.id).await?;
+    let refused = world.cancel(&completed.id).await.unwrap_err();
+    assert_eq!(
+        (refused.code(), reason(&refused).as_str()),
+        (Code::FailedPrecondition, "execution_ended")
+    );
+    let unknown = world.cancel(&world.set).await.unwrap_err();
+    assert_eq!(unknown.code(), Code::NotFound);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_failure_cancels_what_has_not_started() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1), ("half", 2), ("b", 1), ("c", 1)]).await?;
+    world.stop_on_failure().await?;
+    let execution = world.start().await?;
+    let results = json!([
+        { "Identifier": "half", "Result": "Passed" },
+        { "Identifier": "a", "Result": "Failed" },
+        { "Identifier": "b", "Result": "Passed" },
+    ]);
+
+    world.report(&execution.id, results).await?;
+
+    let stopped = world.execution(&execution.id).await?;
+    assert_eq!(
+        ends(&stopped),
+        [
+            (TestResult::Failed, ReportStatus::InReview),
+            (TestResult::Passed, ReportStatus::Running),
+            (TestResult::Passed, ReportStatus::InReview),
+            (TestResult::Canceled, ReportStatus::Canceled),
+        ]
+    );
+    assert_eq!(stopped.status(), ExecutionStatus::Running, "its caller completes it");
+    let late = json!([{ "Identifier": "c", "Result": "Passed" }]);
+    assert_eq!(reason(&world.report(&execution.id, late).await.unwrap_err()), "report_ended");
+    let rest = json!([{ "Identifier": "half", "InstanceNr": 2, "Result": "Passed" }]);
+    world.report(&execution.id, rest).await?;
+    assert_eq!(counts(&world.complete(&execution.id).await?), [4, 0, 1, 0, 0, 2, 1]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_has_not_finished_in_time_is_aborted() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("passed", 1), ("none", 1)]).await?;
+    let changes = TestSetInput { time_out: 10.0, ..TestSetInput::default() };
+    world.change_set(changes, &["TimeOut"]).await?;
+    let execution = world.start().await?;
+    let result = json!([{ "Identifier": "passed", "Result": "Passed" }]);
+    world.report(&execution.id, result).await?;
+
+    world.reconcile().await?;
+    assert_eq!(world.execution(&execution.id).await?.status(), ExecutionStatus::Running);
+    let in_time = "select count(*) from execution
+         where deadline = request_time + make_interval(mins => 10)";
+    assert_eq!(world.count(in_time).await?, 1);
+    world.change("update execution set deadline = now()").await?;
+    world.reconcile().await?;
+
+    let over = world.execution(&execution.id).await?;
+    assert_eq!((over.status(), over.result()), (ExecutionStatus::Completed, TestResult::Aborted));
+    assert_eq!(counts(&over), [2, 0, 0, 1, 0, 1, 0]);
+    Ok(())
+}
+
+fn ends(execution: &Execution) -> Vec<(TestResult, ReportStatus)> {
+    execution.test_reports.iter().map(|report| (report.result(), report.status())).collect()
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@ mod debug;
 mod executions;
 mod exports;
 mod instances;
+mod leases;
+mod queue;
 mod results;
 mod retention;
 mod reviews;

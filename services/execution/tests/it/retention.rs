@@ -88,10 +88,8 @@ async fn what_has_expired_is_still_exported_as_far_as_it_is_known() -> Result<()
     keep_for(&world, 1).await?;
     enforce_retention(&world.db, world.artifacts_store()).await?;
 
-    let request = ExportResultsRequest {
-        project_id: world.project.clone(),
-        execution_id: old.id.clone(),
-    };
+    let request =
+        ExportResultsRequest { project_id: world.project.clone(), execution_id: old.id.clone() };
     let file = world.results().export_results(world.user.call(request)).await?.into_inner();
     let file: Vec<_> = file.try_collect().await?;
     let file: Vec<u8> = file.iter().flat_map(|part| part.chunk.to_vec()).collect();
@@ -112,8 +110,16 @@ async fn move_to(world: &World, execution: &Execution, day: &str) -> Result<()> 
     let (id, report) = (new(), new());
     for (statement, from, to) in [
         ("update execution set id = $2 where id::text = $1", &execution.id, id),
-        ("update test_report set execution_id = $2 where execution_id::text = $1", &execution.id, id),
-        ("update test_report set id = $2 where id::text = $1", &execution.test_reports[0].id, report),
+        (
+            "update test_report set execution_id = $2 where execution_id::text = $1",
+            &execution.id,
+            id,
+        ),
+        (
+            "update test_report set id = $2 where id::text = $1",
+            &execution.test_reports[0].id,
+            report,
+        ),
         (
             "update instance set test_report_id = $2 where test_report_id::text = $1",
             &execution.test_reports[0].id,

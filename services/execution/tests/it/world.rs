@@ -1,6 +1,7 @@
 //! A running execution service and catalog, and the executions of a test.
 
 mod catalog;
+mod engine;
 
 use std::{
     fs,
@@ -9,14 +10,17 @@ use std::{
 
 use anyhow::{Context, Result};
 use assay_auth::{Seal, SealConfig, guard, new_seal_key};
-use assay_execution::{ArtifactConfig, Artifacts, DepotConfig, LinkConfig};
+use assay_execution::{
+    ArtifactConfig, Artifacts, DepotConfig, LeaseSettings, LinkConfig, Queue, Reconciler,
+};
 use assay_proto::{
     DESCRIPTORS,
     execution::{
-        CompleteExecutionRequest, Execution, ExecutionMode, GetExecutionRequest,
-        GetInstanceRequest, GetTestReportRequest, InstanceEntry, ListInstancesRequest,
-        ReportResultsRequest, ReportResultsTarget, ReportedResults, StartExecutionInput,
-        StartExecutionRequest, TestReport, UploadArtifactRequest, UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
+        CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionMode,
+        GetExecutionRequest, GetInstanceRequest, GetTestReportRequest, InstanceEntry,
+        ListInstancesRequest, ReportResultsRequest, ReportResultsTarget, ReportedResults,
+        StartExecutionInput, StartExecutionRequest, TestReport, UploadArtifactRequest,
+        UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
         artifact_service_client::ArtifactServiceClient, debug_service_client::DebugServiceClient,
         execution_service_client::ExecutionServiceClient,
         result_service_client::ResultServiceClient,
@@ -34,6 +38,14 @@ use tonic::{Code, Response, Status, Streaming, service::Routes, transport::Chann
 use tonic_types::StatusExt;
 use uuid::Uuid;
 
+pub(crate) use self::engine::{Engine, instance, now};
+
+/// What users of these tests may do.
+const PERMISSIONS: &str = "Read, Write, Execute, Automation";
+
+/// How long leases last here.
+const LEASES: LeaseSettings = LeaseSettings { lease_seconds: 60, lease_losses: 3 };
+
 /// Services of their own, with one project and one empty test set.
 pub(crate) struct World {
     keys: TestKeys,
@@ -42,8 +54,10 @@ pub(crate) struct World {
     pub(crate) db: PgPool,
     folder: PathBuf,
     artifacts: Artifacts,
+    catalog_db: PgPool,
     catalog: Channel,
     execution: Channel,
+    reconciler: Reconciler,
     pub(crate) project: String,
     pub(crate) set: String,
 }
@@ -54,26 +68,48 @@ impl World {
         let runtime = Runtime::new("test");
         let database = TestDatabase::create("catalog", &assay_catalog::migrations()).await?;
         let seal = Seal::new(&SealConfig { encryption_keys: new_seal_key("test")? })?;
-        let db = PgPool::connect_with(database.options).await?;
-        let openings = assay_catalog::Openings::start(&runtime, db.clone());
-        let catalog = serve(&runtime, &keys, assay_catalog::services(&db, seal, openings)).await?;
+        let catalog_db = PgPool::connect_with(database.options).await?;
+        let openings = assay_catalog::Openings::start(&runtime, catalog_db.clone());
+        let services = assay_catalog::services(&catalog_db, seal, openings);
+        let catalog = serve(&runtime, &keys, services).await?;
 
         let database = TestDatabase::create("execution", &assay_execution::migrations()).await?;
         let db = PgPool::connect_with(database.options).await?;
         let folder = test_dir()?.join(Uuid::now_v7().to_string());
         let artifacts = Artifacts::open(&db, &artifacts(folder.clone())?)?;
-        let services = assay_execution::services(&db, catalog.clone(), artifacts.clone());
+        let queue = Queue::local(&runtime);
+        let services = assay_execution::services(
+            &db,
+            catalog.clone(),
+            queue.clone(),
+            LEASES,
+            artifacts.clone(),
+        );
         let execution = serve(&runtime, &keys, services).await?;
-        let user = keys.user("Read, Write, Execute").await;
+        let reconciler = Reconciler::new(&db, &queue, LEASES);
+        let user = keys.user(PERMISSIONS).await;
         let (project, set) = (String::new(), String::new());
-        let mut world = Self { keys, runtime, user, db, folder, artifacts, catalog, execution, project, set };
+        let mut world = Self {
+            keys,
+            runtime,
+            user,
+            db,
+            folder,
+            artifacts,
+            catalog_db,
+            catalog,
+            execution,
+            reconciler,
+            project,
+            set,
+        };
         (world.project, world.set) = world.project_with_set().await?;
         Ok(world)
     }
 
     /// Another user of the services, of another customer.
     pub(crate) async fn stranger(&self) -> TestUser {
-        self.keys.user("Read, Write, Execute").await
+        self.keys.user(PERMISSIONS).await
     }
 
     /// Another user of the same customer.
@@ -106,8 +142,7 @@ impl World {
             name: name.to_owned(),
             content_type: "text/plain".to_owned(),
         };
-        let file =
-            UploadArtifactRequest { target: Some(target), chunk: "x".into(), last: true };
+        let file = UploadArtifactRequest { target: Some(target), chunk: "x".into(), last: true };
         self.artifacts().upload_artifact(self.user.call(stream::iter([file]))).await?;
         Ok(())
     }
@@ -145,13 +180,48 @@ impl World {
             project_id: self.project.clone(),
             test_set_id: self.set.clone(),
             execution: Some(input),
+            idempotency_key: None,
         }
     }
 
     /// Starts an External execution of the set.
     pub(crate) async fn start(&self) -> Result<Execution, Status> {
-        let request = self.user.call(self.start_request(ExecutionMode::External));
-        whole(self.executions().start_execution(request).await?).await
+        self.start_by(self.start_request(ExecutionMode::External)).await
+    }
+
+    /// Starts an execution of the set that engines run.
+    pub(crate) async fn dispatch(&self) -> Result<Execution, Status> {
+        self.start_by(self.start_request(ExecutionMode::Dispatch)).await
+    }
+
+    pub(crate) async fn start_by(
+        &self,
+        request: StartExecutionRequest,
+    ) -> Result<Execution, Status> {
+        whole(self.executions().start_execution(self.user.call(request)).await?).await
+    }
+
+    pub(crate) async fn cancel(&self, id: &str) -> Result<(), Status> {
+        let request =
+            CancelExecutionRequest { project_id: self.project.clone(), id: id.to_owned() };
+        self.executions().cancel_execution(self.user.call(request)).await?;
+        Ok(())
+    }
+
+    /// Has the service look once after what is overdue.
+    pub(crate) async fn reconcile(&self) -> Result<()> {
+        Ok(self.reconciler.round().await?)
+    }
+
+    /// Changes something in the database of the service, such as what time it is there.
+    pub(crate) async fn change(&self, statement: &'static str) -> Result<()> {
+        sqlx::query(statement).execute(&self.db).await?;
+        Ok(())
+    }
+
+    /// Has the program stop that the services are in.
+    pub(crate) fn stop(&self) {
+        self.runtime.stopping().cancel();
     }
 
     pub(crate) async fn execution(&self, id: &str) -> Result<Execution, Status> {
@@ -268,6 +338,14 @@ impl World {
             .into_iter()
             .map(|(noun, action, data)| (format!("{noun}.{action}"), data))
             .collect())
+    }
+
+    /// The kinds of records whose secrets the catalog has told the audit of, in order.
+    pub(crate) async fn secrets_seen(&self) -> Result<Vec<String>> {
+        let seen = sqlx::query_scalar(
+            "select data ->> 'Source' from outbox where noun = 'secrets' order by 1",
+        );
+        Ok(seen.fetch_all(&self.catalog_db).await?)
     }
 
     /// A count in the database of the service.

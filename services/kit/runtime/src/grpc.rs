@@ -27,6 +27,9 @@ const CONNECTION_WINDOW: u32 = 4 << 20;
 /// How long a call may take until its answer begins, whatever its caller allows.
 const LONGEST_CALL: Duration = Duration::from_mins(2);
 
+/// How many calls a connection carries at once. Most of them only wait, for work to be done.
+const MOST_CALLS: u32 = 10_000;
+
 /// What a message of a call that is no list may have at most.
 pub const MESSAGE_LIMIT: usize = 16 << 20;
 
@@ -68,6 +71,7 @@ pub fn serve(
         .tcp_nodelay(true)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(MOST_CALLS)
         .http2_keepalive_interval(Some(Duration::from_secs(30)))
         .add_routes(Routes::from(app))
         .add_service(health_service)

@@ -2,14 +2,15 @@
 
 use anyhow::Result;
 use assay_proto::{
-    PlanStatus,
+    PlanStatus, Reference, Variable,
     catalog::{
-        AdoptTestCasesRequest, CreateProjectRequest, CreateTestPlanRequest, CreateTestSetRequest,
-        ProjectInput, ReportedTestCase, TakeSnapshotRequest, TestPlanInput, TestSetInput,
-        UpdateTestPlanRequest, project_service_client::ProjectServiceClient,
+        environment_service_client::EnvironmentServiceClient,
+        project_service_client::ProjectServiceClient,
         snapshot_service_client::SnapshotServiceClient,
+        subject_service_client::SubjectServiceClient,
+        test_case_service_client::TestCaseServiceClient,
         test_plan_service_client::TestPlanServiceClient,
-        test_set_service_client::TestSetServiceClient,
+        test_set_service_client::TestSetServiceClient, *,
     },
 };
 use futures::stream;
@@ -71,21 +72,161 @@ impl World {
         Ok(())
     }
 
+    /// Changes the set.
+    pub(crate) async fn change_set(&self, changes: TestSetInput, fields: &[&str]) -> Result<()> {
+        let request = UpdateTestSetRequest {
+            project_id: self.project.clone(),
+            id: self.set.clone(),
+            changes: Some(changes),
+            fields: fields.iter().map(ToString::to_string).collect(),
+            ..UpdateTestSetRequest::default()
+        };
+        TestSetServiceClient::new(self.catalog.clone())
+            .update_test_set(self.user.call(request))
+            .await?;
+        Ok(())
+    }
+
+    /// Makes the set one that a failure stops.
+    pub(crate) async fn stop_on_failure(&self) -> Result<()> {
+        let changes = TestSetInput { stop_on_failure: true, ..TestSetInput::default() };
+        self.change_set(changes, &["StopOnFailure"]).await
+    }
+
+    /// Selects a new environment of that target group for the set; its password is a secret.
+    pub(crate) async fn select_environment(&self, group: &str, secret: &str) -> Result<String> {
+        let environment = EnvironmentInput {
+            name: "Lab".into(),
+            target_group: group.into(),
+            password: secret.into(),
+            ..EnvironmentInput::default()
+        };
+        let request = CreateEnvironmentRequest {
+            project_id: self.project.clone(),
+            environment: Some(environment),
+        };
+        let environment = EnvironmentServiceClient::new(self.catalog.clone())
+            .create_environment(self.user.call(request))
+            .await?
+            .into_inner();
+        let changes = TestSetInput {
+            selected_environment_id: Some(environment.id.clone()),
+            ..TestSetInput::default()
+        };
+        self.change_set(changes, &["SelectedEnvironmentId"]).await?;
+        Ok(environment.id)
+    }
+
+    /// Selects a new subject for the set, with a secret among its variables.
+    pub(crate) async fn select_subject(&self, secret: &str) -> Result<String> {
+        let subject = SubjectInput {
+            identifier: "1.0".into(),
+            name: "Web shop".into(),
+            uri: "https://shop.example.org/".into(),
+            subject_type: SubjectType::Webpage.into(),
+            variables: vec![variable("TOKEN", secret)],
+            ..SubjectInput::default()
+        };
+        let request =
+            CreateSubjectRequest { project_id: self.project.clone(), subject: Some(subject) };
+        let subject = SubjectServiceClient::new(self.catalog.clone())
+            .create_subject(self.user.call(request))
+            .await?
+            .into_inner();
+        let changes = TestSetInput {
+            selected_subject_id: Some(subject.id.clone()),
+            ..TestSetInput::default()
+        };
+        self.change_set(changes, &["SelectedSubjectId"]).await?;
+        Ok(subject.id)
+    }
+
+    /// Renames a subject, and deletes an environment.
+    pub(crate) async fn forget(&self, subject: &str, environment: &str) -> Result<()> {
+        let request = UpdateSubjectRequest {
+            project_id: self.project.clone(),
+            id: subject.to_owned(),
+            changes: Some(SubjectInput { identifier: "2.0".into(), ..SubjectInput::default() }),
+            fields: vec!["Identifier".to_owned()],
+            ..UpdateSubjectRequest::default()
+        };
+        SubjectServiceClient::new(self.catalog.clone())
+            .update_subject(self.user.call(request))
+            .await?;
+        let request = DeleteEnvironmentRequest {
+            project_id: self.project.clone(),
+            id: environment.to_owned(),
+        };
+        EnvironmentServiceClient::new(self.catalog.clone())
+            .delete_environment(self.user.call(request))
+            .await?;
+        Ok(())
+    }
+
+    /// Includes a test case in the set with a plan that has a secret variable and a step.
+    pub(crate) async fn include_automated(&self, identifier: &str, secret: &str) -> Result<()> {
+        let case = TestCaseInput {
+            identifier: Some(identifier.to_owned()),
+            name: format!("Test of {identifier}"),
+            ..TestCaseInput::default()
+        };
+        let request =
+            CreateTestCaseRequest { project_id: self.project.clone(), test_case: Some(case) };
+        let case = TestCaseServiceClient::new(self.catalog.clone())
+            .create_test_case(self.user.call(request))
+            .await?
+            .into_inner();
+        let input =
+            TestPlanInput { variables: vec![variable("PIN", secret)], ..TestPlanInput::default() };
+        let plan = self.create_plan(&case.id, input).await?;
+        let step =
+            AutomationStepInput { test_input: "Knock".into(), ..AutomationStepInput::default() };
+        let request = ReplaceAutomationStepsRequest {
+            project_id: self.project.clone(),
+            test_case_id: case.id.clone(),
+            test_plan_id: plan.clone(),
+            steps: vec![step],
+            ..ReplaceAutomationStepsRequest::default()
+        };
+        TestPlanServiceClient::new(self.catalog.clone())
+            .replace_automation_steps(self.user.call(request))
+            .await?;
+        self.ready(&case.id, &plan).await?;
+        let request = IncludeTestCasesRequest {
+            project_id: self.project.clone(),
+            test_set_id: self.set.clone(),
+            test_cases: vec![Reference { id: case.id }],
+        };
+        TestSetServiceClient::new(self.catalog.clone())
+            .include_test_cases(self.user.call(request))
+            .await?;
+        Ok(())
+    }
+
     async fn plan(&self, test_case: &str, instances: i32) -> Result<()> {
-        let mut plans = TestPlanServiceClient::new(self.catalog.clone());
         let input = TestPlanInput { instances: Some(instances), ..TestPlanInput::default() };
+        let plan = self.create_plan(test_case, input).await?;
+        self.ready(test_case, &plan).await
+    }
+
+    async fn create_plan(&self, test_case: &str, input: TestPlanInput) -> Result<String> {
+        let mut plans = TestPlanServiceClient::new(self.catalog.clone());
         let request = CreateTestPlanRequest {
             project_id: self.project.clone(),
             test_case_id: test_case.to_owned(),
             test_plan: Some(input),
         };
-        let plan = plans.create_test_plan(self.user.call(request)).await?.into_inner();
+        Ok(plans.create_test_plan(self.user.call(request)).await?.into_inner().id)
+    }
+
+    async fn ready(&self, test_case: &str, plan: &str) -> Result<()> {
+        let mut plans = TestPlanServiceClient::new(self.catalog.clone());
         let mut changes = TestPlanInput::default();
         changes.set_status(PlanStatus::ReadyForExecution);
         let request = UpdateTestPlanRequest {
             project_id: self.project.clone(),
             test_case_id: test_case.to_owned(),
-            id: plan.id,
+            id: plan.to_owned(),
             data_version: None,
             changes: Some(changes),
             fields: vec!["Status".to_owned()],
@@ -93,4 +234,8 @@ impl World {
         plans.update_test_plan(self.user.call(request)).await?;
         Ok(())
     }
+}
+
+fn variable(name: &str, secret: &str) -> Variable {
+    Variable { name: name.into(), is_secured: true, content: secret.into(), ..Variable::default() }
 }

@@ -1,0 +1,49 @@
+//! What engines need, in PostgreSQL: whether it was deleted does not matter. Every statement is
+//! bound to one customer. Secrets are read as they are stored.
+
+use assay_proto::{
+    CustomerId, EnvironmentId, Fault, SubjectId, TestPlanId,
+    catalog::{AutomatedTestPlan, Environment, Subject},
+};
+use sqlx::{AssertSqlSafe, PgExecutor};
+
+use crate::{environment, subject};
+
+pub(super) async fn plans(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    ids: &[TestPlanId],
+) -> Result<Vec<AutomatedTestPlan>, Fault> {
+    let plans = sqlx::query_as(
+        "select id, test_case_id, revision, test_type, minimum_duration_in_min, instances,
+                description, variables, input_file_id, supporting_files_id,
+                automation_supporting_files_id, automated_test_container_id, automation_steps
+         from test_plan
+         where customer_id = $1 and id = any($2)",
+    );
+    Ok(plans.bind(customer).bind(ids).fetch_all(db).await?)
+}
+
+pub(super) async fn subjects(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    ids: &[SubjectId],
+) -> Result<Vec<Subject>, Fault> {
+    let (entry, more) = (subject::store::ENTRY, subject::store::MORE);
+    let subjects = sqlx::query_as(AssertSqlSafe(format!(
+        "select {entry}, {more} from subject where customer_id = $1 and id = any($2)"
+    )));
+    Ok(subjects.bind(customer).bind(ids).fetch_all(db).await?)
+}
+
+pub(super) async fn environments(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    ids: &[EnvironmentId],
+) -> Result<Vec<Environment>, Fault> {
+    let (entry, more) = (environment::store::ENTRY, environment::store::MORE);
+    let environments = sqlx::query_as(AssertSqlSafe(format!(
+        "select {entry}, {more} from environment where customer_id = $1 and id = any($2)"
+    )));
+    Ok(environments.bind(customer).bind(ids).fetch_all(db).await?)
+}

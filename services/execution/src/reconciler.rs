@@ -1,0 +1,138 @@
+//! Sees to it that nothing runs for ever: takes work back from engines that are not heard of any
+//! more, and ends executions whose time is over. Replicas of the service may do this all at once.
+
+use std::time::Duration;
+
+use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
+use assay_runtime::{Database, Runtime};
+use sqlx::{PgPool, PgTransaction};
+use tokio::time::sleep;
+
+use crate::{
+    execution::{self, Run, end, finish, settle},
+    lease::{self, Settings},
+    queue::Queue,
+    schedule::{self, store::Lost},
+    test_report::{self, Ending},
+};
+
+/// How often it looks, and more often where leases are very short.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How many executions it looks after in one round, of each kind.
+const BATCH: i64 = 100;
+
+/// What looks after executions.
+#[derive(Clone)]
+pub struct Reconciler {
+    db: PgPool,
+    queue: Queue,
+    settings: Settings,
+}
+
+impl Reconciler {
+    pub fn new(db: &PgPool, queue: &Queue, settings: Settings) -> Self {
+        Self { db: db.clone(), queue: queue.clone(), settings }
+    }
+
+    /// Works until the program stops.
+    pub fn spawn(self, runtime: &Runtime, database: &Database) {
+        let (database, stopping) = (database.clone(), runtime.stopping());
+        runtime.spawn("reconciler", async move {
+            stopping.run_until_cancelled(database.ready()).await;
+            let interval = INTERVAL.min(self.settings.lease() / 4);
+            while !stopping.is_cancelled() {
+                if let Err(fault) = self.round().await {
+                    tracing::warn!(error = %fault, "executions were not looked after");
+                }
+                stopping.run_until_cancelled(sleep(interval)).await;
+            }
+            Ok(())
+        });
+    }
+
+    /// Looks once after what needs it now. One execution that cannot be helped does not keep others
+    /// from being.
+    pub async fn round(&self) -> Result<(), Fault> {
+        for (customer, execution) in execution::store::needy(&self.db, BATCH).await? {
+            if let Err(fault) = self.look_after(customer, execution).await {
+                let causes = anyhow::Error::from(fault);
+                tracing::warn!(error = %format!("{causes:#}"), execution.id = %execution,
+                    "an execution was not looked after");
+            }
+        }
+        Ok(())
+    }
+
+    async fn look_after(&self, customer: CustomerId, id: ExecutionId) -> Result<(), Fault> {
+        let mut tx = self.db.begin().await?;
+        let Some(mut run) = execution::store::try_lock(&mut tx, customer, id).await? else {
+            // Somebody is at it; there is another round.
+            return Ok(());
+        };
+        let mut told = Vec::new();
+        if run.has_ended() {
+            lease::store::cancel_all(&mut tx, customer, id).await?;
+        } else if execution::store::is_overdue(&mut tx, customer, id).await? {
+            finish(&mut tx, customer, &mut run, Ending::Aborted).await?;
+        } else {
+            let lost = lease::store::lose(&mut tx, customer, id).await?;
+            let lost = schedule::store::lose(&mut tx, customer, &lost).await?;
+            told = self.take_back(&mut tx, customer, &mut run, lost).await?;
+        }
+        tx.commit().await?;
+        told.dedup();
+        for group in told {
+            self.queue.tell(customer, &group).await;
+        }
+        Ok(())
+    }
+
+    /// Takes work back from engines that are not heard of any more: into the queue, unless it is
+    /// not to be done any more, or has been the end of too many engines. Says which engines are to
+    /// be told.
+    async fn take_back(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        customer: CustomerId,
+        run: &mut Run,
+        lost: Vec<Lost>,
+    ) -> Result<Vec<String>, Fault> {
+        let is_hopeless = |lost: &Lost| {
+            run.is_stopping() || lost.engines.unsigned_abs() >= self.settings.lease_losses
+        };
+        let (hopeless, again): (Vec<_>, Vec<_>) = lost.into_iter().partition(is_hopeless);
+        let again: Vec<_> = again.into_iter().map(|lost| lost.id).collect();
+        let back = schedule::store::put_back(tx, customer, &again).await?;
+        let (reports, groups): (Vec<TestReportId>, Vec<String>) = back.into_iter().unzip();
+        test_report::store::put_down(tx, customer, &reports).await?;
+        if !hopeless.is_empty() {
+            self.give_up(tx, customer, run, &hopeless).await?;
+        } else if run.is_dispatched() && run.statistic.test_cases_pending == 0 {
+            settle(tx, customer, run, Vec::new()).await?;
+        }
+        Ok(groups)
+    }
+
+    async fn give_up(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        customer: CustomerId,
+        run: &mut Run,
+        hopeless: &[Lost],
+    ) -> Result<(), Fault> {
+        let ids: Vec<_> = hopeless.iter().map(|lost| lost.test_report_id).collect();
+        let mut reports = test_report::store::of_ids(tx, customer, &ids).await?;
+        let stopping = run.is_stopping();
+        let ending = if stopping { Ending::Canceled } else { Ending::EngineFailure };
+        let finished = end(tx, customer, run, &mut reports, ending).await?;
+        if !stopping {
+            let comment = format!(
+                "Given up: {} engines began with this test and were not heard of again.",
+                self.settings.lease_losses
+            );
+            test_report::store::comment(tx, customer, &ids, &comment).await?;
+        }
+        settle(tx, customer, run, finished).await
+    }
+}

@@ -1,0 +1,101 @@
+//! What engines do.
+
+use assay_proto::execution::{
+    CompleteLeaseInput, CompleteLeaseRequest, InstanceEntry, Lease, LeaseInput,
+    LeaseSchedulesRequest, LeaseState, ReleaseLeaseRequest, RenewLeaseRequest,
+    ReportInstancesRequest, automation_service_client::AutomationServiceClient,
+};
+use assay_testkit::TestUser;
+use futures::{TryStreamExt, stream};
+use serde_json::{Value, json};
+use tonic::{Status, transport::Channel};
+
+use crate::world::World;
+
+/// An engine, or something that acts like one.
+#[derive(Clone)]
+pub(crate) struct Engine {
+    user: TestUser,
+    client: AutomationServiceClient<Channel>,
+}
+
+/// So many schedules of a target group, without waiting.
+pub(crate) fn now(group: &str, most: i32) -> LeaseInput {
+    LeaseInput {
+        target_group: Some(group.to_owned()),
+        max_schedules: Some(most),
+        ..LeaseInput::default()
+    }
+}
+
+/// An instance with that result.
+pub(crate) fn instance(nr: i32, result: &str) -> Value {
+    json!({ "InstanceNr": nr, "Result": result, "DurationInSec": 0.5 })
+}
+
+impl World {
+    /// An engine of the customer.
+    pub(crate) fn engine(&self) -> Engine {
+        self.engine_of(&self.user)
+    }
+
+    pub(crate) fn engine_of(&self, user: &TestUser) -> Engine {
+        Engine { user: user.clone(), client: AutomationServiceClient::new(self.execution.clone()) }
+    }
+}
+
+impl Engine {
+    /// An engine that works with another server of the same service.
+    pub(crate) fn at(&self, channel: Channel) -> Self {
+        Self { client: AutomationServiceClient::new(channel), ..self.clone() }
+    }
+
+    pub(crate) async fn lease(&self, wanted: LeaseInput) -> Result<Vec<Lease>, Status> {
+        let request = LeaseSchedulesRequest { lease: Some(wanted) };
+        let request = self.user.caller.call_within(std::time::Duration::from_secs(40), request);
+        let batches = self.client.clone().lease_schedules(request).await?.into_inner();
+        let batches: Vec<_> = batches.try_collect().await?;
+        Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+    }
+
+    /// The one lease that there is to get for engines of no group.
+    pub(crate) async fn lease_one(&self) -> Result<Lease, Status> {
+        let leases = self.lease(LeaseInput::default()).await?;
+        leases.into_iter().next().ok_or_else(|| Status::not_found("no work"))
+    }
+
+    pub(crate) async fn renew(&self, id: &str) -> Result<LeaseState, Status> {
+        let request = self.user.call(RenewLeaseRequest { id: id.to_owned() });
+        Ok(self.client.clone().renew_lease(request).await?.into_inner())
+    }
+
+    pub(crate) async fn report(
+        &self,
+        id: &str,
+        instances: Value,
+    ) -> Result<Vec<InstanceEntry>, Status> {
+        let message = ReportInstancesRequest {
+            id: Some(id.to_owned()),
+            chunk: instances.to_string().into(),
+            last: true,
+        };
+        let request = self.user.call(stream::iter([message]));
+        let batches = self.client.clone().report_instances(request).await?.into_inner();
+        let batches: Vec<_> = batches.try_collect().await?;
+        Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+    }
+
+    pub(crate) async fn complete(&self, id: &str, failure: bool) -> Result<(), Status> {
+        let comment = failure.then(|| "The browser did not start".to_owned());
+        let completion = CompleteLeaseInput { comment, engine_failure: failure };
+        let request = CompleteLeaseRequest { id: id.to_owned(), completion: Some(completion) };
+        self.client.clone().complete_lease(self.user.call(request)).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn release(&self, id: &str) -> Result<(), Status> {
+        let request = self.user.call(ReleaseLeaseRequest { id: id.to_owned() });
+        self.client.clone().release_lease(request).await?;
+        Ok(())
+    }
+}
