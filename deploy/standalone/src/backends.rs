@@ -76,13 +76,17 @@ fn database_on(url: &SecretString, database: &str) -> Result<SecretString> {
     Ok(url.as_str().into())
 }
 
-/// The identity service's database of an Assay that is running.
-pub fn identity_database(data: &Path, database_url: Option<&SecretString>) -> Result<SecretString> {
-    let [identity, ..] = DATABASES;
-    match database_url {
-        Some(url) => database_on(url, identity),
-        None => Ok(Postgres::url_of_running(data, identity)?.into()),
-    }
+/// The databases of an Assay that is running: of identity, catalog, execution and notification.
+pub fn running_databases(
+    data: &Path,
+    database_url: Option<&SecretString>,
+) -> Result<[SecretString; 4]> {
+    let [identity, catalog, execution, notification] =
+        DATABASES.map(|database| match database_url {
+            Some(url) => database_on(url, database),
+            None => Ok(Postgres::url_of_running(data, database)?.into()),
+        });
+    Ok([identity?, catalog?, execution?, notification?])
 }
 
 async fn broker(data: &DataDir, url: Option<SecretString>) -> Result<(SecretString, Option<Nats>)> {

@@ -122,6 +122,11 @@ struct Options {
 enum Command {
     /// Makes the Assay that is running sign tokens with a new key from a few minutes on
     RotateKeys,
+    /// Tells what the Assay that is running stores or shows of executions that is not as their
+    /// results say, and fails if there is anything
+    Verify,
+    /// Mends what `verify` tells of
+    Rebuild,
 }
 
 fn main() -> ExitCode {
@@ -133,6 +138,8 @@ fn main() -> ExitCode {
             match options.command {
                 None => serve(options).await,
                 Some(Command::RotateKeys) => rotate_keys(options).await,
+                Some(Command::Verify) => verify(options).await,
+                Some(Command::Rebuild) => rebuild(options).await,
             }
         })
     });
@@ -147,11 +154,31 @@ fn main() -> ExitCode {
 
 async fn rotate_keys(options: Options) -> Result<()> {
     let data = &options.data_dir;
-    let database = backends::identity_database(data, options.database_url.as_ref())?;
+    let [database, ..] = backends::running_databases(data, options.database_url.as_ref())?;
     let seal = stored_seal_config(data, options.encryption_keys)?;
     let seal = seal.with_context(|| format!("{} holds no encryption keys", data.display()))?;
     let kid = assay_identity::rotate_keys(&database, &seal).await?;
     println!("Tokens are signed with the key {kid} from two minutes on");
+    Ok(())
+}
+
+async fn verify(options: Options) -> Result<()> {
+    let databases = backends::running_databases(&options.data_dir, options.database_url.as_ref())?;
+    let [_, catalog, execution, _] = &databases;
+    let differences =
+        assay::verify(execution, catalog, |difference| println!("{difference}")).await?;
+    if differences > 0 {
+        bail!("{differences} differences; `assay rebuild` mends them");
+    }
+    println!("All is as the results say");
+    Ok(())
+}
+
+async fn rebuild(options: Options) -> Result<()> {
+    let databases = backends::running_databases(&options.data_dir, options.database_url.as_ref())?;
+    let [_, _, execution, _] = &databases;
+    let mended = assay::rebuild(execution).await?;
+    println!("Mended {mended} records; the catalog hears of all executions again");
     Ok(())
 }
 

@@ -24,7 +24,10 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(upload)).routes(routes!(download))
+    OpenApiRouter::new()
+        .routes(routes!(upload))
+        .routes(routes!(upload_of_lease))
+        .routes(routes!(download))
 }
 
 impl Answer for Artifact {}
@@ -65,13 +68,46 @@ async fn upload(
     Path((project_id, execution_id, name)): Path<(String, String, String)>,
     File { content_type, upload }: File,
 ) -> Result<Record<Artifact>, Problem> {
-    let target = UploadArtifactTarget { project_id, execution_id, name, content_type };
-    let first = UploadArtifactRequest { target: Some(target), ..Default::default() };
-    let next = |Piece { chunk, last, .. }| UploadArtifactRequest { target: None, chunk, last };
-    let artifact = upload.send(first, next, async |messages| {
+    let target =
+        UploadArtifactTarget { project_id, execution_id, name, content_type, ..Default::default() };
+    let artifact = upload.send(first(target), next, async |messages| {
         artifacts.upload_artifact(caller.call_within(PATIENCE, messages)).await
     });
     Ok(Record(artifact.await?.into_inner()))
+}
+
+/// Keeps a file for the results of a lease.
+///
+/// At most 32 MiB. Results refer to it by its name, wherever they could have a link. A file of the
+/// same name is replaced.
+#[utoipa::path(
+    put, path = "/api/automation/leases/{leaseId}/artifacts/{name}",
+    operation_id = "upload_artifact_of_lease", tag = "Automation",
+    params(("name" = String, Path, description = "What results call the file: letters, digits, \
+        `.`, `_` and `-`, at most 200", example = "login-page.png")),
+    request_body(content = String, content_type = "application/octet-stream",
+        description = "The file, of any media type"),
+    responses((status = OK, description = "The file is kept", body = Artifact)),
+)]
+async fn upload_of_lease(
+    State(mut artifacts): State<ArtifactFiles>,
+    caller: Caller,
+    Path((lease_id, name)): Path<(String, String)>,
+    File { content_type, upload }: File,
+) -> Result<Record<Artifact>, Problem> {
+    let target = UploadArtifactTarget { lease_id, name, content_type, ..Default::default() };
+    let artifact = upload.send(first(target), next, async |messages| {
+        artifacts.upload_artifact_of_lease(caller.call_within(PATIENCE, messages)).await
+    });
+    Ok(Record(artifact.await?.into_inner()))
+}
+
+fn first(target: UploadArtifactTarget) -> UploadArtifactRequest {
+    UploadArtifactRequest { target: Some(target), ..Default::default() }
+}
+
+fn next(Piece { chunk, last, .. }: Piece) -> UploadArtifactRequest {
+    UploadArtifactRequest { target: None, chunk, last }
 }
 
 /// What a link carries.

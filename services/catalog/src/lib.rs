@@ -18,6 +18,7 @@ mod subject;
 mod test_case;
 mod test_plan;
 mod test_set;
+mod verify;
 
 use std::net::SocketAddr;
 
@@ -43,13 +44,13 @@ use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
 use tonic::service::Routes;
 
-pub use self::opening::Openings;
 use self::{
     automation::AutomationService, environment::EnvironmentService, favorite::FavoriteService,
     lookup::LookupService, project::ProjectService, reactions::Reactions, secrets::Secrets,
     snapshot::SnapshotService, subject::SubjectService, test_case::TestCaseService,
     test_plan::TestPlanService, test_set::TestSetService,
 };
+pub use self::{opening::Openings, verify::verify};
 
 /// What the service is told.
 #[derive(clap::Args, Clone, Debug)]

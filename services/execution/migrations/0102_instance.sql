@@ -40,8 +40,8 @@ create table instance_detail (
 alter table instance_detail alter column steps set storage external;
 
 -- The smallest id that is made at this time.
-create function first_id_at(time timestamptz) returns uuid language sql stable
-    return rpad(lpad(to_hex((extract(epoch from time) * 1000)::bigint), 12, '0'), 32, '0')::uuid;
+create function first_id_at(moment timestamptz) returns uuid language sql stable
+    as $$ select rpad(lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid $$;
 
 -- Makes the partitions of a month where they are missing. They are made first and attached then,
 -- which lets others read and write meanwhile.

@@ -9,7 +9,7 @@ pub(crate) mod store;
 use std::pin::Pin;
 
 use assay_proto::{
-    ArtifactId, CustomerId, ExecutionId, Fault, TestReportId,
+    ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, TestReportId,
     execution::{Artifact, Instance},
 };
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use self::{depot::Depot, link::Links};
 pub use self::{depot::DepotConfig, link::LinkConfig};
+use crate::lease;
 
 /// The pieces of a file that is uploaded, as they come.
 pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
@@ -47,6 +48,8 @@ pub(crate) struct Purpose {
     pub(crate) execution: ExecutionId,
     /// What its name is unique in.
     pub(crate) owner: Uuid,
+    /// The lease that the file is uploaded for; it must not be lost.
+    pub(crate) lease: Option<LeaseId>,
     pub(crate) name: String,
     pub(crate) content_type: String,
 }
@@ -86,6 +89,10 @@ impl Artifacts {
         size: i64,
     ) -> Result<(Option<ArtifactId>, i64), Fault> {
         let mut tx = self.db.begin().await?;
+        store::hold(&mut tx, purpose.customer, purpose.execution).await?;
+        if let Some(lease) = purpose.lease {
+            lease::check_not_lost(&mut *tx, purpose.customer, lease).await?;
+        }
         let replaced = store::replace(&mut tx, purpose, id, size).await?;
         let expires = store::now(&mut *tx).await? + link::LIFETIME;
         tx.commit().await?;

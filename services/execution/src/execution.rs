@@ -25,7 +25,7 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 pub(crate) use self::{
-    announce::announce,
+    announce::{announce, events, reports_changed},
     run::{Run, earliest},
     settle::{begin, end, finish, ids_of, settle},
 };

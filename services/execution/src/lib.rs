@@ -16,6 +16,7 @@ mod retention;
 mod schedule;
 mod statistics;
 mod test_report;
+mod verify;
 
 use std::net::SocketAddr;
 
@@ -36,6 +37,7 @@ use tonic::{service::Routes, transport::Channel};
 pub use self::{
     artifact::{ArtifactConfig, Artifacts, DepotConfig, LinkConfig},
     retention::enforce_retention,
+    verify::{Told, rebuild, told, verify},
 };
 use self::{
     catalog::Catalog,

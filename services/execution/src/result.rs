@@ -27,10 +27,7 @@ pub(crate) use self::{
     json::{Source, read as read_json},
     turns::Turns,
 };
-use crate::{
-    execution::{ExecutionService, rules::check_tags, store},
-    instance,
-};
+use crate::execution::{ExecutionService, rules::check_tags, store};
 
 /// Answers calls that bring results.
 pub(crate) struct ResultService {
@@ -59,8 +56,7 @@ impl result_service_server::ResultService for ResultService {
         let id = ExecutionId::named(&execution_id)?;
         let db = self.executions.db.clone();
         let run = store::get(&db, customer, project, id).await?;
-        let totals = instance::store::totals(&db, customer, id).await?;
-        let file = export::file(db, customer, &run, totals)?;
+        let file = export::file(db, customer, id, &run).await?;
         Ok(Response::new(Box::pin(file.map_err(Status::from))))
     }
 

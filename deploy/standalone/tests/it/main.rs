@@ -10,4 +10,5 @@ mod mail;
 mod people;
 mod process;
 mod reports;
+mod verify;
 mod world;

@@ -81,6 +81,11 @@ impl World {
         &self.backends.identity
     }
 
+    /// The databases of the catalog and of the execution service.
+    pub(crate) fn catalog_and_execution(&self) -> [&SecretString; 2] {
+        [&self.backends.catalog, &self.backends.execution]
+    }
+
     pub(crate) fn seal(&self) -> &SealConfig {
         &self.settings.seal
     }

@@ -2,18 +2,18 @@
 
 use assay_auth::Caller;
 use assay_proto::{
-    ArtifactId, CustomerId, ExecutionId, Fault, ProjectId,
+    ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, ProjectId,
     execution::{
         Artifact, ArtifactBatch, DownloadArtifactRequest, UploadArtifactRequest,
-        artifact_service_server,
+        UploadArtifactTarget, artifact_service_server,
     },
 };
 use assay_runtime::list::Batches;
-use futures::{Stream, StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{Artifacts, Pieces, Purpose, link::forbidden, rules, store};
-use crate::execution;
+use crate::{execution, lease, result::first};
 
 #[tonic::async_trait]
 impl artifact_service_server::ArtifactService for Artifacts {
@@ -24,10 +24,7 @@ impl artifact_service_server::ArtifactService for Artifacts {
         request: Request<Streaming<UploadArtifactRequest>>,
     ) -> Result<Response<Artifact>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let mut messages = request.into_inner();
-        let missing = || Status::invalid_argument("the call has no messages");
-        let mut head = messages.message().await?.ok_or_else(missing)?;
-        let target = head.target.take().unwrap_or_default();
+        let (target, file) = opened(request.into_inner()).await?;
         let project = ProjectId::named(&target.project_id)?;
         let execution = ExecutionId::named(&target.execution_id)?;
         let run = execution::store::get(&self.db, customer, project, execution).await?;
@@ -36,12 +33,31 @@ impl artifact_service_server::ArtifactService for Artifacts {
             customer,
             execution,
             owner: execution.0,
+            lease: None,
             name: target.name,
             content_type: target.content_type,
         };
-        let messages = stream::iter([Ok(head)]).chain(messages);
-        let artifact = self.keep(purpose, pieces(messages.map_ok(|part| (part.chunk, part.last))));
-        Ok(Response::new(artifact.await?))
+        Ok(Response::new(self.keep(purpose, file).await?))
+    }
+
+    async fn upload_artifact_of_lease(
+        &self,
+        request: Request<Streaming<UploadArtifactRequest>>,
+    ) -> Result<Response<Artifact>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let (target, file) = opened(request.into_inner()).await?;
+        let id = LeaseId::named(&target.lease_id)?;
+        let place = lease::store::find(&self.db, customer, id).await?;
+        lease::check_not_lost(&self.db, customer, id).await?;
+        let purpose = Purpose {
+            customer,
+            execution: place.execution,
+            owner: place.report.0,
+            lease: Some(id),
+            name: target.name,
+            content_type: target.content_type,
+        };
+        Ok(Response::new(self.keep(purpose, file).await?))
     }
 
     async fn download_artifact(
@@ -64,18 +80,21 @@ impl artifact_service_server::ArtifactService for Artifacts {
     }
 }
 
-/// The pieces of a file up to the one that says that it is the last. A client that goes away in the
-/// middle looks like the end of the stream.
-pub(crate) fn pieces(
-    messages: impl Stream<Item = Result<(bytes::Bytes, bool), Status>> + Send + 'static,
-) -> Pieces {
-    let messages = Box::pin(messages);
-    Box::pin(stream::try_unfold((messages, false), async |(mut messages, is_done)| {
+/// What an upload is for, and the pieces of the file up to the one that says that it is the last. A
+/// client that goes away in the middle looks like the end of the stream.
+async fn opened(
+    mut messages: Streaming<UploadArtifactRequest>,
+) -> Result<(UploadArtifactTarget, Pieces), Status> {
+    let mut head = first(&mut messages).await?;
+    let target = head.target.take().unwrap_or_default();
+    let messages = stream::iter([Ok(head)]).chain(messages);
+    let pieces = stream::try_unfold((messages, false), async |(mut messages, is_done)| {
         if is_done {
             return Ok(None);
         }
         let broken = || Fault::Malformed("the body broke off".to_owned());
-        let (chunk, last) = messages.try_next().await?.ok_or_else(broken)?;
-        Ok(Some((chunk, (messages, last))))
-    }))
+        let piece = messages.try_next().await?.ok_or_else(broken)?;
+        Ok(Some((piece.chunk, (messages, piece.last))))
+    });
+    Ok((target, Box::pin(pieces)))
 }

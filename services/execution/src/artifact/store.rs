@@ -14,8 +14,26 @@ pub(super) struct Kept {
     pub(super) content_type: String,
 }
 
-/// Notes a file that is there; says which one it replaces. Fails if the results of its execution
-/// are not kept any more.
+/// Keeps the results of an execution from expiring, and its leases from ending, meanwhile.
+pub(super) async fn hold(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "select from execution
+         where customer_id = $1 and id = $2 and deleted_at is null and expired_at is null
+         for share",
+    )
+    .bind(customer)
+    .bind(execution)
+    .fetch_optional(&mut **tx)
+    .await?
+    .map(drop)
+    .ok_or(Fault::NotFound("execution"))
+}
+
+/// Notes a file that is there; says which one it replaces.
 pub(super) async fn replace(
     tx: &mut PgTransaction<'_>,
     purpose: &Purpose,
@@ -30,16 +48,13 @@ pub(super) async fn replace(
     .bind(&purpose.name)
     .fetch_optional(&mut **tx)
     .await?;
-    let done = sqlx::query(
+    sqlx::query(
         "insert into artifact (customer_id, id, execution_id, owner_id, name, content_type, size)
-         select customer_id, $3, id, $4, $5, $6, $7
-         from execution
-         where customer_id = $1 and id = $2 and deleted_at is null and expired_at is null
-         for share",
+         values ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(purpose.customer)
-    .bind(purpose.execution)
     .bind(id)
+    .bind(purpose.execution)
     .bind(purpose.owner)
     .bind(&purpose.name)
     .bind(&purpose.content_type)
@@ -47,7 +62,7 @@ pub(super) async fn replace(
     .execute(&mut **tx)
     .await
     .on_constraint("artifact_name_key", busy())?;
-    if done.rows_affected() == 0 { Err(Fault::NotFound("execution")) } else { Ok(replaced) }
+    Ok(replaced)
 }
 
 /// Somebody uploads another file of that name at this moment.

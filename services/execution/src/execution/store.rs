@@ -90,6 +90,18 @@ pub(crate) async fn get(
         .ok_or(Fault::NotFound("execution"))
 }
 
+/// Whether the results of an execution are not kept any more.
+pub(crate) async fn has_expired(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<bool, Fault> {
+    let expired = sqlx::query_scalar(
+        "select expired_at is not null from execution where customer_id = $1 and id = $2",
+    );
+    Ok(expired.bind(customer).bind(id).fetch_one(db).await?)
+}
+
 /// Reads an execution that nobody else will change before the transaction ends; nor its reports and
 /// instances.
 pub(crate) async fn lock(

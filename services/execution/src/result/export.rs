@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use assay_proto::{
-    CustomerId, Fault, ReportStatus, TestReportId, TestResult,
+    CustomerId, ExecutionId, ExecutionStatistic, Fault, ReportStatus, TestReportId, TestResult,
     execution::{ResultsBatch, TestReport},
 };
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 
 use crate::{
-    execution::Run,
+    execution::{self, Run},
     instance::{
         self, Outcome,
         steps::{self, StoredStep},
@@ -29,24 +29,65 @@ const INSTANCES: i64 = 32;
 const MESSAGE: usize = 256 << 10;
 
 /// The file, piece by piece.
-pub(super) fn file(
+pub(super) async fn file(
     db: PgPool,
     customer: CustomerId,
+    id: ExecutionId,
     run: &Run,
-    totals: writer::Totals,
 ) -> Result<impl Stream<Item = Result<ResultsBatch, Fault>> + Send + use<>, Fault> {
-    let id = assay_proto::ExecutionId::named(&run.execution.id)?;
-    let tests = test_report::of_execution(db.clone(), customer, id)
+    let reports = test_report::of_execution(db.clone(), customer, id);
+    let (totals, tests) = if execution::store::has_expired(&db, customer, id).await? {
+        (totals(&run.statistic), reports.map_ok(|part| summaries(&part)).boxed())
+    } else {
+        let totals = instance::store::totals(&db, customer, id).await?;
+        (totals, all_tests(db, customer, reports).boxed())
+    };
+    let ends = |text: String| stream::iter([Ok(text)]);
+    let texts = ends(open(run, totals)).chain(tests).chain(ends(writer::CLOSE.to_owned()));
+    Ok(texts.map_ok(pieces).try_flatten())
+}
+
+/// Every run of every test.
+fn all_tests(
+    db: PgPool,
+    customer: CustomerId,
+    reports: impl Stream<Item = Result<Vec<TestReport>, Fault>> + Send,
+) -> impl Stream<Item = Result<String, Fault>> + Send {
+    reports
         .map_ok(|part| {
             let groups: Vec<_> = part.chunks(REPORTS).map(<[TestReport]>::to_vec).collect();
             stream::iter(groups).map(Ok::<_, Fault>)
         })
         .try_flatten()
         .map_ok(move |reports| tests(db.clone(), customer, reports))
-        .try_flatten();
-    let ends = |text: String| stream::iter([Ok(text)]);
-    let texts = ends(open(run, totals)).chain(tests).chain(ends(writer::CLOSE.to_owned()));
-    Ok(texts.map_ok(pieces).try_flatten())
+        .try_flatten()
+}
+
+/// What is left of tests whose runs are not kept any more.
+fn summaries(reports: &[TestReport]) -> String {
+    let mut xml = String::new();
+    for report in reports {
+        let outcome = Outcome {
+            result: report.result(),
+            start_date_time: report.start_date_time,
+            duration_in_sec: report.average_duration_in_sec,
+            ..Outcome::default()
+        };
+        writer::test(&mut xml, &report.test_case_identifier, &report.test_case_name, &outcome, &[]);
+    }
+    xml
+}
+
+/// How the reports of an execution ended.
+fn totals(statistic: &ExecutionStatistic) -> writer::Totals {
+    let errors = statistic.test_cases_with_error + statistic.test_cases_aborted;
+    let skipped = statistic.test_cases_canceled + statistic.test_cases_pending;
+    writer::Totals {
+        tests: statistic.test_cases_total.into(),
+        failures: statistic.test_cases_failed.into(),
+        errors: errors.into(),
+        skipped: skipped.into(),
+    }
 }
 
 fn open(run: &Run, totals: writer::Totals) -> String {

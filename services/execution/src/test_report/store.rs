@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestReportId, TestSetId, TestType,
     catalog::SnapshotTestCase,
+    events::ReportState,
     execution::{TestReport, TestReportInput},
     name_of,
 };
@@ -376,4 +377,23 @@ pub(crate) async fn comment(
     .execute(&mut **tx)
     .await?;
     Ok(())
+}
+
+/// The reports of a locked execution that have ended.
+pub(crate) async fn ended(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<Vec<ReportState>, Fault> {
+    let statement = format!(
+        "select {PROGRESS} from test_report
+         where customer_id = $1 and execution_id = $2 and status not in ('NotExecuted', 'Running')
+         order by id"
+    );
+    let reports: Vec<Progress> = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(customer)
+        .bind(execution)
+        .fetch_all(&mut **tx)
+        .await?;
+    Ok(reports.into_iter().map(|report| report.state).collect())
 }

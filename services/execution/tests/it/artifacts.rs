@@ -9,7 +9,7 @@ use serde_json::json;
 use tonic::{Code, Request, Status};
 use url::Url;
 
-use crate::world::{World, fields, reason};
+use crate::world::{World, fields, now, reason};
 
 /// Uploads a file in pieces; one that breaks off does not say that it is complete.
 async fn upload(
@@ -23,6 +23,7 @@ async fn upload(
     let target = UploadArtifactTarget {
         project_id: world.project.clone(),
         execution_id: execution.to_owned(),
+        lease_id: String::new(),
         name: name.to_owned(),
         content_type: content_type.to_owned(),
     };
@@ -176,6 +177,61 @@ async fn what_is_refused_leaves_nothing_behind() -> Result<()> {
     assert_eq!(late.code(), Code::NotFound);
 
     assert_eq!(world.count("select count(*) from artifact").await?, 0);
+    assert_eq!(world.files(), 0);
+    Ok(())
+}
+
+/// What an engine uploads for its lease.
+async fn upload_for_lease(
+    world: &World,
+    lease: &str,
+    name: &str,
+    file: &'static str,
+) -> Result<Artifact, Status> {
+    let target = UploadArtifactTarget {
+        lease_id: lease.to_owned(),
+        name: name.to_owned(),
+        ..UploadArtifactTarget::default()
+    };
+    let message = UploadArtifactRequest { target: Some(target), chunk: file.into(), last: true };
+    let request = world.user.call(stream::iter([message]));
+    Ok(world.artifacts().upload_artifact_of_lease(request).await?.into_inner())
+}
+
+#[tokio::test]
+async fn engines_upload_what_belongs_to_their_work() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1), ("b", 1)]).await?;
+    let execution = world.dispatch().await?;
+    let engine = world.engine();
+    let leases = engine.lease(now("", 2)).await?;
+    for (lease, file) in leases.iter().zip(["of a", "of b"]) {
+        // Both call it the same.
+        upload_for_lease(&world, &lease.id, "run.log", file).await?;
+        let result = json!([{ "InstanceNr": 1, "Result": "Passed", "DurationInSec": 1,
+                              "ExecutionLogUri": "run.log" }]);
+        engine.report(&lease.id, result).await?;
+    }
+    for (report, file) in execution.test_reports.iter().zip(["of a", "of b"]) {
+        let link = instance(&world, &report.id).await?.execution_log_uri;
+        assert_eq!(download(&world, asked(&link)).await?.1, file.as_bytes());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_engine_that_was_given_up_uploads_nothing_more() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    world.dispatch().await?;
+    let lost = world.engine().lease_one().await?;
+    sqlx::query("update lease set expires_at = now()").execute(&world.db).await?;
+
+    let refused = upload_for_lease(&world, &lost.id, "run.log", "late").await.unwrap_err();
+
+    assert_eq!(reason(&refused), "lease_lost");
+    let unknown = upload_for_lease(&world, &world.set, "run.log", "x").await.unwrap_err();
+    assert_eq!(unknown.code(), Code::NotFound);
     assert_eq!(world.files(), 0);
     Ok(())
 }

@@ -141,6 +141,7 @@ impl World {
             execution_id: execution.to_owned(),
             name: name.to_owned(),
             content_type: "text/plain".to_owned(),
+            ..UploadArtifactTarget::default()
         };
         let file = UploadArtifactRequest { target: Some(target), chunk: "x".into(), last: true };
         self.artifacts().upload_artifact(self.user.call(stream::iter([file]))).await?;
