@@ -7,14 +7,14 @@ use axum::{
     extract::FromRequestParts,
     response::{IntoResponse, Response},
 };
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use http::{
     HeaderValue, Uri,
     header::{CONTENT_TYPE, LINK},
     request::Parts,
 };
 use serde::{Deserialize, Serialize};
-use tonic::Streaming;
+use tonic::{Status, Streaming};
 use utoipa::IntoParams;
 
 use crate::{array, problem::Problem, query::Query};
@@ -66,12 +66,30 @@ impl Listing {
         self,
         batches: tonic::Response<Streaming<B>>,
     ) -> Result<List, Problem> {
-        let mut batches = batches.into_inner();
-        let (first, next) = batches.message().await?.unwrap_or_default().into_parts();
+        let (next, parts) = parts(batches).await?;
         let next = next.map(|cursor| next_link(&self.uri, &cursor));
-        let rest = batches.map_ok(|batch| batch.into_parts().0);
-        let body = array::body(b"[".to_vec(), stream::once(ready(Ok(first))).chain(rest), b"]");
-        Ok(List { next, body })
+        Ok(List { next, body: array::body(b"[".to_vec(), parts, b"]") })
+    }
+}
+
+/// The cursor of the next page, if there is one, and the records in parts. Waits for the first, so
+/// that a failure before it is a [`Problem`].
+pub(crate) async fn parts<B: Batch + 'static>(
+    batches: tonic::Response<Streaming<B>>,
+) -> Result<(Option<String>, impl Stream<Item = Result<Vec<B::Item>, Status>> + Send), Problem> {
+    let mut batches = batches.into_inner();
+    let (first, next) = batches.message().await?.unwrap_or_default().into_parts();
+    let rest = batches.map_ok(|batch| batch.into_parts().0);
+    Ok((next, stream::once(ready(Ok(first))).chain(rest)))
+}
+
+impl List {
+    /// All that a service answers, as an array.
+    pub(crate) async fn whole<B: Batch<Item: Serialize> + 'static>(
+        batches: tonic::Response<Streaming<B>>,
+    ) -> Result<Self, Problem> {
+        let (_, parts) = parts(batches).await?;
+        Ok(Self { next: None, body: array::body(b"[".to_vec(), parts, b"]") })
     }
 }
 

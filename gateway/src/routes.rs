@@ -55,6 +55,12 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
     let quick = quick.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
     // Uploads and downloads take as long as the line between the client and us, and engines wait for
     // work.
-    let slow = results::routes().merge(artifact::routes()).merge(automation::slow_routes());
+    let slow = [
+        results::routes(),
+        artifact::routes(),
+        test_case::import_routes(),
+        automation::slow_routes(),
+    ];
+    let slow = slow.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
     quick.route_layer(from_fn(hurry)).merge(slow)
 }

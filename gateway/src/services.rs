@@ -78,6 +78,7 @@ clients! {
     AuditEntries = identity::audit_service_client::AuditServiceClient;
     Projects = catalog::project_service_client::ProjectServiceClient;
     Favorites = catalog::favorite_service_client::FavoriteServiceClient;
+    Imports = catalog::import_service_client::ImportServiceClient;
     TestCases = catalog::test_case_service_client::TestCaseServiceClient;
     TestPlans = catalog::test_plan_service_client::TestPlanServiceClient;
     TestSets = catalog::test_set_service_client::TestSetServiceClient;

@@ -21,7 +21,7 @@ use std::{env, error::Error, fs, path::Path};
 use prost::Message;
 
 /// The contracts; whatever they import comes with them.
-const CONTRACTS: [&str; 24] = [
+const CONTRACTS: [&str; 25] = [
     "assay/identity/v1/token.proto",
     "assay/identity/v1/customer.proto",
     "assay/identity/v1/user_group.proto",
@@ -29,6 +29,7 @@ const CONTRACTS: [&str; 24] = [
     "assay/identity/v1/api_token.proto",
     "assay/identity/v1/audit.proto",
     "assay/catalog/v1/favorite.proto",
+    "assay/catalog/v1/import.proto",
     "assay/catalog/v1/project.proto",
     "assay/catalog/v1/test_case.proto",
     "assay/catalog/v1/test_plan.proto",

@@ -46,7 +46,9 @@ fn has_body(_: &str, operation: &Operation) -> bool {
 }
 
 fn has_input(method: &str, operation: &Operation) -> bool {
-    has_body(method, operation) || has(operation, |p| p.parameter_in == ParameterIn::Query)
+    has_body(method, operation)
+        || has(operation, |p| p.parameter_in == ParameterIn::Query)
+        || has(operation, |p| p.parameter_in == ParameterIn::Path && !p.name.ends_with("Id"))
 }
 
 fn has_path(_: &str, operation: &Operation) -> bool {

@@ -39,12 +39,13 @@ pub(super) fn tell_update(
 /// Success comes with headers.
 pub(super) fn tell_headers(method: &str, operation: &mut Operation, components: &Components) {
     let mut revalidates = false;
+    let in_pages = operation.parameters.iter().flatten().any(is_cursor);
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
         if status == "201" {
             add_header(response, "Location", "The path of the new record");
         }
-        if is_list(response) {
+        if in_pages {
             add_header(response, "Link", "Where the next page is, if there is one (RFC 8288)");
         }
         if has_version(response, components) {
@@ -74,8 +75,8 @@ fn name(schema: &RefOr<Schema>) -> Option<&str> {
     }
 }
 
-fn is_list(response: &Response) -> bool {
-    matches!(schema(response), Some(RefOr::T(Schema::Array(_))))
+fn is_cursor(parameter: &RefOr<Parameter>) -> bool {
+    matches!(parameter, RefOr::T(parameter) if parameter.name == "cursor")
 }
 
 fn answers_version(operation: &Operation, components: &Components) -> bool {

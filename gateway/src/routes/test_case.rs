@@ -1,5 +1,8 @@
 //! `/api/projects/{projectId}/testcases`.
 
+mod export;
+mod import;
+
 use assay_auth::Caller;
 use assay_proto::catalog::{
     CreateTestCaseRequest, DeleteTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest, Shelf,
@@ -27,7 +30,10 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_recent))
         .routes(routes!(get, update, delete))
         .routes(routes!(get_permanent))
+        .merge(export::routes())
 }
+
+pub(super) use self::import::routes as import_routes;
 
 impl Answer for TestCase {
     fn data_version(&self) -> Option<&str> {

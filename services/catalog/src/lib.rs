@@ -5,6 +5,7 @@ mod automation;
 mod deletion;
 mod environment;
 mod favorite;
+mod import;
 mod lookup;
 mod opening;
 mod page;
@@ -30,7 +31,8 @@ use assay_proto::{
     catalog::{
         automation_service_server::AutomationServiceServer,
         environment_service_server::EnvironmentServiceServer,
-        favorite_service_server::FavoriteServiceServer, lookup_service_server::LookupServiceServer,
+        favorite_service_server::FavoriteServiceServer, import_service_server::ImportServiceServer,
+        lookup_service_server::LookupServiceServer,
         project_service_server::ProjectServiceServer,
         snapshot_service_server::SnapshotServiceServer,
         subject_service_server::SubjectServiceServer,
@@ -46,7 +48,8 @@ use tonic::service::Routes;
 
 use self::{
     automation::AutomationService, environment::EnvironmentService, favorite::FavoriteService,
-    lookup::LookupService, project::ProjectService, reactions::Reactions, secrets::Secrets,
+    import::ImportService, lookup::LookupService, project::ProjectService, reactions::Reactions,
+    secrets::Secrets,
     snapshot::SnapshotService, subject::SubjectService, test_case::TestCaseService,
     test_plan::TestPlanService, test_set::TestSetService,
 };
@@ -97,6 +100,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
     let (db, secrets) = (db.clone(), Secrets::new(seal));
     let favorites = FavoriteService { db: db.clone() };
+    let imports = ImportService::new(db.clone());
     let projects = ProjectService { db: db.clone(), openings: openings.clone() };
     let cases = TestCaseService { db: db.clone(), openings: openings.clone() };
     let plans = TestPlanService { db: db.clone(), secrets: secrets.clone() };
@@ -108,6 +112,7 @@ pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
     let snapshots = SnapshotService { db };
     Routes::new(ProjectServiceServer::new(projects))
         .add_service(FavoriteServiceServer::new(favorites))
+        .add_service(ImportServiceServer::new(imports))
         .add_service(TestCaseServiceServer::new(cases))
         .add_service(TestPlanServiceServer::new(plans))
         .add_service(TestSetServiceServer::new(sets))

@@ -21,7 +21,10 @@ use assay_proto::{
     },
 };
 use assay_records::Check;
-use assay_runtime::list::Batches;
+use assay_runtime::{
+    body::{self, Piece},
+    list::Batches,
+};
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::{PgExecutor, PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
@@ -37,7 +40,7 @@ use crate::{
     execution::{self, Run, end, settle},
     instance,
     queue::Queue,
-    result::{Piece, Source, Turns, first, place_in, read_body, read_json, record},
+    result::{Reporting, Source, first, place_in, read_json, record},
     schedule,
     test_report::{self, Ending, Progress},
 };
@@ -78,7 +81,7 @@ pub(crate) struct AutomationService {
     pub(crate) catalog: Catalog,
     pub(crate) queue: Queue,
     pub(crate) settings: Settings,
-    pub(crate) turns: Turns,
+    pub(crate) turns: Reporting,
 }
 
 /// A lease, its execution, which is locked, and where the lease stands.
@@ -181,13 +184,13 @@ impl automation_service_server::AutomationService for AutomationService {
         // So that nobody sends megabytes for nothing.
         let place = store::find(&self.db, customer, id).await?;
 
-        let reading = self.turns.read().await?;
+        let reading = self.turns.readers.take().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces =
             pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
-        let results = read_body(pieces, |body| read_json(body, Source::Engine)).await?;
+        let results = body::read(pieces, |body| read_json(body, Source::Engine)).await?;
         let numbers: Vec<i32> = results.iter().map(|result| result.outcome.instance_nr).collect();
-        let writing = self.turns.write().await?;
+        let writing = self.turns.writers.take().await?;
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         let mut lease = Opened::lock(&mut tx, customer, id).await?;
         let mut reports = [lease.report(&mut tx, customer).await?];

@@ -44,7 +44,7 @@ use self::{
     debug::DebugService,
     execution::ExecutionService,
     lease::AutomationService,
-    result::{ResultService, Turns},
+    result::{Reporting, ResultService},
     statistics::StatisticsService,
     test_report::TestReportService,
 };
@@ -106,7 +106,7 @@ pub fn services(
     leases: LeaseSettings,
     artifacts: Artifacts,
 ) -> Routes {
-    let (catalog, turns) = (Catalog::new(catalog), Turns::new());
+    let (catalog, turns) = (Catalog::new(catalog), Reporting::new());
     let statistics = StatisticsService { db: db.clone(), catalog: catalog.clone() };
     let reports = TestReportService::new(db.clone(), artifacts.clone());
     let executions =

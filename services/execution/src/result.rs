@@ -1,12 +1,10 @@
 //! Results: what test tools report, to an execution that runs or as one that has run.
 
 mod append;
-mod body;
 mod export;
 mod json;
 mod link;
 mod rules;
-mod turns;
 mod upload;
 
 use assay_auth::Caller;
@@ -17,22 +15,44 @@ use assay_proto::{
         UploadResultsRequest, result_service_server,
     },
 };
-use assay_runtime::list::Batches;
+use assay_runtime::{
+    Turns,
+    body::{self, Piece},
+    list::Batches,
+};
 use futures::{StreamExt, TryStreamExt, stream};
 use tonic::{Request, Response, Status, Streaming};
 
 pub(crate) use self::{
     append::{place_in, record},
-    body::{Piece, read as read_body},
     json::{Source, read as read_json},
-    turns::Turns,
 };
 use crate::execution::{ExecutionService, rules::check_tags, store};
+
+/// How many bodies are read at once; each takes a thread and some mebibytes.
+const READERS: usize = 32;
+
+/// How many transactions write results at once: half of the connections, so that those who read
+/// don't wait for those who report. More would not be faster.
+const WRITERS: usize = 4;
 
 /// Answers calls that bring results.
 pub(crate) struct ResultService {
     pub(crate) executions: ExecutionService,
-    pub(crate) turns: Turns,
+    pub(crate) turns: Reporting,
+}
+
+/// The turns of all who bring results.
+#[derive(Clone)]
+pub(crate) struct Reporting {
+    pub(crate) readers: Turns,
+    pub(crate) writers: Turns,
+}
+
+impl Reporting {
+    pub(crate) fn new() -> Self {
+        Self { readers: Turns::new(READERS), writers: Turns::new(WRITERS) }
+    }
 }
 
 /// A call's first message, which has a target.
@@ -73,7 +93,7 @@ impl result_service_server::ResultService for ResultService {
         // So that nobody sends megabytes for nothing.
         store::get(&self.executions.db, caller.customer, project, execution).await?;
 
-        let reading = self.turns.read().await?;
+        let reading = self.turns.readers.take().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces =
             pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
@@ -81,7 +101,7 @@ impl result_service_server::ResultService for ResultService {
             json::read(body, Source::Execution { lines: target.lines })
         })
         .await?;
-        let writing = self.turns.write().await?;
+        let writing = self.turns.writers.take().await?;
         let mut tx = self.executions.begin().await?;
         let reported =
             append::append(&mut tx, caller.customer, project, execution, results).await?;
@@ -104,7 +124,7 @@ impl result_service_server::ResultService for ResultService {
             return Err(Fault::Invalid(vec![violation]).into());
         }
 
-        let reading = self.turns.read().await?;
+        let reading = self.turns.readers.take().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces = pieces.map_ok(|part| Piece {
             chunk: part.chunk,
@@ -113,7 +133,7 @@ impl result_service_server::ResultService for ResultService {
         });
         let cases = body::read(pieces, upload::read).await?;
         let snapshot = upload::adopt(&self.executions.catalog, &caller, &target, &cases).await?;
-        let writing = self.turns.write().await?;
+        let writing = self.turns.writers.take().await?;
         let mut tx = self.executions.begin().await?;
         let id = upload::store(&mut tx, &caller, target, snapshot, cases).await?;
         tx.commit().await.map_err(Fault::from)?;

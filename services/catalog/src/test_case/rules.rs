@@ -4,7 +4,7 @@ use assay_proto::{Fault, catalog::TestCaseInput};
 use assay_records::Check;
 
 /// A blank identifier is none.
-pub(super) fn valid(mut input: TestCaseInput) -> Result<TestCaseInput, Fault> {
+pub(crate) fn valid(mut input: TestCaseInput) -> Result<TestCaseInput, Fault> {
     let mut check = Check::default();
     check.texts(&input);
     check.name("Name", &input.name);

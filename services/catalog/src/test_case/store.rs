@@ -97,6 +97,19 @@ pub(crate) async fn find(
     .ok_or(Fault::NotFound("test case"))
 }
 
+/// Has others wait who add many test cases to the project by their identifiers, instead of adding
+/// the same ones.
+pub(crate) async fn claim_identifiers(
+    tx: &mut PgTransaction<'_>,
+    project: ProjectId,
+) -> Result<(), Fault> {
+    sqlx::query("select pg_advisory_xact_lock(hashtextextended('identifiers ' || $1::text, 0))")
+        .bind(project)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
 /// Lists a slice of a shelf's test cases in a project.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,

@@ -2,10 +2,12 @@
 
 mod adoption;
 mod archive;
+mod automation;
 mod automation_steps;
 mod deletion;
 mod environment;
 mod favorite;
+mod import;
 mod isolation;
 mod list;
 mod lookup;

@@ -4,7 +4,7 @@ use assay_proto::{
     PlanStatus, Reference,
     catalog::{
         environment_service_client::EnvironmentServiceClient,
-        favorite_service_client::FavoriteServiceClient,
+        favorite_service_client::FavoriteServiceClient, import_service_client::ImportServiceClient,
         project_service_client::ProjectServiceClient,
         snapshot_service_client::SnapshotServiceClient,
         subject_service_client::SubjectServiceClient,
@@ -36,6 +36,10 @@ impl User {
 
     pub(crate) fn favorites(&self) -> FavoriteServiceClient<Channel> {
         FavoriteServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn imports(&self) -> ImportServiceClient<Channel> {
+        ImportServiceClient::new(self.channel.clone())
     }
 
     pub(crate) fn cases(&self) -> TestCaseServiceClient<Channel> {

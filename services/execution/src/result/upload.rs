@@ -8,6 +8,7 @@ use assay_proto::{
     catalog::{ReportedTestCase, Snapshot, TakeSnapshotRequest},
     execution::{ExecutionMode, UploadResultsTarget},
 };
+use assay_runtime::body::Body;
 use sqlx::PgTransaction;
 use tonic::Status;
 
@@ -19,7 +20,7 @@ use crate::{
         steps::{StoredStep, Writer},
     },
     junit::{self, Attempt, OUTPUT, Test},
-    result::{body::Body, rules::shifted},
+    result::rules::shifted,
     test_report::{self, Progress},
 };
 

@@ -2,6 +2,7 @@
 
 mod archive;
 mod artifacts;
+mod chaos;
 mod debug;
 mod executions;
 mod exports;

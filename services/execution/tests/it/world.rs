@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use assay_auth::{Seal, SealConfig, guard, new_seal_key};
+use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
 use assay_execution::{
     ArtifactConfig, Artifacts, DepotConfig, LeaseSettings, LinkConfig, Queue, Reconciler,
 };
@@ -55,6 +55,9 @@ pub(crate) struct World {
     folder: PathBuf,
     artifacts: Artifacts,
     catalog_db: PgPool,
+    /// The URLs of the service's database and of the catalog.
+    pub(crate) database_url: String,
+    pub(crate) catalog_url: String,
     catalog: Channel,
     execution: Channel,
     reconciler: Reconciler,
@@ -71,7 +74,8 @@ impl World {
         let catalog_db = PgPool::connect_with(database.options).await?;
         let openings = assay_catalog::Openings::start(&runtime, catalog_db.clone());
         let services = assay_catalog::services(&catalog_db, seal, openings);
-        let catalog = serve(&runtime, &keys, services).await?;
+        let catalog_url = serve(&runtime, &keys, services).await?;
+        let catalog = grpc::connect(&catalog_url)?;
 
         let database = TestDatabase::create("execution", &assay_execution::migrations()).await?;
         let db = PgPool::connect_with(database.options).await?;
@@ -85,7 +89,7 @@ impl World {
             LEASES,
             artifacts.clone(),
         );
-        let execution = serve(&runtime, &keys, services).await?;
+        let execution = grpc::connect(&serve(&runtime, &keys, services).await?)?;
         let reconciler = Reconciler::new(&db, &queue, LEASES);
         let user = keys.user(PERMISSIONS).await;
         let (project, set) = (String::new(), String::new());
@@ -97,6 +101,8 @@ impl World {
             folder,
             artifacts,
             catalog_db,
+            database_url: database.url,
+            catalog_url,
             catalog,
             execution,
             reconciler,
@@ -105,6 +111,11 @@ impl World {
         };
         (world.project, world.set) = world.project_with_set().await?;
         Ok(world)
+    }
+
+    /// What a further server verifies tokens with.
+    pub(crate) fn verifier(&self) -> Verifier {
+        self.keys.verifier()
     }
 
     /// Another user of the services, of another customer.
@@ -372,11 +383,12 @@ fn artifacts(folder: PathBuf) -> Result<ArtifactConfig> {
     })
 }
 
-async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<Channel> {
+/// Serves, and says where.
+async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let app = guard(services, keys.verifier());
     let address = grpc::serve(runtime, listener, app, DESCRIPTORS)?;
-    grpc::connect(&format!("http://{address}"))
+    Ok(format!("http://{address}"))
 }
 
 /// Puts an execution together from its parts.

@@ -3,6 +3,7 @@
 
 mod change;
 mod check;
+pub mod elements;
 
 pub use self::{
     change::{Action, Change, difference, input},

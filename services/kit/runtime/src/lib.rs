@@ -2,6 +2,7 @@
 //! and connections, and how it is observed.
 
 mod admin;
+pub mod body;
 mod database;
 mod entry;
 pub mod grpc;
@@ -11,10 +12,12 @@ pub mod list;
 pub mod nats;
 pub mod telemetry;
 pub mod trace;
+mod turns;
 
 pub use self::{
     admin::{AdminConfig, serve_admin},
     database::{Database, DatabaseConfig, connect_options},
     entry::{install_crypto, parse, run, stop_signal},
     lifecycle::{Gate, Runtime},
+    turns::Turns,
 };

@@ -16,12 +16,12 @@ const AHEAD: usize = 4;
 
 /// A piece of a body as it was sent.
 #[derive(Debug, Default)]
-pub(crate) struct Piece {
-    pub(crate) chunk: Bytes,
+pub struct Piece {
+    pub chunk: Bytes,
     /// Whether a further file starts with it.
-    pub(crate) next_file: bool,
+    pub next_file: bool,
     /// Whether the body is complete with it.
-    pub(crate) last: bool,
+    pub last: bool,
 }
 
 enum Part {
@@ -31,7 +31,7 @@ enum Part {
 }
 
 /// One or several files. Each reads to its end before [`Body::next_file`] goes on to the next.
-pub(crate) struct Body {
+pub struct Body {
     parts: mpsc::Receiver<Part>,
     chunk: Bytes,
     at: At,
@@ -45,7 +45,7 @@ enum At {
 }
 
 /// Has `parse` read a body, on a thread where it may wait for it.
-pub(crate) async fn read<T: Send + 'static>(
+pub async fn read<T: Send + 'static>(
     pieces: impl Stream<Item = Result<Piece, Status>>,
     parse: impl FnOnce(Body) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Status> {
@@ -88,7 +88,7 @@ async fn send(
 
 impl Body {
     /// Goes on to the next file, if there is one.
-    pub(crate) fn next_file(&mut self) -> io::Result<bool> {
+    pub fn next_file(&mut self) -> io::Result<bool> {
         while self.at == At::InFile {
             let rest = self.fill_buf()?.len();
             self.consume(rest);

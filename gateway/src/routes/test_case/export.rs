@@ -1,0 +1,186 @@
+//! `…/testcases/export`.
+
+use assay_auth::Caller;
+use assay_proto::{
+    Page, PlanStatus, ReportStatus, TestResult,
+    catalog::{ListTestCasesRequest, Shelf, TestCaseBatch, TestCaseEntry},
+    name_of,
+};
+use axum::{
+    body::Body,
+    extract::{FromRequestParts, State},
+    response::{IntoResponse, Response},
+};
+use http::{
+    HeaderMap, StatusCode,
+    header::{ACCEPT, CONTENT_DISPOSITION, CONTENT_TYPE},
+    request::Parts,
+};
+use serde::{Deserialize, Serialize};
+use tonic::Streaming;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    array::{self, Failure},
+    list,
+    path::Path,
+    problem::Problem,
+    query::Query,
+    services::{Services, TestCases},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(export))
+}
+
+/// How an export is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum ExportFormat {
+    Json,
+    Ndjson,
+    Csv,
+}
+
+impl ExportFormat {
+    const ALL: [Self; 3] = [Self::Json, Self::Ndjson, Self::Csv];
+
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Ndjson => "application/x-ndjson",
+            Self::Csv => "text/csv",
+        }
+    }
+
+    /// The first one that a client accepts.
+    fn accepted(headers: &HeaderMap) -> Option<Self> {
+        let Some(accept) = headers.get(ACCEPT) else { return Some(Self::Json) };
+        let accept = accept.to_str().unwrap_or_default().to_ascii_lowercase();
+        let mut kinds =
+            accept.split(',').map(|kind| kind.split(';').next().unwrap_or_default().trim());
+        let fits = |kind: &str, format: Self| {
+            let name = format.media_type();
+            kind == "*/*"
+                || kind == name
+                || kind.strip_suffix('*').is_some_and(|part| name.starts_with(part))
+        };
+        kinds.find_map(|kind| Self::ALL.into_iter().find(|format| fits(kind, *format)))
+    }
+}
+
+/// What to export, and how.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ExportQuery {
+    /// The format; where absent, the first one in `Accept`, or JSON.
+    #[param(value_type = Option<ExportFormat>, inline)]
+    format: Option<String>,
+    /// Only test cases whose name or identifier contains this text, in any case.
+    q: Option<String>,
+}
+
+/// What to export, and how.
+struct Wanted {
+    format: ExportFormat,
+    q: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Wanted {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Query(query) = Query::<ExportQuery>::from_request_parts(parts, state).await?;
+        let format = match query.format {
+            Some(name) => assay_proto::value_of(&name)
+                .ok_or_else(|| Problem::invalid("format", "must be json, ndjson or csv"))?,
+            None => ExportFormat::accepted(&parts.headers).ok_or_else(|| {
+                let offered = "application/json, application/x-ndjson and text/csv are offered";
+                Problem::new(StatusCode::NOT_ACCEPTABLE, "not_acceptable", offered)
+            })?,
+        };
+        Ok(Self { format, q: query.q })
+    }
+}
+
+/// Answers the test cases of a project that are not archived, newest first, in a format of choice.
+///
+/// An import takes what this answers.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testcases/export",
+    operation_id = "list_test_cases_as_export", tag = "Test cases", params(ExportQuery),
+    responses((
+        status = OK, description = "The test cases",
+        content(
+            (Vec<TestCaseEntry> = "application/json"),
+            (TestCaseEntry = "application/x-ndjson"),
+            (String = "text/csv"),
+        ),
+        headers(("Content-Disposition" = String, description = "A name for the file")),
+    )),
+)]
+async fn export(
+    State(mut cases): State<TestCases>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    Wanted { format, q }: Wanted,
+) -> Result<Response, Problem> {
+    let page = Some(Page { q, ..Page::default() });
+    let request = ListTestCasesRequest { project_id, page, shelf: Shelf::Unspecified.into() };
+    let body = written(format, cases.list_test_cases(caller.call(request)).await?).await?;
+    let file = format!("attachment; filename=\"testcases.{}\"", name_of(format));
+    let headers = [(CONTENT_TYPE, format.media_type().to_owned()), (CONTENT_DISPOSITION, file)];
+    Ok((headers, body).into_response())
+}
+
+async fn written(
+    format: ExportFormat,
+    batches: tonic::Response<Streaming<TestCaseBatch>>,
+) -> Result<Body, Problem> {
+    let (_, parts) = list::parts(batches).await?;
+    Ok(match format {
+        ExportFormat::Json => array::body(b"[".to_vec(), parts, b"]"),
+        ExportFormat::Ndjson => array::streamed(Vec::new(), parts, lines, b""),
+        ExportFormat::Csv => array::streamed(HEADER.to_vec(), parts, csv_records, b""),
+    })
+}
+
+fn lines(cases: Vec<TestCaseEntry>) -> Result<Vec<u8>, Failure> {
+    let mut text = Vec::new();
+    for case in cases {
+        serde_json::to_writer(&mut text, &case)?;
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
+const HEADER: &[u8] = b"Id,Identifier,Name,Description,LastPlanStatus,LastReportStatus,LastResult,\
+    LastSwName,LastSwIdentifier\r\n";
+
+fn csv_records(cases: Vec<TestCaseEntry>) -> Result<Vec<u8>, Failure> {
+    let terminator = csv::Terminator::CRLF;
+    let mut records = csv::WriterBuilder::new().terminator(terminator).from_writer(Vec::new());
+    for case in cases {
+        let plan_status = name::<PlanStatus>(case.last_plan_status);
+        let report_status = name::<ReportStatus>(case.last_report_status);
+        let result = name::<TestResult>(case.last_result);
+        records.write_record([
+            &case.id,
+            &case.identifier,
+            &case.name,
+            &case.description,
+            &plan_status,
+            &report_status,
+            &result,
+            case.last_sw_name.as_deref().unwrap_or_default(),
+            case.last_sw_identifier.as_deref().unwrap_or_default(),
+        ])?;
+    }
+    Ok(records.into_inner()?)
+}
+
+/// The name of a value; empty for none.
+fn name<E: TryFrom<i32> + Serialize>(number: Option<i32>) -> String {
+    number.and_then(|number| E::try_from(number).ok()).map(name_of).unwrap_or_default()
+}

@@ -1,0 +1,100 @@
+//! Imports: test cases written by the thousand, all or none.
+
+mod apply;
+mod rows;
+mod store;
+
+use assay_auth::Caller;
+use assay_proto::{
+    CustomerId, Fault, ProjectId,
+    catalog::{
+        ImportTestCasesRequest, ImportedTestCase, ImportedTestCaseBatch, import_service_server,
+    },
+};
+use assay_runtime::{
+    Turns,
+    body::{self, Piece},
+    list::Batches,
+};
+use futures::{StreamExt, TryStreamExt, stream};
+use sqlx::PgPool;
+use tonic::{Request, Response, Status, Streaming};
+
+use self::rows::Row;
+use crate::project;
+
+/// How many imports are read and written at once; each may hold its whole body.
+const AT_ONCE: usize = 2;
+
+/// How often an import is tried that meets somebody else's test case of the same identifier.
+const ATTEMPTS: u32 = 3;
+
+/// How many rows one message answers.
+const ROWS_IN_MESSAGE: usize = 500;
+
+pub(crate) struct ImportService {
+    db: PgPool,
+    turns: Turns,
+}
+
+impl ImportService {
+    pub(crate) fn new(db: PgPool) -> Self {
+        Self { db, turns: Turns::new(AT_ONCE) }
+    }
+}
+
+#[tonic::async_trait]
+impl import_service_server::ImportService for ImportService {
+    type ImportTestCasesStream = Batches<ImportedTestCaseBatch>;
+
+    async fn import_test_cases(
+        &self,
+        request: Request<Streaming<ImportTestCasesRequest>>,
+    ) -> Result<Response<Self::ImportTestCasesStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let mut messages = request.into_inner();
+        let mut head = messages.message().await?.unwrap_or_default();
+        let target = head.target.take().unwrap_or_default();
+        let project = ProjectId::named(&target.project_id)?;
+        // So that nobody sends megabytes for nothing.
+        project::store::find(&self.db, customer, project).await?;
+
+        let turn = self.turns.take().await?;
+        let pieces = stream::iter([Ok(head)]).chain(messages);
+        let pieces =
+            pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
+        let rows = body::read(pieces, move |body| rows::read(body, target.format())).await?;
+        let imported = import(&self.db, customer, project, &rows).await?;
+        drop(turn);
+        Ok(answer(&imported))
+    }
+}
+
+/// Nothing of an attempt is left if it fails, so that another one can follow.
+async fn import(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+    rows: &[Row],
+) -> Result<Vec<ImportedTestCase>, Fault> {
+    let mut attempt = 1;
+    loop {
+        let mut tx = db.begin().await?;
+        match apply::apply(&mut tx, customer, project, rows).await {
+            Err(Fault::Unavailable(_)) if attempt < ATTEMPTS => attempt += 1,
+            Err(fault) => return Err(fault),
+            Ok(imported) => {
+                tx.commit().await?;
+                return Ok(imported);
+            }
+        }
+    }
+}
+
+fn answer(imported: &[ImportedTestCase]) -> Response<Batches<ImportedTestCaseBatch>> {
+    let batches: Vec<_> = imported
+        .chunks(ROWS_IN_MESSAGE)
+        .map(|rows| Ok(ImportedTestCaseBatch { items: rows.to_vec(), next_cursor: None }))
+        .collect();
+    Response::new(stream::iter(batches).boxed())
+}

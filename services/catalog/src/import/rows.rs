@@ -1,0 +1,195 @@
+//! Reads the rows of an import, whatever they are written in.
+
+use std::io::{BufRead, BufReader, Read};
+
+use assay_proto::{
+    Fault,
+    catalog::{ImportFormat, TestCaseInput},
+};
+use assay_records::{Check, elements};
+use csv::{ErrorKind, ReaderBuilder, StringRecord};
+use serde_json::value::RawValue;
+
+/// How many rows one import may have.
+const MOST_ROWS: usize = 10_000;
+
+/// What a row may say. Whatever else it has is ignored, such as what an export tells besides.
+const FIELDS: [&str; 3] = ["Identifier", "Name", "Description"];
+
+/// What a text file may begin with to show that it is UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// A row, and the names of the fields that it has.
+pub(super) struct Row {
+    pub(super) input: TestCaseInput,
+    pub(super) fields: Vec<String>,
+}
+
+/// Reads all rows. What is wrong with their form is told of all of them at once.
+pub(super) fn read(body: impl Read, format: ImportFormat) -> Result<Vec<Row>, Fault> {
+    let mut rows = Rows::default();
+    if format == ImportFormat::Csv {
+        read_csv(body, &mut rows)?;
+    } else {
+        let lines = format == ImportFormat::Ndjson;
+        elements::read(BufReader::new(body), lines, |row| rows.add_json(row))?;
+    }
+    rows.check.done().map(|()| rows.read)
+}
+
+#[derive(Default)]
+struct Rows {
+    read: Vec<Row>,
+    check: Check,
+}
+
+impl Rows {
+    /// The index of the next row, if there may be one.
+    fn next(&self) -> Result<usize, Fault> {
+        if self.read.len() < MOST_ROWS {
+            return Ok(self.read.len());
+        }
+        Err(Fault::invalid("", format!("must have at most {MOST_ROWS} test cases")))
+    }
+
+    fn add_json(&mut self, json: &RawValue) -> Result<(), Fault> {
+        let index = self.next()?;
+        let row = elements::parse::<serde_json::Map<_, _>>(json, index)
+            .and_then(|fields| Ok((elements::parse(json, index)?, fields)));
+        let row = row.map(|(input, fields)| {
+            let has = |name: &&&str| fields.contains_key(**name);
+            let fields = FIELDS.iter().filter(has).map(|name| (*name).to_owned()).collect();
+            Row { input, fields }
+        });
+        self.read.push(row.unwrap_or_else(|violation| {
+            self.check.refuse(violation.field, violation.problem);
+            Row { input: TestCaseInput::default(), fields: Vec::new() }
+        }));
+        Ok(())
+    }
+
+    fn add_csv(&mut self, header: &[Option<&str>], record: &StringRecord) -> Result<(), Fault> {
+        let index = self.next()?;
+        if record.len() != header.len() {
+            let problem = format!("has {} fields, the header has {}", record.len(), header.len());
+            self.check.refuse(index.to_string(), problem);
+        }
+        let mut row = Row { input: TestCaseInput::default(), fields: Vec::new() };
+        for (name, text) in header.iter().zip(record) {
+            let Some(name) = name else { continue };
+            match *name {
+                "Identifier" => row.input.identifier = Some(text.to_owned()),
+                "Name" => text.clone_into(&mut row.input.name),
+                _ => text.clone_into(&mut row.input.description),
+            }
+            row.fields.push((*name).to_owned());
+        }
+        self.read.push(row);
+        Ok(())
+    }
+}
+
+fn read_csv(body: impl Read, rows: &mut Rows) -> Result<(), Fault> {
+    let mut body = BufReader::new(body);
+    let start = body.fill_buf().map_err(Fault::internal)?;
+    if start.starts_with(BYTE_ORDER_MARK) {
+        body.consume(BYTE_ORDER_MARK.len());
+    }
+    let mut csv = ReaderBuilder::new().flexible(true).from_reader(body);
+    let names = csv.headers().map_err(|error| malformed(&error))?.clone();
+    // In any case, as people write them.
+    let known =
+        |name: &str| FIELDS.into_iter().find(|field| field.eq_ignore_ascii_case(name.trim()));
+    let header: Vec<Option<&str>> = names.iter().map(known).collect();
+    for field in FIELDS {
+        if header.iter().filter(|name| **name == Some(field)).count() > 1 {
+            return Err(Fault::Malformed(format!("the header names {field} more than once")));
+        }
+    }
+    if !header.iter().any(|name| matches!(name, Some("Identifier" | "Name"))) {
+        let reason = "the first line must name the columns: Identifier, Name, Description";
+        return Err(Fault::Malformed(reason.to_owned()));
+    }
+    let mut record = StringRecord::new();
+    while csv.read_record(&mut record).map_err(|error| malformed(&error))? {
+        rows.add_csv(&header, &record)?;
+    }
+    Ok(())
+}
+
+fn malformed(error: &csv::Error) -> Fault {
+    let line = error.position().map_or(1, csv::Position::line);
+    Fault::Malformed(match error.kind() {
+        ErrorKind::Utf8 { .. } => format!("the record that begins in line {line} is no UTF-8"),
+        ErrorKind::Io(_) => "the body broke off".to_owned(),
+        _ => format!("the body is no CSV from line {line} on"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Told = (Option<String>, String, String, Vec<String>);
+
+    fn told(body: &str, format: ImportFormat) -> Vec<Told> {
+        let rows = read(body.as_bytes(), format).unwrap();
+        let told = rows
+            .into_iter()
+            .map(|Row { input, fields }| (input.identifier, input.name, input.description, fields));
+        told.collect()
+    }
+
+    #[test]
+    fn a_row_says_the_same_in_every_format() {
+        let json = r#"[{"Identifier": "a", "Name": "A \"1\"", "Id": 7}, {"Name": "ü,\n"}]"#;
+        let lines = "{\"Name\": \"A \\\"1\\\"\", \"Identifier\": \"a\"}\n{\"Name\": \"ü,\\n\"}\n";
+        let first = (Some("a".to_owned()), "A \"1\"".to_owned(), String::new());
+        let second = (None, "ü,\n".to_owned(), String::new());
+        for (body, format) in [(json, ImportFormat::Json), (lines, ImportFormat::Ndjson)] {
+            let rows = told(body, format);
+            let rows: Vec<_> = rows.into_iter().map(|(a, b, c, _)| (a, b, c)).collect();
+            assert_eq!(rows, [first.clone(), second.clone()]);
+        }
+        let csv = "\u{feff}name, IDENTIFIER,Id\r\n\"A \"\"1\"\"\",a,7\r\n\"ü,\n\",,\r\n";
+        let rows = told(csv, ImportFormat::Csv);
+        assert_eq!(rows[0].1, "A \"1\"");
+        assert_eq!((rows[1].0.as_deref(), rows[1].1.as_str()), (Some(""), "ü,\n"));
+        assert_eq!(rows[1].3, ["Name", "Identifier"]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_rows_is_told_of_all_of_them() {
+        let body = r#"[{"Name": null}, 5, {"Name": "fits"}, {"Description": 5}, []]"#;
+        let Err(Fault::Invalid(violations)) = read(body.as_bytes(), ImportFormat::Json) else {
+            panic!("it was taken");
+        };
+        let fields: Vec<_> = violations.into_iter().map(|violation| violation.field).collect();
+        assert_eq!(fields, ["0/Name", "1", "3/Description", "4"]);
+
+        let csv = "Identifier,Name\na,A\nb\nc,C,more\n";
+        let Err(Fault::Invalid(violations)) = read(csv.as_bytes(), ImportFormat::Csv) else {
+            panic!("it was taken");
+        };
+        let fields: Vec<_> = violations.into_iter().map(|violation| violation.field).collect();
+        assert_eq!(fields, ["1", "2"]);
+    }
+
+    #[test]
+    fn what_is_no_import_is_refused() {
+        for (body, format) in [
+            (&b"[{\"Name\": \"A\"}"[..], ImportFormat::Json),
+            (b"{\"Name\": }", ImportFormat::Ndjson),
+            (b"", ImportFormat::Csv),
+            (b"a,b\n1,2\n", ImportFormat::Csv),
+            (b"Name,name\n1,2\n", ImportFormat::Csv),
+            (b"Name\n\xff\n", ImportFormat::Csv),
+        ] {
+            let refused = read(body, format);
+            assert!(matches!(refused, Err(Fault::Malformed(_))), "{}", body.escape_ascii());
+        }
+        let endless = std::iter::repeat_n("{\"Name\": \"A\"}\n", MOST_ROWS + 1).collect::<String>();
+        let refused = read(endless.as_bytes(), ImportFormat::Ndjson);
+        assert!(matches!(refused, Err(Fault::Invalid(_))));
+    }
+}

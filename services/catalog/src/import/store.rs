@@ -1,0 +1,138 @@
+//! Many test cases at once, in PostgreSQL. Every statement is bound to one customer.
+
+use std::collections::HashMap;
+
+use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, catalog::TestCaseInput};
+use sqlx::{FromRow, PgTransaction};
+
+/// A test case as it is.
+#[derive(FromRow)]
+pub(super) struct Stored {
+    pub(super) id: TestCaseId,
+    identifier: String,
+    name: String,
+    description: String,
+}
+
+impl Stored {
+    /// What it says, as a client would write it.
+    pub(super) fn input(&self) -> TestCaseInput {
+        TestCaseInput {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            identifier: Some(self.identifier.clone()),
+            archived: false,
+        }
+    }
+}
+
+/// Locks the live cases with these identifiers, in the order of their ids, so that nobody waits for
+/// each other.
+pub(super) async fn lock(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    identifiers: &[&str],
+) -> Result<HashMap<String, Stored>, Fault> {
+    let live = sqlx::query_as::<_, Stored>(
+        "select id, identifier, name, description from test_case
+         where customer_id = $1 and project_id = $2 and identifier = any($3) and live
+         order by id
+         for no key update",
+    );
+    let live = live.bind(customer).bind(project).bind(identifiers).fetch_all(&mut **tx).await?;
+    Ok(live.into_iter().map(|case| (case.identifier.clone(), case)).collect())
+}
+
+/// Adds test cases. Unavailable if somebody else has just added one with such an identifier: then
+/// it is to be changed instead.
+pub(super) async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    cases: &[(TestCaseId, &TestCaseInput)],
+) -> Result<(), Fault> {
+    let done = sqlx::query(
+        "insert into test_case (customer_id, project_id, id, identifier, name, description)
+         select $1, $2, id, identifier, name, description
+         from unnest($3::uuid[], $4::text[], $5::text[], $6::text[])
+             as new (id, identifier, name, description)
+         on conflict (customer_id, project_id, identifier) where live do nothing",
+    )
+    .bind(customer)
+    .bind(project)
+    .bind(cases.iter().map(|(id, _)| *id).collect::<Vec<_>>())
+    .bind(cases.iter().map(|(_, case)| case.identifier.as_deref()).collect::<Vec<_>>())
+    .bind(cases.iter().map(|(_, case)| case.name.as_str()).collect::<Vec<_>>())
+    .bind(cases.iter().map(|(_, case)| case.description.as_str()).collect::<Vec<_>>())
+    .execute(&mut **tx)
+    .await?;
+    if done.rows_affected() < cases.len() as u64 {
+        return Err(Fault::Unavailable("a test case"));
+    }
+    Ok(())
+}
+
+/// Makes identifiers for that many test cases which come without, and keeps others from making any
+/// meanwhile.
+pub(super) async fn free_identifiers(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    count: usize,
+) -> Result<Vec<String>, Fault> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let count = i64::try_from(count).map_err(Fault::internal)?;
+    let last = sqlx::query_scalar::<_, i64>(
+        "select last_case_number from project
+         where customer_id = $1 and id = $2
+         for no key update",
+    );
+    let last = last.bind(customer).bind(project).fetch_one(&mut **tx).await?;
+    // As many more as could be taken.
+    let free = sqlx::query_scalar::<_, i64>(
+        "select number
+         from generate_series($3::bigint + 1, $3::bigint + $4::bigint + (
+             select count(*) from test_case
+             where customer_id = $1 and project_id = $2 and live and identifier like 'TC-%'
+         )) as number
+         where not exists (
+             select from test_case
+             where customer_id = $1 and project_id = $2 and live and identifier = 'TC-' || number
+         )
+         order by number
+         limit $4",
+    );
+    let free =
+        free.bind(customer).bind(project).bind(last).bind(count).fetch_all(&mut **tx).await?;
+    sqlx::query("update project set last_case_number = $3 where customer_id = $1 and id = $2")
+        .bind(customer)
+        .bind(project)
+        .bind(free.last().copied().unwrap_or(last))
+        .execute(&mut **tx)
+        .await?;
+    Ok(free.into_iter().map(|number| format!("TC-{number}")).collect())
+}
+
+/// Changes locked test cases.
+pub(super) async fn update(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    cases: &[(TestCaseId, &TestCaseInput)],
+) -> Result<(), Fault> {
+    sqlx::query(
+        "update test_case
+         set name = changed.name, description = changed.description, revision = revision + 1
+         from unnest($2::uuid[], $3::text[], $4::text[]) as changed (id, name, description)
+         where test_case.customer_id = $1 and test_case.id = changed.id",
+    )
+    .bind(customer)
+    .bind(cases.iter().map(|(id, _)| *id).collect::<Vec<_>>())
+    .bind(cases.iter().map(|(_, case)| case.name.as_str()).collect::<Vec<_>>())
+    .bind(cases.iter().map(|(_, case)| case.description.as_str()).collect::<Vec<_>>())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

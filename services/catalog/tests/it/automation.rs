@@ -1,0 +1,101 @@
+//! What engines are told of plans, subjects and environments.
+
+use assay_proto::{
+    Variable,
+    catalog::{automation_service_client::AutomationServiceClient, *},
+};
+use futures::TryStreamExt;
+
+use crate::{
+    user::{User, web_page},
+    world::{Answer, World, refused},
+};
+
+const CANARY: &str = "canary-19ac";
+
+fn secret(name: &str) -> Variable {
+    Variable { name: name.into(), is_secured: true, content: CANARY.into(), ..Variable::default() }
+}
+
+async fn records(
+    user: &User,
+    request: GetAutomationRecordsRequest,
+) -> Answer<AutomationRecordsBatch> {
+    let mut automation = AutomationServiceClient::new(user.channel.clone());
+    let parts = automation.get_automation_records(user.call(request)).await?.into_inner();
+    let parts: Vec<_> = parts.try_collect().await?;
+    Ok(parts.into_iter().fold(AutomationRecordsBatch::default(), |mut all, part| {
+        all.test_plans.extend(part.test_plans);
+        all.subjects.extend(part.subjects);
+        all.environments.extend(part.environments);
+        all
+    }))
+}
+
+#[tokio::test]
+async fn an_engine_is_told_all_in_clear_even_of_what_was_deleted() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let engine = world.colleague(&user, "Automation").await;
+    let project = user.project().await;
+    let case = user.case(&project, "login").await;
+    let plan = TestPlanInput { variables: vec![secret("PIN")], ..TestPlanInput::default() };
+    let plan = user.create_plan(&case, plan).await.unwrap();
+    let other = user.create_plan(&case, TestPlanInput::default()).await.unwrap();
+    let subject = SubjectInput { variables: vec![secret("TOKEN")], ..web_page() };
+    let subject = user.create_subject(&project, subject).await.unwrap();
+    let environment = EnvironmentInput {
+        name: "Lab".into(),
+        target_group: "pads".into(),
+        password: CANARY.into(),
+        ..EnvironmentInput::default()
+    };
+    let environment = user.create_environment(&project, environment).await.unwrap();
+    let request = GetAutomationRecordsRequest {
+        test_plan_ids: vec![plan.id.clone(), other.id, project.id.clone()],
+        subject_ids: vec![subject.id],
+        environment_ids: vec![environment.id],
+    };
+    let before = records(&engine, request.clone()).await.unwrap();
+    let request_to_delete = DeleteProjectRequest { id: project.id.clone() };
+    user.projects().delete_project(user.call(request_to_delete)).await.unwrap();
+
+    let after = records(&engine, request.clone()).await.unwrap();
+
+    assert_eq!(before.test_plans.len(), 2, "a project is no plan");
+    assert_eq!(after.test_plans.len(), 2);
+    let told = after.test_plans.iter().find(|told| told.id == plan.id).unwrap();
+    assert_eq!((&told.test_case_id, told.revision, told.instances), (&case.id, 1, 1));
+    assert_eq!(told.variables[0].content, CANARY);
+    assert_eq!(after.subjects[0].variables[0].content, CANARY);
+    let lab = &after.environments[0];
+    assert_eq!((lab.password.as_str(), lab.target_group.as_str()), (CANARY, "pads"));
+    let seen = world.told().await.into_iter().filter(|(noun, ..)| noun == "secrets");
+    let seen: Vec<_> = seen.map(|(_, _, data)| data["Source"].clone()).collect();
+    assert_eq!(seen.len(), 6, "three records, each seen twice: {seen:?}");
+
+    let stranger = world.user().await;
+    let stranger = world.colleague(&stranger, "Automation").await;
+    let nothing = records(&stranger, request).await.unwrap();
+    assert_eq!(nothing, AutomationRecordsBatch::default());
+    let denied = records(&user, GetAutomationRecordsRequest::default()).await.unwrap_err();
+    assert_eq!(denied.code(), tonic::Code::PermissionDenied);
+}
+
+#[tokio::test]
+async fn only_so_many_records_are_told_of_at_once() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let engine = world.colleague(&user, "Automation").await;
+    let id = user.project().await.id;
+    let too_many = GetAutomationRecordsRequest {
+        subject_ids: vec![id; 101],
+        ..GetAutomationRecordsRequest::default()
+    };
+    assert_eq!(refused(records(&engine, too_many).await), ["SubjectIds"]);
+    let no_id = GetAutomationRecordsRequest {
+        environment_ids: vec!["0".into()],
+        ..GetAutomationRecordsRequest::default()
+    };
+    assert_eq!(refused(records(&engine, no_id).await), ["EnvironmentIds"]);
+}

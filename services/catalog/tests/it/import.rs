@@ -1,0 +1,209 @@
+//! Imports of test cases.
+
+use assay_proto::catalog::*;
+use futures::stream;
+use serde_json::json;
+
+use crate::{
+    user::User,
+    world::{Answer, World, fault, listed, refused},
+};
+
+impl User {
+    async fn import(
+        &self,
+        project_id: &str,
+        format: ImportFormat,
+        body: &str,
+    ) -> Answer<Vec<ImportedTestCase>> {
+        let project_id = project_id.to_owned();
+        let target = Some(ImportTestCasesTarget { project_id, format: format.into() });
+        let first = ImportTestCasesRequest { target, ..ImportTestCasesRequest::default() };
+        let chunks: Vec<_> = body
+            .as_bytes()
+            .chunks(1000)
+            .map(|chunk| ImportTestCasesRequest {
+                chunk: chunk.to_vec().into(),
+                ..ImportTestCasesRequest::default()
+            })
+            .collect();
+        let last = ImportTestCasesRequest { last: true, ..ImportTestCasesRequest::default() };
+        let messages = [first].into_iter().chain(chunks).chain([last]);
+        let request = self.call(stream::iter(messages.collect::<Vec<_>>()));
+        Ok(listed(self.imports().import_test_cases(request).await).await?.0)
+    }
+
+    /// Identifier, name and description of the active test cases, in the order of their making.
+    async fn all_cases(&self, project_id: &str) -> Vec<(String, String, String)> {
+        let request = ListTestCasesRequest {
+            project_id: project_id.to_owned(),
+            ..ListTestCasesRequest::default()
+        };
+        let request = self.call(request);
+        let (cases, _) = listed(self.cases().list_test_cases(request).await).await.unwrap();
+        let cases = cases.into_iter().rev();
+        cases.map(|case| (case.identifier, case.name, case.description)).collect()
+    }
+}
+
+fn owned(cases: &[(&str, &str, &str)]) -> Vec<(String, String, String)> {
+    let owned =
+        |(a, b, c): &(&str, &str, &str)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned());
+    cases.iter().map(owned).collect()
+}
+
+fn actions(rows: &[ImportedTestCase]) -> Vec<(i32, &str, ImportAction)> {
+    rows.iter().map(|row| (row.row, row.identifier.as_str(), row.action())).collect()
+}
+
+#[tokio::test]
+async fn rows_create_and_change_test_cases_by_their_identifiers() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let kept = user.case(&project, "kept").await;
+    let changed = user.case(&project, "changed").await;
+    let told = world.told().await.len();
+    let rows = json!([
+        {"Identifier": "new", "Name": "New", "Description": "d", "Archived": true, "Id": "x"},
+        {"Identifier": "changed", "Description": "now with one"},
+        {"Identifier": "kept", "Name": kept.name},
+        {"Name": "Unnamed"},
+    ]);
+    let rows = user.import(&project.id, ImportFormat::Json, &rows.to_string()).await.unwrap();
+
+    assert_eq!(
+        actions(&rows),
+        [
+            (1, "new", ImportAction::Created),
+            (2, "changed", ImportAction::Changed),
+            (3, "kept", ImportAction::Unchanged),
+            (4, "TC-1", ImportAction::Created),
+        ]
+    );
+    assert_eq!(
+        user.all_cases(&project.id).await,
+        owned(&[
+            ("kept", "Case kept", ""),
+            ("changed", "Case changed", "now with one"),
+            ("new", "New", "d"),
+            ("TC-1", "Unnamed", ""),
+        ])
+    );
+    assert_eq!(user.get_case(&changed.id).await.data_version.as_deref(), Some("2"));
+    assert_eq!(user.get_case(&kept.id).await, kept);
+    assert!(!user.get_case(&rows[0].id).await.archived);
+    let told: Vec<_> = world.told().await.into_iter().skip(told).collect();
+    let told: Vec<_> =
+        told.iter().map(|(_, action, data)| (action.as_str(), data["SourceId"].clone())).collect();
+    let expected = [("created", 0), ("changed", 1), ("created", 3)];
+    assert_eq!(told, expected.map(|(action, row)| (action, json!(rows[row].id))));
+}
+
+#[tokio::test]
+async fn made_identifiers_avoid_those_that_are_taken_or_come_with_the_import() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    user.case(&project, "TC-2").await;
+    let csv = "Name,Identifier\nfirst,\nsecond,TC-3\nthird, \nfourth,\n";
+    let rows = user.import(&project.id, ImportFormat::Csv, csv).await.unwrap();
+    let identifiers: Vec<_> = rows.iter().map(|row| row.identifier.as_str()).collect();
+    assert_eq!(identifiers, ["TC-1", "TC-3", "TC-4", "TC-5"]);
+    let next = TestCaseInput { name: "next".into(), ..TestCaseInput::default() };
+    assert_eq!(user.create_case(&project.id, next).await.unwrap().identifier, "TC-6");
+}
+
+#[tokio::test]
+async fn a_wrong_row_leaves_everything_as_it_was() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    user.case(&project, "a").await;
+    let before = (user.all_cases(&project.id).await, world.told().await);
+    let rows = json!([
+        {"Identifier": "a", "Name": "fits"},
+        {"Identifier": "b"},
+        {"Identifier": "a", "Name": "twice"},
+        {"Name": "x".repeat(256)},
+        {"Identifier": "c", "Name": "c", "Description": "\0"},
+    ]);
+    let wrong = user.import(&project.id, ImportFormat::Json, &rows.to_string()).await;
+    assert_eq!(refused(wrong), ["1/Name", "2/Identifier", "3/Name", "4/Description"]);
+    let broken = user.import(&project.id, ImportFormat::Json, "[{\"Name\": \"a\"}").await;
+    assert_eq!(fault(broken), "malformed");
+    assert_eq!((user.all_cases(&project.id).await, world.told().await), before);
+}
+
+#[tokio::test]
+async fn an_archived_case_keeps_what_it_says() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let archived = user.archive_case(&user.case(&project, "a").await).await;
+    let csv = "Identifier,Name\na,another\n";
+    let rows = user.import(&project.id, ImportFormat::Csv, csv).await.unwrap();
+    assert_eq!(actions(&rows), [(1, "a", ImportAction::Created)]);
+    assert_eq!(user.get_case(&archived.id).await, archived);
+}
+
+#[tokio::test]
+async fn imports_at_the_same_time_make_each_case_once() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let csv: String = (0..200).fold("Identifier,Name\n".to_owned(), |csv, number| {
+        csv + &format!("case-{number},{number}\n,unnamed\n")
+    });
+    let imports = (0..6).map(|_| user.import(&project.id, ImportFormat::Csv, &csv));
+    let singles = (0..20).map(|number| {
+        let case = TestCaseInput {
+            name: "single".into(),
+            identifier: Some(format!("case-{number}")),
+            ..TestCaseInput::default()
+        };
+        user.create_case(&project.id, case)
+    });
+    let (imports, singles) =
+        futures::join!(futures::future::join_all(imports), futures::future::join_all(singles),);
+    for import in imports {
+        assert_eq!(import.unwrap().len(), 400);
+    }
+    for single in singles {
+        assert!(single.is_ok() || fault(single) == "already_exists");
+    }
+    // Six times 200 without an identifier, and 200 with one.
+    assert_eq!(user.all_cases(&project.id).await.len(), 1400);
+}
+
+#[tokio::test]
+async fn ten_thousand_cases_are_imported_at_once_and_no_more() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let mut lines: String = (0..10_000).fold(String::new(), |lines, number| {
+        lines + &format!("{{\"Identifier\": \"case-{number}\", \"Name\": \"Case {number}\"}}\n")
+    });
+    let rows = user.import(&project.id, ImportFormat::Ndjson, &lines).await.unwrap();
+    assert!(rows.iter().all(|row| row.action() == ImportAction::Created));
+    let rows = user.import(&project.id, ImportFormat::Ndjson, &lines).await.unwrap();
+    assert!(rows.iter().all(|row| row.action() == ImportAction::Unchanged));
+    assert_eq!(rows.len(), 10_000);
+    lines.push_str("{\"Name\": \"one more\"}\n");
+    let refused = user.import(&project.id, ImportFormat::Ndjson, &lines).await;
+    assert!(refused.unwrap_err().message().contains("10000"));
+}
+
+#[tokio::test]
+async fn an_import_needs_a_project_and_the_permission_to_write() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let csv = "Name\nA\n";
+    let stranger = world.user().await;
+    assert_eq!(fault(stranger.import(&project.id, ImportFormat::Csv, csv).await), "not_found");
+    assert_eq!(fault(user.import("0", ImportFormat::Csv, csv).await), "not_found");
+    let reader = world.colleague(&user, "Read").await;
+    assert_eq!(fault(reader.import(&project.id, ImportFormat::Csv, csv).await), "forbidden");
+    assert!(user.all_cases(&project.id).await.is_empty());
+}

@@ -1,0 +1,62 @@
+//! An execution service that can be killed: it has threads of its own, which end in the middle of
+//! whatever they do.
+
+use std::{net::TcpListener, sync::Mutex};
+
+use anyhow::{Context, Result};
+use assay_auth::guard;
+use assay_execution::{LeaseSettings, Queue, Reconciler};
+use assay_proto::DESCRIPTORS;
+use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
+use tonic::transport::Channel;
+
+use crate::world::World;
+
+/// Engines have not much time here.
+const LEASES: LeaseSettings = LeaseSettings { lease_seconds: 1, lease_losses: 1000 };
+
+pub(super) struct Server {
+    threads: Mutex<Option<tokio::runtime::Runtime>>,
+    url: String,
+}
+
+impl Server {
+    pub(super) fn start(world: &World) -> Result<Self> {
+        let threads =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let entered = threads.enter();
+        let runtime = Runtime::new("execution");
+        let database = DatabaseConfig {
+            database_url: world.database_url.as_str().into(),
+            database_connections: 8,
+        };
+        let database = Database::open(&runtime, &database, assay_execution::migrations())?;
+        let queue = Queue::local(&runtime);
+        Reconciler::new(database.pool(), &queue, LEASES).spawn(&runtime, &database);
+        let catalog = grpc::connect(&world.catalog_url)?;
+        let services = assay_execution::services(database.pool(), catalog, queue, LEASES);
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let app = guard(services, world.verifier());
+        let address = grpc::serve(&runtime, listener, app, DESCRIPTORS)?;
+        drop(entered);
+        Ok(Self { threads: Mutex::new(Some(threads)), url: format!("http://{address}") })
+    }
+
+    pub(super) fn connect(&self) -> Channel {
+        grpc::connect(&self.url).context("a channel").unwrap()
+    }
+
+    pub(super) fn kill(&self) {
+        if let Some(threads) = self.threads.lock().unwrap().take() {
+            threads.shutdown_background();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
