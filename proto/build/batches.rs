@@ -1,4 +1,5 @@
-//! Writes, for each `…Batch` message, what lists need to know of it: a record begins with its id.
+//! Writes, for each `…Batch` message, what lists need to know of it: where a record has no `id`,
+//! it begins with what it is named by.
 
 use std::fmt::Write;
 
@@ -11,7 +12,8 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
     for message in pool.all_messages().filter(|message| message.name().ends_with("Batch")) {
         let items = message.get_field_by_name("items").map(|field| field.kind());
         let Some(Kind::Message(item)) = items else { continue };
-        let Some(id) = item.fields().next() else { continue };
+        let id = item.get_field_by_name("id").or_else(|| item.fields().next());
+        let Some(id) = id else { continue };
         let (batch, id) = (rust_path(message.full_name()), id.name().to_owned());
         let item = rust_path(item.full_name());
         writeln!(

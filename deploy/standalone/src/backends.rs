@@ -77,15 +77,12 @@ fn database_on(url: &SecretString, database: &str) -> Result<SecretString> {
 }
 
 /// The databases of an Assay that is running: of identity, catalog, execution and notification.
-pub fn running_databases(
-    data: &Path,
-    database_url: Option<&SecretString>,
-) -> Result<[SecretString; 4]> {
-    let [identity, catalog, execution, notification] =
-        DATABASES.map(|database| match database_url {
-            Some(url) => database_on(url, database),
-            None => Ok(Postgres::url_of_running(data, database)?.into()),
-        });
+pub fn of_running(data: &Path, database_url: Option<&SecretString>) -> Result<[SecretString; 4]> {
+    let of_running = |database| match database_url {
+        Some(url) => database_on(url, database),
+        None => Ok(Postgres::url_of_running(data, database)?.into()),
+    };
+    let [identity, catalog, execution, notification] = DATABASES.map(of_running);
     Ok([identity?, catalog?, execution?, notification?])
 }
 

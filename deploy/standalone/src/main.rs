@@ -127,6 +127,9 @@ enum Command {
     Verify,
     /// Mends what `verify` tells of
     Rebuild,
+    /// Has the Assay that is running store all secrets under the first of its encryption keys, so
+    /// that the others can be taken away
+    Reseal,
 }
 
 fn main() -> ExitCode {
@@ -137,9 +140,10 @@ fn main() -> ExitCode {
         tokio.block_on(async {
             match options.command {
                 None => serve(options).await,
-                Some(Command::RotateKeys) => rotate_keys(options).await,
-                Some(Command::Verify) => verify(options).await,
-                Some(Command::Rebuild) => rebuild(options).await,
+                Some(Command::RotateKeys) => rotate_keys(&options).await,
+                Some(Command::Reseal) => reseal(&options).await,
+                Some(Command::Verify) => verify(&options).await,
+                Some(Command::Rebuild) => rebuild(&options).await,
             }
         })
     });
@@ -152,21 +156,18 @@ fn main() -> ExitCode {
     }
 }
 
-async fn rotate_keys(options: Options) -> Result<()> {
-    let data = &options.data_dir;
-    let [database, ..] = backends::running_databases(data, options.database_url.as_ref())?;
-    let seal = stored_seal_config(data, options.encryption_keys)?;
-    let seal = seal.with_context(|| format!("{} holds no encryption keys", data.display()))?;
-    let kid = assay_identity::rotate_keys(&database, &seal).await?;
+async fn rotate_keys(options: &Options) -> Result<()> {
+    let ([identity, ..], seal) = running(options)?;
+    let kid = assay_identity::rotate_keys(&identity, &seal).await?;
     println!("Tokens are signed with the key {kid} from two minutes on");
     Ok(())
 }
 
-async fn verify(options: Options) -> Result<()> {
-    let databases = backends::running_databases(&options.data_dir, options.database_url.as_ref())?;
-    let [_, catalog, execution, _] = &databases;
+async fn verify(options: &Options) -> Result<()> {
+    let database_url = options.database_url.as_ref();
+    let [_, catalog, execution, _] = backends::of_running(&options.data_dir, database_url)?;
     let differences =
-        assay::verify(execution, catalog, |difference| println!("{difference}")).await?;
+        assay::verify(&execution, &catalog, |difference| println!("{difference}")).await?;
     if differences > 0 {
         bail!("{differences} differences; `assay rebuild` mends them");
     }
@@ -174,12 +175,29 @@ async fn verify(options: Options) -> Result<()> {
     Ok(())
 }
 
-async fn rebuild(options: Options) -> Result<()> {
-    let databases = backends::running_databases(&options.data_dir, options.database_url.as_ref())?;
-    let [_, _, execution, _] = &databases;
-    let mended = assay::rebuild(execution).await?;
+async fn rebuild(options: &Options) -> Result<()> {
+    let database_url = options.database_url.as_ref();
+    let [_, _, execution, _] = backends::of_running(&options.data_dir, database_url)?;
+    let mended = assay::rebuild(&execution).await?;
     println!("Mended {mended} records; the catalog hears of all executions again");
     Ok(())
+}
+
+async fn reseal(options: &Options) -> Result<()> {
+    let ([identity, catalog, ..], seal) = running(options)?;
+    let count = assay_identity::reseal(&identity, &seal).await?
+        + assay_catalog::reseal(&catalog, &seal).await?;
+    println!("{count} records are stored under another encryption key than before");
+    Ok(())
+}
+
+/// The databases of the Assay that is running, and what its secrets are stored under.
+fn running(options: &Options) -> Result<([SecretString; 4], SealConfig)> {
+    let data = &options.data_dir;
+    let databases = backends::of_running(data, options.database_url.as_ref())?;
+    let seal = stored_seal_config(data, options.encryption_keys.clone())?;
+    let seal = seal.with_context(|| format!("{} holds no encryption keys", data.display()))?;
+    Ok((databases, seal))
 }
 
 async fn serve(options: Options) -> Result<()> {

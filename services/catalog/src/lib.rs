@@ -32,8 +32,7 @@ use assay_proto::{
         automation_service_server::AutomationServiceServer,
         environment_service_server::EnvironmentServiceServer,
         favorite_service_server::FavoriteServiceServer, import_service_server::ImportServiceServer,
-        lookup_service_server::LookupServiceServer,
-        project_service_server::ProjectServiceServer,
+        lookup_service_server::LookupServiceServer, project_service_server::ProjectServiceServer,
         snapshot_service_server::SnapshotServiceServer,
         subject_service_server::SubjectServiceServer,
         test_case_service_server::TestCaseServiceServer,
@@ -49,11 +48,10 @@ use tonic::service::Routes;
 use self::{
     automation::AutomationService, environment::EnvironmentService, favorite::FavoriteService,
     import::ImportService, lookup::LookupService, project::ProjectService, reactions::Reactions,
-    secrets::Secrets,
-    snapshot::SnapshotService, subject::SubjectService, test_case::TestCaseService,
-    test_plan::TestPlanService, test_set::TestSetService,
+    secrets::Secrets, snapshot::SnapshotService, subject::SubjectService,
+    test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
 };
-pub use self::{opening::Openings, verify::verify};
+pub use self::{opening::Openings, secrets::reseal, verify::verify};
 
 /// What the service is told.
 #[derive(clap::Args, Clone, Debug)]

@@ -1,6 +1,8 @@
 //! Secrets in records: encrypted where they are stored, asterisks for those who may not see them,
 //! and unchanged where the asterisks come back.
 
+mod reseal;
+
 use std::{
     collections::HashSet,
     fmt::Display,
@@ -13,6 +15,7 @@ use assay_proto::{Fault, Permission, Variable};
 use assay_records::Check;
 use sqlx::PgPool;
 
+pub use self::reseal::reseal;
 use crate::record::Record;
 
 /// What is shown instead of a secret.
@@ -32,10 +35,8 @@ impl Secrets {
     /// The secrets of one record, for a caller who may see them or not.
     pub(crate) fn of(&self, noun: &str, id: impl Display, caller: &Caller) -> RecordSecrets {
         RecordSecrets {
-            seal: self.0.clone(),
-            record: format!("{noun}/{id}"),
             can_see: caller.may(Permission::AccessSecrets),
-            seen: AtomicBool::default(),
+            ..RecordSecrets::unseen(self.0.clone(), noun, id)
         }
     }
 
@@ -77,6 +78,12 @@ pub(crate) async fn tell(
 }
 
 impl RecordSecrets {
+    /// The secrets of one record, which nobody is to see.
+    fn unseen(seal: Seal, noun: &str, id: impl Display) -> Self {
+        let record = format!("{noun}/{id}");
+        Self { seal, record, can_see: false, seen: AtomicBool::default() }
+    }
+
     /// A stored secret, as the caller may see it.
     pub(crate) fn show(&self, field: &str, stored: &str) -> Result<String, Fault> {
         match stored {

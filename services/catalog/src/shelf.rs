@@ -27,12 +27,14 @@ impl Shelf {
         Self { customer: caller.customer, user: caller.user, kind, name }
     }
 
-    /// The condition that its rows fulfil, in the words of the partial indexes.
+    /// The condition that its rows fulfil. In the words of the partial indexes where those are to be
+    /// used; and in others for what a user has marked, which is found by its ids even before there
+    /// are statistics.
     pub(crate) fn condition(self) -> String {
         let marked = |table: &str| {
             let kind = name_of(self.kind);
             format!(
-                "live and id = any(array(
+                "not archived and deleted_at is null and id = any(array(
                      select record_id from {table}
                      where customer_id = $1 and user_id = $2 and kind = '{kind}'
                  ))"

@@ -54,7 +54,11 @@ use self::{
     user::UserService,
     user_group::UserGroupService,
 };
-pub use self::{config::Config, first_start::FirstLogin, signing_key::rotate_keys};
+pub use self::{
+    config::Config,
+    first_start::FirstLogin,
+    signing_key::{reseal, rotate_keys},
+};
 
 /// A service that was started.
 #[derive(Debug)]

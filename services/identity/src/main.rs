@@ -1,17 +1,16 @@
-//! The identity service as a program of its own; `assay-identity rotate-keys` makes it sign tokens
-//! with a new key.
+//! The identity service as a program of its own, and what an operator does besides.
 
 use std::{env, process::ExitCode};
 
 use assay_auth::SealConfig;
-use assay_runtime::DatabaseConfig;
+use assay_runtime::{DatabaseConfig, run_command};
 use clap::Parser;
 use secrecy::ExposeSecret;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-// No documentation comment: `--help` would begin with it.
+// No documentation comments: `--help` would begin with them.
 #[derive(Parser)]
 #[command(about = "Makes a new key that tokens are signed with from a few minutes on.")]
 struct RotateKeys {
@@ -23,10 +22,37 @@ struct RotateKeys {
     seal: SealConfig,
 }
 
+#[derive(Parser)]
+#[command(about = "Stores all keys under the first of the encryption keys.")]
+struct Reseal {
+    #[arg(value_parser = ["reseal"])]
+    _command: String,
+    #[command(flatten)]
+    database: DatabaseConfig,
+    #[command(flatten)]
+    seal: SealConfig,
+}
+
 fn main() -> ExitCode {
-    if env::args_os().nth(1).is_some_and(|command| command == "rotate-keys") {
-        return rotate_keys();
+    let command = env::args_os().nth(1).unwrap_or_default();
+    match command.to_str() {
+        Some("rotate-keys") => run_command("assay-identity", async |options: RotateKeys| {
+            let url = &options.database.database_url;
+            let kid = assay_identity::rotate_keys(url, &options.seal).await?;
+            println!("Tokens are signed with the key {kid} from two minutes on");
+            Ok(())
+        }),
+        Some("reseal") => run_command("assay-identity", async |options: Reseal| {
+            let url = &options.database.database_url;
+            let count = assay_identity::reseal(url, &options.seal).await?;
+            println!("{count} keys are stored under another encryption key than before");
+            Ok(())
+        }),
+        _ => serve(),
     }
+}
+
+fn serve() -> ExitCode {
     assay_runtime::run("assay-identity", async |runtime, config| {
         let started = assay_identity::start(runtime, config).await?;
         runtime.spawn("first login", async {
@@ -38,27 +64,4 @@ fn main() -> ExitCode {
         });
         Ok(())
     })
-}
-
-fn rotate_keys() -> ExitCode {
-    let options = assay_runtime::parse::<RotateKeys>();
-    assay_runtime::install_crypto();
-    let rotated = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)
-        .and_then(|tokio| {
-            let url = &options.database.database_url;
-            tokio.block_on(assay_identity::rotate_keys(url, &options.seal))
-        });
-    match rotated {
-        Ok(kid) => {
-            println!("Tokens are signed with the key {kid} from two minutes on");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("assay-identity: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
 }

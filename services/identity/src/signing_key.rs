@@ -120,6 +120,22 @@ pub async fn rotate_keys(database_url: &SecretString, seal: &SealConfig) -> anyh
     Ok(kid)
 }
 
+/// Stores all keys under the first of the encryption keys; says how many were not.
+pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<u64> {
+    let seal = Seal::new(seal)?;
+    let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
+    let mut tx = db.begin().await?;
+    let mut count = 0;
+    for (kid, sealed) in store::lock_all(&mut tx).await? {
+        if let Some(resealed) = seal.reseal(&owner(&kid), &sealed)? {
+            store::update(&mut tx, &kid, &resealed).await?;
+            count += 1;
+        }
+    }
+    tx.commit().await?;
+    Ok(count)
+}
+
 /// Makes a key that signs after the given time.
 async fn make(tx: &mut PgTransaction<'_>, seal: &Seal, notice: Duration) -> Result<String, Fault> {
     let key = SigningKey::generate()?;

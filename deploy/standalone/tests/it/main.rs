@@ -1,6 +1,8 @@
 //! Assay as a whole, over HTTP and NATS: five programs, real PostgreSQL, real NATS.
 
 mod artifacts;
+mod canary;
+mod catalog;
 mod deletion;
 mod identity;
 mod junit;

@@ -18,22 +18,22 @@ use uuid::Uuid;
 
 use crate::junit::{report, upload};
 
-const PASSWORD: &str = "a long enough passphrase";
+pub(crate) const PASSWORD: &str = "a long enough passphrase";
 
 /// A started `assay` that said that it is ready.
-struct Program {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+pub(crate) struct Program {
+    pub(crate) child: Child,
+    pub(crate) lines: Lines<BufReader<ChildStdout>>,
     /// What it said until it was ready.
-    welcome: Vec<String>,
-    address: SocketAddr,
+    pub(crate) welcome: Vec<String>,
+    pub(crate) address: SocketAddr,
 }
 
-fn data_dir() -> PathBuf {
+pub(crate) fn data_dir() -> PathBuf {
     test_dir().unwrap().join(Uuid::now_v7().to_string())
 }
 
-fn command(data: &Path) -> Command {
+pub(crate) fn command(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
     command
         .env("ASSAY_DATA_DIR", data)
@@ -47,7 +47,7 @@ fn command(data: &Path) -> Command {
 }
 
 impl Program {
-    async fn start(mut command: Command) -> Self {
+    pub(crate) async fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut welcome = Vec::new();
@@ -69,7 +69,7 @@ impl Program {
         Self { child, lines, welcome, address: address.unwrap() }
     }
 
-    async fn log_in(&self, email: &str, password: &str) -> Api {
+    pub(crate) async fn log_in(&self, email: &str, password: &str) -> Api {
         let api = Api::new(format!("http://{}", self.address));
         let login = json!({"Email": email, "Password": password});
         let token = api.post("/api/token/login", login).await.ok();

@@ -156,7 +156,8 @@ async fn all_that_is_wrong_is_told_at_once() {
 async fn others_are_told_how_long_results_are_kept() {
     let world = World::start().await;
     let user = world.user().await;
-    let kept = |days| ProjectInput { name: "Shop".into(), retention_in_days: days, ..Default::default() };
+    let kept =
+        |days| ProjectInput { name: "Shop".into(), retention_in_days: days, ..Default::default() };
     let project = create(&user, kept(Some(30))).await.unwrap();
     assert_eq!(project.retention_in_days, Some(30));
     let project = update(&user, &project, kept(None), &["Name"]).await.unwrap();

@@ -1,6 +1,8 @@
 //! Secrets: seen by those who may, stored encrypted, unchanged by their masks.
 
+use assay_auth::{SealConfig, new_seal_key};
 use assay_proto::{PlanStatus, Variable, catalog::*};
+use secrecy::ExposeSecret;
 use sqlx::AssertSqlSafe;
 
 use crate::{
@@ -257,5 +259,40 @@ async fn secrets_sent_back_in_clear_are_no_change_of_an_executed_plan() {
         };
         let answer = user.update_plan(&case, &plan, changes, &["Variables"]).await;
         assert_eq!(fault(answer), "test_plan_frozen");
+    }
+}
+
+#[tokio::test]
+async fn an_encryption_key_can_be_taken_away_when_all_is_stored_under_another() {
+    let [old, new] = ["old", "new"].map(|id| new_seal_key(id).unwrap());
+    let both = format!("{},{}", new.expose_secret(), old.expose_secret());
+    let world = World::start_with(old).await;
+    let user = world.user().await;
+    let insider = insider(&world, &user).await;
+    let project = user.project().await;
+    let variables = vec![variable("token", true, CANARY), variable("user", false, "ada")];
+    let subject = SubjectInput { variables: variables.clone(), ..web_page() };
+    let subject = user.create_subject(&project, subject).await.unwrap();
+    let mut environments = Vec::new();
+    for password in [CANARY, ""] {
+        let password = password.to_owned();
+        let lab = EnvironmentInput { name: "Lab".into(), password, ..EnvironmentInput::default() };
+        environments.push(user.create_environment(&project, lab).await.unwrap().id);
+    }
+    let case = user.case(&project, "login").await;
+    let plan = TestPlanInput { variables, ..TestPlanInput::default() };
+    let plan = user.create_plan(&case, plan).await.unwrap();
+    let before = insider.get_subject(&project, &subject.id).await;
+
+    let (url, keys) =
+        (world.database_url.as_str().into(), SealConfig { encryption_keys: both.into() });
+    assert_eq!(assay_catalog::reseal(&url, &keys).await.unwrap(), 3);
+    assert_eq!(assay_catalog::reseal(&url, &keys).await.unwrap(), 0);
+    let world = world.restarted_with(new).await;
+    let insider = world.again(&insider);
+    assert_eq!(insider.get_subject(&project, &subject.id).await, before);
+    assert_eq!(contents(&insider.get_plan(&plan.id).await.variables), [CANARY, "ada"]);
+    for (id, password) in environments.iter().zip([CANARY, ""]) {
+        assert_eq!(insider.get_environment(&project, id).await.password, password);
     }
 }

@@ -8,6 +8,7 @@ use assay_proto::{
 };
 use assay_runtime::{Runtime, grpc};
 use assay_testkit::{TestDatabase, TestKeys, TestUser};
+use secrecy::SecretString;
 use sqlx::{PgPool, postgres::PgPoolOptions};
 use tokio::net::TcpListener;
 use tonic::{Response, Status, Streaming, transport::Channel};
@@ -20,25 +21,35 @@ pub(crate) type Answer<T> = Result<T, Status>;
 /// A catalog, without the other services.
 pub(crate) struct World {
     pub(crate) db: PgPool,
+    pub(crate) database_url: String,
     keys: TestKeys,
     channel: Channel,
 }
 
 impl World {
     pub(crate) async fn start() -> Self {
-        let keys = TestKeys::generate();
+        Self::start_with(new_seal_key("test").unwrap()).await
+    }
+
+    /// With these encryption keys.
+    pub(crate) async fn start_with(encryption_keys: SecretString) -> Self {
         let database = TestDatabase::create("catalog", &assay_catalog::migrations()).await.unwrap();
-        let db =
-            PgPoolOptions::new().max_connections(8).connect_with(database.options).await.unwrap();
-        let seal = SealConfig { encryption_keys: new_seal_key("test").unwrap() };
-        let runtime = Runtime::new("catalog");
-        let openings = Openings::start(&runtime, db.clone());
-        let services = assay_catalog::services(&db, Seal::new(&seal).unwrap(), openings);
-        let app = guard(services, keys.verifier());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = grpc::serve(&runtime, listener, app, DESCRIPTORS).unwrap();
-        let channel = grpc::connect(&format!("http://{address}")).unwrap();
-        Self { db, keys, channel }
+        let (options, database_url) = (database.options, database.url);
+        let db = PgPoolOptions::new().max_connections(8).connect_with(options).await.unwrap();
+        let keys = TestKeys::generate();
+        let channel = serve(&db, &keys, encryption_keys).await;
+        Self { db, database_url, keys, channel }
+    }
+
+    /// The same catalog with other encryption keys.
+    pub(crate) async fn restarted_with(self, encryption_keys: SecretString) -> Self {
+        let channel = serve(&self.db, &self.keys, encryption_keys).await;
+        Self { channel, ..self }
+    }
+
+    /// The same user, at the catalog as it was started last.
+    pub(crate) fn again(&self, user: &User) -> User {
+        User { channel: self.channel.clone(), ..user.clone() }
     }
 
     /// A user of a new customer, who may do anything but see secrets.
@@ -62,6 +73,16 @@ impl World {
             .await
             .unwrap()
     }
+}
+
+async fn serve(db: &PgPool, keys: &TestKeys, encryption_keys: SecretString) -> Channel {
+    let runtime = Runtime::new("catalog");
+    let openings = Openings::start(&runtime, db.clone());
+    let seal = Seal::new(&SealConfig { encryption_keys }).unwrap();
+    let app = guard(assay_catalog::services(db, seal, openings), keys.verifier());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = grpc::serve(&runtime, listener, app, DESCRIPTORS).unwrap();
+    grpc::connect(&format!("http://{address}")).unwrap()
 }
 
 /// Puts the parts of a test set together.

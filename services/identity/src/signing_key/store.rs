@@ -65,6 +65,22 @@ pub(super) async fn record_lifetime(
     Ok(())
 }
 
+/// Locks all keys; answers their ids and what is sealed of them.
+pub(super) async fn lock_all(tx: &mut PgTransaction<'_>) -> Result<Vec<(String, String)>, Fault> {
+    let keys = sqlx::query_as("select kid, sealed_key from signing_key order by kid for update");
+    Ok(keys.fetch_all(&mut **tx).await?)
+}
+
+pub(super) async fn update(
+    tx: &mut PgTransaction<'_>,
+    kid: &str,
+    sealed: &str,
+) -> Result<(), Fault> {
+    let update = sqlx::query("update signing_key set sealed_key = $2 where kid = $1");
+    update.bind(kid).bind(sealed).execute(&mut **tx).await?;
+    Ok(())
+}
+
 /// Says how long the keys before this one stay public: until the tokens have expired that they sign
 /// up to its turn, and for an hour more, since no clock is right.
 pub(super) async fn retire_all_but(tx: &mut PgTransaction<'_>, kid: &str) -> Result<(), Fault> {

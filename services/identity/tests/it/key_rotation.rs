@@ -1,8 +1,10 @@
 //! Signing with a new key.
 
 use anyhow::{Context, Result};
-use assay_identity::rotate_keys;
+use assay_auth::{SealConfig, new_seal_key};
+use assay_identity::{reseal, rotate_keys};
 use assay_testkit::eventually;
+use secrecy::ExposeSecret;
 
 use crate::world::{ADMIN, Identity, PASSWORD, Settings};
 
@@ -53,5 +55,23 @@ async fn a_new_key_is_public_before_it_signs_and_the_old_one_after() -> Result<(
     .fetch_one(&identity.db)
     .await?;
     assert!(left > 12.0, "tokens of the old key live for 12 hours");
+    Ok(())
+}
+
+#[tokio::test]
+async fn keys_are_stored_under_another_encryption_key() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator();
+    Identity::start(&settings).await?.login(ADMIN, PASSWORD).await?;
+    let new = new_seal_key("new")?;
+    let both =
+        format!("{},{}", new.expose_secret(), settings.seal().encryption_keys.expose_secret());
+    let (url, both) =
+        (settings.database_url.as_str().into(), SealConfig { encryption_keys: both.into() });
+    assert_eq!(reseal(&url, &both).await?, 1);
+    assert_eq!(reseal(&url, &both).await?, 0);
+    let sealed: Vec<String> = sqlx::query_scalar("select sealed_key from signing_key")
+        .fetch_all(&sqlx::PgPool::connect(&settings.database_url).await?)
+        .await?;
+    assert!(sealed.iter().all(|key| key.starts_with("new.")));
     Ok(())
 }

@@ -87,6 +87,14 @@ impl Seal {
             .ok_or_else(|| Fault::internal(format!("the secret of {owner} cannot be decrypted")))
     }
 
+    /// Encrypts what [`Seal::close`] made under the current key, unless it is already.
+    pub fn reseal(&self, owner: &str, sealed: &str) -> Result<Option<String>, Fault> {
+        if sealed.split_once('.').is_some_and(|(id, _)| id == self.0.current) {
+            return Ok(None);
+        }
+        self.close(owner, &self.open(owner, sealed)?).map(Some)
+    }
+
     fn try_open(&self, owner: &str, sealed: &str) -> Option<Vec<u8>> {
         let (id, text) = sealed.split_once('.')?;
         let mut text = BASE64_STANDARD.decode(text).ok()?;
@@ -126,6 +134,11 @@ mod tests {
         assert_eq!(both.open("x", &sealed).unwrap(), b"canary");
         assert!(both.close("x", b"canary").unwrap().starts_with("new."));
         assert!(seal(&new).open("x", &sealed).is_err());
+
+        let resealed = both.reseal("x", &sealed).unwrap().expect("it was under the old key");
+        assert_eq!(seal(&new).open("x", &resealed).unwrap(), b"canary");
+        assert_eq!(both.reseal("x", &resealed).unwrap(), None);
+        assert!(both.reseal("y", &sealed).is_err());
     }
 
     #[test]

@@ -55,7 +55,25 @@ pub fn run<C: clap::Args>(
             stopped
         })
     });
-    match served {
+    exit_code(name, served)
+}
+
+/// Runs a command of a program to its end: something that an operator does besides, such as
+/// `assay-identity rotate-keys`.
+pub fn run_command<C: Parser>(
+    name: &'static str,
+    command: impl AsyncFnOnce(C) -> anyhow::Result<()>,
+) -> ExitCode {
+    let options = parse::<C>();
+    install_crypto();
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let done =
+        tokio.map_err(anyhow::Error::from).and_then(|tokio| tokio.block_on(command(options)));
+    exit_code(name, done)
+}
+
+fn exit_code(name: &'static str, ended: anyhow::Result<()>) -> ExitCode {
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{name}: {error:#}");

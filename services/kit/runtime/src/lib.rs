@@ -17,7 +17,7 @@ mod turns;
 pub use self::{
     admin::{AdminConfig, serve_admin},
     database::{Database, DatabaseConfig, connect_options},
-    entry::{install_crypto, parse, run, stop_signal},
+    entry::{install_crypto, parse, run, run_command, stop_signal},
     lifecycle::{Gate, Runtime},
     turns::Turns,
 };

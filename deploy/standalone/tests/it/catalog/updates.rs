@@ -1,0 +1,97 @@
+//! What the body of an update means: absent, null, of the wrong type, unknown, read-only.
+
+use serde_json::{Value, json};
+
+use super::records::records;
+use crate::world::World;
+
+const STRANGE: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_absent_unknown_or_read_only_changes_nothing() {
+    let world = World::start().await;
+    let api = &world.api;
+    for record in records(api).await {
+        let before = api.get(&record.path).await.ok();
+        let ignored = json!({
+            "Id": STRANGE, "ProjectId": STRANGE, "CustomerId": STRANGE, "TestCaseId": STRANGE,
+            "LastResult": "Passed", "OverallResult": "Passed", "PassRate": 99.0, "Revision": 77,
+            "LastRunDuration": "99:99:99", "ExecutionStatistics": [{"Result": "Passed"}],
+            "TestReports": [], "Nonsense": {"a": [1]}, "name": "other case", "Features": null,
+        });
+        let after = api.put(&record.path, ignored).await.ok();
+        assert_eq!(without_version(after), without_version(before.clone()), "{}", record.noun);
+        let after = api.put(&record.path, json!({})).await.ok();
+        assert_eq!(without_version(after), without_version(before), "{}", record.noun);
+    }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_can_be_sent_back_as_it_was_read() {
+    let world = World::start().await;
+    let api = &world.api;
+    for record in records(api).await {
+        let before = api.get(&record.path).await.ok();
+        let after = api.put(&record.path, before.clone()).await.ok();
+        assert_eq!(without_version(after), without_version(before), "{}", record.noun);
+    }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn null_clears_what_may_be_null_and_nothing_else() {
+    let world = World::start().await;
+    let api = &world.api;
+    for record in records(api).await {
+        let (needed, _) = record.needed;
+        let before = api.get(&record.path).await.ok();
+        let problem = api.put(&record.path, json!({needed: null, record.text: "new"})).await;
+        let problem = problem.is_problem(422, "invalid");
+        assert_eq!(problem["errors"][0]["pointer"], format!("/{needed}"), "{}", record.noun);
+        assert_eq!(api.get(&record.path).await.ok(), before, "{}", record.noun);
+
+        let Some((nullable, value)) = &record.nullable else { continue };
+        let set = api.put(&record.path, json!({*nullable: value})).await.ok();
+        assert_eq!(&set[*nullable], value, "{}", record.noun);
+        let kept = api.put(&record.path, json!({record.text: "new"})).await.ok();
+        assert_eq!(&kept[*nullable], value, "{}", record.noun);
+        let cleared = api.put(&record.path, json!({*nullable: null})).await.ok();
+        assert_eq!(cleared[*nullable], Value::Null, "{}", record.noun);
+        assert_eq!(cleared[record.text], "new", "{}", record.noun);
+    }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_fit_is_refused_and_named() {
+    let world = World::start().await;
+    let api = &world.api;
+    for record in records(api).await {
+        let (needed, wrong) = record.needed.clone();
+        let before = api.get(&record.path).await.ok();
+        for (body, pointer) in [
+            (json!({needed: wrong, record.text: "new"}), format!("/{needed}")),
+            (json!({"DataVersion": 7, record.text: "new"}), "/DataVersion".to_owned()),
+            (json!({record.text: "a\0b"}), format!("/{}", record.text)),
+            (json!({record.text: "x".repeat((64 << 10) + 1)}), format!("/{}", record.text)),
+        ] {
+            let problem = api.put(&record.path, body).await.is_problem(422, "invalid");
+            assert_eq!(problem["errors"][0]["pointer"], pointer, "{}", record.noun);
+        }
+        api.put(&record.path, json!([])).await.is_problem(422, "invalid");
+        assert_eq!(api.get(&record.path).await.ok(), before, "{}", record.noun);
+
+        // The same body is refused when a record is made.
+        let mut body = record.body.clone();
+        body[needed] = record.needed.1.clone();
+        let problem = api.post(&record.list, body).await.is_problem(422, "invalid");
+        assert_eq!(problem["errors"][0]["pointer"], format!("/{needed}"), "{}", record.noun);
+    }
+    world.stop().await;
+}
+
+fn without_version(mut record: Value) -> Value {
+    record.as_object_mut().expect("an object").remove("DataVersion");
+    record
+}

@@ -1,0 +1,62 @@
+//! Changes of what somebody else has changed meanwhile.
+
+use assay_testkit::Answer;
+use futures::future::join_all;
+use reqwest::Method;
+use serde_json::json;
+
+use super::records::records;
+use crate::world::World;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_fifty_updates_with_the_same_version_one_is_made() {
+    let world = World::start().await;
+    let api = &world.api;
+    for record in records(api).await {
+        let version = api.get(&record.path).await.ok()["DataVersion"].clone();
+        let updates = (0..50).map(|number| {
+            let body = json!({"DataVersion": version, record.text: format!("text {number}")});
+            api.put(&record.path, body)
+        });
+        let answers = join_all(updates).await;
+        let made: Vec<_> = answers.iter().filter(|answer| answer.status == 200).collect();
+        assert_eq!(made.len(), 1, "{}", record.noun);
+        for refused in answers.iter().filter(|answer| answer.status != 200) {
+            refused.is_problem(409, "stale_data_version");
+        }
+        let now = api.get(&record.path).await.ok();
+        assert_eq!(now[record.text], made[0].json()[record.text], "{}", record.noun);
+        assert_ne!(now["DataVersion"], version, "{}", record.noun);
+    }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_is_a_tag_that_requests_may_depend_on() {
+    let world = World::start().await;
+    let api = &world.api;
+    for record in records(api).await {
+        let read = api.get(&record.path).await;
+        let version = read.ok()["DataVersion"].as_str().unwrap().to_owned();
+        let tag = read.headers["etag"].to_str().unwrap().to_owned();
+        assert_eq!(tag, format!("\"{version}\""), "{}", record.noun);
+
+        let known = api.request(Method::GET, &record.path).header("If-None-Match", &tag);
+        let unchanged = Answer::of(known).await;
+        assert_eq!(unchanged.expect(304).body, b"", "{}", record.noun);
+        assert_eq!(unchanged.headers["etag"], tag);
+        let put = |tag: &str, text: &str| {
+            let request = api.request(Method::PUT, &record.path).header("If-Match", tag);
+            Answer::of(request.json(&json!({record.text: text})))
+        };
+        let changed = put(&tag, "changed").await;
+        assert_eq!(changed.ok()[record.text], "changed", "{}", record.noun);
+        put(&tag, "too late").await.is_problem(412, "stale_data_version");
+        put("*", "whatever it is").await.ok();
+        // Without a version, the last writer wins.
+        api.put(&record.path, json!({record.text: "last"})).await.ok();
+        let known = api.request(Method::GET, &record.path).header("If-None-Match", &tag);
+        assert_eq!(Answer::of(known).await.ok()[record.text], "last", "{}", record.noun);
+    }
+    world.stop().await;
+}
