@@ -120,7 +120,7 @@ fn settings(dir: &Path) -> Settings {
         mail_from: None,
         mail_dir: dir.join("mail"),
         trusted_proxies: TrustedProxies::default(),
-        depot: DepotConfig::folder(dir.join("artifacts")),
+        depot: DepotConfig::folder(&dir.join("artifacts")),
         leases: LeaseSettings { lease_seconds: 60, lease_losses: 3 },
     }
 }

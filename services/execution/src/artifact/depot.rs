@@ -1,7 +1,7 @@
 //! Where the files themselves are: a folder, or a bucket of an S3-compatible service. Paths are made
 //! of ids alone.
 
-use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{fs, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault};
@@ -50,7 +50,7 @@ pub struct DepotConfig {
 
 impl DepotConfig {
     /// This folder.
-    pub fn folder(folder: PathBuf) -> Self {
+    pub fn folder(folder: &std::path::Path) -> Self {
         Self {
             artifacts: folder.to_string_lossy().into_owned(),
             s3_endpoint: None,

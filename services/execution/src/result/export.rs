@@ -1,5 +1,7 @@
 //! Gives an execution back as the JUnit XML of a test run.
 
+mod store;
+
 use std::ops::Range;
 
 use assay_proto::{
@@ -10,12 +12,12 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 
+use self::store::StoredInstance;
 use crate::{
     execution::{self, Run},
     instance::{
-        self, Outcome,
+        Outcome,
         steps::{self, StoredStep},
-        store::StoredInstance,
     },
     junit::writer,
     test_report,
@@ -39,12 +41,12 @@ pub(super) async fn file(
     let (totals, tests) = if execution::store::has_expired(&db, customer, id).await? {
         (totals(&run.statistic), reports.map_ok(|part| summaries(&part)).boxed())
     } else {
-        let totals = instance::store::totals(&db, customer, id).await?;
+        let totals = store::totals(&db, customer, id).await?;
         (totals, all_tests(db, customer, reports).boxed())
     };
     let ends = |text: String| stream::iter([Ok(text)]);
-    let texts = ends(open(run, totals)).chain(tests).chain(ends(writer::CLOSE.to_owned()));
-    Ok(texts.map_ok(pieces).try_flatten())
+    let file = ends(open(run, totals)).chain(tests).chain(ends(writer::CLOSE.to_owned()));
+    Ok(file.map_ok(pieces).try_flatten())
 }
 
 /// Every run of every test.
@@ -143,7 +145,7 @@ fn tests(
         }
         let ids: Result<Vec<_>, Fault> =
             rest.reports[rest.report..].iter().map(|r| TestReportId::named(&r.id)).collect();
-        let found = instance::store::next(&db, customer, &ids?, rest.after, INSTANCES).await?;
+        let found = store::next(&db, customer, &ids?, rest.after, INSTANCES).await?;
         let xml = rest.write(found)?;
         Ok(Some((xml, (db, rest))))
     })

@@ -1,5 +1,7 @@
 //! Reviews: what people make of a finished test report.
 
+mod store;
+
 use assay_auth::Caller;
 use assay_events::{Event, publish};
 use assay_proto::{
@@ -10,10 +12,8 @@ use assay_proto::{
 use assay_records::Change;
 use sqlx::PgTransaction;
 
-use super::{
-    Place, rules,
-    store::{self, Told},
-};
+use self::store::Told;
+use super::{Place, rules};
 
 /// Reviews a report, and tells others of it.
 pub(super) async fn review(

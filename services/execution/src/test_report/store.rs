@@ -3,11 +3,8 @@
 use std::collections::HashMap;
 
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, ProjectId, TestReportId, TestSetId, TestType,
-    catalog::SnapshotTestCase,
-    events::ReportState,
-    execution::{TestReport, TestReportInput},
-    name_of,
+    CustomerId, ExecutionId, Fault, TestReportId, TestType, catalog::SnapshotTestCase,
+    events::ReportState, execution::TestReport, name_of,
 };
 use assay_runtime::list::Slice;
 use sqlx::{
@@ -28,7 +25,7 @@ const PROGRESS: &str = "id, test_case_id, test_case_identifier, test_plan_id, ex
     average_duration_in_sec, requested_instances_count, finished_instances_count, revision";
 
 /// Reads reports; `rest` picks and orders them.
-fn select<T: for<'r> FromRow<'r, PgRow>>(
+pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
     rest: &'static str,
 ) -> QueryAs<'static, Postgres, T, PgArguments> {
     sqlx::query_as(AssertSqlSafe(format!(
@@ -65,69 +62,6 @@ pub(crate) async fn get(
     .fetch_optional(db)
     .await?
     .ok_or(Fault::NotFound("test report"))
-}
-
-/// A report that nobody else will change before the transaction ends, and what others are told of
-/// it.
-#[derive(sqlx::FromRow)]
-pub(crate) struct Locked {
-    #[sqlx(flatten)]
-    pub(crate) report: TestReport,
-    #[sqlx(flatten)]
-    pub(crate) told: Told,
-}
-
-/// What others are told of a report besides the report itself.
-#[derive(sqlx::FromRow)]
-pub(crate) struct Told {
-    pub(crate) execution_id: ExecutionId,
-    pub(crate) project_id: ProjectId,
-    pub(crate) test_set_id: TestSetId,
-    pub(crate) revision: i64,
-}
-
-/// Reads a report to review it. Its execution may go on meanwhile: it has no business with reports
-/// that have ended, which are all that a review changes.
-pub(crate) async fn lock(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    place: Place,
-) -> Result<Locked, Fault> {
-    select(
-        "where r.customer_id = $1 and r.id = $2
-           and ($3::uuid is null or e.project_id = $3)
-           and ($4::uuid is null or r.test_case_id = $4)
-           and ($5::uuid is null or r.test_plan_id = $5)
-         for no key update of r",
-    )
-    .bind(customer)
-    .bind(place.id)
-    .bind(place.project)
-    .bind(place.test_case)
-    .bind(place.test_plan)
-    .fetch_optional(&mut **tx)
-    .await?
-    .ok_or(Fault::NotFound("test report"))
-}
-
-/// Writes down the review of a locked report.
-pub(crate) async fn review(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    id: TestReportId,
-    review: &TestReportInput,
-) -> Result<(), Fault> {
-    sqlx::query(
-        "update test_report set status = $3, comment = $4, revision = revision + 1
-         where customer_id = $1 and id = $2",
-    )
-    .bind(customer)
-    .bind(id)
-    .bind(name_of(review.status()))
-    .bind(&review.comment)
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
 }
 
 /// Fails unless there is a report at that place.

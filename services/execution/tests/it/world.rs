@@ -53,6 +53,7 @@ pub(crate) struct World {
     pub(crate) user: TestUser,
     pub(crate) db: PgPool,
     folder: PathBuf,
+    pub(crate) artifact_config: ArtifactConfig,
     artifacts: Artifacts,
     catalog_db: PgPool,
     /// The URLs of the service's database and of the catalog.
@@ -80,7 +81,8 @@ impl World {
         let database = TestDatabase::create("execution", &assay_execution::migrations()).await?;
         let db = PgPool::connect_with(database.options).await?;
         let folder = test_dir()?.join(Uuid::now_v7().to_string());
-        let artifacts = Artifacts::open(&db, &artifacts(folder.clone())?)?;
+        let artifact_config = artifacts(&folder)?;
+        let artifacts = Artifacts::open(&db, &artifact_config)?;
         let queue = Queue::local(&runtime);
         let services = assay_execution::services(
             &db,
@@ -99,6 +101,7 @@ impl World {
             user,
             db,
             folder,
+            artifact_config,
             artifacts,
             catalog_db,
             database_url: database.url,
@@ -373,7 +376,7 @@ impl Drop for World {
 }
 
 /// Artifacts in this folder.
-fn artifacts(folder: PathBuf) -> Result<ArtifactConfig> {
+fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
     Ok(ArtifactConfig {
         depot: DepotConfig::folder(folder),
         links: LinkConfig {
