@@ -6,7 +6,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use anyhow::{Context, Result, bail, ensure};
 use assay_auth::SealConfig;
 use assay_events::NatsConfig;
-use assay_execution::{ArtifactConfig, DepotConfig, LeaseSettings, LinkConfig};
+use assay_execution::{ArtifactConfig, DepotConfig, LeaseSettings};
 use assay_gateway::TrustedProxies;
 use assay_identity::FirstLogin;
 use assay_runtime::{DatabaseConfig, Runtime, nats::NatsServers};
@@ -140,10 +140,7 @@ impl Assay {
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 catalog_url: url(catalog_address),
-                artifacts: ArtifactConfig {
-                    depot: settings.depot,
-                    links: LinkConfig { seal: settings.seal, public_url },
-                },
+                artifacts: ArtifactConfig::new(settings.depot, settings.seal, public_url),
                 leases: settings.leases,
             },
         )

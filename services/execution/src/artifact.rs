@@ -8,6 +8,7 @@ pub(crate) mod store;
 
 use std::pin::Pin;
 
+use assay_auth::SealConfig;
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, TestReportId,
     execution::{Artifact, Instance},
@@ -16,10 +17,14 @@ use bytes::Bytes;
 use futures::Stream;
 use sqlx::PgPool;
 use tonic::Status;
+use url::Url;
 use uuid::Uuid;
 
-use self::{depot::Depot, link::Links};
-pub use self::{depot::DepotConfig, link::LinkConfig};
+pub use self::depot::DepotConfig;
+use self::{
+    depot::Depot,
+    link::{LinkConfig, Links},
+};
 use crate::lease;
 
 /// The pieces of a file that is uploaded, as they come.
@@ -40,6 +45,13 @@ pub struct ArtifactConfig {
     pub depot: DepotConfig,
     #[command(flatten)]
     pub links: LinkConfig,
+}
+
+impl ArtifactConfig {
+    /// Artifacts that are kept there, with links to this address that are signed by these keys.
+    pub fn new(depot: DepotConfig, seal: SealConfig, public_url: Url) -> Self {
+        Self { depot, links: LinkConfig { seal, public_url } }
+    }
 }
 
 /// What an artifact is for.

@@ -35,7 +35,7 @@ use tokio::net::TcpListener;
 use tonic::{service::Routes, transport::Channel};
 
 pub use self::{
-    artifact::{ArtifactConfig, Artifacts, DepotConfig, LinkConfig},
+    artifact::{ArtifactConfig, Artifacts, DepotConfig},
     retention::enforce_retention,
     verify::{Told, rebuild, told, verify},
 };

@@ -160,7 +160,8 @@ async fn what_is_refused_leaves_nothing_behind() -> Result<()> {
         let refused = upload(&world, &execution.id, name, "", b"x", true).await.unwrap_err();
         assert_eq!(fields(&refused), ["name"], "{name:?}");
     }
-    let broken = upload(&world, &execution.id, "a", "", &[0; 300_000], false).await.unwrap_err();
+    let broken = vec![0; 300_000];
+    let broken = upload(&world, &execution.id, "a", "", &broken, false).await.unwrap_err();
     assert_eq!(reason(&broken), "malformed");
     let large = vec![0; (32 << 20) + 1];
     let large = upload(&world, &execution.id, "a", "", &large, true).await.unwrap_err();

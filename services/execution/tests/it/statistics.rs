@@ -175,6 +175,8 @@ async fn runs(world: &World, case: &str, page: Page) -> Result<Vec<TestCaseRun>,
 
 #[tokio::test]
 async fn a_case_has_a_history_that_shows_how_flaky_it_is() -> Result<()> {
+    use TestResult::{Aborted, Failed, NotExecuted, Passed};
+
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 1)]).await?;
     let mut case = String::new();
@@ -192,7 +194,6 @@ async fn a_case_has_a_history_that_shows_how_flaky_it_is() -> Result<()> {
     let all = runs(&world, &case, Page::default()).await?;
 
     let results: Vec<TestResult> = all.iter().map(TestCaseRun::result).collect();
-    use TestResult::{Aborted, Failed, NotExecuted, Passed};
     assert_eq!(results, [NotExecuted, Aborted, Passed, Passed, Failed, Passed]);
     let numbers: Vec<i32> = all.iter().map(|run| run.execution_number).collect();
     assert_eq!(numbers, [6, 5, 4, 3, 2, 1]);

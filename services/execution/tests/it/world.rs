@@ -10,9 +10,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
-use assay_execution::{
-    ArtifactConfig, Artifacts, DepotConfig, LeaseSettings, LinkConfig, Queue, Reconciler,
-};
+use assay_execution::{ArtifactConfig, Artifacts, DepotConfig, LeaseSettings, Queue, Reconciler};
 use assay_proto::{
     DESCRIPTORS,
     execution::{
@@ -377,13 +375,8 @@ impl Drop for World {
 
 /// Artifacts in this folder.
 fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
-    Ok(ArtifactConfig {
-        depot: DepotConfig::folder(folder),
-        links: LinkConfig {
-            seal: SealConfig { encryption_keys: new_seal_key("test")? },
-            public_url: "https://assay.test".parse()?,
-        },
-    })
+    let seal = SealConfig { encryption_keys: new_seal_key("test")? };
+    Ok(ArtifactConfig::new(DepotConfig::folder(folder), seal, "https://assay.test".parse()?))
 }
 
 /// Serves, and says where.
