@@ -1,9 +1,12 @@
 //! Who sent a request, known from the token in its headers.
 
+use std::time::Duration;
+
 use assay_auth::Caller;
 use assay_proto::Fault;
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
+use tokio::time::sleep;
 use tracing::{Span, field::display};
 
 use crate::{address::ClientAddress, problem::Problem, services::Services};
@@ -18,6 +21,43 @@ impl FromRequestParts<Services> for Caller {
             .record("assay.customer", display(caller.customer))
             .record("assay.user", display(caller.user));
         Ok(caller)
+    }
+}
+
+/// A caller whose token is looked at again and again, for an answer that lasts.
+pub(crate) struct Lasting {
+    pub(crate) caller: Caller,
+    token: String,
+    services: Services,
+}
+
+/// How often a token is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl FromRequestParts<Services> for Lasting {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, services).await?;
+        let token = token(&parts.headers).ok_or(Fault::Unauthenticated)?.to_owned();
+        Ok(Self { caller, token, services: services.clone() })
+    }
+}
+
+impl Lasting {
+    /// Resolves when the token has expired or died, or the program stops.
+    pub(crate) async fn over(self) {
+        let died = async {
+            loop {
+                sleep(LOOK).await;
+                if let Err(Fault::Unauthenticated) =
+                    self.services.verifier().verify(&self.token).await
+                {
+                    return;
+                }
+            }
+        };
+        self.services.stopping().run_until_cancelled(died).await;
     }
 }
 

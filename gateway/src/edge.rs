@@ -38,6 +38,8 @@ pub(crate) fn around<S: Clone + Send + Sync + 'static>(
     proxies: TrustedProxies,
 ) -> Router<S> {
     let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::IMAGES);
+    // Events would wait for others until they fill a block.
+    let large = large.and(NotForContentType::SSE);
     // The last one is the outermost.
     routes
         .layer(CatchPanicLayer::custom(panicked))

@@ -10,6 +10,7 @@ use assay_runtime::{
     nats,
 };
 use axum::extract::FromRef;
+use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
 use crate::Config;
@@ -21,6 +22,8 @@ pub struct Upstream {
     pub execution: Channel,
     pub notification: Channel,
     pub verifier: Verifier,
+    /// Ends answers that last, when the program stops.
+    pub stopping: CancellationToken,
 }
 
 impl Upstream {
@@ -34,6 +37,7 @@ impl Upstream {
             catalog: connect(&config.catalog_url)?,
             execution: connect(&config.execution_url)?,
             notification: connect(&config.notification_url)?,
+            stopping: runtime.stopping(),
         })
     }
 }
@@ -51,6 +55,10 @@ impl From<Upstream> for Services {
 impl Services {
     pub(crate) fn verifier(&self) -> &Verifier {
         &self.0.verifier
+    }
+
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.0.stopping
     }
 }
 

@@ -106,6 +106,14 @@ struct Options {
     s3_secret_access_key: Option<SecretString>,
     #[command(flatten)]
     leases: LeaseSettings,
+    /// How many days notifications are kept
+    #[arg(
+        long,
+        env = "ASSAY_NOTIFICATION_RETENTION_DAYS",
+        default_value_t = 365,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    notification_retention_days: u32,
     /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "warn")]
     log: String,
@@ -238,6 +246,7 @@ async fn serve(options: Options) -> Result<()> {
             s3_secret_access_key: options.s3_secret_access_key,
         },
         leases: options.leases,
+        notification_retention_days: options.notification_retention_days,
     };
     let metrics = Runtime::new("metrics");
     telemetry.keep_up(&metrics);

@@ -64,6 +64,7 @@ pub struct Settings {
     pub depot: DepotConfig,
     /// How long engines may be silent.
     pub leases: LeaseSettings,
+    pub notification_retention_days: u32,
 }
 
 /// A running Assay.
@@ -152,6 +153,7 @@ impl Assay {
                 nats,
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
+                notification_retention_days: settings.notification_retention_days,
             },
         )
         .await?;

@@ -1,5 +1,7 @@
 //! `/api/notifications`.
 
+mod stream;
+
 use assay_auth::Caller;
 use assay_proto::notification::{
     CreateNotificationRequest, DeleteNotificationRequest, ListNotificationsRequest, Notification,
@@ -7,6 +9,8 @@ use assay_proto::notification::{
 };
 use axum::extract::State;
 use http::StatusCode;
+use serde::Deserialize;
+use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -15,11 +19,25 @@ use crate::{
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    query::Query,
     services::{Notifications, Services},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(delete))
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(delete))
+        .merge(stream::routes())
+}
+
+/// Which notifications a client wants to see.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Filter {
+    /// Only those of this kind of source, such as `TestCase`.
+    source: Option<String>,
+    /// Only those of this action, such as `Created`.
+    action: Option<String>,
 }
 
 impl Answer for Notification {
@@ -31,15 +49,16 @@ impl Answer for Notification {
 /// Lists the notifications, newest first.
 #[utoipa::path(
     get, path = "/api/notifications", operation_id = "list_notifications", tag = "Notifications",
-    params(Listing),
+    params(Listing, Filter),
     responses((status = OK, description = "The notifications", body = [Notification])),
 )]
 async fn list(
     State(mut notifications): State<Notifications>,
     caller: Caller,
     listing: Listing,
+    Query(Filter { source, action }): Query<Filter>,
 ) -> Result<List, Problem> {
-    let request = ListNotificationsRequest { page: Some(listing.page()) };
+    let request = ListNotificationsRequest { page: Some(listing.page()), source, action };
     let batches = notifications.list_notifications(caller.call(request)).await?;
     listing.answer(batches).await
 }

@@ -11,6 +11,7 @@ use http::{HeaderMap, Request, StatusCode, request::Builder};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tokio::{net::TcpListener, sync::mpsc};
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::services::{self, Uploaded};
@@ -55,6 +56,7 @@ impl Api {
             execution: services.clone(),
             notification: services,
             verifier,
+            stopping: CancellationToken::new(),
         };
         let permissions = Permissions::parse("", "Read, Write, Execute").unwrap();
         let grant = Grant::new(CustomerId::new(), UserId::new(), "Ada", permissions);

@@ -3,6 +3,8 @@
 create table notification (
     id uuid not null,
     customer_id uuid not null,
+    -- Who adds notifications of a customer takes turns, so these are in the order of the commits.
+    position bigint not null generated always as identity,
     source text not null,
     source_id text not null,
     target text not null,
@@ -19,3 +21,7 @@ create table notification (
 -- Ids grow with time, so this is also the order of the list.
 create index notification_customer_id_id_idx on notification (customer_id, id)
     where deleted_at is null;
+create index notification_position_idx on notification (customer_id, position)
+    where deleted_at is null;
+-- Of all customers: what is old enough to be removed.
+create index notification_created_at_idx on notification (created_at);

@@ -1,10 +1,12 @@
 //! What happened: told by clients and by the other services, kept for clients, and published for
 //! other systems.
 
+mod news;
 mod notification;
 mod reactions;
+mod retention;
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use anyhow::Context;
 use assay_auth::{Verifier, guard};
@@ -17,6 +19,7 @@ use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
 use tonic::service::Routes;
 
+pub use self::{news::News, retention::prune};
 use self::{notification::NotificationService, reactions::Reactions};
 
 /// Where notifications are published. Nothing of ours consumes it, so that no notification can be
@@ -39,6 +42,14 @@ pub struct Config {
     /// Where the identity service is, which knows the keys of tokens
     #[arg(long, env = "ASSAY_IDENTITY_URL", default_value = "http://127.0.0.1:50051")]
     pub identity_url: String,
+    /// How many days notifications are kept
+    #[arg(
+        long,
+        env = "ASSAY_NOTIFICATION_RETENTION_DAYS",
+        default_value_t = 365,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub notification_retention_days: u32,
 }
 
 /// The schema of the service's database.
@@ -54,17 +65,21 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     exchange_events(runtime, &database, &nats);
+    let age = Duration::from_hours(24) * config.notification_retention_days;
+    retention::spawn(runtime, &database, age);
+    let news = News::hear(runtime, nats.client().clone());
 
     let listener = TcpListener::bind(config.grpc_listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;
-    let services = guard(services(database.pool()), verifier);
+    let services = guard(services(database.pool(), news), verifier);
     grpc::serve(runtime, listener, services, DESCRIPTORS)
 }
 
 /// The gRPC services; to be put behind [`guard`].
-pub fn services(db: &PgPool) -> Routes {
-    Routes::new(NotificationServiceServer::new(NotificationService { db: db.clone() }))
+pub fn services(db: &PgPool, news: News) -> Routes {
+    let notifications = NotificationService { db: db.clone(), news };
+    Routes::new(NotificationServiceServer::new(notifications))
 }
 
 /// Turns the events of other services into notifications, and publishes these.

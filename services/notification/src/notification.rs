@@ -8,32 +8,55 @@ use assay_proto::{
     Fault, NotificationId,
     notification::{
         CreateNotificationRequest, DeleteNotificationRequest, ListNotificationsRequest,
-        Notification, NotificationBatch, notification_service_server,
+        Notification, NotificationBatch, WatchNotificationsRequest, WatchedNotification,
+        notification_service_server,
     },
 };
 use assay_runtime::list::{self, Batches};
+use futures::{StreamExt, TryStreamExt};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
+use self::store::Filter;
+use crate::news::News;
+
 pub(crate) struct NotificationService {
     pub(crate) db: PgPool,
+    pub(crate) news: News,
 }
 
 #[tonic::async_trait]
 impl notification_service_server::NotificationService for NotificationService {
     type ListNotificationsStream = Batches<NotificationBatch>;
+    type WatchNotificationsStream = Batches<WatchedNotification>;
 
     async fn list_notifications(
         &self,
         request: Request<ListNotificationsRequest>,
     ) -> Result<Response<Self::ListNotificationsStream>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let db = self.db.clone();
-        list::answer(request.into_inner().page, move |slice| {
-            let db = db.clone();
-            async move { store::list(&db, customer, &slice).await }
+        let ListNotificationsRequest { page, source, action } = request.into_inner();
+        let (db, filter) = (self.db.clone(), Filter { source, action });
+        list::answer(page, move |slice| {
+            let (db, filter) = (db.clone(), filter.clone());
+            async move { store::list(&db, customer, &filter, &slice).await }
         })
         .await
+    }
+
+    async fn watch_notifications(
+        &self,
+        request: Request<WatchNotificationsRequest>,
+    ) -> Result<Response<Self::WatchNotificationsStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let WatchNotificationsRequest { after, source, action } = request.into_inner();
+        let after = match after {
+            Some(after) => after,
+            None => store::last_position(&self.db, customer).await?,
+        };
+        let watch = self.news.watch(customer)?;
+        let filter = Filter { source, action };
+        Ok(Response::new(watch.from(self.db.clone(), filter, after).map_err(Status::from).boxed()))
     }
 
     async fn create_notification(

@@ -12,5 +12,6 @@ mod mail;
 mod people;
 mod process;
 mod reports;
+mod stream;
 mod verify;
 mod world;

@@ -122,6 +122,7 @@ fn settings(dir: &Path) -> Settings {
         trusted_proxies: TrustedProxies::default(),
         depot: DepotConfig::folder(&dir.join("artifacts")),
         leases: LeaseSettings { lease_seconds: 60, lease_losses: 3 },
+        notification_retention_days: 365,
     }
 }
 

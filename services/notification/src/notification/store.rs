@@ -1,5 +1,7 @@
 //! Notifications in PostgreSQL. Every statement is bound to one customer.
 
+use std::time::Duration;
+
 use assay_events::{Event, publish_all};
 use assay_proto::{
     CustomerId, Fault, NotificationId,
@@ -15,10 +17,18 @@ type Query = sqlx::query::QueryAs<'static, Postgres, Notification, PgArguments>;
 const COLUMNS: &str = "id, source, source_id, target, target_id, action, state,
                        revision::text as data_version, archived";
 
+/// Which notifications somebody wants to see; what is absent does not matter.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filter {
+    pub(crate) source: Option<String>,
+    pub(crate) action: Option<String>,
+}
+
 /// Lists a slice of the notifications, newest first.
 pub(crate) async fn list(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
+    filter: &Filter,
     slice: &Slice,
 ) -> Result<Vec<Notification>, Fault> {
     let after = NotificationId::parse_if_any("cursor", slice.after.as_deref())?;
@@ -27,11 +37,70 @@ pub(crate) async fn list(
          where customer_id = $1 and deleted_at is null and ($2::uuid is null or id < $2)
            and ($3::text is null
                 or source ilike $3 or target ilike $3 or action ilike $3 or state ilike $3)
+           and ($5::text is null or source = $5) and ($6::text is null or action = $6)
          order by id desc
          limit $4"
     )));
     let found = query.bind(customer).bind(after).bind(&slice.pattern).bind(slice.limit);
-    Ok(found.fetch_all(db).await?)
+    Ok(found.bind(&filter.source).bind(&filter.action).fetch_all(db).await?)
+}
+
+/// Where the latest notification stands.
+pub(crate) async fn last_position(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+) -> Result<i64, Fault> {
+    let last = sqlx::query_scalar(
+        "select coalesce(max(position), 0) from notification
+         where customer_id = $1 and deleted_at is null",
+    );
+    Ok(last.bind(customer).fetch_one(db).await?)
+}
+
+/// Notifications after a position, oldest first.
+pub(crate) async fn list_after(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    filter: &Filter,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<(i64, Notification)>, Fault> {
+    let found = sqlx::query_as::<_, Positioned>(AssertSqlSafe(format!(
+        "select position, {COLUMNS} from notification
+         where customer_id = $1 and position > $2 and deleted_at is null
+           and ($3::text is null or source = $3) and ($4::text is null or action = $4)
+         order by position
+         limit $5"
+    )));
+    let found = found.bind(customer).bind(after).bind(&filter.source).bind(&filter.action);
+    let found = found.bind(limit).fetch_all(db).await?.into_iter();
+    Ok(found.map(|Positioned { position, notification }| (position, notification)).collect())
+}
+
+#[derive(sqlx::FromRow)]
+struct Positioned {
+    position: i64,
+    #[sqlx(flatten)]
+    notification: Notification,
+}
+
+/// Removes some of the notifications of all customers that are older than `age`; says how many.
+pub(crate) async fn prune(
+    db: impl PgExecutor<'_>,
+    age: Duration,
+    limit: i64,
+) -> Result<u64, Fault> {
+    let removed = sqlx::query(
+        "delete from notification where id = any(array(
+             select id from notification
+             where created_at < now() - make_interval(secs => $1)
+             order by created_at
+             limit $2
+             for update skip locked
+         ))",
+    );
+    let removed = removed.bind(age.as_secs_f64()).bind(limit).execute(db).await?;
+    Ok(removed.rows_affected())
 }
 
 /// Adds a notification and has it published.

@@ -3,4 +3,6 @@
 mod notification;
 mod publication;
 mod reactions;
+mod retention;
+mod watch;
 mod world;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use assay_auth::guard;
 use assay_events::{Event, Nats, NatsConfig, Relay, Stream, publish, unpublished};
-use assay_notification::{exchange_events, migrations, services};
+use assay_notification::{News, exchange_events, migrations, services};
 use assay_proto::{
     Batch, DESCRIPTORS, NotificationId, Page,
     notification::{
@@ -33,7 +33,7 @@ pub(crate) struct World {
     pub(crate) db: PgPool,
     runtime: Runtime,
     keys: TestKeys,
-    client: NotificationServiceClient<Channel>,
+    pub(crate) client: NotificationServiceClient<Channel>,
     nats: Nats,
     _server: assay_servers::Nats,
 }
@@ -54,7 +54,8 @@ impl World {
         let database = Database::open(&runtime, &options.database, migrations())?;
         let nats = Nats::connect(&options.nats, "test").await?;
         exchange_events(&runtime, &database, &nats);
-        let services = guard(services(database.pool()), keys.verifier());
+        let news = News::hear(&runtime, nats.client().clone());
+        let services = guard(services(database.pool(), news), keys.verifier());
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = grpc::serve(&runtime, listener, services, DESCRIPTORS)?;
         runtime.ready().await;
@@ -102,11 +103,30 @@ impl World {
         user: &TestUser,
         page: Page,
     ) -> Result<(Vec<Notification>, Option<String>), Status> {
-        let request = ListNotificationsRequest { page: Some(page) };
+        let request = ListNotificationsRequest { page: Some(page), ..Default::default() };
         let batches = self.client.clone().list_notifications(user.call(request)).await?;
         let batches: Vec<_> = batches.into_inner().try_collect().await?;
         let next = batches.iter().find_map(|batch| batch.next_cursor.clone());
         Ok((batches.into_iter().flat_map(|batch| batch.into_parts().0).collect(), next))
+    }
+
+    /// Lists those of a kind of source and of an action.
+    pub(crate) async fn list_of(
+        &self,
+        user: &TestUser,
+        source: Option<&str>,
+        action: Option<&str>,
+    ) -> Result<Vec<Notification>, Status> {
+        let [source, action] = [source, action].map(|text| text.map(ToOwned::to_owned));
+        let request = ListNotificationsRequest { page: None, source, action };
+        let batches = self.client.clone().list_notifications(user.call(request)).await?;
+        let batches: Vec<_> = batches.into_inner().try_collect().await?;
+        Ok(batches.into_iter().flat_map(|batch| batch.into_parts().0).collect())
+    }
+
+    /// Has the program begin to stop.
+    pub(crate) fn stop(&self) {
+        self.runtime.stopping().cancel();
     }
 
     /// Waits until a user sees so many notifications.

@@ -1,0 +1,95 @@
+//! Notifications as server-sent events.
+
+use assay_testkit::Api;
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use tokio::time::{Duration, timeout};
+
+use crate::world::{World, id};
+
+const STREAM: &str = "/api/notifications/stream";
+
+/// A stream of events that a client reads.
+struct Events {
+    response: Response,
+    text: String,
+}
+
+impl Events {
+    async fn open(api: &Api, path: &str, last: Option<&str>) -> Self {
+        let request = api.request(Method::GET, path);
+        let request =
+            last.into_iter().fold(request, |request, id| request.header("Last-Event-ID", id));
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self { response, text: String::new() }
+    }
+
+    /// The id and the notification of the next event; none when the stream has ended.
+    async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            while let Some(end) = self.text.find("\n\n") {
+                let event: String = self.text.drain(..end + 2).collect();
+                let field = |name: &str| {
+                    let start = format!("{name}: ");
+                    event.lines().find_map(|line| Some(line.strip_prefix(&start)?.to_owned()))
+                };
+                let event = field("id").zip(field("data"));
+                if let Some((id, data)) = event {
+                    return Some((id, serde_json::from_str(&data).unwrap()));
+                }
+            }
+            let part = timeout(Duration::from_secs(20), self.response.chunk()).await.unwrap();
+            let Ok(Some(part)) = part else { return None };
+            self.text.push_str(std::str::from_utf8(&part).unwrap());
+        }
+    }
+}
+
+async fn tell(api: &Api, action: &str) -> String {
+    let notification = json!({
+        "Source": "Deployment", "SourceId": "1", "Target": "Cluster", "Action": action,
+    });
+    id(&api.post("/api/notifications", notification).await.created()).to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_watches_hears_of_everything_once_and_goes_on_where_it_was() {
+    let world = World::start().await;
+    let api = &world.api;
+    let mut events = Events::open(api, &format!("{STREAM}?source=Deployment"), None).await;
+    let first = tell(api, "Begun").await;
+    // Of the service's own events only those of the source that was asked for are seen.
+    api.post("/api/projects", json!({"Name": "Rocket"})).await.created();
+    let (last, event) = events.next().await.unwrap();
+    assert_eq!((id(&event), &event["Action"]), (first.as_str(), &json!("Begun")));
+    drop(events);
+
+    let missed = tell(api, "Ended").await;
+    let mut events = Events::open(api, &format!("{STREAM}?source=Deployment"), Some(&last)).await;
+    assert_eq!(id(&events.next().await.unwrap().1), missed);
+    let filtered = api.get("/api/notifications?source=Deployment&action=Ended").await.ok();
+    assert_eq!(filtered.as_array().unwrap().len(), 1);
+    let mut own = Events::open(api, &format!("{STREAM}?source=Project"), Some("0")).await;
+    assert_eq!(own.next().await.unwrap().1["Action"], "Created");
+
+    let wrong = api.request(Method::GET, STREAM).header("Last-Event-ID", "x");
+    assay_testkit::Answer::of(wrong).await.is_problem(422, "invalid");
+    world.anonymous().get(STREAM).await.is_problem(401, "unauthenticated");
+    drop((events, own));
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_ends_with_its_token() {
+    let world = World::start().await;
+    let api = &world.api;
+    let member = world.member(api, "bob@example.org", "Login, Read").await;
+    let mut events = Events::open(&member.api, &format!("{STREAM}?source=Deployment"), None).await;
+    let first = tell(api, "Begun").await;
+    assert_eq!(id(&events.next().await.unwrap().1), first);
+    api.delete(&format!("/api/users/{}", member.id)).await.expect(204);
+    assert_eq!(events.next().await, None);
+    world.stop().await;
+}

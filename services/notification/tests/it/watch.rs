@@ -1,0 +1,122 @@
+//! Watching what is added.
+
+use anyhow::{Context, Result};
+use assay_proto::notification::{WatchNotificationsRequest, WatchedNotification};
+use assay_testkit::TestUser;
+use futures::{StreamExt, TryStreamExt, stream};
+use tokio::time::{Duration, timeout};
+use tonic::{Code, Status, Streaming};
+
+use crate::world::{World, notification, numbered};
+
+impl World {
+    async fn watch(
+        &self,
+        user: &TestUser,
+        request: WatchNotificationsRequest,
+    ) -> Result<Streaming<WatchedNotification>, Status> {
+        Ok(self.client.clone().watch_notifications(user.call(request)).await?.into_inner())
+    }
+}
+
+fn after(position: i64) -> WatchNotificationsRequest {
+    WatchNotificationsRequest { after: Some(position), ..WatchNotificationsRequest::default() }
+}
+
+/// The ids of the next notifications, and where the last of them stands.
+async fn next(
+    watched: &mut Streaming<WatchedNotification>,
+    count: usize,
+) -> Result<(Vec<String>, i64)> {
+    let (mut ids, mut position) = (Vec::new(), 0);
+    while ids.len() < count {
+        let message = timeout(Duration::from_secs(20), watched.message()).await??;
+        let message = message.context("the stream has ended")?;
+        assert!(message.position > position, "positions grow");
+        position = message.position;
+        ids.push(message.notification.context("a notification")?.id);
+    }
+    Ok((ids, position))
+}
+
+#[tokio::test]
+async fn who_watches_sees_what_is_added_from_then_on_and_nobody_elses() -> Result<()> {
+    let world = World::new().await?;
+    let (user, stranger) = (world.user().await, world.user().await);
+    world.create(&user, numbered(0)).await?;
+    let mut watched = world.watch(&user, WatchNotificationsRequest::default()).await?;
+    let mut theirs = world.watch(&stranger, WatchNotificationsRequest::default()).await?;
+
+    let first = world.create(&user, numbered(1)).await?;
+    assert_eq!(next(&mut watched, 1).await?.0, [first.id]);
+    let second = world.create(&user, numbered(2)).await?;
+    assert_eq!(next(&mut watched, 1).await?.0, [second.id]);
+    let other = world.create(&stranger, notification()).await?;
+    assert_eq!(next(&mut theirs, 1).await?.0, [other.id]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_comes_back_misses_nothing_and_sees_nothing_twice() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    // More than are read at once.
+    let created = stream::iter((0..1200).map(|number| world.create(&user, numbered(number))));
+    created.buffer_unordered(8).try_for_each(async |_| Ok(())).await?;
+
+    let (mut seen, mut position) = (Vec::new(), 0);
+    for count in [1, 499, 700] {
+        let mut watched = world.watch(&user, after(position)).await?;
+        let (ids, last) = next(&mut watched, count).await?;
+        seen.extend(ids);
+        position = last;
+    }
+    let mut listed: Vec<_> = world.list(&user).await?.into_iter().map(|one| one.id).collect();
+    listed.reverse();
+    assert_eq!(seen, listed);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_watched_and_listed_can_be_filtered() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    let request = WatchNotificationsRequest {
+        source: Some("TestCase".to_owned()),
+        action: Some("Done2".to_owned()),
+        ..after(0)
+    };
+    let mut watched = world.watch(&user, request).await?;
+    for number in 1..=3 {
+        world.create(&user, numbered(number)).await?;
+    }
+    let second = world.list(&user).await?.remove(1);
+    assert_eq!(second.action, "Done2");
+    assert_eq!(next(&mut watched, 1).await?.0, std::slice::from_ref(&second.id));
+
+    for (source, action, count) in
+        [(None, Some("Done2"), 1), (Some("TestCase"), None, 3), (Some("Other"), Some("Done2"), 0)]
+    {
+        assert_eq!(world.list_of(&user, source, action).await?.len(), count);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn watching_needs_the_permission_to_read() -> Result<()> {
+    let world = World::new().await?;
+    let writer = world.user_who_may("Write").await;
+    let refused = world.watch(&writer, after(0)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_program_that_stops_ends_what_is_watched() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    let mut watched = world.watch(&user, after(0)).await?;
+    world.stop();
+    assert!(timeout(Duration::from_secs(20), watched.next()).await?.is_none());
+    Ok(())
+}
