@@ -1,6 +1,9 @@
 //! Answers with a record: its JSON, its version, and where it is.
 
-use axum::response::{IntoResponse, Response};
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
 use futures::TryStreamExt;
 use http::{
     HeaderName, HeaderValue, StatusCode,
@@ -69,18 +72,47 @@ impl<T: InParts> Parts<T> {
     }
 }
 
+impl<T: InParts> Parts<T> {
+    /// The only element of an array, composed of the first part and of what others know.
+    pub(crate) fn map_first<R>(self, compose: impl FnOnce(T) -> R) -> PartsInArray<R, T> {
+        PartsInArray { first: compose(self.first), rest: self.rest }
+    }
+}
+
 impl<T: InParts> IntoResponse for Parts<T> {
     fn into_response(self) -> Response {
-        const END: &[u8] = b"]}";
-        let mut open = match serde_json::to_vec(&self.first) {
-            Ok(json) => json,
-            Err(error) => return unwritable(&error).into_response(),
-        };
-        debug_assert!(open.ends_with(END), "the array is the last field");
-        open.truncate(open.len() - END.len());
-        let rest = self.rest.map_ok(T::into_items);
-        ([JSON], etag(&self.first), array::body(open, rest, END)).into_response()
+        match continued(&self.first, self.rest, b"]}") {
+            Ok(body) => ([JSON], etag(&self.first), body).into_response(),
+            Err(error) => unwritable(&error).into_response(),
+        }
     }
+}
+
+/// An array of one record in parts. What is answered first may have another shape.
+pub(crate) struct PartsInArray<R, T> {
+    first: R,
+    rest: Streaming<T>,
+}
+
+impl<R: Serialize, T: InParts> IntoResponse for PartsInArray<R, T> {
+    fn into_response(self) -> Response {
+        match continued(&[&self.first], self.rest, b"]}]") {
+            Ok(body) => ([JSON], body).into_response(),
+            Err(error) => unwritable(&error).into_response(),
+        }
+    }
+}
+
+/// The JSON of `first`, whose array goes on with the rest before it ends.
+fn continued<T: InParts>(
+    first: &impl Serialize,
+    rest: Streaming<T>,
+    end: &'static [u8],
+) -> Result<Body, serde_json::Error> {
+    let mut open = serde_json::to_vec(first)?;
+    debug_assert!(open.ends_with(end), "the array is the last field");
+    open.truncate(open.len() - end.len());
+    Ok(array::body(open, rest.map_ok(T::into_items), end))
 }
 
 fn etag(record: &impl Answer) -> Option<[(HeaderName, HeaderValue); 1]> {

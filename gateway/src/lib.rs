@@ -10,6 +10,7 @@ mod body;
 mod caller;
 mod cause;
 mod config;
+mod download;
 mod edge;
 mod host;
 mod idempotency;

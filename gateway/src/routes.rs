@@ -1,6 +1,7 @@
 //! The routes, a module for each noun. Every handler extracts, wraps, calls and returns.
 
 mod api_token;
+mod artifact;
 mod audit;
 mod automation;
 mod customer;
@@ -12,6 +13,7 @@ mod notification;
 mod password;
 mod project;
 mod results;
+mod statistics;
 mod subject;
 mod test_case;
 mod test_plan;
@@ -47,11 +49,18 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         execution::routes(),
         automation::routes(),
         test_report::routes(),
+        statistics::routes(),
         notification::routes(),
     ];
     let quick = quick.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
-    // Uploads take as long as the line between the client and us, and engines wait for work.
-    let slow = [results::routes(), test_case::import_routes(), automation::slow_routes()];
+    // Uploads and downloads take as long as the line between the client and us, and engines wait for
+    // work.
+    let slow = [
+        results::routes(),
+        artifact::routes(),
+        test_case::import_routes(),
+        automation::slow_routes(),
+    ];
     let slow = slow.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
     quick.route_layer(from_fn(hurry)).merge(slow)
 }

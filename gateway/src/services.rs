@@ -92,9 +92,13 @@ clients! {
     TestSets = catalog::test_set_service_client::TestSetServiceClient;
     Subjects = catalog::subject_service_client::SubjectServiceClient;
     Environments = catalog::environment_service_client::EnvironmentServiceClient;
+    Lookups = catalog::lookup_service_client::LookupServiceClient;
     Executions = execution::execution_service_client::ExecutionServiceClient;
     Results = execution::result_service_client::ResultServiceClient;
+    ArtifactFiles = execution::artifact_service_client::ArtifactServiceClient;
     Automation = execution::automation_service_client::AutomationServiceClient;
     TestReports = execution::test_report_service_client::TestReportServiceClient;
+    Statistics = execution::statistics_service_client::StatisticsServiceClient;
+    DebugRecords = execution::debug_service_client::DebugServiceClient;
     Notifications = notification::notification_service_client::NotificationServiceClient;
 }

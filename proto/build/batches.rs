@@ -1,4 +1,5 @@
-//! Writes, for each `…Batch` message, what lists need to know of it.
+//! Writes, for each `…Batch` message, what lists need to know of it: where a record has no `id`,
+//! it begins with what it is named by.
 
 use std::fmt::Write;
 
@@ -11,7 +12,9 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
     for message in pool.all_messages().filter(|message| message.name().ends_with("Batch")) {
         let items = message.get_field_by_name("items").map(|field| field.kind());
         let Some(Kind::Message(item)) = items else { continue };
-        let batch = rust_path(message.full_name());
+        let id = item.get_field_by_name("id").or_else(|| item.fields().next());
+        let Some(id) = id else { continue };
+        let (batch, id) = (rust_path(message.full_name()), id.name().to_owned());
         let item = rust_path(item.full_name());
         writeln!(
             code,
@@ -25,7 +28,7 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
                 }}
             }}
             impl crate::Listed for {item} {{
-                fn cursor(&self) -> &str {{ &self.id }}
+                fn cursor(&self) -> &str {{ &self.{id} }}
             }}"
         )?;
     }

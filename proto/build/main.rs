@@ -21,7 +21,7 @@ use std::{env, error::Error, fs, path::Path};
 use prost::Message;
 
 /// The contracts; whatever they import comes with them.
-const CONTRACTS: [&str; 21] = [
+const CONTRACTS: [&str; 25] = [
     "assay/identity/v1/token.proto",
     "assay/identity/v1/customer.proto",
     "assay/identity/v1/user_group.proto",
@@ -37,9 +37,13 @@ const CONTRACTS: [&str; 21] = [
     "assay/catalog/v1/subject.proto",
     "assay/catalog/v1/environment.proto",
     "assay/catalog/v1/snapshot.proto",
-    "assay/catalog/v1/automation.proto",
+    "assay/catalog/v1/lookup.proto",
     "assay/execution/v1/execution.proto",
     "assay/execution/v1/results.proto",
+    "assay/execution/v1/statistics.proto",
+    "assay/execution/v1/debug.proto",
+    "assay/execution/v1/artifact.proto",
+    "assay/catalog/v1/automation.proto",
     "assay/execution/v1/automation.proto",
     "assay/notification/v1/notification.proto",
     "assay/events/v1/events.proto",

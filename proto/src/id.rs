@@ -69,6 +69,7 @@ ids! {
     ExecutionId "execution",
     TestReportId "test report",
     InstanceId "instance",
+    ArtifactId "artifact",
     ScheduleId "schedule",
     LeaseId "lease",
     NotificationId "notification",

@@ -9,6 +9,7 @@ mod changes;
 mod fault;
 mod id;
 mod policy;
+mod result;
 mod timestamp;
 mod value;
 
@@ -20,6 +21,7 @@ pub use self::{
     fault::{Fault, Violation},
     id::*,
     policy::{Needs, Permissions},
+    result::worst,
     timestamp::Timestamp,
     value::*,
 };

@@ -5,5 +5,9 @@
 
 pub mod backends;
 mod programs;
+mod verify;
 
-pub use self::programs::{Assay, Backends, Settings};
+pub use self::{
+    programs::{Assay, Backends, Settings},
+    verify::{rebuild, verify},
+};

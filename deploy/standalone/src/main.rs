@@ -16,7 +16,7 @@ use assay::{
     backends::{self, Servers},
 };
 use assay_auth::{SealConfig, new_seal_key};
-use assay_execution::LeaseSettings;
+use assay_execution::{DepotConfig, LeaseSettings};
 use assay_gateway::TrustedProxies;
 use assay_runtime::{
     Runtime, install_crypto, parse, stop_signal,
@@ -88,6 +88,22 @@ struct Options {
     /// networks, separated by commas; by default none
     #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
     trusted_proxies: TrustedProxies,
+    /// Where artifacts are kept: a folder, or a bucket as `s3://bucket/folder`; by default
+    /// `artifacts` in the data directory
+    #[arg(long, env = "ASSAY_ARTIFACTS")]
+    artifacts: Option<String>,
+    /// The address of an S3-compatible service, such as <https://minio.example.org>; by default AWS
+    #[arg(long, env = "ASSAY_S3_ENDPOINT")]
+    s3_endpoint: Option<Url>,
+    /// The region of the bucket
+    #[arg(long, env = "ASSAY_S3_REGION", default_value = "us-east-1")]
+    s3_region: String,
+    /// The access key; by default as AWS grants it to the machine
+    #[arg(long, env = "ASSAY_S3_ACCESS_KEY_ID", requires = "s3_secret_access_key")]
+    s3_access_key_id: Option<String>,
+    /// The secret of the access key
+    #[arg(long, env = "ASSAY_S3_SECRET_ACCESS_KEY", hide_env_values = true)]
+    s3_secret_access_key: Option<SecretString>,
     #[command(flatten)]
     leases: LeaseSettings,
     /// How many days notifications are kept
@@ -114,6 +130,11 @@ struct Options {
 enum Command {
     /// Makes the Assay that is running sign tokens with a new key from a few minutes on
     RotateKeys,
+    /// Tells what the Assay that is running stores or shows of executions that is not as their
+    /// results say, and fails if there is anything
+    Verify,
+    /// Mends what `verify` tells of
+    Rebuild,
     /// Has the Assay that is running store all secrets under the first of its encryption keys, so
     /// that the others can be taken away
     Reseal,
@@ -129,6 +150,8 @@ fn main() -> ExitCode {
                 None => serve(options).await,
                 Some(Command::RotateKeys) => rotate_keys(&options).await,
                 Some(Command::Reseal) => reseal(&options).await,
+                Some(Command::Verify) => verify(&options).await,
+                Some(Command::Rebuild) => rebuild(&options).await,
             }
         })
     });
@@ -145,6 +168,26 @@ async fn rotate_keys(options: &Options) -> Result<()> {
     let ([identity, ..], seal) = running(options)?;
     let kid = assay_identity::rotate_keys(&identity, &seal).await?;
     println!("Tokens are signed with the key {kid} from two minutes on");
+    Ok(())
+}
+
+async fn verify(options: &Options) -> Result<()> {
+    let database_url = options.database_url.as_ref();
+    let [_, catalog, execution, _] = backends::of_running(&options.data_dir, database_url)?;
+    let differences =
+        assay::verify(&execution, &catalog, |difference| println!("{difference}")).await?;
+    if differences > 0 {
+        bail!("{differences} differences; `assay rebuild` mends them");
+    }
+    println!("All is as the results say");
+    Ok(())
+}
+
+async fn rebuild(options: &Options) -> Result<()> {
+    let database_url = options.database_url.as_ref();
+    let [_, _, execution, _] = backends::of_running(&options.data_dir, database_url)?;
+    let mended = assay::rebuild(&execution).await?;
+    println!("Mended {mended} records; the catalog hears of all executions again");
     Ok(())
 }
 
@@ -193,6 +236,15 @@ async fn serve(options: Options) -> Result<()> {
         mail_from: options.mail_from,
         mail_dir: options.mail_dir.unwrap_or_else(|| data.path().join("mail")),
         trusted_proxies: options.trusted_proxies,
+        depot: DepotConfig {
+            artifacts: options
+                .artifacts
+                .unwrap_or_else(|| data.path().join("artifacts").to_string_lossy().into_owned()),
+            s3_endpoint: options.s3_endpoint,
+            s3_region: options.s3_region,
+            s3_access_key_id: options.s3_access_key_id,
+            s3_secret_access_key: options.s3_secret_access_key,
+        },
         leases: options.leases,
         notification_retention_days: options.notification_retention_days,
     };

@@ -6,7 +6,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use anyhow::{Context, Result, bail, ensure};
 use assay_auth::SealConfig;
 use assay_events::NatsConfig;
-use assay_execution::LeaseSettings;
+use assay_execution::{ArtifactConfig, DepotConfig, LeaseSettings};
 use assay_gateway::TrustedProxies;
 use assay_identity::FirstLogin;
 use assay_runtime::{DatabaseConfig, Runtime, nats::NatsServers};
@@ -60,6 +60,8 @@ pub struct Settings {
     pub mail_from: Option<String>,
     pub mail_dir: PathBuf,
     pub trusted_proxies: TrustedProxies,
+    /// Where artifacts are kept.
+    pub depot: DepotConfig,
     /// How long engines may be silent.
     pub leases: LeaseSettings,
     pub notification_retention_days: u32,
@@ -110,7 +112,7 @@ impl Assay {
                 operator_name: "Assay".to_owned(),
                 token_lifetime: TOKEN_LIFETIME,
                 base_domain: settings.base_domain,
-                public_url,
+                public_url: public_url.clone(),
                 smtp_url: settings.smtp_url,
                 mail_from: settings.mail_from,
                 mail_dir: Some(settings.mail_dir),
@@ -125,7 +127,7 @@ impl Assay {
             assay_catalog::Config {
                 database: database(&backends.catalog),
                 nats: nats.clone(),
-                seal: settings.seal,
+                seal: settings.seal.clone(),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
             },
@@ -139,6 +141,7 @@ impl Assay {
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 catalog_url: url(catalog_address),
+                artifacts: ArtifactConfig::new(settings.depot, settings.seal, public_url),
                 leases: settings.leases,
             },
         )

@@ -43,10 +43,10 @@ fn take<'a, T: serde::Deserialize<'a>>(
 ) -> Result<T, Problem> {
     serde_path_to_error::deserialize(reader).map_err(|error| {
         let cause = error.inner();
-        match cause.classify() {
-            Category::Data => misfit(error.path(), &without_position(cause)),
-            _ => malformed(cause),
-        }
+        // That it is JSON is known. A value where an enum wants a name is no data to serde_json.
+        let is_told = cause.classify() == Category::Data;
+        let problem = if is_told { without_position(cause) } else { "must be a name".to_owned() };
+        misfit(error.path(), &problem)
     })
 }
 

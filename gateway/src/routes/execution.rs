@@ -1,10 +1,16 @@
 //! `/api/projects/{projectId}/executions`, and those of a test set.
 
+mod archive;
+mod junit;
+
 use assay_auth::Caller;
-use assay_proto::execution::{
-    CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionEntry,
-    GetExecutionRequest, ListExecutionsRequest, StartExecutionInput, StartExecutionRequest,
-    TestReport,
+use assay_proto::{
+    Page,
+    execution::{
+        CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionEntry,
+        GetExecutionRequest, ListExecutionsRequest, StartExecutionInput, StartExecutionRequest,
+        TestReport,
+    },
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -26,9 +32,11 @@ const RECENT: i32 = 30;
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(list))
+        .merge(archive::routes())
         .routes(routes!(list_recent, start))
         .routes(routes!(list_history))
         .routes(routes!(get, cancel))
+        .merge(junit::routes())
         .routes(routes!(complete))
 }
 
@@ -58,51 +66,59 @@ pub(super) fn location(execution: &Execution) -> String {
     responses((status = OK, description = "The executions", body = [ExecutionEntry])),
 )]
 async fn list(
-    State(mut executions): State<Executions>,
+    State(executions): State<Executions>,
     caller: Caller,
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let page = Some(listing.page());
-    let request = ListExecutionsRequest { project_id, test_set_id: None, page };
+    let page = listing.page();
+    list_of(executions, &caller, listing, (project_id, None), page, Some(false)).await
+}
+
+/// Lists executions of a project, or of one of its sets.
+async fn list_of(
+    mut executions: Executions,
+    caller: &Caller,
+    listing: Listing,
+    (project_id, test_set_id): (String, Option<String>),
+    page: Page,
+    archived: Option<bool>,
+) -> Result<List, Problem> {
+    let request = ListExecutionsRequest { project_id, test_set_id, page: Some(page), archived };
     let batches = executions.list_executions(caller.call(request)).await?;
     listing.answer(batches).await
 }
 
-/// Lists the latest executions of a test set, at most 30, newest first.
+/// Lists the latest executions of a test set that are not archived, at most 30, newest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}/executions",
     operation_id = "list_executions_of_test_set", tag = "Executions", params(Listing),
     responses((status = OK, description = "The latest executions", body = [ExecutionEntry])),
 )]
 async fn list_recent(
-    State(mut executions): State<Executions>,
+    State(executions): State<Executions>,
     caller: Caller,
     Path((project_id, test_set_id)): Path<(String, String)>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let (test_set_id, page) = (Some(test_set_id), Some(listing.page_of(RECENT)));
-    let request = ListExecutionsRequest { project_id, test_set_id, page };
-    let batches = executions.list_executions(caller.call(request)).await?;
-    listing.answer(batches).await
+    let (page, set) = (listing.page_of(RECENT), (project_id, Some(test_set_id)));
+    list_of(executions, &caller, listing, set, page, Some(false)).await
 }
 
-/// Lists all executions of a test set, newest first.
+/// Lists all executions of a test set, archived or not, newest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}/executions/history",
     operation_id = "list_executions_of_test_set_history", tag = "Executions", params(Listing),
     responses((status = OK, description = "The executions", body = [ExecutionEntry])),
 )]
 async fn list_history(
-    State(mut executions): State<Executions>,
+    State(executions): State<Executions>,
     caller: Caller,
     Path((project_id, test_set_id)): Path<(String, String)>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let (test_set_id, page) = (Some(test_set_id), Some(listing.page()));
-    let request = ListExecutionsRequest { project_id, test_set_id, page };
-    let batches = executions.list_executions(caller.call(request)).await?;
-    listing.answer(batches).await
+    let (page, set) = (listing.page(), (project_id, Some(test_set_id)));
+    list_of(executions, &caller, listing, set, page, None).await
 }
 
 /// Returns an execution with its test reports.

@@ -1,5 +1,8 @@
 //! `…/testreports/{testReportId}`, and the instances of a test report.
 
+mod debug;
+mod review;
+
 use assay_auth::Caller;
 use assay_proto::execution::{
     GetInstanceRequest, GetTestReportRequest, Instance, InstanceEntry, InstanceStatistics,
@@ -19,7 +22,9 @@ use crate::{
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(get))
+        .merge(review::routes())
         .routes(routes!(get_permanent))
+        .merge(debug::routes())
         .routes(routes!(list_instances))
         .routes(routes!(get_instance))
         .routes(routes!(get_statistics))

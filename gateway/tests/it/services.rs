@@ -12,7 +12,8 @@ use assay_proto::{
         test_set_service_server::{TestSetService, TestSetServiceServer},
     },
     execution::{
-        Execution, ReportResultsRequest, ReportedResults, UploadResultsRequest,
+        Execution, ExportResultsRequest, ReportResultsRequest, ReportedResults, ResultsBatch,
+        UploadResultsRequest,
         result_service_server::{ResultService, ResultServiceServer},
     },
 };
@@ -206,6 +207,14 @@ impl Results {
 #[async_trait]
 impl ResultService for Results {
     type UploadResultsStream = Messages<Execution>;
+    type ExportResultsStream = Messages<ResultsBatch>;
+
+    async fn export_results(
+        &self,
+        _: Request<ExportResultsRequest>,
+    ) -> Answer<Messages<ResultsBatch>> {
+        Err(Status::unimplemented(""))
+    }
 
     async fn report_results(
         &self,

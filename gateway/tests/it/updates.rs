@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::api::Api;
 
 const PROJECT: &str = "/api/projects/p";
+const REPORT: &str = "/api/projects/p/testcases/c/testplans/t/testreports/r";
 const SET: &str = "/api/projects/p/testsets/s";
 
 #[tokio::test]
@@ -28,6 +29,9 @@ async fn a_wrong_field_of_an_update_is_named() {
         (json!([]), ""),
     ] {
         assert_eq!(api.json("PUT", PROJECT, body).await.wrong_fields(), [field]);
+    }
+    for wrong in [json!({"Status": null}), json!({"Status": 7}), json!({"Status": "Great"})] {
+        assert_eq!(api.json("PUT", REPORT, wrong).await.wrong_fields(), ["/Status"]);
     }
     let cases = json!({"TestCases": [{"Id": "a", "Name": "x"}, {"Id": null}]});
     assert_eq!(api.json("PUT", SET, cases).await.wrong_fields(), ["/TestCases/1/Id"]);

@@ -11,6 +11,8 @@ create table project (
     name text not null,
     description text not null,
     report_template_id text,
+    -- For how many days the execution service keeps results; for ever if null.
+    retention_in_days int,
     archived boolean not null default false,
     revision bigint not null default 1,
     created_at timestamptz not null default now(),

@@ -6,6 +6,7 @@ mod deletion;
 mod environment;
 mod favorite;
 mod import;
+mod lookup;
 mod opening;
 mod page;
 mod project;
@@ -18,6 +19,7 @@ mod subject;
 mod test_case;
 mod test_plan;
 mod test_set;
+mod verify;
 
 use std::net::SocketAddr;
 
@@ -30,7 +32,7 @@ use assay_proto::{
         automation_service_server::AutomationServiceServer,
         environment_service_server::EnvironmentServiceServer,
         favorite_service_server::FavoriteServiceServer, import_service_server::ImportServiceServer,
-        project_service_server::ProjectServiceServer,
+        lookup_service_server::LookupServiceServer, project_service_server::ProjectServiceServer,
         snapshot_service_server::SnapshotServiceServer,
         subject_service_server::SubjectServiceServer,
         test_case_service_server::TestCaseServiceServer,
@@ -45,11 +47,11 @@ use tonic::service::Routes;
 
 use self::{
     automation::AutomationService, environment::EnvironmentService, favorite::FavoriteService,
-    import::ImportService, project::ProjectService, reactions::Reactions, secrets::Secrets,
-    snapshot::SnapshotService, subject::SubjectService, test_case::TestCaseService,
-    test_plan::TestPlanService, test_set::TestSetService,
+    import::ImportService, lookup::LookupService, project::ProjectService, reactions::Reactions,
+    secrets::Secrets, snapshot::SnapshotService, subject::SubjectService,
+    test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
 };
-pub use self::{opening::Openings, secrets::reseal};
+pub use self::{opening::Openings, secrets::reseal, verify::verify};
 
 /// What the service is told.
 #[derive(clap::Args, Clone, Debug)]
@@ -104,6 +106,7 @@ pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
     let subjects = SubjectService { db: db.clone(), secrets: secrets.clone() };
     let environments = EnvironmentService { db: db.clone(), secrets: secrets.clone() };
     let automation = AutomationService { db: db.clone(), secrets };
+    let lookups = LookupService { db: db.clone() };
     let snapshots = SnapshotService { db };
     Routes::new(ProjectServiceServer::new(projects))
         .add_service(FavoriteServiceServer::new(favorites))
@@ -114,5 +117,6 @@ pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
         .add_service(SubjectServiceServer::new(subjects))
         .add_service(EnvironmentServiceServer::new(environments))
         .add_service(SnapshotServiceServer::new(snapshots))
+        .add_service(LookupServiceServer::new(lookups))
         .add_service(AutomationServiceServer::new(automation))
 }

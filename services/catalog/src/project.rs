@@ -4,13 +4,14 @@ mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;
-use assay_events::publish;
+use assay_events::{Event, publish};
 use assay_proto::{
-    Fault, ProjectId,
+    CustomerId, Fault, ProjectId,
     catalog::{
         CreateProjectRequest, DeleteProjectRequest, GetProjectRequest, ListProjectsRequest,
         Project, ProjectBatch, RecordKind, UpdateProjectRequest, project_service_server,
     },
+    events::RetentionChanged,
 };
 use assay_records::{Action, Change};
 use assay_runtime::list::{self, Batches};
@@ -69,6 +70,9 @@ impl project_service_server::ProjectService for ProjectService {
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         let project = store::insert(&mut tx, customer, id, &input).await?;
         publish(&mut tx, &event).await?;
+        if project.retention_in_days.is_some() {
+            publish(&mut tx, &retention(customer, &project)?).await?;
+        }
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(project))
     }
@@ -88,6 +92,9 @@ impl project_service_server::ProjectService for ProjectService {
         let project = store::update(&mut tx, customer, id, &input).await?;
         let action = Action::of_change(current.archived, project.archived);
         publish(&mut tx, &Record::Project(customer, id).was(action, customer)?).await?;
+        if project.retention_in_days != current.retention_in_days {
+            publish(&mut tx, &retention(customer, &project)?).await?;
+        }
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(project))
     }
@@ -105,4 +112,14 @@ impl project_service_server::ProjectService for ProjectService {
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }
+}
+
+/// Tells how long the results of a project are kept.
+fn retention(customer: CustomerId, project: &Project) -> Result<Event, Fault> {
+    let changed = RetentionChanged {
+        project_id: project.id.clone(),
+        retention_in_days: project.retention_in_days,
+        revision: project.data_version.parse().map_err(Fault::internal)?,
+    };
+    Event::new(customer, &project.id, "retention", "set", &changed)
 }

@@ -16,6 +16,10 @@ pub struct Reactions;
 impl Handler for Reactions {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
         match event.action() {
+            "rebuilt" if event.noun() == "test_report" => {
+                reports_changed(tx, event.customer(), &event.data()?).await
+            }
+            "rebuilt" => execution_changed(tx, event.customer(), &event.data()?).await,
             "requested" | "progressed" | "completed" | "canceled" => {
                 execution_changed(tx, event.customer(), &event.data()?).await
             }

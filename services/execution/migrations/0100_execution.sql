@@ -42,6 +42,9 @@ create table execution (
     finish_date_time timestamptz,
     total_duration_in_sec double precision not null,
     revision bigint not null default 1,
+    -- Since when its results and artifacts are not kept any more, and when the last was removed.
+    expired_at timestamptz,
+    pruned_at timestamptz,
     constraint execution_pkey primary key (customer_id, id),
     constraint execution_idempotency_key_key
         unique (customer_id, request_user_id, idempotency_key),
@@ -62,8 +65,11 @@ create table execution (
 
 create index execution_project_idx on execution (customer_id, project_id, id)
     where not archived and deleted_at is null;
+create index execution_archive_idx on execution (customer_id, project_id, id)
+    where archived and deleted_at is null;
+-- Also of what is archived: history and statistics show all.
 create index execution_test_set_idx on execution (customer_id, test_set_id, id)
-    where not archived and deleted_at is null;
+    where deleted_at is null;
 
 -- Of all customers: the reconciler looks for what is overdue, and for what was not completed.
 create index execution_deadline_idx on execution (deadline) where status in ('Queued', 'Running');

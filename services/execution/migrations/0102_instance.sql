@@ -1,7 +1,7 @@
 -- Finished instances of test reports: what grows. Rows are only ever added, under the lock of their
 -- execution; there is no foreign key, because checking one costs more than the row. Every key holds
--- the report's id, which grows with time: the tables can become partitions by ranges of it, so that
--- retention drops partitions instead of deleting rows.
+-- the report's id, which grows with time: the tables are partitions by months of it, so that what
+-- is not kept any more goes with its partition instead of row by row.
 create table instance (
     customer_id uuid not null,
     test_report_id uuid not null,
@@ -19,7 +19,7 @@ create table instance (
     constraint instance_duration_in_sec_check check (duration_in_sec >= 0),
     constraint instance_result_check
         check (result in ('Passed', 'Failed', 'Error', 'Aborted', 'Canceled'))
-);
+) partition by range (test_report_id);
 
 -- What only a look at a single instance needs; no row where there is nothing to look at.
 create table instance_detail (
@@ -34,7 +34,42 @@ create table instance_detail (
     execution_log_uri text not null,
     installation_log_uri text not null,
     constraint instance_detail_pkey primary key (customer_id, test_report_id, instance_nr)
-);
+) partition by range (test_report_id);
 
 -- Compressing twice only takes time.
 alter table instance_detail alter column steps set storage external;
+
+-- The smallest id that is made at this time.
+create function first_id_at(moment timestamptz) returns uuid language sql stable
+    as $$ select rpad(lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid $$;
+
+-- Makes the partitions of a month where they are missing. They are made first and attached then,
+-- which lets others read and write meanwhile.
+create function make_instance_partitions(month date) returns void language plpgsql as $$
+declare
+    owner text;
+    partition text;
+    first_day timestamptz := month::timestamp at time zone 'utc';
+    next_month timestamptz := (month + interval '1 month') at time zone 'utc';
+begin
+    perform pg_advisory_xact_lock(hashtextextended('assay instance partitions', 0));
+    foreach owner in array array['instance', 'instance_detail'] loop
+        partition := owner || to_char(month, '_YYYY_MM');
+        continue when to_regclass(partition) is not null;
+        execute format('create table %I (like %I including all)', partition, owner);
+        execute format(
+            'alter table %I attach partition %I for values from (%L) to (%L)',
+            owner, partition, first_id_at(first_day), first_id_at(next_month)
+        );
+    end loop;
+end
+$$;
+
+-- Whatever is older than the first month.
+create table instance_before partition of instance
+    for values from (minvalue) to (first_id_at(date_trunc('month', now(), 'utc')));
+create table instance_detail_before partition of instance_detail
+    for values from (minvalue) to (first_id_at(date_trunc('month', now(), 'utc')));
+
+select make_instance_partitions((date_trunc('month', now() at time zone 'utc') + n * interval '1 month')::date)
+from generate_series(0, 2) as n;

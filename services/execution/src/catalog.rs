@@ -4,11 +4,10 @@ use std::{future::Future, time::Duration};
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    AdoptTestCasesRequest, AutomationRecordsBatch, GetAutomationRecordsRequest, GetProjectRequest,
-    GetTestSetRequest, ReportedTestCase, Snapshot, TakeSnapshotRequest,
-    automation_service_client::AutomationServiceClient,
-    project_service_client::ProjectServiceClient, snapshot_service_client::SnapshotServiceClient,
-    test_set_service_client::TestSetServiceClient,
+    AdoptTestCasesRequest, AutomationRecordsBatch, FindRecordsRequest, GetAutomationRecordsRequest,
+    ReportedTestCase, Snapshot, TakeSnapshotRequest,
+    automation_service_client::AutomationServiceClient, lookup_service_client::LookupServiceClient,
+    snapshot_service_client::SnapshotServiceClient,
 };
 use assay_runtime::grpc::MESSAGE_LIMIT;
 use futures::{TryStreamExt, stream};
@@ -35,25 +34,14 @@ impl Catalog {
         Self(channel)
     }
 
-    /// Fails unless the caller's customer has such a project.
-    pub(crate) async fn find_project(&self, caller: &Caller, id: String) -> Result<(), Status> {
-        let mut projects = ProjectServiceClient::new(self.0.clone());
-        let request = caller.call_within(LOOK, GetProjectRequest { id, opens: false });
-        within(LOOK, projects.get_project(request)).await?;
-        Ok(())
-    }
-
-    /// Fails unless the project has such a test set.
-    pub(crate) async fn find_test_set(
+    /// Fails unless the project is there and has these records.
+    pub(crate) async fn find(
         &self,
         caller: &Caller,
-        project_id: String,
-        id: String,
+        records: FindRecordsRequest,
     ) -> Result<(), Status> {
-        let mut sets = TestSetServiceClient::new(self.0.clone());
-        let request = GetTestSetRequest { project_id: Some(project_id), id, opens: false };
-        // The first part tells; the rest is not read.
-        within(LOOK, sets.get_test_set(caller.call_within(LOOK, request))).await?;
+        let mut lookup = LookupServiceClient::new(self.0.clone());
+        within(LOOK, lookup.find_records(caller.call_within(LOOK, records))).await?;
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Executions: runs of a test set, from their start to their end.
 
 mod announce;
+mod archive;
 pub(crate) mod rules;
 mod run;
 mod settle;
@@ -10,19 +11,21 @@ pub(crate) mod store;
 use assay_auth::Caller;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestSetId,
+    catalog::FindRecordsRequest,
     execution::{
         CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionBatch,
-        GetExecutionRequest, ListExecutionsRequest, StartExecutionRequest,
+        GetExecutionRequest, ListExecutionsRequest, StartExecutionRequest, UpdateExecutionRequest,
         execution_service_server,
     },
 };
+use assay_records::Change;
 use assay_runtime::list::{self, Batches};
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 pub(crate) use self::{
-    announce::announce,
+    announce::{announce, events, reports_changed},
     run::{Run, earliest},
     settle::{begin, end, finish, ids_of, settle},
 };
@@ -78,14 +81,13 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let request = request.into_inner();
         let project = ProjectId::named(&request.project_id)?;
         let set = TestSetId::named_if_any(request.test_set_id.as_deref())?;
-        match request.test_set_id {
-            Some(set) => self.catalog.find_test_set(&caller, request.project_id, set).await?,
-            None => self.catalog.find_project(&caller, request.project_id).await?,
-        }
-        let (db, customer) = (self.db.clone(), caller.customer);
+        let (project_id, test_set_id) = (request.project_id, request.test_set_id);
+        let place = FindRecordsRequest { project_id, test_set_id, ..Default::default() };
+        self.catalog.find(&caller, place).await?;
+        let (db, customer, archived) = (self.db.clone(), caller.customer, request.archived);
         list::answer(request.page, move |slice| {
             let db = db.clone();
-            async move { store::list(&db, customer, project, set, &slice).await }
+            async move { store::list(&db, customer, project, set, archived, &slice).await }
         })
         .await
     }
@@ -99,6 +101,23 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let project = ProjectId::named(&request.project_id)?;
         let id = ExecutionId::named(&request.id)?;
         self.details(caller.customer, project, id).await
+    }
+
+    async fn update_execution(
+        &self,
+        request: Request<UpdateExecutionRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let UpdateExecutionRequest { project_id, id, data_version, changes, fields } =
+            request.into_inner();
+        let project = ProjectId::named(&project_id)?;
+        let id = ExecutionId::named(&id)?;
+        let change = Change { data_version, changes, fields };
+
+        let mut tx = self.begin().await?;
+        archive::update(&mut tx, customer, project, id, change).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(()))
     }
 
     async fn start_execution(

@@ -26,7 +26,7 @@ use assay_runtime::{
     list::Batches,
 };
 use futures::{StreamExt, TryStreamExt, stream};
-use sqlx::{PgPool, PgTransaction};
+use sqlx::{PgExecutor, PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
 use self::{
@@ -114,6 +114,18 @@ impl Opened {
     ) -> Result<Progress, Fault> {
         let reports = test_report::store::of_ids(tx, customer, &[self.place.report]).await?;
         reports.into_iter().next().ok_or_else(|| Fault::internal("a lease has no report"))
+    }
+}
+
+/// Fails if a lease was lost or given back: nobody listens to its engine any more.
+pub(crate) async fn check_not_lost(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: LeaseId,
+) -> Result<(), Fault> {
+    match store::state(db, customer, id).await?.0 {
+        State::Lost | State::Released => Err(lost()),
+        State::Held | State::Completed | State::Canceled => Ok(()),
     }
 }
 

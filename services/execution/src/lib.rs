@@ -1,24 +1,31 @@
 //! The execution service: executions of test sets, the results that are reported to them, and the
 //! reports, instances and statistics that come of it.
 
+mod artifact;
 mod catalog;
 mod column;
+mod debug;
 mod execution;
 mod instance;
 mod lease;
 mod queue;
 mod reconciler;
 mod result;
+mod retention;
 mod schedule;
+mod statistics;
 mod test_report;
+mod verify;
 
 use std::net::SocketAddr;
 
 use assay_auth::{Verifier, guard};
-use assay_events::{Nats, NatsConfig, Relay, Stream};
+use assay_events::{Consumer, Nats, NatsConfig, Relay, Stream};
 use assay_proto::execution::{
-    automation_service_server::AutomationServiceServer,
+    artifact_service_server::ArtifactServiceServer,
+    automation_service_server::AutomationServiceServer, debug_service_server::DebugServiceServer,
     execution_service_server::ExecutionServiceServer, result_service_server::ResultServiceServer,
+    statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
 };
 use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
@@ -26,11 +33,18 @@ use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
 use tonic::{service::Routes, transport::Channel};
 
+pub use self::{
+    artifact::{ArtifactConfig, Artifacts, DepotConfig},
+    retention::enforce_retention,
+    verify::{Told, rebuild, told, verify},
+};
 use self::{
     catalog::Catalog,
+    debug::DebugService,
     execution::ExecutionService,
     lease::AutomationService,
     result::{Reporting, ResultService},
+    statistics::StatisticsService,
     test_report::TestReportService,
 };
 pub use self::{lease::Settings as LeaseSettings, queue::Queue, reconciler::Reconciler};
@@ -42,6 +56,8 @@ pub struct Config {
     pub database: DatabaseConfig,
     #[command(flatten)]
     pub nats: NatsConfig,
+    #[command(flatten)]
+    pub artifacts: ArtifactConfig,
     /// Where the service answers other programs
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50053")]
     pub grpc_listen: SocketAddr,
@@ -68,9 +84,13 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("execution"));
 
+    let catalog_events = Consumer::new("execution", Stream::of("catalog")).only("retention");
+    catalog_events.start(runtime, &database, &nats, retention::Reactions);
+    let artifacts = Artifacts::open(database.pool(), &config.artifacts)?;
+    retention::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
-    let services = services(database.pool(), catalog, queue, config.leases);
+    let services = services(database.pool(), catalog, queue, config.leases, artifacts);
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let app = guard(services, verifier);
     let listener = TcpListener::bind(config.grpc_listen).await?;
@@ -78,14 +98,25 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 }
 
 /// The gRPC methods, to be served behind [`guard`].
-pub fn services(db: &PgPool, catalog: Channel, queue: Queue, leases: LeaseSettings) -> Routes {
+pub fn services(
+    db: &PgPool,
+    catalog: Channel,
+    queue: Queue,
+    leases: LeaseSettings,
+    artifacts: Artifacts,
+) -> Routes {
     let (catalog, turns) = (Catalog::new(catalog), Reporting::new());
+    let statistics = StatisticsService { db: db.clone(), catalog: catalog.clone() };
+    let reports = TestReportService::new(db.clone(), artifacts.clone());
     let executions =
         ExecutionService { db: db.clone(), catalog: catalog.clone(), queue: queue.clone() };
     let results = ResultService { executions: executions.clone(), turns: turns.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, turns };
     Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
-        .add_service(TestReportServiceServer::new(TestReportService::new(db.clone())))
+        .add_service(TestReportServiceServer::new(reports))
         .add_service(AutomationServiceServer::new(automation))
+        .add_service(ArtifactServiceServer::new(artifacts))
+        .add_service(StatisticsServiceServer::new(statistics))
+        .add_service(DebugServiceServer::new(DebugService { db: db.clone() }))
 }

@@ -1,7 +1,9 @@
 //! Results: what test tools report, to an execution that runs or as one that has run.
 
 mod append;
+mod export;
 mod json;
+mod link;
 mod rules;
 mod upload;
 
@@ -9,8 +11,8 @@ use assay_auth::Caller;
 use assay_proto::{
     ExecutionId, Fault, ProjectId, TestSetId,
     execution::{
-        Execution, ReportResultsRequest, ReportedResults, UploadResultsRequest,
-        result_service_server,
+        Execution, ExportResultsRequest, ReportResultsRequest, ReportedResults, ResultsBatch,
+        UploadResultsRequest, result_service_server,
     },
 };
 use assay_runtime::{
@@ -62,6 +64,21 @@ pub(crate) async fn first<T>(messages: &mut Streaming<T>) -> Result<T, Status> {
 #[tonic::async_trait]
 impl result_service_server::ResultService for ResultService {
     type UploadResultsStream = Batches<Execution>;
+    type ExportResultsStream = Batches<ResultsBatch>;
+
+    async fn export_results(
+        &self,
+        request: Request<ExportResultsRequest>,
+    ) -> Result<Response<Self::ExportResultsStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let ExportResultsRequest { project_id, execution_id } = request.into_inner();
+        let project = ProjectId::named(&project_id)?;
+        let id = ExecutionId::named(&execution_id)?;
+        let db = self.executions.db.clone();
+        let run = store::get(&db, customer, project, id).await?;
+        let file = export::file(db, customer, id, &run).await?;
+        Ok(Response::new(Box::pin(file.map_err(Status::from))))
+    }
 
     async fn report_results(
         &self,

@@ -1,6 +1,8 @@
 //! Test reports: what came of one test case in one execution.
 
 mod progress;
+mod review;
+mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;
@@ -9,20 +11,22 @@ use assay_proto::{
     TestReportId,
     execution::{
         GetInstanceRequest, GetTestReportRequest, Instance, InstanceBatch, InstanceStatistics,
-        ListInstancesRequest, TestReport, test_report_service_server,
+        ListInstancesRequest, TestReport, UpdateTestReportRequest, test_report_service_server,
     },
 };
+use assay_records::Change;
 use assay_runtime::list::{self, Batches};
 use futures::{Stream, TryStreamExt};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 pub(crate) use self::progress::{Ending, Progress};
-use crate::instance;
+use crate::{artifact::Artifacts, instance};
 
 /// Answers calls about test reports and their instances.
 pub(crate) struct TestReportService {
     db: PgPool,
+    artifacts: Artifacts,
 }
 
 /// Where a client says that a report is. What is absent is not checked.
@@ -47,8 +51,8 @@ impl Place {
 }
 
 impl TestReportService {
-    pub(crate) fn new(db: PgPool) -> Self {
-        Self { db }
+    pub(crate) fn new(db: PgPool, artifacts: Artifacts) -> Self {
+        Self { db, artifacts }
     }
 }
 
@@ -100,6 +104,27 @@ impl test_report_service_server::TestReportService for TestReportService {
         Ok(Response::new(store::get(&self.db, caller.customer, place).await?))
     }
 
+    async fn update_test_report(
+        &self,
+        request: Request<UpdateTestReportRequest>,
+    ) -> Result<Response<TestReport>, Status> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let place = Place::named(
+            &request.project_id,
+            &request.test_case_id,
+            &request.test_plan_id,
+            &request.id,
+        )?;
+        let UpdateTestReportRequest { data_version, changes, fields, .. } = request;
+        let change = Change { data_version, changes, fields };
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let report = review::review(&mut tx, &caller, place, change).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(report))
+    }
+
     async fn list_instances(
         &self,
         request: Request<ListInstancesRequest>,
@@ -128,7 +153,9 @@ impl test_report_service_server::TestReportService for TestReportService {
         let customer = Caller::of(&request)?.customer;
         let (place, id) = place_of(request.get_ref())?;
         store::check(&self.db, customer, place).await?;
-        Ok(Response::new(instance::details(&self.db, customer, place.id, id).await?))
+        let mut instance = instance::details(&self.db, customer, place.id, id).await?;
+        self.artifacts.resolve(customer, place.id, &mut instance).await?;
+        Ok(Response::new(instance))
     }
 
     async fn get_instance_statistics(

@@ -1,5 +1,6 @@
 //! Assay as a whole, over HTTP and NATS: five programs, real PostgreSQL, real NATS.
 
+mod artifacts;
 mod canary;
 mod catalog;
 mod deletion;
@@ -12,5 +13,7 @@ mod mail;
 mod people;
 mod process;
 mod reference_engine;
+mod reports;
 mod stream;
+mod verify;
 mod world;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
-use assay_execution::LeaseSettings;
+use assay_execution::{DepotConfig, LeaseSettings};
 use assay_gateway::TrustedProxies;
 use assay_servers::{DataDir, Nats};
 use assay_testkit::{Api, TestDatabase, test_dir};
@@ -33,7 +33,7 @@ impl World {
     /// With settings of its own.
     pub(crate) async fn start_with(choose: impl FnOnce(&mut Settings)) -> Self {
         let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
-        let mut settings = settings(dir.join("mail"));
+        let mut settings = settings(&dir);
         choose(&mut settings);
         // On the heap: as a local of every test it would be large.
         Box::pin(Self::launch(dir, settings)).await
@@ -86,6 +86,11 @@ impl World {
         &self.backends.identity
     }
 
+    /// The databases of the catalog and of the execution service.
+    pub(crate) fn catalog_and_execution(&self) -> [&SecretString; 2] {
+        [&self.backends.catalog, &self.backends.execution]
+    }
+
     pub(crate) fn seal(&self) -> &SealConfig {
         &self.settings.seal
     }
@@ -108,7 +113,7 @@ async fn database(schema: &str, migrations: sqlx::migrate::Migrator) -> SecretSt
 }
 
 /// As somebody sets it up who has a domain, but neither a mail server nor a proxy.
-fn settings(mail_dir: PathBuf) -> Settings {
+fn settings(dir: &Path) -> Settings {
     Settings {
         http_listen: ([127, 0, 0, 1], 0).into(),
         admin_email: Some(ADMIN.to_owned()),
@@ -118,8 +123,9 @@ fn settings(mail_dir: PathBuf) -> Settings {
         base_domain: Some("assay.test".to_owned()),
         smtp_url: None,
         mail_from: None,
-        mail_dir,
+        mail_dir: dir.join("mail"),
         trusted_proxies: TrustedProxies::default(),
+        depot: DepotConfig::folder(&dir.join("artifacts")),
         leases: LeaseSettings { lease_seconds: 60, lease_losses: 3 },
         notification_retention_days: 365,
     }

@@ -12,7 +12,7 @@ use sqlx::{
 use crate::shelf::Shelf;
 
 const COLUMNS: &str = "id, name, description, revision::text as data_version, report_template_id,
-     overall_result, overall_status, archived, customer_id";
+     overall_result, overall_status, archived, customer_id, retention_in_days";
 
 /// Reads a project; `rest` says which.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, Project, PgArguments> {
@@ -129,8 +129,9 @@ pub(super) async fn insert(
     project: &ProjectInput,
 ) -> Result<Project, Fault> {
     let statement = format!(
-        "insert into project (customer_id, id, name, description, report_template_id)
-         values ($1, $2, $3, $4, $5)
+        "insert into project (customer_id, id, name, description, report_template_id,
+             retention_in_days)
+         values ($1, $2, $3, $4, $5, $6)
          returning {COLUMNS}"
     );
     let project = sqlx::query_as(AssertSqlSafe(statement))
@@ -139,6 +140,7 @@ pub(super) async fn insert(
         .bind(&project.name)
         .bind(&project.description)
         .bind(&project.report_template_id)
+        .bind(project.retention_in_days)
         .fetch_one(&mut **tx)
         .await?;
     Ok(project)
@@ -154,7 +156,7 @@ pub(super) async fn update(
     let statement = format!(
         "update project
          set name = $3, description = $4, report_template_id = $5, archived = $6,
-             revision = revision + 1
+             retention_in_days = $7, revision = revision + 1
          where customer_id = $1 and id = $2
          returning {COLUMNS}"
     );
@@ -165,6 +167,7 @@ pub(super) async fn update(
         .bind(&project.description)
         .bind(&project.report_template_id)
         .bind(project.archived)
+        .bind(project.retention_in_days)
         .fetch_one(&mut **tx)
         .await?;
     Ok(project)

@@ -1,7 +1,8 @@
 //! What sets, subjects and projects show of their latest executions.
 //!
 //! Later executions have larger ids, and every change of an execution has a larger revision: what
-//! is not newer in this sense changes nothing.
+//! is older in this sense changes nothing. What is told again is shown again, which mends what is
+//! not as it was told.
 
 use assay_proto::{
     CustomerId, ExecutionId, ExecutionStatistic, ExecutionStatus, Fault, ProjectId, SubjectId,
@@ -47,7 +48,7 @@ async fn show_in_set(
              last_execution_statistic = $9,
              last_run_duration = to_char(make_interval(secs => $10), 'HH24:MI:SS')
          where customer_id = $1 and id = $2
-           and (last_execution_id, last_execution_revision) < ($3, $4)",
+           and (last_execution_id, last_execution_revision) <= ($3, $4)",
     )
     .bind(customer)
     .bind(TestSetId::parse("TestSetId", &execution.test_set_id)?)
@@ -76,7 +77,7 @@ async fn show_pass_rate(
         "update subject
          set pass_rate = $5, pass_rate_execution_id = $3, pass_rate_revision = $4
          where customer_id = $1 and id = $2
-           and (pass_rate_execution_id, pass_rate_revision) < ($3, $4)",
+           and (pass_rate_execution_id, pass_rate_revision) <= ($3, $4)",
     )
     .bind(customer)
     .bind(SubjectId::parse("SoftwareVersionId", subject)?)
@@ -97,7 +98,7 @@ async fn show_in_project(
         "update project
          set overall_result = $5, result_execution_id = $3, result_revision = $4
          where customer_id = $1 and id = $2
-           and (result_execution_id, result_revision) < ($3, $4)",
+           and (result_execution_id, result_revision) <= ($3, $4)",
     )
     .bind(customer)
     .bind(ProjectId::parse("ProjectId", &execution.project_id)?)

@@ -62,12 +62,15 @@ async fn keep(
              as report (id, test_case_id, test_plan_id, execution_number, result, status,
                         start_date_time, finish_date_time, average_duration_in_sec, revision)
          on conflict on constraint test_report_pkey do update
-         set result = excluded.result, status = excluded.status,
-             start_date_time = excluded.start_date_time,
+         set software_name = excluded.software_name,
+             software_identifier = excluded.software_identifier,
+             test_case_id = excluded.test_case_id, test_plan_id = excluded.test_plan_id,
+             execution_number = excluded.execution_number, result = excluded.result,
+             status = excluded.status, start_date_time = excluded.start_date_time,
              finish_date_time = excluded.finish_date_time,
              average_duration_in_sec = excluded.average_duration_in_sec,
              revision = excluded.revision
-         where test_report.revision < excluded.revision",
+         where test_report.revision <= excluded.revision",
     )
     .bind(customer)
     .bind(&changed.software_name)
@@ -155,7 +158,7 @@ async fn show_in_project(
              status_revision = $6
          where customer_id = $1 and id = $2
            and (status_execution_id, status_finished_at, status_report_id, status_revision)
-             < ($3, coalesce($4, '-infinity'), $5, $6)",
+             <= ($3, coalesce($4, '-infinity'), $5, $6)",
     )
     .bind(customer)
     .bind(ProjectId::parse("ProjectId", &changed.project_id)?)

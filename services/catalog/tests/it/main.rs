@@ -10,6 +10,7 @@ mod favorite;
 mod import;
 mod isolation;
 mod list;
+mod lookup;
 mod model;
 mod opening;
 mod project;

@@ -43,6 +43,7 @@ async fn a_project_is_read_as_it_was_created_and_others_are_told() {
         description: "The web shop".into(),
         archived: true,
         report_template_id: Some("any text".into()),
+        retention_in_days: None,
     };
     let project = create(&user, input).await.unwrap();
 
@@ -139,15 +140,40 @@ async fn all_that_is_wrong_is_told_at_once() {
         name: " ".into(),
         description: "a\0b".into(),
         report_template_id: Some("x".repeat(70_000)),
+        retention_in_days: Some(0),
         ..ProjectInput::default()
     };
-    let fields = ["Description", "Name", "ReportTemplateId"];
+    let fields = ["Description", "Name", "ReportTemplateId", "RetentionInDays"];
     assert_eq!(refused(create(&user, wrong.clone()).await), fields);
     let project = user.project().await;
     assert_eq!(refused(update(&user, &project, wrong, &fields).await), fields);
     assert_eq!(get(&user, &project.id).await.unwrap(), project);
     let long = ProjectInput { name: "x".repeat(256), ..ProjectInput::default() };
     assert_eq!(refused(create(&user, long).await), ["Name"]);
+}
+
+#[tokio::test]
+async fn others_are_told_how_long_results_are_kept() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let kept =
+        |days| ProjectInput { name: "Shop".into(), retention_in_days: days, ..Default::default() };
+    let project = create(&user, kept(Some(30))).await.unwrap();
+    assert_eq!(project.retention_in_days, Some(30));
+    let project = update(&user, &project, kept(None), &["Name"]).await.unwrap();
+    assert_eq!(project.retention_in_days, Some(30));
+    let project = update(&user, &project, kept(None), &["RetentionInDays"]).await.unwrap();
+    assert_eq!(project.retention_in_days, None);
+
+    let told = world.told().await.into_iter().filter(|(noun, ..)| noun == "retention");
+    let told: Vec<_> = told.map(|(_, action, data)| (action, data)).collect();
+    let event = |days: Option<i32>, revision: i64| {
+        let data = json!({
+            "ProjectId": project.id, "RetentionInDays": days, "Revision": revision,
+        });
+        ("set".to_owned(), data)
+    };
+    assert_eq!(told, [event(Some(30), 1), event(None, 3)]);
 }
 
 #[tokio::test]

@@ -20,20 +20,41 @@ pub(crate) async fn announce(
     action: &str,
     finished: &[ReportState],
 ) -> Result<(), Fault> {
+    publish_all(tx, &events(customer, run, action, "Finished", finished)?).await
+}
+
+/// That `action` has happened to an execution, and `of_reports` to these reports.
+pub(crate) fn events(
+    customer: CustomerId,
+    run: &Run,
+    action: &str,
+    of_reports: &str,
+    reports: &[ReportState],
+) -> Result<Vec<Event>, Fault> {
     let record = &run.execution.id;
     let changed = run.changed(action);
     let mut events = vec![Event::new(customer, record, "execution", action, &changed)?];
-    for reports in finished.chunks(REPORTS_IN_EVENT) {
-        let changed = ReportsChanged {
-            execution_id: record.clone(),
-            project_id: changed.project_id.clone(),
-            test_set_id: changed.test_set_id.clone(),
-            action: "Finished".to_owned(),
-            software_name: run.execution.software_name.clone(),
-            software_identifier: run.execution.software_version.clone(),
-            reports: reports.to_vec(),
-        };
-        events.push(Event::new(customer, record, "test_report", "finished", &changed)?);
+    for changed in reports_changed(run, of_reports, reports) {
+        events.push(Event::new(customer, record, "test_report", of_reports, &changed)?);
     }
-    publish_all(tx, &events).await
+    Ok(events)
+}
+
+/// What others are told of reports, in parts that fit into an event.
+pub(crate) fn reports_changed(
+    run: &Run,
+    action: &str,
+    reports: &[ReportState],
+) -> Vec<ReportsChanged> {
+    let execution = &run.execution;
+    let parts = reports.chunks(REPORTS_IN_EVENT).map(|reports| ReportsChanged {
+        execution_id: execution.id.clone(),
+        project_id: execution.project_id.clone(),
+        test_set_id: execution.test_set_id.clone(),
+        action: action.to_owned(),
+        software_name: execution.software_name.clone(),
+        software_identifier: execution.software_version.clone(),
+        reports: reports.to_vec(),
+    });
+    parts.collect()
 }

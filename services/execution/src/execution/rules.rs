@@ -3,6 +3,7 @@
 use assay_proto::{
     ExecutionStatus, Fault, ReportStatus, TestResult, Violation,
     execution::{ExecutionMode, StartExecutionInput},
+    worst,
 };
 
 use crate::execution::Run;
@@ -93,11 +94,6 @@ pub(crate) fn status_of_finished(result: TestResult) -> ReportStatus {
     }
 }
 
-/// The worse of two results.
-pub(crate) fn worst(one: TestResult, other: TestResult) -> TestResult {
-    if severity(other) > severity(one) { other } else { one }
-}
-
 /// How an execution did, given how it did so far and the result of one more of its tests: a test
 /// that was skipped does not spoil what has passed.
 pub(crate) fn overall(one: TestResult, other: TestResult) -> TestResult {
@@ -109,38 +105,9 @@ pub(crate) fn overall(one: TestResult, other: TestResult) -> TestResult {
     }
 }
 
-fn severity(result: TestResult) -> u8 {
-    match result {
-        TestResult::Unspecified | TestResult::NotExecuted => 0,
-        TestResult::Passed => 1,
-        TestResult::Canceled => 2,
-        TestResult::Aborted => 3,
-        TestResult::Failed => 4,
-        TestResult::Error => 5,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_worst_result_wins_in_any_order() {
-        let from_best = [
-            TestResult::NotExecuted,
-            TestResult::Passed,
-            TestResult::Canceled,
-            TestResult::Aborted,
-            TestResult::Failed,
-            TestResult::Error,
-        ];
-        for (place, worse) in from_best.iter().enumerate() {
-            for better in &from_best[..=place] {
-                assert_eq!(worst(*worse, *better), *worse);
-                assert_eq!(worst(*better, *worse), *worse);
-            }
-        }
-    }
 
     #[test]
     fn a_skipped_test_does_not_spoil_an_execution() {

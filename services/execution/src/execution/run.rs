@@ -6,12 +6,10 @@ use assay_proto::{
     catalog::{Snapshot, TakeSnapshotRequest},
     events::ExecutionChanged,
     execution::{Execution, ExecutionMode},
+    worst,
 };
 
-use crate::{
-    execution::rules::{overall, worst},
-    instance::Outcome,
-};
+use crate::{execution::rules::overall, instance::Outcome};
 
 /// An execution without its reports.
 #[derive(Debug, Default, sqlx::FromRow)]
@@ -131,7 +129,7 @@ impl Run {
 
     /// How long the tests ran: from the first start to the last finish as far as reporters told
     /// them, else all durations together.
-    fn duration_in_sec(&self) -> f64 {
+    pub(crate) fn duration_in_sec(&self) -> f64 {
         match (self.start_date_time, self.finish_date_time) {
             (Some(start), Some(finish)) if finish > start => (finish.0 - start.0).as_seconds_f64(),
             _ => self.total_duration_in_sec,

@@ -20,9 +20,9 @@ const LONGEST_TIME_OUT: f64 = 5e7;
 /// PostgreSQL's code for a lock that was waited for too long.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// Reads executions, as entries or whole; `rest` picks and orders them.
-fn select<T: for<'r> FromRow<'r, PgRow>>(
-    rest: &'static str,
+/// Reads executions, as entries or whole; `rest`, put together of literals, picks and orders them.
+pub(crate) fn select<T: for<'r> FromRow<'r, PgRow>>(
+    rest: &str,
 ) -> QueryAs<'static, Postgres, T, PgArguments> {
     sqlx::query_as(AssertSqlSafe(format!(
         "select id, id as execution_id, project_id, test_set_id, test_set_name,
@@ -37,30 +37,33 @@ fn select<T: for<'r> FromRow<'r, PgRow>>(
     )))
 }
 
-/// Lists executions of a project, or of one of its sets, newest first.
+/// Lists executions of a project, or of one of its sets, newest first: those in the archive, those
+/// that are not, or all.
 pub(crate) async fn list(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     project: ProjectId,
     set: Option<TestSetId>,
+    archived: Option<bool>,
     slice: &Slice,
 ) -> Result<Vec<ExecutionEntry>, Fault> {
-    // One statement each, so that each is planned for its index.
-    let of_project = "where customer_id = $1 and project_id = $2 and $3::uuid is null
-           and not archived and deleted_at is null
-           and id < coalesce($4, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-           and ($5::text is null or test_set_name ilike $5 or software_name ilike $5
-                or software_version ilike $5)
-         order by id desc
-         limit $6";
-    let of_set = "where customer_id = $1 and project_id = $2 and test_set_id = $3
-           and not archived and deleted_at is null
-           and id < coalesce($4, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-           and ($5::text is null or test_set_name ilike $5 or software_name ilike $5
-                or software_version ilike $5)
-         order by id desc
-         limit $6";
-    let entries = select(if set.is_some() { of_set } else { of_project })
+    const REST: &str = "and deleted_at is null
+         and id < coalesce($4, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+         and ($5::text is null or test_set_name ilike $5 or software_name ilike $5
+              or software_version ilike $5)
+       order by id desc
+       limit $6";
+    // A statement for each, so that each is planned for its index.
+    let owner = match set {
+        Some(_) => "project_id = $2 and test_set_id = $3",
+        None => "project_id = $2 and $3::uuid is null",
+    };
+    let shelf = match archived {
+        Some(true) => "and archived",
+        Some(false) => "and not archived",
+        None => "",
+    };
+    let entries = select(&format!("where customer_id = $1 and {owner} {shelf} {REST}"))
         .bind(customer)
         .bind(project)
         .bind(set)
@@ -85,6 +88,18 @@ pub(crate) async fn get(
         .fetch_optional(db)
         .await?
         .ok_or(Fault::NotFound("execution"))
+}
+
+/// Whether the results of an execution are not kept any more.
+pub(crate) async fn has_expired(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<bool, Fault> {
+    let expired = sqlx::query_scalar(
+        "select expired_at is not null from execution where customer_id = $1 and id = $2",
+    );
+    Ok(expired.bind(customer).bind(id).fetch_one(db).await?)
 }
 
 /// Reads an execution that nobody else will change before the transaction ends; nor its reports and
@@ -177,6 +192,25 @@ pub(crate) async fn insert(
     run.execution.request_time = Some(request_time);
     run.statistic.execution_request_time = Some(request_time);
     Ok(id)
+}
+
+/// Moves a locked execution into the archive or out of it.
+pub(crate) async fn shelve(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+    archived: bool,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "update execution set archived = $3, revision = revision + 1
+         where customer_id = $1 and id = $2",
+    )
+    .bind(customer)
+    .bind(id)
+    .bind(archived)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Writes down how far a locked execution has come.

@@ -56,6 +56,10 @@ impl From<StepResultInput> for StoredStep {
 }
 
 impl StoredStep {
+    pub(crate) fn result(&self) -> TestResult {
+        TestResult::try_from(self.result).unwrap_or_default()
+    }
+
     /// The step as clients see it, yet without its history.
     pub(crate) fn into_step(self, instance: InstanceId) -> Step {
         Step {

@@ -8,9 +8,12 @@ use assay_proto::{
 };
 use chrono::{Datelike, TimeDelta};
 
-use crate::instance::{
-    Detail, Outcome,
-    steps::{self, StoredStep, Writer},
+use crate::{
+    instance::{
+        Detail, Outcome,
+        steps::{self, StoredStep, Writer},
+    },
+    result::link,
 };
 
 /// The longest time that something may take, in seconds: some thirty years.
@@ -18,9 +21,6 @@ const LONGEST: f64 = 1e9;
 
 /// What a text of a step may have at most, in bytes.
 const LARGEST_TEXT: usize = 64 << 10;
-
-/// What a link may have at most, in bytes.
-const LARGEST_LINK: usize = 8 << 10;
 
 /// Which test case a result is for.
 #[derive(Debug, PartialEq)]
@@ -63,6 +63,12 @@ impl Check<'_> {
         }
     }
 
+    fn link(&mut self, field: &str, link: &str) {
+        if let Some(problem) = link::problem(link) {
+            self.refuse(field, problem);
+        }
+    }
+
     fn duration(&mut self, field: &str, seconds: f64) {
         if !(0.0..=LONGEST).contains(&seconds) {
             self.refuse(field, format!("must be 0 to {LONGEST}"));
@@ -90,7 +96,7 @@ pub(crate) fn check(
     }
     let mut link = |field, link: Option<String>| {
         let link = link.unwrap_or_default();
-        check.text(field, &link, LARGEST_LINK);
+        check.link(field, &link);
         link
     };
     let mut detail = Detail {
@@ -173,15 +179,14 @@ fn check_step(place: usize, step: &StepResultInput, check: &mut Check<'_>) {
         ("TestInput", &step.test_input),
         ("ExpectedResult", &step.expected_result),
         ("ActualResult", &step.actual_result),
-        ("Thumbnail", &step.thumbnail),
     ] {
         check.text(&at(field), text.as_deref().unwrap_or_default(), LARGEST_TEXT);
     }
-    for (field, texts) in
-        [("Screenshots", &step.screenshots), ("SoftVerification", &step.soft_verification)]
-    {
-        for (number, text) in texts.iter().enumerate() {
-            check.text(&at(&format!("{field}/{number}")), text, LARGEST_TEXT);
-        }
+    check.link(&at("Thumbnail"), step.thumbnail.as_deref().unwrap_or_default());
+    for (number, link) in step.screenshots.iter().enumerate() {
+        check.link(&at(&format!("Screenshots/{number}")), link);
+    }
+    for (number, text) in step.soft_verification.iter().enumerate() {
+        check.text(&at(&format!("SoftVerification/{number}")), text, LARGEST_TEXT);
     }
 }

@@ -2,13 +2,11 @@
 
 use assay_proto::{
     Fault, ReportStatus, TestReportId, TestResult, catalog::SnapshotTestCase, events::ReportState,
+    worst,
 };
 
 use crate::{
-    execution::{
-        earliest,
-        rules::{status_of_finished, worst},
-    },
+    execution::{earliest, rules::status_of_finished},
     instance::Outcome,
 };
 

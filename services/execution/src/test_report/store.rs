@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use assay_proto::{
     CustomerId, ExecutionId, Fault, TestReportId, TestType, catalog::SnapshotTestCase,
-    execution::TestReport, name_of,
+    events::ReportState, execution::TestReport, name_of,
 };
 use assay_runtime::list::Slice;
 use sqlx::{
-    AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
+    AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
+    postgres::{PgArguments, PgRow},
+    query::QueryAs,
 };
 use uuid::Uuid;
 
@@ -23,7 +25,9 @@ const PROGRESS: &str = "id, test_case_id, test_case_identifier, test_plan_id, ex
     average_duration_in_sec, requested_instances_count, finished_instances_count, revision";
 
 /// Reads reports; `rest` picks and orders them.
-fn select(rest: &'static str) -> QueryAs<'static, Postgres, TestReport, PgArguments> {
+pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
+    rest: &'static str,
+) -> QueryAs<'static, Postgres, T, PgArguments> {
     sqlx::query_as(AssertSqlSafe(format!(
         "select r.id, r.comment, e.environment_id, e.software_version_id as subject_id,
                 r.test_plan_id, r.variables, r.requested_instances_count,
@@ -32,7 +36,8 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, TestReport, PgArgume
                 r.total_duration_in_sec, r.average_duration_in_sec, r.test_case_id,
                 r.test_case_identifier, r.test_case_name, e.tags,
                 e.software_name as subject_name, e.software_version as subject_identifier,
-                e.environment_name, r.test_plan_revision
+                e.environment_name, r.test_plan_revision, r.execution_id, e.project_id,
+                e.test_set_id, r.revision
          from test_report r
          join execution e on e.customer_id = r.customer_id and e.id = r.execution_id {rest}"
     )))
@@ -306,4 +311,23 @@ pub(crate) async fn comment(
     .execute(&mut **tx)
     .await?;
     Ok(())
+}
+
+/// The reports of a locked execution that have ended.
+pub(crate) async fn ended(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<Vec<ReportState>, Fault> {
+    let statement = format!(
+        "select {PROGRESS} from test_report
+         where customer_id = $1 and execution_id = $2 and status not in ('NotExecuted', 'Running')
+         order by id"
+    );
+    let reports: Vec<Progress> = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(customer)
+        .bind(execution)
+        .fetch_all(&mut **tx)
+        .await?;
+    Ok(reports.into_iter().map(|report| report.state).collect())
 }

@@ -325,6 +325,7 @@ async fn list(world: &World, set: Option<&str>, page: Page) -> Result<Vec<Execut
         project_id: world.project.clone(),
         test_set_id: set.map(str::to_owned),
         page: Some(page),
+        archived: Some(false),
     };
     let batches = world.executions().list_executions(world.user.call(request)).await?;
     let batches: Vec<_> = batches.into_inner().try_collect().await?;

@@ -1,11 +1,26 @@
 //! Reading reports, instances, steps with their history, and statistics.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a few durations"
+)]
+
 use anyhow::Result;
 use assay_proto::{
     TestResult,
     execution::{
-        GetInstanceRequest, GetTestReportRequest, Instance, InstanceStatistics, TestReport,
+        GetInstanceRequest, GetTestReportRequest, Instance, InstanceEntry, InstanceStatistics,
+        TestReport,
     },
+};
+use proptest::{
+    prelude::{Just, prop},
+    prop_oneof,
+    strategy::{Strategy, ValueTree},
+    test_runner::TestRunner,
 };
 use serde_json::{Value, json};
 use tonic::{Code, Status};
@@ -152,6 +167,72 @@ async fn quartiles_are_interpolated_and_results_counted() -> Result<()> {
             outliers: Vec::new(),
         }
     );
+    Ok(())
+}
+
+/// What the interface says of the statistics, written down a second time.
+fn expected(durations: &[f64]) -> InstanceStatistics {
+    let mut sorted = durations.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let quantile = |share: f64| {
+        let place = share * (sorted.len() - 1) as f64;
+        let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+        below + (above - below) * place.fract()
+    };
+    let (first, third) = (quantile(0.25), quantile(0.75));
+    let reach = 1.5 * (third - first);
+    let near = |seconds: &&f64| (first - reach..=third + reach).contains(*seconds);
+    InstanceStatistics {
+        lower_value: *sorted.iter().find(near).unwrap(),
+        first_quartile: first,
+        median: quantile(0.5),
+        mean: sorted.iter().sum::<f64>() / sorted.len() as f64,
+        third_quartile: third,
+        upper_value: *sorted.iter().rev().find(near).unwrap(),
+        total_count: sorted.len() as i32,
+        passed_count: sorted.len() as i32,
+        outliers: (1..)
+            .zip(durations)
+            .filter(|(_, seconds)| !near(seconds))
+            .map(|(instance_nr, _)| InstanceEntry { instance_nr, ..InstanceEntry::default() })
+            .collect(),
+        ..InstanceStatistics::default()
+    }
+}
+
+#[tokio::test]
+async fn statistics_are_right_for_any_durations() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 60)]).await?;
+    let mut runner = TestRunner::deterministic();
+    let milliseconds = prop_oneof![3 => 900..1100, 1 => 0..5000, 1 => Just(0)];
+    let durations = prop::collection::vec(milliseconds, 1..60);
+    for _ in 0..40 {
+        let durations = durations.new_tree(&mut runner).unwrap().current();
+        let durations: Vec<f64> = durations.iter().map(|ms| f64::from(*ms) / 1000.0).collect();
+        let execution = world.start().await?;
+        world.report(&execution.id, lasting(&durations)).await?;
+
+        let found = statistics(&world, &execution.test_reports[0]).await?;
+
+        let expected = expected(&durations);
+        for (found, expected) in [
+            (found.lower_value, expected.lower_value),
+            (found.first_quartile, expected.first_quartile),
+            (found.median, expected.median),
+            (found.mean, expected.mean),
+            (found.third_quartile, expected.third_quartile),
+            (found.upper_value, expected.upper_value),
+        ] {
+            assert!((found - expected).abs() < 1e-9, "{found}, not {expected}, of {durations:?}");
+        }
+        let numbers = |outliers: &[InstanceEntry]| -> Vec<i32> {
+            outliers.iter().map(|entry| entry.instance_nr).collect()
+        };
+        assert_eq!(numbers(&found.outliers), numbers(&expected.outliers), "{durations:?}");
+        let counts = (found.total_count, found.passed_count);
+        assert_eq!(counts, (expected.total_count, expected.passed_count));
+    }
     Ok(())
 }
 

@@ -1,11 +1,18 @@
 //! The execution service over gRPC, on a real database and with a real catalog.
 
+mod archive;
+mod artifacts;
 mod chaos;
+mod debug;
 mod executions;
+mod exports;
 mod instances;
 mod leases;
 mod queue;
 mod results;
+mod retention;
+mod reviews;
 mod scale;
+mod statistics;
 mod uploads;
 mod world;

@@ -143,6 +143,22 @@ async fn results_are_all_or_nothing() -> Result<()> {
             "1/FinishDateTime",
         ),
         (json!({ "Identifier": "b", "Result": "Passed", "ReportUri": "a\0b" }), "1/ReportUri"),
+        (
+            json!({ "Identifier": "b", "Result": "Passed", "ArtifactsUri": "javascript:alert(1)" }),
+            "1/ArtifactsUri",
+        ),
+        (
+            json!({ "Identifier": "b", "Result": "Passed", "DebugLogUri": "https://a:b@ci.example" }),
+            "1/DebugLogUri",
+        ),
+        (
+            step(&json!({ "StepNr": 1, "Result": "Passed", "Thumbnail": "file:///etc/passwd" })),
+            "1/Steps/0/Thumbnail",
+        ),
+        (
+            step(&json!({ "StepNr": 1, "Result": "Passed", "Screenshots": ["", "ftp://x/y"] })),
+            "1/Steps/0/Screenshots/1",
+        ),
         (step(&json!({ "StepNr": 1 })), "1/Steps/0/Result"),
         (step(&json!({ "StepNr": 0, "Result": "Passed" })), "1/Steps/0/StepNr"),
         (

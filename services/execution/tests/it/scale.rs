@@ -1,6 +1,6 @@
 //! Much at once: reporters, results in one request, tests in one file, files that never end.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use anyhow::{Context, Result};
 use assay_proto::{
@@ -41,8 +41,13 @@ async fn report(world: &World, execution: &str, count: i32) -> Result<ReportedRe
     });
     let end = ReportResultsRequest { last: true, ..ReportResultsRequest::default() };
     let messages = stream::iter([head].into_iter().chain(results).chain([end]));
-    let answer = world.results().report_results(world.user.call(messages)).await?;
+    let answer = world.results().report_results(patiently(world, messages)).await?;
     Ok(answer.into_inner())
+}
+
+/// A call that may take long on a machine with other things to do.
+fn patiently<T>(world: &World, message: T) -> tonic::Request<T> {
+    world.user.caller.call_within(Duration::from_mins(2), message)
 }
 
 /// The most memory that this process has had, in mebibytes.
@@ -150,7 +155,7 @@ async fn a_file_that_never_ends_is_refused_in_little_memory() -> Result<()> {
         };
         let endless = stream::iter(std::iter::once(head).chain(std::iter::repeat(more)));
 
-        let refused = world.results().upload_results(world.user.call(endless)).await;
+        let refused = world.results().upload_results(patiently(&world, endless)).await;
 
         assert_eq!(reason(&refused.map(drop).unwrap_err()), expected, "{rest}");
         let memory = peak_memory()? - before;

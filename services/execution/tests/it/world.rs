@@ -4,29 +4,38 @@ mod catalog;
 mod engine;
 mod server;
 
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
 use anyhow::{Context, Result};
 use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
-use assay_execution::{LeaseSettings, Queue, Reconciler};
+use assay_execution::{ArtifactConfig, Artifacts, DepotConfig, LeaseSettings, Queue, Reconciler};
 use assay_proto::{
     DESCRIPTORS,
     execution::{
         CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionMode,
         GetExecutionRequest, GetInstanceRequest, GetTestReportRequest, InstanceEntry,
         ListInstancesRequest, ReportResultsRequest, ReportResultsTarget, ReportedResults,
-        StartExecutionInput, StartExecutionRequest, TestReport, UploadResultsRequest,
-        UploadResultsTarget, execution_service_client::ExecutionServiceClient,
+        StartExecutionInput, StartExecutionRequest, TestReport, UploadArtifactRequest,
+        UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
+        artifact_service_client::ArtifactServiceClient, debug_service_client::DebugServiceClient,
+        execution_service_client::ExecutionServiceClient,
         result_service_client::ResultServiceClient,
+        statistics_service_client::StatisticsServiceClient,
         test_report_service_client::TestReportServiceClient,
     },
 };
 use assay_runtime::{Runtime, grpc};
-use assay_testkit::{TestDatabase, TestKeys, TestUser};
+use assay_testkit::{TestDatabase, TestKeys, TestUser, test_dir};
 use futures::{TryStreamExt, stream};
 use serde_json::Value;
 use sqlx::PgPool;
 use tokio::net::TcpListener;
 use tonic::{Code, Response, Status, Streaming, service::Routes, transport::Channel};
 use tonic_types::StatusExt;
+use uuid::Uuid;
 
 pub(crate) use self::{
     engine::{Engine, instance, now},
@@ -45,6 +54,9 @@ pub(crate) struct World {
     runtime: Runtime,
     pub(crate) user: TestUser,
     pub(crate) db: PgPool,
+    folder: PathBuf,
+    pub(crate) artifact_config: ArtifactConfig,
+    artifacts: Artifacts,
     catalog_db: PgPool,
     /// The URLs of the service's database and of the catalog.
     pub(crate) database_url: String,
@@ -70,8 +82,17 @@ impl World {
 
         let database = TestDatabase::create("execution", &assay_execution::migrations()).await?;
         let db = PgPool::connect_with(database.options).await?;
+        let folder = test_dir()?.join(Uuid::now_v7().to_string());
+        let artifact_config = artifacts(&folder)?;
+        let artifacts = Artifacts::open(&db, &artifact_config)?;
         let queue = Queue::local(&runtime);
-        let services = assay_execution::services(&db, catalog.clone(), queue.clone(), LEASES);
+        let services = assay_execution::services(
+            &db,
+            catalog.clone(),
+            queue.clone(),
+            LEASES,
+            artifacts.clone(),
+        );
         let execution = grpc::connect(&serve(&runtime, &keys, services).await?)?;
         let reconciler = Reconciler::new(&db, &queue, LEASES);
         let user = keys.user(PERMISSIONS).await;
@@ -81,6 +102,9 @@ impl World {
             runtime,
             user,
             db,
+            folder,
+            artifact_config,
+            artifacts,
             catalog_db,
             database_url: database.url,
             catalog_url,
@@ -102,6 +126,55 @@ impl World {
     /// Another user of the services, of another customer.
     pub(crate) async fn stranger(&self) -> TestUser {
         self.keys.user(PERMISSIONS).await
+    }
+
+    /// Another user of the same customer.
+    pub(crate) async fn colleague(&self, permissions: &str) -> TestUser {
+        self.keys.user_of(self.user.customer, permissions).await
+    }
+
+    /// A user of another customer with these permissions.
+    pub(crate) async fn stranger_who(&self, permissions: &str) -> TestUser {
+        self.keys.user(permissions).await
+    }
+
+    pub(crate) fn statistics(&self) -> StatisticsServiceClient<Channel> {
+        StatisticsServiceClient::new(self.execution.clone())
+    }
+
+    pub(crate) fn artifacts(&self) -> ArtifactServiceClient<Channel> {
+        ArtifactServiceClient::new(self.execution.clone())
+    }
+
+    pub(crate) fn artifacts_store(&self) -> &Artifacts {
+        &self.artifacts
+    }
+
+    /// Uploads a small file.
+    pub(crate) async fn keep_file(&self, execution: &str, name: &str) -> Result<(), Status> {
+        let target = UploadArtifactTarget {
+            project_id: self.project.clone(),
+            execution_id: execution.to_owned(),
+            name: name.to_owned(),
+            content_type: "text/plain".to_owned(),
+            ..UploadArtifactTarget::default()
+        };
+        let file = UploadArtifactRequest { target: Some(target), chunk: "x".into(), last: true };
+        self.artifacts().upload_artifact(self.user.call(stream::iter([file]))).await?;
+        Ok(())
+    }
+
+    /// How many files are kept.
+    pub(crate) fn files(&self) -> usize {
+        fn count(folder: &Path) -> usize {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| if entry.path().is_dir() { count(&entry.path()) } else { 1 }).sum()
+        }
+        count(&self.folder)
+    }
+
+    pub(crate) fn debug(&self) -> DebugServiceClient<Channel> {
+        DebugServiceClient::new(self.execution.clone())
     }
 
     pub(crate) fn executions(&self) -> ExecutionServiceClient<Channel> {
@@ -302,6 +375,12 @@ impl Drop for World {
     fn drop(&mut self) {
         self.runtime.stopping().cancel();
     }
+}
+
+/// Artifacts in this folder.
+fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
+    let seal = SealConfig { encryption_keys: new_seal_key("test")? };
+    Ok(ArtifactConfig::new(DepotConfig::folder(folder), seal, "https://assay.test".parse()?))
 }
 
 /// Serves, and says where.

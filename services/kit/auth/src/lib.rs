@@ -1,5 +1,5 @@
 //! Who is calling, and what they may do: tokens, their verification at every program, the guard in
-//! front of every gRPC method, and secrets at rest.
+//! front of every gRPC method, secrets at rest, and signatures.
 
 mod api_token;
 mod caller;
@@ -7,6 +7,7 @@ mod guard;
 mod keys;
 mod revocations;
 mod seal;
+mod sign;
 mod token;
 mod verifier;
 mod watch;
@@ -16,6 +17,7 @@ pub use self::{
     caller::{Caller, anonymous, anonymous_from, client_address},
     guard::guard,
     seal::{Seal, SealConfig, new_seal_key},
+    sign::Signer,
     token::{Grant, Issuer, LONGEST_LIFETIME, SigningKey},
     verifier::Verifier,
     watch::REVOCATIONS,

@@ -19,6 +19,29 @@ pub struct SealConfig {
     pub encryption_keys: SecretString,
 }
 
+impl SealConfig {
+    /// The keys with their ids, in order.
+    pub(crate) fn keys(&self) -> anyhow::Result<Vec<(String, [u8; 32])>> {
+        let key = |entry: &str| {
+            let (id, key) = entry.trim().split_once(':')?;
+            let key = BASE64_STANDARD.decode(key).ok()?.try_into().ok()?;
+            (!id.is_empty() && !id.contains('.')).then(|| (id.to_owned(), key))
+        };
+        let keys: Option<_> = self.encryption_keys.expose_secret().split(',').map(key).collect();
+        keys.ok_or_else(|| {
+            anyhow::anyhow!(
+                "ASSAY_ENCRYPTION_KEYS has to be id:key,id:key with keys of 32 bytes in base64"
+            )
+        })
+    }
+
+    /// The id of the key for what is new.
+    pub(crate) fn current(&self) -> anyhow::Result<String> {
+        let first = self.keys()?.into_iter().next();
+        first.map(|(id, _)| id).ok_or_else(|| anyhow::anyhow!("ASSAY_ENCRYPTION_KEYS is empty"))
+    }
+}
+
 /// A new key for [`SealConfig`], with its id.
 pub fn new_seal_key(id: &str) -> anyhow::Result<SecretString> {
     let mut key = [0; 32];
@@ -37,23 +60,12 @@ struct Inner {
 
 impl Seal {
     pub fn new(config: &SealConfig) -> anyhow::Result<Self> {
-        let mut current = None;
         let mut keys = HashMap::new();
-        for entry in config.encryption_keys.expose_secret().split(',') {
-            let wrong = || {
-                anyhow::anyhow!(
-                    "ASSAY_ENCRYPTION_KEYS has to be id:key,id:key with keys of 32 bytes in base64"
-                )
-            };
-            let (id, key) = entry.trim().split_once(':').ok_or_else(wrong)?;
-            anyhow::ensure!(!id.is_empty() && !id.contains('.'), wrong());
-            let key = BASE64_STANDARD.decode(key).map_err(|_| wrong())?;
-            let key = RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(|_| wrong())?;
-            current.get_or_insert_with(|| id.to_owned());
-            keys.insert(id.to_owned(), key);
+        for (id, key) in config.keys()? {
+            let key = RandomizedNonceKey::new(&AES_256_GCM, &key)?;
+            keys.insert(id, key);
         }
-        let current = current.ok_or_else(|| anyhow::anyhow!("ASSAY_ENCRYPTION_KEYS is empty"))?;
-        Ok(Self(Arc::new(Inner { current, keys })))
+        Ok(Self(Arc::new(Inner { current: config.current()?, keys })))
     }
 
     /// Encrypts `secret`. It can be opened only with the same `owner`, which names the record and

@@ -11,9 +11,15 @@ mod steps;
 mod tests;
 mod values;
 
-use assay_proto::{TestResult, Timestamp};
+use assay_proto::{TestResult, Timestamp, worst};
 
 pub use self::reader::read;
+
+/// The type of an error that says that the test was aborted: how Assay itself writes that down.
+pub const ABORTED: &str = "assay.Aborted";
+
+/// What stands before the output of a test that did not just pass, in the text of its last step.
+pub const OUTPUT: &str = "Output:\n";
 
 /// A test as a tool reports it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,10 +51,19 @@ pub struct Problem {
 /// What a problem means for its test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kind {
-    /// Whether it is not the test that failed, but something else that kept it from its work.
-    pub is_error: bool,
+    /// Whether the test failed, or something else kept it from its work.
+    pub nature: Nature,
     /// Which of several attempts it was that failed.
     pub attempt: Attempt,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nature {
+    #[default]
+    Failure,
+    Error,
+    Abortion,
 }
 
 /// Tools may try a failed test again.
@@ -65,7 +80,11 @@ pub enum Attempt {
 
 impl Kind {
     pub fn result(self) -> TestResult {
-        if self.is_error { TestResult::Error } else { TestResult::Failed }
+        match self.nature {
+            Nature::Failure => TestResult::Failed,
+            Nature::Error => TestResult::Error,
+            Nature::Abortion => TestResult::Aborted,
+        }
     }
 }
 
@@ -73,14 +92,11 @@ impl Test {
     /// How the test ended: what was skipped was Canceled.
     pub fn result(&self) -> TestResult {
         let counts = |problem: &&Problem| problem.kind.attempt != Attempt::Flaky;
-        let mut results = self.problems.iter().filter(counts).map(|problem| problem.kind.result());
-        match results.clone().find(|result| *result == TestResult::Error) {
-            Some(error) => error,
-            None => results.next().unwrap_or(match self.skipped {
-                Some(_) => TestResult::Canceled,
-                None => TestResult::Passed,
-            }),
-        }
+        let results = self.problems.iter().filter(counts).map(|problem| problem.kind.result());
+        results.reduce(worst).unwrap_or(match self.skipped {
+            Some(_) => TestResult::Canceled,
+            None => TestResult::Passed,
+        })
     }
 
     /// Its suites, class and name, as far as they say anything new.

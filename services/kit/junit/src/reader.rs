@@ -11,7 +11,7 @@ use quick_xml::{
 };
 
 use crate::{
-    Attempt, Kind, Problem, Test,
+    ABORTED, Attempt, Kind, Nature, Problem, Test,
     values::{seconds, shortened, time},
 };
 
@@ -43,17 +43,17 @@ enum Element {
 
 impl Element {
     fn named(name: &str) -> Self {
-        let problem = |is_error, attempt| Self::Problem(Kind { is_error, attempt });
+        let problem = |nature, attempt| Self::Problem(Kind { nature, attempt });
         match name {
             "testsuites" => Self::Suites,
             "testsuite" => Self::Suite,
             "testcase" => Self::Test,
-            "failure" => problem(false, Attempt::Decisive),
-            "error" => problem(true, Attempt::Decisive),
-            "rerunFailure" => problem(false, Attempt::Repeated),
-            "rerunError" => problem(true, Attempt::Repeated),
-            "flakyFailure" => problem(false, Attempt::Flaky),
-            "flakyError" => problem(true, Attempt::Flaky),
+            "failure" => problem(Nature::Failure, Attempt::Decisive),
+            "error" => problem(Nature::Error, Attempt::Decisive),
+            "rerunFailure" => problem(Nature::Failure, Attempt::Repeated),
+            "rerunError" => problem(Nature::Error, Attempt::Repeated),
+            "flakyFailure" => problem(Nature::Failure, Attempt::Flaky),
+            "flakyError" => problem(Nature::Error, Attempt::Flaky),
             "skipped" => Self::Skipped,
             "system-out" | "system-err" => Self::Output,
             _ => Self::Other,
@@ -201,7 +201,7 @@ impl<S: FnMut(Test) -> Result<(), Fault>> Position<S> {
             ("classname", value) => keep_beginning(&mut test.class, value.trim(), MESSAGE),
             ("name", value) => keep_beginning(&mut test.name, value.trim(), MESSAGE),
             ("time", value) => test.seconds = seconds(value).unwrap_or_default(),
-            ("timestamp", value) => test.start = time(value).or(test.start),
+            ("timestamp", value) => test.start = time(value).or(test.start).filter(is_told),
             ("status", "notrun" | "disabled" | "skipped")
             | ("result", "suppressed" | "skipped") => test.skipped = Some(String::new()),
             _ => {}
@@ -259,6 +259,11 @@ impl<S: FnMut(Test) -> Result<(), Fault>> Position<S> {
     }
 }
 
+/// Tools date what did not run with the beginning of time.
+fn is_told(time: &Timestamp) -> bool {
+    time.0.timestamp() != 0
+}
+
 fn suite(element: &BytesStart<'_>) -> Suite {
     let mut suite = Suite::default();
     attributes(element, |name, value| match name {
@@ -275,6 +280,7 @@ fn problem(kind: Kind, element: &BytesStart<'_>) -> Problem {
     attributes(element, |name, value| match name {
         "message" => keep_beginning(&mut problem.message, value, MESSAGE),
         "time" => problem.seconds = seconds(value),
+        "type" if value == ABORTED => problem.kind.nature = Nature::Abortion,
         _ => {}
     });
     problem

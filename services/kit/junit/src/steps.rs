@@ -2,7 +2,7 @@
 
 use assay_proto::{TestResult, execution::StepResultInput};
 
-use crate::{Attempt, Test};
+use crate::{Attempt, OUTPUT, Test};
 
 impl Test {
     /// Tells what happened, so that a person can read it step by step: one step for each thing that
@@ -42,8 +42,9 @@ impl Test {
             && !self.problems.is_empty()
             && !self.output.trim().is_empty()
         {
+            let output = format!("{OUTPUT}{}", self.output.trim());
             let said = last.actual_result.take().unwrap_or_default();
-            last.actual_result = Some(format!("{said}\n\nOutput:\n{}", self.output.trim()));
+            last.actual_result = Some(described(&said, &output));
         }
         steps
     }

@@ -123,9 +123,29 @@ fn gtest_is_read() {
         ("MathTest.DISABLED_Division", Canceled, 0),
         ("MathTest.Subtraction", Canceled, 0),
         ("LogicTest.NonContradiction", Passed, 0),
+        ("Some/Amounts.ArePositive/0", Passed, 0),
+        ("Some/Amounts.ArePositive/1", Failed, 1),
     );
-    let start = serde_json::to_value(tests(file!("gtest"))[0].start).unwrap();
-    assert_eq!(start, "2026-11-20T18:52:42.125000Z");
+    let tests = tests(file!("gtest"));
+    let start = serde_json::to_value(tests[0].start).unwrap();
+    assert_eq!(start, "2026-11-21T20:07:30.539000Z");
+    assert_eq!(tests[1].start, None, "what did not run did not start in 1970");
+    assert!(tests[0].problems[1].message.contains("a < b & \\\"c\\\""));
+    assert!(tests[2].skipped.as_ref().unwrap().contains("needs hardware"));
+}
+
+#[test]
+fn gotestsum_is_read() {
+    assert_outline!(
+        "gotestsum",
+        ("example.com/shop/cart.TestRefuses/negative_amounts", Failed, 1),
+        ("example.com/shop/cart.TestRefuses", Failed, 1),
+        ("example.com/shop/cart.TestPrints", Canceled, 0),
+        ("example.com/shop/cart.TestAddsUp", Passed, 0),
+        ("example.com/shop/cart.TestRefuses/zero", Passed, 0),
+    );
+    let tests = tests(file!("gotestsum"));
+    assert!(tests[0].problems[0].text.contains("-1 was <taken> & \"kept\"\n"));
 }
 
 #[test]
@@ -143,9 +163,14 @@ fn nested_suites_are_read() {
     assert_outline!(
         "phpunit",
         ("Shop.CartTest.testAddsUp", Passed, 0),
-        ("Shop.CartTest.testPays with data set \"free\"", Failed, 1),
+        ("Shop.CartTest.testPays with data set \"some\"", Passed, 0),
+        ("Shop.CartTest.testPays with data set \"free & \"easy\"\"", Failed, 1),
+        ("Shop.CartTest.testPrints", Canceled, 0),
+        ("Shop.CartTest.testAsksTheBank", Error, 1),
     );
-    assert_eq!(tests(file!("phpunit"))[0].suites, ["shop", "Unit", "Shop\\CartTest"]);
+    let tests = tests(file!("phpunit"));
+    assert_eq!(tests[0].suites, ["", "Unit", "Shop\\CartTest"]);
+    assert_eq!(tests[2].suites[3], "Shop\\CartTest::testPays");
 }
 
 #[test]

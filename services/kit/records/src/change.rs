@@ -127,6 +127,7 @@ mod tests {
                     description: "kept".into(),
                     archived: true,
                     report_template_id: None,
+                    retention_in_days: None,
                 }
             );
         }

@@ -5,7 +5,7 @@ use std::{net::TcpListener, sync::Mutex};
 
 use anyhow::{Context, Result};
 use assay_auth::guard;
-use assay_execution::{LeaseSettings, Queue, Reconciler};
+use assay_execution::{Artifacts, LeaseSettings, Queue, Reconciler};
 use assay_proto::DESCRIPTORS;
 use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
 use tonic::transport::Channel;
@@ -42,7 +42,9 @@ impl Server {
         let queue = queue(&runtime)?;
         Reconciler::new(database.pool(), &queue, LEASES).spawn(&runtime, &database);
         let catalog = grpc::connect(&world.catalog_url)?;
-        let services = assay_execution::services(database.pool(), catalog, queue, LEASES);
+        let artifacts = Artifacts::open(database.pool(), &world.artifact_config)?;
+        let services =
+            assay_execution::services(database.pool(), catalog, queue, LEASES, artifacts);
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;

@@ -1,0 +1,87 @@
+//! Screenshots and logs, as clients and browsers see them.
+
+use assay_testkit::{Answer, Api};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::{
+    junit::{report, upload},
+    world::{World, id, project},
+};
+
+async fn put(api: &Api, path: &str, content_type: &str, file: Vec<u8>) -> Answer {
+    let request = api.request(Method::PUT, path).header("Content-Type", content_type);
+    Answer::of(request.body(file)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screenshot_is_uploaded_named_and_shown() {
+    let world = World::start().await;
+    let api = &world.api;
+    let project = project(api).await;
+    let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
+    let set = format!("{project}/testsets/{}", id(&set));
+    upload(api, &set, report(1)).await.expect(201);
+    let execution = api.post(&format!("{set}/executions"), json!({"Mode": "External"})).await;
+    let execution = execution.created();
+    let at = format!("{project}/executions/{}/results", id(&execution));
+
+    let page = "<script>alert(1)</script>".repeat(1000).into_bytes();
+    let kept = put(api, &format!("{at}/artifacts/page.html"), "text/html", page.clone()).await.ok();
+    assert_eq!((&kept["Name"], &kept["Size"]), (&json!("page.html"), &json!(page.len())));
+    put(api, &format!("{at}/artifacts/shot.png"), "image/png", b"PNG".to_vec()).await.ok();
+    for wrong in ["..%2fx", "%2e%2e", "a%2fb", "a%00", ".hidden"] {
+        let refused = put(api, &format!("{at}/artifacts/{wrong}"), "", b"x".to_vec()).await;
+        assert!([404, 422].contains(&refused.status.as_u16()), "{wrong}: {refused}");
+    }
+    let identifier = &execution["TestReports"][0]["TestCaseIdentifier"];
+    let results = json!([{
+        "Identifier": identifier, "Result": "Failed", "DurationInSec": 1, "ReportUri": "page.html",
+        "Steps": [{"StepNr": 1, "Result": "Failed", "DurationInSec": 1, "Screenshots": ["shot.png"]}],
+    }]);
+    api.post(&at, results).await.ok();
+    let report = &execution["TestReports"][0];
+    let field = |name: &str| report[name].as_str().unwrap();
+    let instances = format!(
+        "{project}/testcases/{}/testplans/{}/testreports/{}/instances",
+        field("TestCaseId"),
+        field("TestPlanId"),
+        id(report)
+    );
+    let entry = api.get(&instances).await.ok();
+    let instance = api.get(&format!("{instances}/{}", id(&entry[0]))).await.ok();
+
+    // The link begins with the public address; here it is reached by another one.
+    let anonymous = world.anonymous();
+    let path = |link: &serde_json::Value| {
+        link.as_str().unwrap().strip_prefix("https://assay.test").unwrap().to_owned()
+    };
+    let link = path(&instance["ReportUri"]);
+    let file = anonymous.get(&link).await;
+    assert_eq!(file.expect(200).body, page);
+    for (header, value) in [
+        ("content-type", "application/octet-stream"),
+        ("content-disposition", "attachment; filename=\"page.html\""),
+        ("x-content-type-options", "nosniff"),
+        ("content-security-policy", "default-src 'none'; sandbox"),
+        ("cache-control", "no-store"),
+    ] {
+        assert_eq!(file.headers[header], value, "{header}");
+    }
+    let shot = anonymous.get(&path(&instance["Steps"][0]["Screenshots"][0])).await;
+    assert_eq!(shot.expect(200).headers["content-type"], "image/png");
+    assert_eq!(shot.body, b"PNG");
+
+    for forged in [
+        link.replace("page.html", "other.html"),
+        link.replace("expires=", "expires=9"),
+        link.split("&signature").next().unwrap().to_owned(),
+        link.split('?').next().unwrap().to_owned(),
+    ] {
+        anonymous.get(&forged).await.is_problem(403, "forbidden");
+    }
+    put(&anonymous, &format!("{at}/artifacts/x"), "", b"x".to_vec())
+        .await
+        .is_problem(401, "unauthenticated");
+    world.stop().await;
+}

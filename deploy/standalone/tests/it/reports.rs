@@ -1,0 +1,227 @@
+//! What people do with reports: review them, put executions away, look at statistics, find out what
+//! happened.
+
+use assay_testkit::{Answer, Api, eventually};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    junit::upload,
+    world::{World, id, project},
+};
+
+const JUNIT: &str = r#"<testsuite name="shop">
+    <testcase classname="Cart" name="adds up" time="0.5" timestamp="2026-11-20T12:00:00Z"/>
+    <testcase classname="Cart" name="ships" time="1.5"><failure message="lost"/></testcase>
+</testsuite>"#;
+
+/// A project with a set, and an execution of two tests of which the second failed.
+async fn tested(api: &Api) -> (String, String, Value) {
+    let project = project(api).await;
+    let set = json!({"Name": "Nightly", "Tags": "nightly"});
+    let set = api.post(&format!("{project}/testsets"), set).await.created();
+    let set = format!("{project}/testsets/{}", id(&set));
+    let execution = upload(api, &set, JUNIT).await.created();
+    (project, set, execution)
+}
+
+fn report_path(project: &str, report: &Value) -> String {
+    let at = |field: &str| report[field].as_str().unwrap();
+    let (case, plan) = (at("TestCaseId"), at("TestPlanId"));
+    format!("{project}/testcases/{case}/testplans/{plan}/testreports/{}", id(report))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_report_is_investigated_and_accepted() {
+    let world = World::start().await;
+    let api = &world.api;
+    let (project, _, execution) = tested(api).await;
+    let report = &execution["TestReports"][1];
+    let path = report_path(&project, report);
+
+    let etag = api.get(&path).await.headers["etag"].clone();
+    let investigated =
+        json!({"Status": "Investigation", "Comment": "who lost it?", "Result": "Passed"});
+    let investigated = api.put(&path, investigated).await.ok();
+    assert_eq!(investigated["Status"], "Investigation");
+    assert_eq!(investigated["Comment"], "who lost it?");
+    assert_eq!(investigated["Result"], "Failed", "what a test did is not for reviewers to say");
+
+    let outdated = api.request(Method::PUT, &path).header("If-Match", etag);
+    let outdated = Answer::of(outdated.json(&json!({"Status": "Rejected"}))).await;
+    outdated.is_problem(412, "stale_data_version");
+    let mut whole = investigated.clone();
+    whole["Status"] = json!("Accepted");
+    let accepted = api.put(&path, whole).await.ok();
+    assert_eq!(accepted["Status"], "Accepted");
+    let stale = json!({"Status": "Rejected", "DataVersion": investigated["DataVersion"]});
+    api.put(&path, stale).await.is_problem(409, "stale_data_version");
+    for wrong in [json!({"Status": "Running"}), json!({"Status": "Great"}), json!({"Status": null})]
+    {
+        let problem = api.put(&path, wrong).await.is_problem(422, "invalid");
+        assert_eq!(problem["errors"][0]["pointer"], "/Status");
+    }
+    assert_eq!(api.get(&path).await.ok(), accepted);
+
+    let cases = format!("{project}/testcases?q=ships");
+    eventually("the review in the test case", || async {
+        (api.get(&cases).await.ok()[0]["LastReportStatus"] == "Accepted").then_some(())
+    })
+    .await;
+    eventually("the review in the notifications", || async {
+        let all = api.get("/api/notifications").await.ok();
+        let mut all = all.as_array().unwrap().iter();
+        let is_it =
+            |record: &&Value| record["Action"] == "Reviewed" && record["State"] == "Accepted";
+        all.find(is_it).map(drop)
+    })
+    .await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn executions_are_put_away_and_still_count() {
+    let world = World::start().await;
+    let api = &world.api;
+    let (project, set, execution) = tested(api).await;
+    let path = format!("{project}/executions/{}", id(&execution));
+    let ids = async |list: &str| -> Vec<String> {
+        let list = api.get(list).await.ok();
+        list.as_array().unwrap().iter().map(|record| id(record).to_owned()).collect()
+    };
+    let (active, archive) =
+        (format!("{project}/executions"), format!("{project}/executions/archive"));
+    assert!(ids(&archive).await.is_empty());
+
+    assert_eq!(api.put(&path, json!({"Archived": true})).await.expect(204).body, b"");
+    assert!(ids(&active).await.is_empty());
+    assert_eq!(ids(&archive).await, [id(&execution)]);
+    assert!(ids(&format!("{set}/executions")).await.is_empty());
+    assert_eq!(ids(&format!("{set}/executions/history")).await, [id(&execution)]);
+    let problem = api.put(&path, json!({"Archived": null})).await.is_problem(422, "invalid");
+    assert_eq!(problem["errors"][0]["pointer"], "/Archived");
+
+    let statistics = api.get(&format!("{set}/stats?tag=nightly&fromDate=2026-01-01")).await.ok();
+    assert_eq!(statistics, json!([api.get(&path).await.ok()["Statistic"]]));
+    assert_eq!(statistics[0]["TestCasesFailed"], 1);
+    assert_eq!(api.get(&format!("{set}/stats?toDate=2026-01-01")).await.ok(), json!([]));
+    for bad in ["fromDate=01.01.2026", "toDate=2026-02-30", "environmentId=0"] {
+        let problem = api.get(&format!("{set}/stats?{bad}")).await.is_problem(422, "invalid");
+        let name = bad.split('=').next().unwrap();
+        assert_eq!(problem["errors"][0]["pointer"], format!("/{name}"));
+    }
+
+    api.put(&path, json!({"Archived": false})).await.expect(204);
+    assert_eq!(ids(&active).await, [id(&execution)]);
+    api.put(&format!("{active}/{}", id(&execution["TestReports"][0])), json!({"Archived": true}))
+        .await
+        .is_problem(404, "not_found");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_debug_record_tells_all_even_of_what_is_gone() {
+    let world = World::start().await;
+    let api = &world.api;
+    let (project, _, execution) = tested(api).await;
+    let report = &execution["TestReports"][1];
+    let path = format!("/api/projects/0/testcases/0/testplans/0/testreports/{}/debug", id(report));
+    let fields = |object: &Value| -> Vec<String> {
+        let mut names: Vec<String> = object.as_object().unwrap().keys().cloned().collect();
+        names.sort();
+        names
+    };
+
+    let record = api.get(&path).await.ok();
+
+    let [record] = &record.as_array().unwrap()[..] else { panic!("{record}") };
+    for (object, expected) in [
+        (
+            "Customer",
+            &["Appliances", "Archived", "Deleted", "Id", "Name", "StorageAccount", "Subdomain"][..],
+        ),
+        ("Project", &["Archived", "Deleted", "Description", "Id", "Name"]),
+        ("TestCase", &["Archived", "Deleted", "Description", "Id", "Identifier", "Name"]),
+        (
+            "TestPlan",
+            &[
+                "Archived",
+                "Deleted",
+                "Id",
+                "Instances",
+                "MinimumDurationInMin",
+                "Revision",
+                "Status",
+                "TestType",
+            ],
+        ),
+        (
+            "TestReport",
+            &[
+                "Archived",
+                "Comment",
+                "Deleted",
+                "ExecutionNumber",
+                "FinishedAt",
+                "Id",
+                "InstanceCount",
+                "IsFinished",
+                "Result",
+                "StartedAt",
+                "Status",
+            ],
+        ),
+    ] {
+        assert_eq!(fields(&record[object]), expected, "{object}");
+        assert_eq!(record[object]["Deleted"], false, "{object}");
+    }
+    assert_eq!(
+        fields(&record["Results"][0]),
+        ["DurationInSec", "FinishDateTime", "Id", "InstanceNr", "Result", "StartDateTime"]
+    );
+    assert_eq!(record["Results"].as_array().unwrap().len(), 1);
+    assert_eq!(record["Schedules"], json!([]));
+    assert_eq!(record["TestCase"]["Identifier"], "Cart.ships");
+    assert_eq!(record["TestReport"]["IsFinished"], true);
+    assert_eq!(record["Results"][0]["Result"], "Failed");
+
+    api.delete(&project).await.expect(204);
+    let record = &api.get(&path).await.ok()[0];
+    for object in ["Project", "TestCase", "TestPlan"] {
+        assert_eq!(record[object]["Deleted"], true, "{object}");
+    }
+    assert_eq!(record["TestReport"]["Id"], report["Id"]);
+    api.get(&path.replace(id(report), id(&execution))).await.is_problem(404, "not_found");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_execution_comes_back_as_junit_and_a_case_has_a_history() {
+    let world = World::start().await;
+    let api = &world.api;
+    let (project, set, execution) = tested(api).await;
+
+    let file = api.get(&format!("{project}/executions/{}/junit", id(&execution))).await;
+    assert_eq!(file.expect(200).headers["content-type"], "application/xml");
+    let file = String::from_utf8(file.body).unwrap();
+    let again = upload(api, &set, file).await.created();
+
+    for (before, after) in execution["TestReports"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(again["TestReports"].as_array().unwrap())
+    {
+        for same in ["TestCaseId", "Result", "Status", "TotalDurationInSec", "StartDateTime"] {
+            assert_eq!(before[same], after[same], "{same}");
+        }
+    }
+    let case = again["TestReports"][1]["TestCaseId"].as_str().unwrap();
+    let history = api.get(&format!("{project}/testcases/{case}/history")).await.ok();
+    let runs: Vec<_> = history.as_array().unwrap().iter().collect();
+    assert_eq!(runs.iter().map(|run| &run["ExecutionNumber"]).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!((&runs[0]["Result"], &runs[0]["FlakinessScore"]), (&json!("Failed"), &json!(0.0)));
+    let page = api.get(&format!("{project}/testcases/{case}/history?limit=1")).await;
+    assert!(page.headers["link"].to_str().unwrap().contains("rel=\"next\""));
+    world.stop().await;
+}

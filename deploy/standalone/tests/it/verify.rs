@@ -1,0 +1,100 @@
+//! Numbers that are not as the results say are found, and mended.
+
+use assay_runtime::connect_options;
+use assay_testkit::eventually;
+use secrecy::SecretString;
+use serde_json::json;
+use sqlx::{AssertSqlSafe, PgPool};
+
+use crate::{
+    junit::upload,
+    world::{World, id, project},
+};
+
+const JUNIT: &str = r#"<testsuite name="shop">
+    <testcase classname="Cart" name="adds up" time="0.5" timestamp="2026-11-20T12:00:00Z"/>
+    <testcase classname="Cart" name="ships" time="1.5"><failure message="lost"/></testcase>
+    <testcase classname="Cart" name="prints"><skipped/></testcase>
+    <testcase classname="Cart" name="adds up" time="0.25"><error message="late"/></testcase>
+</testsuite>"#;
+
+async fn change(database: &SecretString, statement: &str) {
+    let db = PgPool::connect_with(connect_options(database).unwrap()).await.unwrap();
+    let done = sqlx::query(AssertSqlSafe(statement)).execute(&db).await.unwrap();
+    assert!(done.rows_affected() > 0, "{statement} changed nothing");
+}
+
+async fn differences(world: &World) -> Vec<String> {
+    let [catalog, execution] = world.catalog_and_execution();
+    let mut told = Vec::new();
+    let count = assay::verify(execution, catalog, |one| told.push(one.to_string())).await.unwrap();
+    assert_eq!(usize::try_from(count).unwrap(), told.len());
+    told
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_drifted_is_told_of_and_mended() {
+    let world = World::start().await;
+    let api = &world.api;
+    let project = project(api).await;
+    let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
+    let set = format!("{project}/testsets/{}", id(&set));
+    upload(api, &set, JUNIT).await.expect(201);
+    let started = api.post(&format!("{set}/executions"), json!({"Mode": "External"})).await;
+    let started = started.created();
+    let at = format!("{project}/executions/{}", id(&started));
+    let one = json!([{"Identifier": "Cart.ships", "Result": "Passed", "DurationInSec": 0.1}]);
+    api.post(&format!("{at}/results"), one).await.ok();
+    let report = &api.get(&at).await.ok()["TestReports"][1];
+    let field = |name: &str| report[name].as_str().unwrap().to_owned();
+    let report = format!(
+        "{project}/testcases/{}/testplans/{}/testreports/{}",
+        field("TestCaseId"),
+        field("TestPlanId"),
+        id(report)
+    );
+    api.put(&report, json!({"Status": "Accepted"})).await.ok();
+    eventually("everybody to have heard of everything", || async {
+        differences(&world).await.is_empty().then_some(())
+    })
+    .await;
+
+    let [catalog, execution] = world.catalog_and_execution();
+    for statement in [
+        "update execution set test_cases_passed = test_cases_passed + 1,
+             test_cases_total = test_cases_total + 1",
+        "update test_report set result = 'Passed', total_duration_in_sec = 7
+         where result = 'Failed'",
+        "update test_case_counter set executions = executions + 5",
+    ] {
+        change(execution, statement).await;
+    }
+    change(catalog, "update test_case set last_result = 'Aborted'").await;
+    change(catalog, "update test_report set result = 'Canceled'").await;
+    change(catalog, "update test_set set last_sw_name = 'another', last_run_duration = '1'").await;
+
+    let told = differences(&world).await;
+    for expected in [
+        "test_cases_passed is",
+        "test_cases_total is",
+        "result is Passed, but should be Failed",
+        "total_duration_in_sec is 7, but should be 1.5",
+        "ExecutionNumber is",
+        "test case ",
+        "test set ",
+    ] {
+        assert!(told.iter().any(|one| one.contains(expected)), "{expected}: {told:#?}");
+    }
+
+    let mended = assay::rebuild(execution).await.unwrap();
+    assert!(mended >= 4, "{mended}");
+    eventually("the catalog to show what it is told", || async {
+        differences(&world).await.is_empty().then_some(())
+    })
+    .await;
+    let set = api.get(&set).await.ok();
+    assert_eq!(set["LastExecutionStatistic"]["TestCasesPassed"], 1);
+    assert_eq!(assay::rebuild(execution).await.unwrap(), 0, "there is nothing left to mend");
+    assert_eq!(api.get(&report).await.ok()["Status"], "Accepted", "reviews stay");
+    world.stop().await;
+}

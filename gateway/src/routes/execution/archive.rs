@@ -1,0 +1,57 @@
+//! The archive of executions.
+
+use assay_auth::Caller;
+use assay_proto::execution::{ExecutionEntry, ExecutionInput, UpdateExecutionRequest};
+use axum::extract::State;
+use http::StatusCode;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::list_of;
+use crate::{
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{Executions, Services},
+    update::{Updatable, Update},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(update))
+}
+
+impl Updatable for ExecutionInput {}
+
+/// Lists the executions of a project that are in the archive, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/executions/archive",
+    operation_id = "list_executions_in_archive", tag = "Executions", params(Listing),
+    responses((status = OK, description = "The executions", body = [ExecutionEntry])),
+)]
+async fn list(
+    State(executions): State<Executions>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let page = listing.page();
+    list_of(executions, &caller, listing, (project_id, None), page, Some(true)).await
+}
+
+/// Moves an execution into the archive or out of it.
+#[utoipa::path(
+    put, path = "/api/projects/{projectId}/executions/{executionId}",
+    operation_id = "update_execution", tag = "Executions",
+    request_body = ExecutionInput,
+    responses((status = NO_CONTENT, description = "The execution is where it was moved to")),
+)]
+async fn update(
+    State(mut executions): State<Executions>,
+    caller: Caller,
+    Path((project_id, id)): Path<(String, String)>,
+    Update { changes, fields, data_version }: Update<ExecutionInput>,
+) -> Result<StatusCode, Problem> {
+    let changes = Some(changes);
+    let request = UpdateExecutionRequest { project_id, id, data_version, changes, fields };
+    executions.update_execution(caller.call(request)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

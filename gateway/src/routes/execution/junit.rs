@@ -1,0 +1,45 @@
+//! `…/executions/{executionId}/junit`.
+
+use assay_auth::Caller;
+use assay_proto::execution::ExportResultsRequest;
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    download,
+    path::Path,
+    problem::Problem,
+    services::{Results, Services},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(export))
+}
+
+/// Gives an execution back as JUnit XML.
+///
+/// Each run of a test is a `testcase`; what did not pass is told by its steps. What JUnit has no
+/// word for, such as a test that was aborted, is written so that other tools take it for an error,
+/// and uploading the file again gives the same results.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/executions/{executionId}/junit",
+    operation_id = "export_results", tag = "Results",
+    responses((status = OK, description = "The report", body = String,
+        content_type = "application/xml")),
+)]
+async fn export(
+    State(mut results): State<Results>,
+    caller: Caller,
+    Path((project_id, execution_id)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let name = format!("attachment; filename=\"{execution_id}.xml\"");
+    let request = ExportResultsRequest { project_id, execution_id };
+    let file = results.export_results(caller.call(request)).await?.into_inner();
+    let body = download::body(file, |part| part.chunk).await?;
+    let headers = [(CONTENT_TYPE, "application/xml".to_owned()), (CONTENT_DISPOSITION, name)];
+    Ok((headers, body).into_response())
+}

@@ -1,0 +1,85 @@
+//! `…/testsets/{testSetId}/stats` and `…/testcases/{testCaseId}/history`.
+
+use assay_auth::Caller;
+use assay_proto::{
+    ExecutionStatistic,
+    execution::{ListExecutionStatisticsRequest, ListTestCaseRunsRequest, TestCaseRun},
+};
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    query::Query,
+    services::{Services, Statistics},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list_executions)).routes(routes!(list_runs))
+}
+
+/// Which executions to answer; all, where nothing is said.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+struct Filter {
+    /// The first day (UTC) on which they were requested, as yyyy-MM-dd.
+    #[param(format = Date)]
+    from_date: Option<String>,
+    /// The last day (UTC) on which they were requested, as yyyy-MM-dd.
+    #[param(format = Date)]
+    to_date: Option<String>,
+    /// One of their tags.
+    tag: Option<String>,
+    /// The environment that they ran in.
+    #[param(format = Uuid)]
+    environment_id: Option<String>,
+}
+
+/// Lists how the executions of a test set went, archived or not, newest first.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testsets/{testSetId}/stats",
+    operation_id = "list_execution_statistics", tag = "Executions", params(Filter, Listing),
+    responses((status = OK, description = "A statistic of each", body = [ExecutionStatistic])),
+)]
+async fn list_executions(
+    State(mut statistics): State<Statistics>,
+    caller: Caller,
+    Path((project_id, test_set_id)): Path<(String, String)>,
+    Query(Filter { from_date, to_date, tag, environment_id }): Query<Filter>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListExecutionStatisticsRequest {
+        project_id,
+        test_set_id,
+        from_date,
+        to_date,
+        tag,
+        environment_id,
+        page: Some(listing.page()),
+    };
+    let batches = statistics.list_execution_statistics(caller.call(request)).await?;
+    listing.answer(batches).await
+}
+
+/// Lists how a test case did in its executions, newest first, and how flaky that makes it.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testcases/{testCaseId}/history",
+    operation_id = "list_test_case_runs", tag = "Test cases", params(Listing),
+    responses((status = OK, description = "The runs", body = [TestCaseRun])),
+)]
+async fn list_runs(
+    State(mut statistics): State<Statistics>,
+    caller: Caller,
+    Path((project_id, test_case_id)): Path<(String, String)>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let page = Some(listing.page());
+    let request = ListTestCaseRunsRequest { project_id, test_case_id, page };
+    let batches = statistics.list_test_case_runs(caller.call(request)).await?;
+    listing.answer(batches).await
+}

@@ -1,0 +1,121 @@
+//! `…/testreports/{testReportId}/debug`: what is known about a test report, from the services that
+//! know it.
+
+use assay_auth::Caller;
+use assay_proto::{
+    catalog::{DebugProject, DebugTestCase, DebugTestPlan, GetOriginRequest, Origin},
+    execution::{DebugReport, DebugResult, DebugSchedule, DebugTestReport, GetDebugRecordRequest},
+    identity::Customer,
+};
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, InParts, Parts, PartsInArray},
+    path::Path,
+    problem::Problem,
+    services::{Customers, DebugRecords, Lookups, Services},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(get))
+}
+
+/// All that is known about a test report, deleted records included.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "PascalCase")]
+struct DebugRecord {
+    customer: DebugCustomer,
+    #[schema(value_type = DebugProject)]
+    project: Option<DebugProject>,
+    #[schema(value_type = DebugTestCase)]
+    test_case: Option<DebugTestCase>,
+    #[schema(value_type = DebugTestPlan)]
+    test_plan: Option<DebugTestPlan>,
+    #[schema(value_type = DebugTestReport)]
+    test_report: Option<DebugTestReport>,
+    /// What was put into the queue for engines.
+    schedules: Vec<DebugSchedule>,
+    /// The finished instances, by number.
+    results: Vec<DebugResult>,
+}
+
+/// The customer that a test report belongs to.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "PascalCase")]
+struct DebugCustomer {
+    #[schema(format = Uuid)]
+    id: String,
+    name: String,
+    /// The DNS label that the customer's host starts with.
+    subdomain: String,
+    /// Where files of the customer are kept, if that is a place of its own.
+    storage_account: Option<String>,
+    /// The target groups of the customer's engines, separated by commas.
+    appliances: Option<String>,
+    archived: bool,
+    /// Whoever asks works for the customer, so it is not.
+    deleted: bool,
+}
+
+impl From<Customer> for DebugCustomer {
+    fn from(customer: Customer) -> Self {
+        Self {
+            id: customer.id,
+            name: customer.name,
+            subdomain: customer.subdomain,
+            storage_account: None,
+            appliances: customer.appliances,
+            archived: customer.archived,
+            deleted: false,
+        }
+    }
+}
+
+impl Answer for DebugReport {}
+
+impl InParts for DebugReport {
+    type Item = DebugResult;
+
+    fn into_items(self) -> Vec<DebugResult> {
+        self.results
+    }
+}
+
+/// Returns all that is known about a test report, deleted records included.
+#[utoipa::path(
+    get, tag = "Test reports", operation_id = "get_debug_record",
+    path = "/api/projects/0/testcases/0/testplans/0/testreports/{testReportId}/debug",
+    responses((status = OK, description = "One debug record", body = [DebugRecord])),
+)]
+async fn get(
+    State(mut records): State<DebugRecords>,
+    State(mut lookups): State<Lookups>,
+    State(mut customers): State<Customers>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<PartsInArray<DebugRecord, DebugReport>, Problem> {
+    let request = GetDebugRecordRequest { id };
+    let report = Parts::of(records.get_debug_record(caller.call(request)).await?).await?;
+    let origin = GetOriginRequest {
+        project_id: report.first.project_id.clone(),
+        test_case_id: report.first.test_case_id.clone(),
+        test_plan_id: report.first.test_plan_id.clone(),
+    };
+    let (origin, customer) = futures::try_join!(
+        lookups.get_origin(caller.call(origin)),
+        customers.get_current_customer(caller.call(())),
+    )?;
+    let Origin { project, test_case, test_plan } = origin.into_inner();
+    Ok(report.map_first(|DebugReport { test_report, schedules, results, .. }| DebugRecord {
+        customer: customer.into_inner().into(),
+        project,
+        test_case,
+        test_plan,
+        test_report,
+        schedules,
+        results,
+    }))
+}

@@ -1,0 +1,42 @@
+//! How results compare.
+
+use crate::TestResult;
+
+/// The worse of two results.
+pub fn worst(one: TestResult, other: TestResult) -> TestResult {
+    if severity(other) > severity(one) { other } else { one }
+}
+
+fn severity(result: TestResult) -> u8 {
+    match result {
+        TestResult::Unspecified | TestResult::NotExecuted => 0,
+        TestResult::Passed => 1,
+        TestResult::Canceled => 2,
+        TestResult::Aborted => 3,
+        TestResult::Failed => 4,
+        TestResult::Error => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_result_wins_in_any_order() {
+        let from_best = [
+            TestResult::NotExecuted,
+            TestResult::Passed,
+            TestResult::Canceled,
+            TestResult::Aborted,
+            TestResult::Failed,
+            TestResult::Error,
+        ];
+        for (place, worse) in from_best.iter().enumerate() {
+            for better in &from_best[..=place] {
+                assert_eq!(worst(*worse, *better), *worse);
+                assert_eq!(worst(*better, *worse), *worse);
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What other services need to know of records, without opening them.
+
+mod store;
+
+use assay_auth::Caller;
+use assay_proto::{
+    EnvironmentId, ProjectId, TestCaseId, TestPlanId, TestSetId,
+    catalog::{FindRecordsRequest, GetOriginRequest, Origin, lookup_service_server},
+};
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+pub(crate) struct LookupService {
+    pub(crate) db: PgPool,
+}
+
+#[tonic::async_trait]
+impl lookup_service_server::LookupService for LookupService {
+    async fn find_records(
+        &self,
+        request: Request<FindRecordsRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let sought = request.into_inner();
+        let project = ProjectId::named(&sought.project_id)?;
+        let case = TestCaseId::named_if_any(sought.test_case_id.as_deref())?;
+        let set = TestSetId::named_if_any(sought.test_set_id.as_deref())?;
+        let environment = EnvironmentId::named_if_any(sought.environment_id.as_deref())?;
+        store::find(&self.db, customer, project, case, set, environment).await?;
+        Ok(Response::new(()))
+    }
+
+    async fn get_origin(
+        &self,
+        request: Request<GetOriginRequest>,
+    ) -> Result<Response<Origin>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::named(&request.project_id)?;
+        let case = TestCaseId::named(&request.test_case_id)?;
+        let plan = TestPlanId::named(&request.test_plan_id)?;
+        Ok(Response::new(Origin {
+            project: Some(store::project(&self.db, customer, project).await?),
+            test_case: Some(store::test_case(&self.db, customer, project, case).await?),
+            test_plan: Some(store::test_plan(&self.db, customer, case, plan).await?),
+        }))
+    }
+}

@@ -1,0 +1,20 @@
+-- Artifacts: files that belong to results. The files themselves are kept elsewhere, under the ids of
+-- the customer, the execution and the artifact; names are only here.
+create table artifact (
+    customer_id uuid not null,
+    id uuid not null,
+    execution_id uuid not null,
+    -- What the name is unique in: the execution where its caller reports the results, the test
+    -- report where an engine does.
+    owner_id uuid not null,
+    name text not null,
+    content_type text not null,
+    size bigint not null,
+    uploaded_at timestamptz not null default now(),
+    constraint artifact_pkey primary key (customer_id, id),
+    constraint artifact_name_key unique (customer_id, owner_id, name),
+    constraint artifact_execution_fkey
+        foreign key (customer_id, execution_id) references execution (customer_id, id)
+);
+
+create index artifact_execution_idx on artifact (customer_id, execution_id);

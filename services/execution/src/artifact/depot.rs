@@ -1,0 +1,203 @@
+//! Where the files themselves are: a folder, or a bucket of an S3-compatible service. Paths are made
+//! of ids alone.
+
+use std::{fs, sync::Arc, time::Duration};
+
+use anyhow::Context;
+use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault};
+use bytes::Bytes;
+use futures::{Stream, StreamExt, TryStreamExt};
+use object_store::{
+    Error, ObjectStore, ObjectStoreExt, WriteMultipart, aws::AmazonS3Builder,
+    local::LocalFileSystem, path::Path, prefix::PrefixStore,
+};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::time::timeout;
+use tonic::Status;
+use url::Url;
+
+use super::Pieces;
+
+/// What a file may have at most; the gateway takes no more either.
+const LARGEST: usize = 32 << 20;
+
+/// How much of a file is sent to the store at once, and how many such parts at a time.
+const PART: usize = 5 << 20;
+const PARTS: usize = 2;
+
+/// How long the store may take for one step.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where files are kept.
+#[derive(clap::Args, Clone, Debug)]
+pub struct DepotConfig {
+    /// Where artifacts are kept: a folder, or a bucket as `s3://bucket/folder`
+    #[arg(long, env = "ASSAY_ARTIFACTS", default_value = "data/artifacts")]
+    pub artifacts: String,
+    /// The address of an S3-compatible service, such as <https://minio.example.org>; by default AWS
+    #[arg(long, env = "ASSAY_S3_ENDPOINT")]
+    pub s3_endpoint: Option<Url>,
+    /// The region of the bucket
+    #[arg(long, env = "ASSAY_S3_REGION", default_value = "us-east-1")]
+    pub s3_region: String,
+    /// The access key; by default as AWS grants it to the machine
+    #[arg(long, env = "ASSAY_S3_ACCESS_KEY_ID", requires = "s3_secret_access_key")]
+    pub s3_access_key_id: Option<String>,
+    /// The secret of the access key
+    #[arg(long, env = "ASSAY_S3_SECRET_ACCESS_KEY", hide_env_values = true)]
+    pub s3_secret_access_key: Option<SecretString>,
+}
+
+impl DepotConfig {
+    /// This folder.
+    pub fn folder(folder: &std::path::Path) -> Self {
+        Self {
+            artifacts: folder.to_string_lossy().into_owned(),
+            s3_endpoint: None,
+            s3_region: String::new(),
+            s3_access_key_id: None,
+            s3_secret_access_key: None,
+        }
+    }
+}
+
+/// Where files are kept.
+#[derive(Clone)]
+pub(super) struct Depot(Arc<dyn ObjectStore>);
+
+impl Depot {
+    pub(super) fn open(config: &DepotConfig) -> anyhow::Result<Self> {
+        let Some(bucket) = config.artifacts.strip_prefix("s3://") else {
+            return Self::folder(&config.artifacts);
+        };
+        let (bucket, folder) = bucket.split_once('/').unwrap_or((bucket, ""));
+        let mut builder =
+            AmazonS3Builder::from_env().with_bucket_name(bucket).with_region(&config.s3_region);
+        if let Some(endpoint) = &config.s3_endpoint {
+            builder = builder
+                .with_endpoint(endpoint.as_str().trim_end_matches('/'))
+                .with_allow_http(endpoint.scheme() == "http")
+                .with_virtual_hosted_style_request(false);
+        }
+        if let (Some(id), Some(secret)) = (&config.s3_access_key_id, &config.s3_secret_access_key) {
+            builder = builder.with_access_key_id(id).with_secret_access_key(secret.expose_secret());
+        }
+        let store = builder.build().context("ASSAY_ARTIFACTS and ASSAY_S3_…")?;
+        Ok(Self(Arc::new(PrefixStore::new(store, folder))))
+    }
+
+    fn folder(folder: &str) -> anyhow::Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {folder}"))?;
+        let store = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(true);
+        Ok(Self(Arc::new(store)))
+    }
+
+    /// Keeps a file; says how large it is. One that breaks off, or is too large, leaves nothing.
+    pub(super) async fn put(
+        &self,
+        customer: CustomerId,
+        execution: ExecutionId,
+        id: ArtifactId,
+        mut file: Pieces,
+    ) -> Result<i64, Status> {
+        let path = path(customer, execution, id);
+        let upload = within(self.0.put_multipart(&path)).await?;
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, PART);
+        match fill(&mut upload, &mut file).await {
+            Ok(size) => {
+                within(upload.finish()).await?;
+                Ok(size)
+            }
+            Err(status) => {
+                if let Err(error) = timeout(PATIENCE, upload.abort()).await {
+                    tracing::warn!(%error, "the rest of an upload is left behind");
+                }
+                Err(status)
+            }
+        }
+    }
+
+    /// The pieces of a file, and its size.
+    pub(super) async fn get(
+        &self,
+        customer: CustomerId,
+        execution: ExecutionId,
+        id: ArtifactId,
+    ) -> Result<(i64, impl Stream<Item = Result<Bytes, Fault>> + Send + use<>), Fault> {
+        let found = match timeout(PATIENCE, self.0.get(&path(customer, execution, id))).await {
+            Ok(Err(Error::NotFound { .. })) => return Err(Fault::NotFound("artifact")),
+            Ok(found) => found.map_err(|error| unavailable(&error))?,
+            Err(late) => return Err(unavailable(&late)),
+        };
+        let size = i64::try_from(found.meta.size).unwrap_or(i64::MAX);
+        Ok((size, found.into_stream().map_err(|error| unavailable(&error))))
+    }
+
+    /// Removes a file that nobody knows of. What is left behind goes with its execution.
+    pub(super) async fn forget(
+        &self,
+        customer: CustomerId,
+        execution: ExecutionId,
+        id: ArtifactId,
+    ) {
+        if let Err(fault) = within(self.0.delete(&path(customer, execution, id))).await {
+            tracing::warn!(%fault, "a file is left behind");
+        }
+    }
+
+    /// Removes all files of an execution.
+    pub(super) async fn remove(
+        &self,
+        customer: CustomerId,
+        execution: ExecutionId,
+    ) -> Result<(), Fault> {
+        let files = self.0.list(Some(&folder(customer, execution)));
+        let files = files.map_ok(|file| file.location).boxed();
+        let mut removed = self.0.delete_stream(files);
+        while let Some(removed) =
+            timeout(PATIENCE, removed.next()).await.map_err(|late| unavailable(&late))?
+        {
+            match removed {
+                Ok(_) | Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(unavailable(&error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sends the pieces of a file to the store, as fast as it takes them.
+async fn fill(upload: &mut WriteMultipart, file: &mut Pieces) -> Result<i64, Status> {
+    let mut size = 0;
+    while let Some(piece) = file.next().await {
+        let piece = piece?;
+        size += piece.len();
+        if size > LARGEST {
+            let reason = format!("the file is larger than {} MiB", LARGEST >> 20);
+            return Err(Fault::Refused { code: "too_large", reason }.into());
+        }
+        within(upload.wait_for_capacity(PARTS)).await?;
+        upload.put(piece);
+    }
+    Ok(i64::try_from(size).unwrap_or(i64::MAX))
+}
+
+fn folder(customer: CustomerId, execution: ExecutionId) -> Path {
+    Path::from_iter([customer.to_string(), execution.to_string()])
+}
+
+fn path(customer: CustomerId, execution: ExecutionId, id: ArtifactId) -> Path {
+    folder(customer, execution).join(id.to_string())
+}
+
+async fn within<T>(step: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
+    match timeout(PATIENCE, step).await {
+        Ok(done) => done.map_err(|error| unavailable(&error)),
+        Err(late) => Err(unavailable(&late)),
+    }
+}
+
+fn unavailable(error: &dyn std::error::Error) -> Fault {
+    tracing::warn!(%error, "the store of artifacts failed");
+    Fault::Unavailable("the store of artifacts")
+}

@@ -1,0 +1,109 @@
+//! Links to artifacts: whoever has one may read the file, until the link expires.
+
+use assay_auth::{SealConfig, Signer};
+use assay_proto::{ArtifactId, CustomerId, Fault};
+use url::Url;
+
+/// How long a link leads somewhere, in seconds.
+pub(super) const LIFETIME: i64 = 3600;
+
+/// What links are like.
+#[derive(clap::Args, Clone, Debug)]
+pub struct LinkConfig {
+    #[command(flatten)]
+    pub seal: SealConfig,
+    /// Where users reach Assay, such as <https://assay.example.org>: what links to artifacts begin
+    /// with
+    #[arg(long, env = "ASSAY_PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
+    pub public_url: Url,
+}
+
+/// Makes and checks links.
+#[derive(Clone)]
+pub(super) struct Links {
+    signer: Signer,
+    base: Url,
+}
+
+impl Links {
+    pub(super) fn new(config: &LinkConfig) -> anyhow::Result<Self> {
+        let signer = Signer::new(&config.seal, "links to artifacts")?;
+        anyhow::ensure!(
+            !config.public_url.cannot_be_a_base(),
+            "ASSAY_PUBLIC_URL is no web address"
+        );
+        Ok(Self { signer, base: config.public_url.clone() })
+    }
+
+    /// The link to an artifact; `expires` is in seconds since 1970.
+    pub(super) fn link(
+        &self,
+        customer: CustomerId,
+        id: ArtifactId,
+        name: &str,
+        expires: i64,
+    ) -> String {
+        let signature = self.signer.sign(&signed(customer, id, name, expires));
+        let mut link = self.base.clone();
+        link.set_path(&format!("/api/artifacts/{id}/{name}"));
+        link.query_pairs_mut()
+            .append_pair("customer", &customer.to_string())
+            .append_pair("expires", &expires.to_string())
+            .append_pair("signature", &signature);
+        link.into()
+    }
+
+    /// Fails unless a link is one of ours and has not expired.
+    pub(super) fn check(
+        &self,
+        customer: CustomerId,
+        id: ArtifactId,
+        name: &str,
+        expires: i64,
+        signature: &str,
+        now: i64,
+    ) -> Result<(), Fault> {
+        if now < expires && self.signer.knows(&signed(customer, id, name, expires), signature) {
+            return Ok(());
+        }
+        Err(forbidden())
+    }
+}
+
+/// The same for whatever is wrong with a link.
+pub(super) fn forbidden() -> Fault {
+    Fault::Forbidden("the link is not valid, or has expired".to_owned())
+}
+
+fn signed(customer: CustomerId, id: ArtifactId, name: &str, expires: i64) -> String {
+    format!("{customer}/{id}/{name}/{expires}")
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_auth::new_seal_key;
+
+    use super::*;
+
+    #[test]
+    fn a_link_is_good_for_one_artifact_and_for_a_while() {
+        let seal = SealConfig { encryption_keys: new_seal_key("1").unwrap() };
+        let public_url = Url::parse("https://assay.test/ignored?x#y").unwrap();
+        let links = Links::new(&LinkConfig { seal, public_url }).unwrap();
+        let (customer, id) = (CustomerId::new(), ArtifactId::new());
+        let link = Url::parse(&links.link(customer, id, "a.png", 1000)).unwrap();
+        assert_eq!(link.path(), format!("/api/artifacts/{id}/a.png"));
+        assert_eq!(link.host_str(), Some("assay.test"));
+        let signature = link.query_pairs().find(|(name, _)| name == "signature").unwrap().1;
+
+        let check = |customer, id, name, expires, now| {
+            links.check(customer, id, name, expires, &signature, now).is_ok()
+        };
+        assert!(check(customer, id, "a.png", 1000, 999));
+        assert!(!check(customer, id, "a.png", 1000, 1000), "expired");
+        assert!(!check(customer, id, "a.png", 2000, 999), "prolonged");
+        assert!(!check(customer, id, "b.png", 1000, 999));
+        assert!(!check(customer, ArtifactId::new(), "a.png", 1000, 999));
+        assert!(!check(CustomerId::new(), id, "a.png", 1000, 999));
+    }
+}

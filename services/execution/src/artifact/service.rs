@@ -1,0 +1,100 @@
+//! Artifacts as other programs see them.
+
+use assay_auth::Caller;
+use assay_proto::{
+    ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, ProjectId,
+    execution::{
+        Artifact, ArtifactBatch, DownloadArtifactRequest, UploadArtifactRequest,
+        UploadArtifactTarget, artifact_service_server,
+    },
+};
+use assay_runtime::list::Batches;
+use futures::{StreamExt, TryStreamExt, stream};
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{Artifacts, Pieces, Purpose, link::forbidden, rules, store};
+use crate::{execution, lease, result::first};
+
+#[tonic::async_trait]
+impl artifact_service_server::ArtifactService for Artifacts {
+    type DownloadArtifactStream = Batches<ArtifactBatch>;
+
+    async fn upload_artifact(
+        &self,
+        request: Request<Streaming<UploadArtifactRequest>>,
+    ) -> Result<Response<Artifact>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let (target, file) = opened(request.into_inner()).await?;
+        let project = ProjectId::named(&target.project_id)?;
+        let execution = ExecutionId::named(&target.execution_id)?;
+        let run = execution::store::get(&self.db, customer, project, execution).await?;
+        execution::rules::refuse_dispatched(&run)?;
+        let purpose = Purpose {
+            customer,
+            execution,
+            owner: execution.0,
+            lease: None,
+            name: target.name,
+            content_type: target.content_type,
+        };
+        Ok(Response::new(self.keep(purpose, file).await?))
+    }
+
+    async fn upload_artifact_of_lease(
+        &self,
+        request: Request<Streaming<UploadArtifactRequest>>,
+    ) -> Result<Response<Artifact>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let (target, file) = opened(request.into_inner()).await?;
+        let id = LeaseId::named(&target.lease_id)?;
+        let place = lease::store::find(&self.db, customer, id).await?;
+        lease::check_not_lost(&self.db, customer, id).await?;
+        let purpose = Purpose {
+            customer,
+            execution: place.execution,
+            owner: place.report.0,
+            lease: Some(id),
+            name: target.name,
+            content_type: target.content_type,
+        };
+        Ok(Response::new(self.keep(purpose, file).await?))
+    }
+
+    async fn download_artifact(
+        &self,
+        request: Request<DownloadArtifactRequest>,
+    ) -> Result<Response<Self::DownloadArtifactStream>, Status> {
+        let request = request.into_inner();
+        let customer = CustomerId::named(&request.customer_id).map_err(|_| forbidden())?;
+        let id = ArtifactId::named(&request.id).map_err(|_| forbidden())?;
+        let now = store::now(&self.db).await?;
+        let DownloadArtifactRequest { name, expires, signature, .. } = request;
+        self.links.check(customer, id, &name, expires, &signature, now)?;
+        let kept = store::get(&self.db, customer, id).await?;
+        let (size, pieces) = self.depot.get(customer, kept.execution_id, id).await?;
+        let content_type = rules::served_as(&kept.content_type);
+        let head = ArtifactBatch { content_type, size, ..ArtifactBatch::default() };
+        let pieces = pieces.map_ok(|chunk| ArtifactBatch { chunk, ..ArtifactBatch::default() });
+        let file = stream::iter([Ok(head)]).chain(pieces.map_err(Status::from));
+        Ok(Response::new(Box::pin(file)))
+    }
+}
+
+/// What an upload is for, and the pieces of the file up to the one that says that it is the last. A
+/// client that goes away in the middle looks like the end of the stream.
+async fn opened(
+    mut messages: Streaming<UploadArtifactRequest>,
+) -> Result<(UploadArtifactTarget, Pieces), Status> {
+    let mut head = first(&mut messages).await?;
+    let target = head.target.take().unwrap_or_default();
+    let messages = stream::iter([Ok(head)]).chain(messages);
+    let pieces = stream::try_unfold((messages, false), async |(mut messages, is_done)| {
+        if is_done {
+            return Ok(None);
+        }
+        let broken = || Fault::Malformed("the body broke off".to_owned());
+        let piece = messages.try_next().await?.ok_or_else(broken)?;
+        Ok(Some((piece.chunk, (messages, piece.last))))
+    });
+    Ok((target, Box::pin(pieces)))
+}

@@ -1,0 +1,125 @@
+//! What is known about artifacts, in PostgreSQL. Every statement is bound to one customer.
+
+use std::collections::HashMap;
+
+use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault, OnConstraint, TestReportId};
+use sqlx::{FromRow, PgExecutor, PgTransaction};
+
+use crate::artifact::Purpose;
+
+/// Where a file is, and what it is.
+#[derive(FromRow)]
+pub(super) struct Kept {
+    pub(super) execution_id: ExecutionId,
+    pub(super) content_type: String,
+}
+
+/// Keeps the results of an execution from expiring, and its leases from ending, meanwhile.
+pub(super) async fn hold(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "select from execution
+         where customer_id = $1 and id = $2 and deleted_at is null and expired_at is null
+         for share",
+    )
+    .bind(customer)
+    .bind(execution)
+    .fetch_optional(&mut **tx)
+    .await?
+    .map(drop)
+    .ok_or(Fault::NotFound("execution"))
+}
+
+/// Notes a file that is there; says which one it replaces.
+pub(super) async fn replace(
+    tx: &mut PgTransaction<'_>,
+    purpose: &Purpose,
+    id: ArtifactId,
+    size: i64,
+) -> Result<Option<ArtifactId>, Fault> {
+    let replaced = sqlx::query_scalar(
+        "delete from artifact where customer_id = $1 and owner_id = $2 and name = $3 returning id",
+    )
+    .bind(purpose.customer)
+    .bind(purpose.owner)
+    .bind(&purpose.name)
+    .fetch_optional(&mut **tx)
+    .await?;
+    sqlx::query(
+        "insert into artifact (customer_id, id, execution_id, owner_id, name, content_type, size)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(purpose.customer)
+    .bind(id)
+    .bind(purpose.execution)
+    .bind(purpose.owner)
+    .bind(&purpose.name)
+    .bind(&purpose.content_type)
+    .bind(size)
+    .execute(&mut **tx)
+    .await
+    .on_constraint("artifact_name_key", busy())?;
+    Ok(replaced)
+}
+
+/// Somebody uploads another file of that name at this moment.
+fn busy() -> Fault {
+    Fault::Conflict {
+        code: "artifact_in_use",
+        reason: "another file of that name is being uploaded".to_owned(),
+    }
+}
+
+/// The artifacts of these names that results of a report may mean.
+pub(super) async fn named(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    report: TestReportId,
+    names: &[String],
+) -> Result<HashMap<String, ArtifactId>, Fault> {
+    let found: Vec<(String, ArtifactId)> = sqlx::query_as(
+        "select name, id from artifact
+         where customer_id = $1 and name = any($3)
+           and owner_id in (
+               $2, (select execution_id from test_report where customer_id = $1 and id = $2)
+           )",
+    )
+    .bind(customer)
+    .bind(report)
+    .bind(names)
+    .fetch_all(db)
+    .await?;
+    Ok(found.into_iter().collect())
+}
+
+pub(super) async fn get(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ArtifactId,
+) -> Result<Kept, Fault> {
+    let kept = sqlx::query_as(
+        "select execution_id, content_type from artifact where customer_id = $1 and id = $2",
+    );
+    let kept = kept.bind(customer).bind(id).fetch_optional(db).await?;
+    kept.ok_or(Fault::NotFound("artifact"))
+}
+
+/// Forgets the artifacts of an execution.
+pub(super) async fn remove(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<(), Fault> {
+    let removed = sqlx::query("delete from artifact where customer_id = $1 and execution_id = $2");
+    removed.bind(customer).bind(execution).execute(db).await?;
+    Ok(())
+}
+
+/// The time, in seconds since 1970.
+pub(super) async fn now(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
+    let now = sqlx::query_scalar("select extract(epoch from now())::bigint");
+    Ok(now.fetch_one(db).await?)
+}

@@ -1,0 +1,32 @@
+//! The archive of executions.
+
+use assay_events::{Event, publish};
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, ProjectId, events::RecordChanged, execution::ExecutionInput,
+};
+use assay_records::{Action, Change};
+use sqlx::PgTransaction;
+
+use super::store;
+
+/// Moves an execution into the archive or out of it, and tells others of it.
+pub(super) async fn update(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: ExecutionId,
+    change: Change<ExecutionInput>,
+) -> Result<(), Fault> {
+    let current = store::lock(tx, customer, project, id).await?.execution;
+    let input = change.of("execution", &current, &current.data_version)?;
+    store::shelve(tx, customer, id, input.archived).await?;
+    let action = Action::of_change(current.archived, input.archived);
+    let changed = RecordChanged {
+        source: "Execution".to_owned(),
+        source_id: current.id,
+        target: "TestSet".to_owned(),
+        target_id: Some(current.test_set_id),
+        action: action.name().to_owned(),
+    };
+    publish(tx, &Event::new(customer, id, "execution", action.name(), &changed)?).await
+}

@@ -1,0 +1,205 @@
+//! Gives an execution back as the JUnit XML of a test run.
+
+mod store;
+mod writer;
+
+use std::ops::Range;
+
+use assay_proto::{
+    CustomerId, ExecutionId, ExecutionStatistic, Fault, ReportStatus, TestReportId, TestResult,
+    execution::{ResultsBatch, TestReport},
+};
+use bytes::Bytes;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use sqlx::PgPool;
+
+use self::store::StoredInstance;
+use crate::{
+    execution::{self, Run},
+    instance::{
+        Outcome,
+        steps::{self, StoredStep},
+    },
+    test_report,
+};
+
+/// How many reports are looked at together, and how many instances are held.
+const REPORTS: usize = 100;
+const INSTANCES: i64 = 32;
+
+/// How much one message carries, in bytes.
+const MESSAGE: usize = 256 << 10;
+
+/// The file, piece by piece.
+pub(super) async fn file(
+    db: PgPool,
+    customer: CustomerId,
+    id: ExecutionId,
+    run: &Run,
+) -> Result<impl Stream<Item = Result<ResultsBatch, Fault>> + Send + use<>, Fault> {
+    let reports = test_report::of_execution(db.clone(), customer, id);
+    let (totals, tests) = if execution::store::has_expired(&db, customer, id).await? {
+        (totals(&run.statistic), reports.map_ok(|part| summaries(&part)).boxed())
+    } else {
+        let totals = store::totals(&db, customer, id).await?;
+        (totals, all_tests(db, customer, reports).boxed())
+    };
+    let ends = |text: String| stream::iter([Ok(text)]);
+    let file = ends(open(run, totals)).chain(tests).chain(ends(writer::CLOSE.to_owned()));
+    Ok(file.map_ok(pieces).try_flatten())
+}
+
+/// Every run of every test.
+fn all_tests(
+    db: PgPool,
+    customer: CustomerId,
+    reports: impl Stream<Item = Result<Vec<TestReport>, Fault>> + Send,
+) -> impl Stream<Item = Result<String, Fault>> + Send {
+    reports
+        .map_ok(|part| {
+            let groups: Vec<_> = part.chunks(REPORTS).map(<[TestReport]>::to_vec).collect();
+            stream::iter(groups).map(Ok::<_, Fault>)
+        })
+        .try_flatten()
+        .map_ok(move |reports| tests(db.clone(), customer, reports))
+        .try_flatten()
+}
+
+/// What is left of tests whose runs are not kept any more.
+fn summaries(reports: &[TestReport]) -> String {
+    let mut xml = String::new();
+    for report in reports {
+        let outcome = Outcome {
+            result: report.result(),
+            start_date_time: report.start_date_time,
+            duration_in_sec: report.average_duration_in_sec,
+            ..Outcome::default()
+        };
+        writer::test(&mut xml, &report.test_case_identifier, &report.test_case_name, &outcome, &[]);
+    }
+    xml
+}
+
+/// How the reports of an execution ended.
+fn totals(statistic: &ExecutionStatistic) -> writer::Totals {
+    let errors = statistic.test_cases_with_error + statistic.test_cases_aborted;
+    let skipped = statistic.test_cases_canceled + statistic.test_cases_pending;
+    writer::Totals {
+        tests: statistic.test_cases_total.into(),
+        failures: statistic.test_cases_failed.into(),
+        errors: errors.into(),
+        skipped: skipped.into(),
+    }
+}
+
+fn open(run: &Run, totals: writer::Totals) -> String {
+    let execution = &run.execution;
+    let property = |name, value: &'_ Option<String>| Some((name, value.clone()?));
+    let properties: Vec<(&str, String)> = [
+        property("Execution", &Some(execution.id.clone())),
+        property("SoftwareName", &execution.software_name),
+        property("SoftwareVersion", &execution.software_version),
+        property("EnvironmentName", &execution.environment_name),
+        property("Tags", &Some(execution.tags.clone())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let properties: Vec<(&str, &str)> =
+        properties.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let start = run.start_date_time.or(execution.request_time);
+    let seconds = run.duration_in_sec();
+    writer::open(&execution.test_set_name, start, seconds, totals, &properties)
+}
+
+/// Cuts a text so that each piece fits into a message.
+fn pieces(text: String) -> impl Stream<Item = Result<ResultsBatch, Fault>> + Send {
+    let mut rest = Bytes::from(text);
+    let pieces = std::iter::from_fn(move || {
+        let piece = rest.split_to(rest.len().min(MESSAGE));
+        (!piece.is_empty()).then_some(Ok(ResultsBatch { chunk: piece }))
+    });
+    stream::iter(pieces)
+}
+
+/// Where the tests of some reports are gone on with.
+struct Rest {
+    reports: Vec<TestReport>,
+    /// The report whose instances come next.
+    report: usize,
+    /// The last of its instances that was written, and how many were.
+    after: i32,
+    written: i32,
+}
+
+/// The tests of some reports, as XML.
+fn tests(
+    db: PgPool,
+    customer: CustomerId,
+    reports: Vec<TestReport>,
+) -> impl Stream<Item = Result<String, Fault>> + Send {
+    let rest = Rest { reports, report: 0, after: 0, written: 0 };
+    stream::try_unfold((db, rest), move |(db, mut rest)| async move {
+        if rest.report == rest.reports.len() {
+            return Ok(None);
+        }
+        let ids: Result<Vec<_>, Fault> =
+            rest.reports[rest.report..].iter().map(|r| TestReportId::named(&r.id)).collect();
+        let found = store::next(&db, customer, &ids?, rest.after, INSTANCES).await?;
+        let xml = rest.write(found)?;
+        Ok(Some((xml, (db, rest))))
+    })
+}
+
+impl Rest {
+    /// Writes the next instances; what is missing of a report follows the last one that it has.
+    fn write(&mut self, found: Vec<StoredInstance>) -> Result<String, Fault> {
+        let mut xml = String::new();
+        let first = self.report;
+        let is_all = i64::try_from(found.len()).is_ok_and(|count| count < INSTANCES);
+        for instance in found {
+            let place = first + usize::try_from(instance.place - 1).map_err(Fault::internal)?;
+            self.finish(self.report..place, &mut xml);
+            let report = &self.reports[self.report];
+            let steps = steps::read::<StoredStep>(&instance.stored_steps)?;
+            let (identifier, name) = (&report.test_case_identifier, &report.test_case_name);
+            writer::test(&mut xml, identifier, name, &instance.outcome()?, &steps);
+            self.after = instance.instance_nr;
+            self.written += 1;
+        }
+        if is_all {
+            self.finish(self.report..self.reports.len(), &mut xml);
+        }
+        Ok(xml)
+    }
+
+    /// Ends these reports: the instances that they miss have a result, too.
+    fn finish(&mut self, reports: Range<usize>, xml: &mut String) {
+        for report in &self.reports[reports.clone()] {
+            let (result, reason) = missing(report);
+            let step = StoredStep {
+                result: result.into(),
+                actual_result: reason.to_owned(),
+                ..StoredStep::default()
+            };
+            let outcome = Outcome { result, ..Outcome::default() };
+            for _ in self.written..report.requested_instances_count {
+                let (identifier, name) = (&report.test_case_identifier, &report.test_case_name);
+                writer::test(xml, identifier, name, &outcome, std::slice::from_ref(&step));
+            }
+            (self.after, self.written) = (0, 0);
+        }
+        self.report = reports.end.max(self.report);
+    }
+}
+
+/// How an instance ended that there is no result of.
+fn missing(report: &TestReport) -> (TestResult, &'static str) {
+    match report.status() {
+        ReportStatus::NotExecuted | ReportStatus::Running => {
+            (TestResult::NotExecuted, "not executed yet")
+        }
+        ReportStatus::Canceled => (TestResult::Canceled, "canceled"),
+        _ => (TestResult::Aborted, "no result was reported"),
+    }
+}

@@ -1,0 +1,104 @@
+//! What is exported of an execution, from PostgreSQL. Every statement is bound to one customer.
+
+use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, TestResult, Timestamp, value_of};
+use sqlx::{FromRow, PgExecutor};
+
+use super::writer::Totals;
+use crate::instance::Outcome;
+
+/// An instance of one of several reports.
+#[derive(FromRow)]
+pub(super) struct StoredInstance {
+    /// The place of its report among those, from 1.
+    pub(super) place: i64,
+    pub(super) instance_nr: i32,
+    start_date_time: Option<Timestamp>,
+    finish_date_time: Option<Timestamp>,
+    duration_in_sec: f64,
+    result: String,
+    pub(super) stored_steps: Vec<u8>,
+}
+
+impl StoredInstance {
+    pub(super) fn outcome(&self) -> Result<Outcome, Fault> {
+        let result = value_of::<TestResult>(&self.result);
+        Ok(Outcome {
+            instance_nr: self.instance_nr,
+            result: result.ok_or_else(|| Fault::internal("an unknown result is stored"))?,
+            start_date_time: self.start_date_time,
+            finish_date_time: self.finish_date_time,
+            duration_in_sec: self.duration_in_sec,
+        })
+    }
+}
+
+/// The next instances of reports with their steps: report by report, each by number, of the first
+/// one those after `after`.
+pub(super) async fn next(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    reports: &[TestReportId],
+    after: i32,
+    limit: i64,
+) -> Result<Vec<StoredInstance>, Fault> {
+    let instances = sqlx::query_as(
+        "select i.place, i.instance_nr, i.start_date_time, i.finish_date_time, i.duration_in_sec,
+                i.result, coalesce(d.steps, '') as stored_steps
+         from (
+             select report.place, report.id, instance.*
+             from unnest($2::uuid[]) with ordinality as report (id, place)
+             cross join lateral (
+                 select instance_nr, start_date_time, finish_date_time, duration_in_sec, result
+                 from instance
+                 where customer_id = $1 and test_report_id = report.id
+                   and instance_nr > case when report.place = 1 then $3 else 0 end
+                 order by instance_nr
+                 limit $4
+             ) as instance
+             order by report.place, instance_nr
+             limit $4
+         ) as i
+         left join instance_detail d on d.customer_id = $1 and d.test_report_id = i.id
+             and d.instance_nr = i.instance_nr
+         order by i.place, i.instance_nr",
+    )
+    .bind(customer)
+    .bind(reports)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(db)
+    .await?;
+    Ok(instances)
+}
+
+/// How many tests an execution has, and how they ended; those without a result are skipped as long
+/// as they may come, and errors from then on.
+pub(super) async fn totals(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<Totals, Fault> {
+    let totals = sqlx::query_as(
+        "select coalesce(sum(r.requested_instances_count), 0)::bigint as tests,
+                coalesce(sum(i.failed), 0)::bigint as failures,
+                (coalesce(sum(i.errors), 0) + coalesce(sum(r.missing) filter (where r.ended), 0))
+                    ::bigint as errors,
+                (coalesce(sum(i.skipped), 0)
+                    + coalesce(sum(r.missing) filter (where not r.ended), 0))::bigint as skipped
+         from (
+             select id, requested_instances_count,
+                    requested_instances_count - finished_instances_count as missing,
+                    status not in ('NotExecuted', 'Running', 'Canceled') as ended
+             from test_report
+             where customer_id = $1 and execution_id = $2
+         ) as r
+         cross join lateral (
+             select count(*) filter (where result = 'Failed') as failed,
+                    count(*) filter (where result in ('Error', 'Aborted')) as errors,
+                    count(*) filter (where result = 'Canceled') as skipped
+             from instance
+             where customer_id = $1 and test_report_id = r.id
+         ) as i",
+    );
+    Ok(totals.bind(customer).bind(execution).fetch_one(db).await?)
+}

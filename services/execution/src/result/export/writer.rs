@@ -1,0 +1,193 @@
+//! Writes tests as JUnit XML, so that [`assay_junit::read`] finds in it what was written: the same tests
+//! with the same results, times and messages.
+
+use std::fmt::Write;
+
+use assay_junit::{ABORTED, OUTPUT};
+use assay_proto::{TestResult, Timestamp};
+use chrono::SecondsFormat;
+
+use crate::instance::{Outcome, steps::StoredStep};
+
+/// What a message may have at most, in characters; all of it is in the text below it.
+const MESSAGE: usize = 1000;
+
+/// How many tests there are in a file, by how they ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, sqlx::FromRow)]
+pub(crate) struct Totals {
+    pub(crate) tests: i64,
+    pub(crate) failures: i64,
+    pub(crate) errors: i64,
+    pub(crate) skipped: i64,
+}
+
+/// The beginning of a file with one suite.
+pub(crate) fn open(
+    name: &str,
+    start: Option<Timestamp>,
+    seconds: f64,
+    totals: Totals,
+    properties: &[(&str, &str)],
+) -> String {
+    let Totals { tests, failures, errors, skipped } = totals;
+    let counts = format!(
+        " tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" \
+         time=\"{seconds}\""
+    );
+    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites");
+    attribute(&mut xml, "name", name);
+    xml.push_str(&counts);
+    // Not at the suite: readers take its time for that of tests which have none.
+    time(&mut xml, start);
+    xml.push_str(">\n<testsuite");
+    attribute(&mut xml, "name", name);
+    xml.push_str(&counts);
+    xml.push_str(">\n<properties>\n");
+    for (name, value) in properties {
+        xml.push_str("<property");
+        attribute(&mut xml, "name", name);
+        attribute(&mut xml, "value", value);
+        xml.push_str("/>\n");
+    }
+    xml.push_str("</properties>\n");
+    xml
+}
+
+/// The end of a file.
+pub(crate) const CLOSE: &str = "</testsuite>\n</testsuites>\n";
+
+/// Writes one run of a test. Of its steps those are told that did not pass.
+pub(crate) fn test(
+    xml: &mut String,
+    identifier: &str,
+    title: &str,
+    outcome: &Outcome,
+    steps: &[StoredStep],
+) {
+    let (class, name) = names(identifier, title);
+    xml.push_str("<testcase");
+    attribute(xml, "name", name);
+    if let Some(class) = class {
+        attribute(xml, "classname", class);
+    }
+    append(xml, format_args!(" time=\"{}\"", outcome.duration_in_sec));
+    time(xml, outcome.start_date_time);
+    xml.push('>');
+    problems(xml, outcome.result, steps);
+    xml.push_str("</testcase>\n");
+}
+
+/// How a test is called so that it is recognized: class and name, joined by a dot, are the
+/// identifier.
+fn names<'t>(identifier: &'t str, title: &'t str) -> (Option<&'t str>, &'t str) {
+    let class = identifier.strip_suffix(title).and_then(|rest| rest.strip_suffix('.'));
+    let is_kept = |text: &str| !text.is_empty() && text.trim() == text;
+    match class {
+        Some(class) if is_kept(class) && is_kept(title) => (Some(class), title),
+        _ => (None, identifier),
+    }
+}
+
+fn problems(xml: &mut String, result: TestResult, steps: &[StoredStep]) {
+    let failing = |step: &&StoredStep| {
+        matches!(step.result(), TestResult::Failed | TestResult::Error | TestResult::Aborted)
+    };
+    let failing: Vec<&StoredStep> = steps.iter().filter(failing).collect();
+    let last = steps.last().map_or("", |step| &step.actual_result);
+    if matches!(result, TestResult::Failed | TestResult::Error | TestResult::Aborted) {
+        let has_error = failing.iter().any(|step| step.result() == TestResult::Error);
+        for step in &failing {
+            // The worst of these is the result of the test.
+            let told =
+                if result == TestResult::Error && has_error { step.result() } else { result };
+            decisive(xml, told, without_output(&step.actual_result).0);
+        }
+        if failing.is_empty() {
+            decisive(xml, result, without_output(last).0);
+        }
+    } else {
+        for step in &failing {
+            let is_error = step.result() == TestResult::Error;
+            let element = if is_error { "flakyError" } else { "flakyFailure" };
+            let seconds = format!(" time=\"{}\"", step.duration_in_sec);
+            problem(xml, element, &seconds, without_output(&step.actual_result).0);
+        }
+        if result != TestResult::Passed {
+            xml.push_str("<skipped");
+            attribute(xml, "message", last);
+            xml.push_str("/>");
+        }
+    }
+    if let Some(output) = without_output(last).1 {
+        xml.push_str("<system-out>");
+        escape(xml, output, false);
+        xml.push_str("</system-out>");
+    }
+}
+
+/// The text of a step, and the output of the test that stands below it.
+fn without_output(text: &str) -> (&str, Option<&str>) {
+    if let Some(output) = text.strip_prefix(OUTPUT) {
+        return ("", Some(output));
+    }
+    let found = text.match_indices(OUTPUT).find(|(place, _)| text[..*place].ends_with("\n\n"));
+    found.map_or((text, None), |(place, _)| {
+        (&text[..place - 2], Some(&text[place + OUTPUT.len()..]))
+    })
+}
+
+/// A problem that decides about the result. There is no element for what was aborted; other readers
+/// take it for an error.
+fn decisive(xml: &mut String, result: TestResult, text: &str) {
+    match result {
+        TestResult::Failed => problem(xml, "failure", "", text),
+        TestResult::Error => problem(xml, "error", "", text),
+        _ => problem(xml, "error", &format!(" type=\"{ABORTED}\""), text),
+    }
+}
+
+fn problem(xml: &mut String, element: &str, attributes: &str, text: &str) {
+    let message = text.lines().next().unwrap_or_default();
+    let end = message.char_indices().nth(MESSAGE).map_or(message.len(), |(end, _)| end);
+    xml.push('<');
+    xml.push_str(element);
+    attribute(xml, "message", &message[..end]);
+    xml.push_str(attributes);
+    xml.push('>');
+    escape(xml, text, false);
+    append(xml, format_args!("</{element}>"));
+}
+
+fn time(xml: &mut String, time: Option<Timestamp>) {
+    if let Some(Timestamp(time)) = time {
+        let time = time.to_rfc3339_opts(SecondsFormat::Micros, true);
+        append(xml, format_args!(" timestamp=\"{time}\""));
+    }
+}
+
+fn attribute(xml: &mut String, name: &str, value: &str) {
+    append(xml, format_args!(" {name}=\""));
+    escape(xml, value, true);
+    xml.push('"');
+}
+
+fn append(xml: &mut String, text: std::fmt::Arguments<'_>) {
+    xml.write_fmt(text).expect("a string takes everything");
+}
+
+/// Writes text so that a reader gets it back. XML has no way to say most control characters.
+fn escape(xml: &mut String, text: &str, in_attribute: bool) {
+    for char in text.chars() {
+        match char {
+            '&' => xml.push_str("&amp;"),
+            '<' => xml.push_str("&lt;"),
+            '>' => xml.push_str("&gt;"),
+            '"' if in_attribute => xml.push_str("&quot;"),
+            '\n' | '\t' if in_attribute => append(xml, format_args!("&#{};", char as u32)),
+            '\n' | '\t' => xml.push(char),
+            '\r' => xml.push_str("&#13;"),
+            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => xml.push('\u{fffd}'),
+            _ => xml.push(char),
+        }
+    }
+}

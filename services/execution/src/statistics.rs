@@ -1,0 +1,120 @@
+//! Statistics over executions: of a test set, and of a test case.
+
+mod filter;
+mod flakiness;
+mod store;
+
+use assay_auth::Caller;
+use assay_proto::{
+    CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestSetId,
+    catalog::FindRecordsRequest,
+    execution::{
+        ExecutionStatisticBatch, ListExecutionStatisticsRequest, ListTestCaseRunsRequest,
+        TestCaseRun, TestCaseRunBatch, statistics_service_server,
+    },
+};
+use assay_runtime::list::{self, Batches, Slice};
+use sqlx::PgPool;
+use tonic::{Code, Request, Response, Status};
+
+use self::filter::Filter;
+use crate::catalog::Catalog;
+
+/// Answers calls about statistics.
+pub(crate) struct StatisticsService {
+    pub(crate) db: PgPool,
+    pub(crate) catalog: Catalog,
+}
+
+impl StatisticsService {
+    /// Refuses to filter by an environment that never was; one that is gone may still be asked for.
+    async fn check_environment(
+        &self,
+        caller: &Caller,
+        project_id: &str,
+        set: TestSetId,
+        id: EnvironmentId,
+    ) -> Result<(), Status> {
+        if store::has_environment(&self.db, caller.customer, set, id).await? {
+            return Ok(());
+        }
+        let environment = FindRecordsRequest {
+            project_id: project_id.to_owned(),
+            environment_id: Some(id.to_string()),
+            ..Default::default()
+        };
+        let found = self.catalog.find(caller, environment).await;
+        found.map_err(|status| match status.code() {
+            Code::NotFound => Fault::invalid("environmentId", "is no environment").into(),
+            _ => status,
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl statistics_service_server::StatisticsService for StatisticsService {
+    type ListExecutionStatisticsStream = Batches<ExecutionStatisticBatch>;
+    type ListTestCaseRunsStream = Batches<TestCaseRunBatch>;
+
+    async fn list_execution_statistics(
+        &self,
+        request: Request<ListExecutionStatisticsRequest>,
+    ) -> Result<Response<Self::ListExecutionStatisticsStream>, Status> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        ProjectId::named(&request.project_id)?;
+        let set = TestSetId::named(&request.test_set_id)?;
+        let filter = Filter::of(&request)?;
+        let place = FindRecordsRequest {
+            project_id: request.project_id.clone(),
+            test_set_id: Some(request.test_set_id),
+            ..Default::default()
+        };
+        self.catalog.find(&caller, place).await?;
+        if let Some(environment) = filter.environment {
+            self.check_environment(&caller, &request.project_id, set, environment).await?;
+        }
+        let (db, customer) = (self.db.clone(), caller.customer);
+        list::answer(request.page, move |slice| {
+            let (db, filter) = (db.clone(), filter.clone());
+            async move { store::list(&db, customer, set, &filter, &slice).await }
+        })
+        .await
+    }
+
+    async fn list_test_case_runs(
+        &self,
+        request: Request<ListTestCaseRunsRequest>,
+    ) -> Result<Response<Self::ListTestCaseRunsStream>, Status> {
+        let caller = Caller::of(&request)?;
+        let ListTestCaseRunsRequest { project_id, test_case_id, page } = request.into_inner();
+        let project = ProjectId::named(&project_id)?;
+        let case = TestCaseId::named(&test_case_id)?;
+        let test_case_id = Some(test_case_id);
+        let place = FindRecordsRequest { project_id, test_case_id, ..Default::default() };
+        self.catalog.find(&caller, place).await?;
+        let (db, customer) = (self.db.clone(), caller.customer);
+        list::answer(page, move |slice| {
+            let db = db.clone();
+            async move { runs(&db, customer, project, case, slice).await }
+        })
+        .await
+    }
+}
+
+/// Runs of a test case, each with its score, for which some more are looked at.
+async fn runs(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+    case: TestCaseId,
+    slice: Slice,
+) -> Result<Vec<TestCaseRun>, Fault> {
+    let asked = usize::try_from(slice.limit).unwrap_or_default();
+    let earlier = i64::try_from(flakiness::WINDOW).unwrap_or_default() - 1;
+    let more = Slice { limit: slice.limit + earlier, ..slice };
+    let mut runs = store::runs(db, customer, project, case, &more).await?;
+    flakiness::score(&mut runs);
+    runs.truncate(asked);
+    Ok(runs)
+}

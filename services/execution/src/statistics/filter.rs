@@ -1,0 +1,119 @@
+//! Which executions of a test set are asked for.
+
+use assay_proto::{EnvironmentId, Fault, execution::ListExecutionStatisticsRequest};
+use assay_records::Check;
+use chrono::{Days, NaiveDate, NaiveTime};
+use uuid::{NoContext, Timestamp, Uuid};
+
+const DAY: &str = "%Y-%m-%d";
+
+/// How far an execution's id may be from the time of its request: clocks differ.
+const TOLERANCE: Days = Days::new(1);
+
+/// The last day that is told apart: ids are dated with 48 bits, far beyond it.
+const LAST: &str = "9998-12-31";
+
+/// Which executions are asked for. Days are in UTC; a bound that is absent is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Filter {
+    pub(super) from: Option<NaiveDate>,
+    /// The first day that is out of bounds.
+    pub(super) until: Option<NaiveDate>,
+    pub(super) tag: Option<String>,
+    pub(super) environment: Option<EnvironmentId>,
+}
+
+impl Filter {
+    pub(super) fn of(request: &ListExecutionStatisticsRequest) -> Result<Self, Fault> {
+        let mut check = Check::default();
+        let from = day("fromDate", request.from_date.as_deref(), &mut check);
+        let to = day("toDate", request.to_date.as_deref(), &mut check);
+        check.text("tag", request.tag.as_deref().unwrap_or_default());
+        let environment =
+            EnvironmentId::parse_if_any("environmentId", request.environment_id.as_deref());
+        let environment = check.read(environment)?.flatten();
+        check.done()?;
+        let tag = request.tag.as_deref().map(str::trim).filter(|tag| !tag.is_empty());
+        Ok(Self {
+            from,
+            until: to.and_then(|day| day.succ_opt()),
+            tag: tag.map(ToOwned::to_owned),
+            environment,
+        })
+    }
+
+    /// The ids between which those of the executions are, so that no others are looked at.
+    pub(super) fn ids(&self) -> (Uuid, Uuid) {
+        let from = self.from.and_then(|day| first_id(day.checked_sub_days(TOLERANCE)?));
+        let until = self.until.and_then(|day| first_id(day.checked_add_days(TOLERANCE)?));
+        (from.unwrap_or(Uuid::nil()), until.unwrap_or(Uuid::max()))
+    }
+}
+
+/// A day as `yyyy-MM-dd`, and in no other way that a parser may take.
+fn day(field: &str, text: Option<&str>, check: &mut Check) -> Option<NaiveDate> {
+    let text = text?;
+    let day = NaiveDate::parse_from_str(text, DAY).ok();
+    let day = day.filter(|day| text <= LAST && day.format(DAY).to_string() == text);
+    if day.is_none() {
+        check.refuse(field, "must be a day as yyyy-MM-dd");
+    }
+    day
+}
+
+/// The smallest id of a day; none before 1970.
+fn first_id(day: NaiveDate) -> Option<Uuid> {
+    let seconds = u64::try_from(day.and_time(NaiveTime::MIN).and_utc().timestamp()).ok()?;
+    let time = Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0)).as_u128() >> 80;
+    Some(Uuid::from_u128(time << 80))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(from: &str, to: &str) -> Result<Filter, Fault> {
+        Filter::of(&ListExecutionStatisticsRequest {
+            from_date: Some(from.to_owned()),
+            to_date: Some(to.to_owned()),
+            ..ListExecutionStatisticsRequest::default()
+        })
+    }
+
+    #[test]
+    fn a_day_is_written_in_one_way() {
+        assert!(filter("2026-02-28", "2026-02-28").is_ok());
+        for wrong in [
+            "",
+            "2026-2-28",
+            "2026-02-29",
+            "28.02.2026",
+            "2026-02-28T00:00:00Z",
+            "+2026-02-28",
+            " 2026-02-28",
+            "99999-01-01",
+            "9999-12-31",
+        ] {
+            assert!(filter(wrong, "2026-02-28").is_err(), "{wrong:?} was taken");
+            assert!(filter("2026-02-28", wrong).is_err(), "{wrong:?} was taken");
+        }
+    }
+
+    #[test]
+    fn ids_of_executions_of_these_days_are_within_bounds() {
+        let (from, until) = filter("2026-02-28", "2026-02-28").unwrap().ids();
+        let id = |time: &str| {
+            let seconds = chrono::DateTime::parse_from_rfc3339(time).unwrap().timestamp();
+            let seconds = u64::try_from(seconds).unwrap();
+            Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0))
+        };
+        for within in ["2026-02-28T00:00:00Z", "2026-02-28T23:59:59Z", "2026-03-01T00:05:00Z"] {
+            assert!((from..until).contains(&id(within)), "{within}");
+        }
+        for without in ["2026-02-26T23:59:59Z", "2026-03-02T00:00:00Z"] {
+            assert!(!(from..until).contains(&id(without)), "{without}");
+        }
+        assert_eq!(Filter::default().ids(), (Uuid::nil(), Uuid::max()));
+        assert_eq!(filter("1960-01-01", "1961-01-01").unwrap().ids().0, Uuid::nil());
+    }
+}

@@ -1,0 +1,102 @@
+//! Statistics from PostgreSQL. Every statement is bound to one customer.
+
+use assay_proto::{
+    CustomerId, EnvironmentId, ExecutionStatistic, Fault, ProjectId, TestCaseId, TestReportId,
+    TestSetId, execution::TestCaseRun,
+};
+use assay_runtime::list::Slice;
+use sqlx::PgExecutor;
+
+use crate::{execution, statistics::filter::Filter};
+
+/// Lists how executions of a set went, newest first.
+pub(super) async fn list(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+    filter: &Filter,
+    slice: &Slice,
+) -> Result<Vec<ExecutionStatistic>, Fault> {
+    let (first, last) = filter.ids();
+    let statistics = execution::store::select(
+        "where customer_id = $1 and test_set_id = $2 and deleted_at is null
+           and id >= $3 and id < $4
+           and ($5::date is null or request_time >= $5::timestamp at time zone 'utc')
+           and ($6::date is null or request_time < $6::timestamp at time zone 'utc')
+           and ($7::text is null or exists (
+               select from unnest(string_to_array(tags, ',')) as tag where btrim(tag) = $7
+           ))
+           and ($8::uuid is null or environment_id = $8)
+           and ($9::text is null or software_name ilike $9 or software_version ilike $9)
+         order by id desc
+         limit $10",
+    )
+    .bind(customer)
+    .bind(set)
+    .bind(first)
+    .bind(last.min(slice.before()?))
+    .bind(filter.from)
+    .bind(filter.until)
+    .bind(&filter.tag)
+    .bind(filter.environment)
+    .bind(&slice.pattern)
+    .bind(slice.limit)
+    .fetch_all(db)
+    .await?;
+    Ok(statistics)
+}
+
+/// Whether an execution of the set ran in that environment.
+pub(super) async fn has_environment(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+    environment: EnvironmentId,
+) -> Result<bool, Fault> {
+    let found = sqlx::query_scalar(
+        "select exists (
+             select from execution
+             where customer_id = $1 and test_set_id = $2 and environment_id = $3
+               and deleted_at is null
+         )",
+    );
+    let found = found.bind(customer).bind(set).bind(environment);
+    Ok(found.fetch_one(db).await?)
+}
+
+/// Lists runs of a test case, newest first.
+pub(super) async fn runs(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    case: TestCaseId,
+    slice: &Slice,
+) -> Result<Vec<TestCaseRun>, Fault> {
+    let runs = sqlx::query_as(
+        "select r.id, r.execution_id, r.test_plan_id, r.test_plan_revision, r.execution_number,
+                e.request_time, r.start_date_time, r.finish_date_time, r.result, r.status,
+                r.total_duration_in_sec, r.average_duration_in_sec, e.software_version_id,
+                e.software_version, e.software_name, e.environment_id, e.environment_name, e.tags,
+                0::float8 as flakiness_score
+         from test_report r
+         join execution e on e.customer_id = r.customer_id and e.id = r.execution_id
+         where r.customer_id = $1 and r.test_case_id = $2 and e.project_id = $3
+           and r.execution_number < coalesce((
+               select execution_number from test_report
+               where customer_id = $1 and test_case_id = $2 and id = $4
+           ), 2147483647)
+           and ($5::text is null or e.software_name ilike $5 or e.software_version ilike $5
+                or e.environment_name ilike $5)
+         order by r.execution_number desc
+         limit $6",
+    )
+    .bind(customer)
+    .bind(case)
+    .bind(project)
+    .bind(TestReportId::parse_if_any("cursor", slice.after.as_deref())?)
+    .bind(&slice.pattern)
+    .bind(slice.limit)
+    .fetch_all(db)
+    .await?;
+    Ok(runs)
+}

@@ -1,0 +1,262 @@
+//! What is stored, beside what it should be. An operator asks, so this looks at all customers.
+
+use std::fmt::{self, Display};
+
+use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
+
+/// How many executions are looked at together.
+pub(super) const SLICE: usize = 100;
+
+/// An execution, after its customer.
+type Key = (CustomerId, ExecutionId);
+
+/// What reports should say, by the instances that are there; of executions that have expired there
+/// are none to go by. A report that has ended without all of them may be worse than they are.
+const REPORTS: &str = "
+    select r.customer_id, r.id,
+           i.finished_instances_count, i.total_duration_in_sec,
+           coalesce(i.total_duration_in_sec / nullif(i.finished_instances_count, 0), 0)
+               as average_duration_in_sec,
+           i.start_date_time, i.finish_date_time,
+           case when r.status not in ('NotExecuted', 'Running')
+                     and i.finished_instances_count < r.requested_instances_count
+                then severity[greatest(i.worst, array_position(severity, r.result))]
+                else severity[i.worst] end as result
+    from unnest($1::uuid[], $2::uuid[]) as sought (customer_id, id)
+    join execution e on e.customer_id = sought.customer_id and e.id = sought.id
+    join test_report r on r.customer_id = e.customer_id and r.execution_id = e.id
+    cross join (
+        select array['NotExecuted', 'Passed', 'Canceled', 'Aborted', 'Failed', 'Error'] as severity
+    ) as s
+    cross join lateral (
+        select count(*)::int as finished_instances_count,
+               coalesce(sum(duration_in_sec), 0) as total_duration_in_sec,
+               min(start_date_time) as start_date_time, max(finish_date_time) as finish_date_time,
+               coalesce(max(array_position(severity, result)), 1) as worst
+        from instance
+        where customer_id = r.customer_id and test_report_id = r.id
+    ) as i
+    where e.expired_at is null";
+
+/// What executions should say, by their reports.
+const EXECUTIONS: &str = "
+    select sought.customer_id, sought.id, r.*,
+           case when r.worst = 'Canceled' and r.test_cases_passed > 0 then 'Passed'
+                else r.worst end as result
+    from unnest($1::uuid[], $2::uuid[]) as sought (customer_id, id)
+    cross join lateral (
+        select count(*)::int as test_cases_total,
+               (count(*) filter (where pending))::int as test_cases_pending,
+               (count(*) filter (where not pending and result = 'Canceled'))::int
+                   as test_cases_canceled,
+               (count(*) filter (where not pending and result = 'Aborted'))::int
+                   as test_cases_aborted,
+               (count(*) filter (where not pending and result = 'Error'))::int
+                   as test_cases_with_error,
+               (count(*) filter (where not pending and result = 'Passed'))::int
+                   as test_cases_passed,
+               (count(*) filter (where not pending and result = 'Failed'))::int
+                   as test_cases_failed,
+               coalesce(sum(total_duration_in_sec), 0) as total_duration_in_sec,
+               min(start_date_time) as start_date_time, max(finish_date_time) as finish_date_time,
+               severity[coalesce(max(array_position(severity, result)), 1)] as worst
+        from (
+            select *, status in ('NotExecuted', 'Running') as pending,
+                   array['NotExecuted', 'Passed', 'Canceled', 'Aborted', 'Failed', 'Error']
+                       as severity
+            from test_report
+            where customer_id = sought.customer_id and execution_id = sought.id
+        ) as r
+        group by severity
+    ) as r";
+
+/// What of a report, and of an execution, is compared. Sums may differ in their last digits.
+const REPORT_FIELDS: [&str; 6] = [
+    "finished_instances_count",
+    "result",
+    "start_date_time",
+    "finish_date_time",
+    "total_duration_in_sec",
+    "average_duration_in_sec",
+];
+const EXECUTION_FIELDS: [&str; 11] = [
+    "result",
+    "test_cases_total",
+    "test_cases_pending",
+    "test_cases_canceled",
+    "test_cases_aborted",
+    "test_cases_with_error",
+    "test_cases_passed",
+    "test_cases_failed",
+    "start_date_time",
+    "finish_date_time",
+    "total_duration_in_sec",
+];
+
+/// Whether a field of `stored` is not as in `made`.
+fn differs(field: &str) -> String {
+    if field.ends_with("_in_sec") {
+        let (stored, made) = (format!("stored.{field}"), format!("made.{field}"));
+        return format!("abs({stored} - {made}) > 1e-6 * greatest(1, abs({made}))");
+    }
+    format!("stored.{field} is distinct from made.{field}")
+}
+
+fn any_differs(fields: &[&str]) -> String {
+    fields.iter().map(|field| differs(field)).collect::<Vec<_>>().join(" or ")
+}
+
+/// Something that is not as it should be.
+#[derive(Debug, FromRow)]
+pub(super) struct Difference {
+    what: String,
+    id: String,
+    field: String,
+    stored: Option<String>,
+    made: Option<String>,
+}
+
+impl Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, id, field, .. } = self;
+        let (stored, made) = (self.stored.as_deref(), self.made.as_deref());
+        let (stored, made) = (stored.unwrap_or("null"), made.unwrap_or("null"));
+        write!(f, "{what} {id}: {field} is {stored}, but should be {made}")
+    }
+}
+
+/// The executions after one, in the order of their keys.
+pub(super) async fn executions(
+    db: impl PgExecutor<'_>,
+    after: Option<Key>,
+) -> Result<Vec<Key>, Fault> {
+    let (customer, id) = after.unzip();
+    let executions = sqlx::query_as(
+        "select customer_id, id from execution
+         where (customer_id, id) > (
+             coalesce($1, '00000000-0000-0000-0000-000000000000'),
+             coalesce($2, '00000000-0000-0000-0000-000000000000')
+         )
+         order by customer_id, id
+         limit $3",
+    )
+    .bind(customer)
+    .bind(id)
+    .bind(i64::try_from(SLICE).unwrap_or(i64::MAX))
+    .fetch_all(db)
+    .await?;
+    Ok(executions)
+}
+
+/// What is not as it should be of these executions and their reports.
+pub(super) async fn differences(
+    db: impl PgExecutor<'_>,
+    executions: &[Key],
+) -> Result<Vec<Difference>, Fault> {
+    let of = |what: &str, table: &str, made: &str, fields: &[&str]| -> String {
+        let of_field = |field: &&str| {
+            format!(
+                "select '{what}' as what, made.id::text as id, '{field}' as field,
+                        stored.{field}::text as stored, made.{field}::text as made
+                 from {made} as made
+                 join {table} stored
+                     on stored.customer_id = made.customer_id and stored.id = made.id
+                 where {}",
+                differs(field)
+            )
+        };
+        fields.iter().map(of_field).collect::<Vec<_>>().join(" union all ")
+    };
+    let statement = format!(
+        "with reports as materialized ({REPORTS}), executions as materialized ({EXECUTIONS})
+         {} union all {} order by id, field",
+        of("test report", "test_report", "reports", &REPORT_FIELDS),
+        of("execution", "execution", "executions", &EXECUTION_FIELDS),
+    );
+    let (customers, ids): (Vec<_>, Vec<_>) = executions.iter().copied().unzip();
+    let differences = sqlx::query_as(AssertSqlSafe(statement)).bind(customers).bind(ids);
+    Ok(differences.fetch_all(db).await?)
+}
+
+/// The counters that are not as the numbers of the reports that they have counted.
+pub(super) async fn counter_differences(db: impl PgExecutor<'_>) -> Result<Vec<Difference>, Fault> {
+    let statement = format!(
+        "select 'test case' as what, test_case_id::text as id, 'ExecutionNumber' as field,
+                executions::text as stored, made::text as made
+         from ({COUNTERS}) as counted
+         where executions is distinct from coalesce(made, 0)
+         order by id
+         limit 1000"
+    );
+    Ok(sqlx::query_as(AssertSqlSafe(statement)).fetch_all(db).await?)
+}
+
+const COUNTERS: &str = "
+    select coalesce(c.customer_id, r.customer_id) as customer_id,
+           coalesce(c.test_case_id, r.test_case_id) as test_case_id, c.executions, r.made
+    from test_case_counter c
+    full join (
+        select customer_id, test_case_id, max(execution_number) as made
+        from test_report
+        group by customer_id, test_case_id
+    ) as r on r.customer_id = c.customer_id and r.test_case_id = c.test_case_id";
+
+/// Locks an execution as whoever changes it does; says its project, if it is still there.
+pub(super) async fn lock(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<Option<ProjectId>, Fault> {
+    let project = sqlx::query_scalar(
+        "select project_id from execution
+         where customer_id = $1 and id = $2 and deleted_at is null
+         for update",
+    );
+    Ok(project.bind(customer).bind(id).fetch_optional(&mut **tx).await?)
+}
+
+/// Makes a locked execution and its reports say what they should; says how many did not.
+pub(super) async fn mend(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<u64, Fault> {
+    let mut mended = 0;
+    for (table, made, fields) in [
+        ("test_report", REPORTS, &REPORT_FIELDS[..]),
+        ("execution", EXECUTIONS, &EXECUTION_FIELDS[..]),
+    ] {
+        let set: Vec<_> = fields.iter().map(|field| format!("{field} = made.{field}")).collect();
+        let statement = format!(
+            "update {table} stored set {}, revision = revision + 1
+             from ({made}) as made
+             where stored.customer_id = made.customer_id and stored.id = made.id and ({})",
+            set.join(", "),
+            any_differs(fields)
+        );
+        let done = sqlx::query(AssertSqlSafe(statement)).bind(vec![customer]).bind(vec![id]);
+        mended += done.execute(&mut **tx).await?.rows_affected();
+    }
+    Ok(mended)
+}
+
+/// Makes the counters go on from the highest numbers; says how many did not. Nothing is counted
+/// meanwhile.
+pub(super) async fn mend_counters(db: &PgPool) -> Result<u64, Fault> {
+    let statement = format!(
+        "insert into test_case_counter (customer_id, test_case_id, executions)
+         select customer_id, test_case_id, coalesce(made, 0) from ({COUNTERS}) as counted
+         where executions is distinct from coalesce(made, 0)
+         order by customer_id, test_case_id
+         on conflict on constraint test_case_counter_pkey do update
+         set executions = excluded.executions"
+    );
+    let mut tx = db.begin().await?;
+    sqlx::query("lock table test_case_counter in share row exclusive mode")
+        .execute(&mut *tx)
+        .await?;
+    let mended = sqlx::query(AssertSqlSafe(statement)).execute(&mut *tx).await?.rows_affected();
+    tx.commit().await?;
+    Ok(mended)
+}

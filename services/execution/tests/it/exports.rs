@@ -1,0 +1,153 @@
+//! Executions given back as JUnit XML.
+
+use anyhow::Result;
+use assay_proto::{
+    TestResult,
+    execution::{Execution, ExportResultsRequest, GetInstanceRequest, Instance},
+};
+use futures::TryStreamExt;
+use serde_json::json;
+use tonic::{Code, Status};
+
+use crate::world::World;
+
+async fn export(world: &World, id: &str) -> Result<String, Status> {
+    let request =
+        ExportResultsRequest { project_id: world.project.clone(), execution_id: id.to_owned() };
+    let file = world.results().export_results(world.user.call(request)).await?.into_inner();
+    let file: Vec<_> = file.try_collect().await?;
+    let bytes = file.iter().flat_map(|part| part.chunk.to_vec()).collect();
+    Ok(String::from_utf8(bytes).expect("XML in UTF-8"))
+}
+
+/// What an upload says of a test, and what has to survive: its name, and each run of it.
+type Seen =
+    (String, TestResult, Vec<(TestResult, f64, Option<assay_proto::Timestamp>, Vec<String>)>);
+
+async fn seen(world: &World, execution: &Execution) -> Result<Vec<Seen>> {
+    let mut seen = Vec::new();
+    for report in &execution.test_reports {
+        let mut runs = Vec::new();
+        for entry in world.instances(report).await? {
+            let path: GetInstanceRequest = world.instance_path(report, &entry.id);
+            let instance: Instance =
+                world.reports().get_instance(world.user.call(path)).await?.into_inner();
+            let texts = instance.steps.iter().map(|step| step.actual_result.clone()).collect();
+            let time = instance.start_date_time;
+            runs.push((instance.result(), instance.duration_in_sec, time, texts));
+        }
+        seen.push((report.test_case_identifier.clone(), report.result(), runs));
+    }
+    Ok(seen)
+}
+
+#[tokio::test]
+async fn what_was_uploaded_comes_back_the_same() -> Result<()> {
+    let world = World::new().await?;
+    for file in [
+        "pytest",
+        "nextest",
+        "surefire",
+        "gtest",
+        "jest",
+        "phpunit",
+        "go-junit-report",
+        "gotestsum",
+    ] {
+        let path = format!("{}/tests/junit/{file}.xml", env!("CARGO_MANIFEST_DIR"));
+        let uploaded = world.upload(&[&std::fs::read(path)?]).await?;
+        let before = seen(&world, &uploaded).await?;
+
+        let again = world.upload(&[export(&world, &uploaded.id).await?.as_bytes()]).await?;
+
+        assert_eq!(seen(&world, &again).await?, before, "{file}");
+        assert_eq!(again.result(), uploaded.result());
+        let ids = |execution: &Execution| -> Vec<String> {
+            execution.test_reports.iter().map(|report| report.test_case_id.clone()).collect()
+        };
+        assert_eq!(ids(&again), ids(&uploaded), "no new cases are made");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_result_and_every_character_survives() -> Result<()> {
+    let world = World::new().await?;
+    let names =
+        ["TC-1", "a.b", "<&\"'>", "tab\tand\nline", " outer ", "ünï.cödé🙂", "missing", "half"];
+    let cases: Vec<_> = names.iter().map(|name| (*name, 1)).collect();
+    world.include(&cases[..7]).await?;
+    world.include(&[("half", 40)]).await?;
+    let execution = world.start().await?;
+    let step = |result: &str, text: &str| {
+        json!([{ "StepNr": 1, "Result": "Passed" },
+        { "StepNr": 2, "Result": result, "ActualResult": text }])
+    };
+    let results = json!([
+        { "Identifier": "TC-1", "Result": "Error", "Steps": step("Failed", "]]> & <b>\r\n\tend") },
+        { "Identifier": "a.b", "Result": "Aborted", "DurationInSec": 0.1 },
+        { "Identifier": "<&\"'>", "Result": "Failed", "Steps": step("Error", "x") },
+        { "Identifier": "tab\tand\nline", "Result": "Canceled", "Steps": step("Passed", "no \"lab\"") },
+        { "Identifier": " outer ", "Result": "Passed", "Steps": step("Failed", "at first") },
+        { "Identifier": "ünï.cödé🙂", "Result": "Aborted", "Steps": step("Aborted", "\u{1}") },
+        { "Identifier": "half", "InstanceNr": 3, "Result": "Failed", "DurationInSec": 1e-3,
+          "StartDateTime": "2026-11-20T12:00:00.123456Z" },
+    ]);
+    world.report(&execution.id, results).await?;
+    let execution = world.complete(&execution.id).await?;
+
+    let file = export(&world, &execution.id).await?;
+    let again = world.upload(&[file.as_bytes()]).await?;
+
+    let results = |execution: &Execution| -> Vec<(String, TestResult, i32)> {
+        let report = |report: &assay_proto::execution::TestReport| {
+            // Outer spaces are no part of a name in JUnit.
+            let name = report.test_case_identifier.trim().to_owned();
+            (name, report.result(), report.requested_instances_count)
+        };
+        execution.test_reports.iter().map(report).collect()
+    };
+    assert_eq!(results(&again), results(&execution));
+    assert_eq!(again.result(), execution.result());
+    let texts: Vec<_> = seen(&world, &again).await?.into_iter().map(|(.., runs)| runs).collect();
+    assert_eq!(texts[0][0].3, ["]]> & <b>\r\n\tend"]);
+    assert_eq!(texts[3][0].3, ["no \"lab\""]);
+    assert_eq!(texts[5][0].3, ["\u{fffd}"]);
+    assert_eq!(texts[6][0].3, ["no result was reported"]);
+    assert!((texts[7][0].1 - 1e-3).abs() < f64::EPSILON);
+    assert_eq!(texts[7].iter().filter(|run| run.0 == TestResult::Aborted).count(), 39);
+    assert!(
+        file.contains("tests=\"47\" failures=\"2\" errors=\"43\" skipped=\"1\""),
+        "{file:.600}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_has_not_run_yet_is_skipped() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 2)]).await?;
+    let execution = world.start().await?;
+    world.report(&execution.id, json!([{ "Identifier": "a", "Result": "Passed" }])).await?;
+
+    let file = export(&world, &execution.id).await?;
+
+    assert!(file.contains("tests=\"2\" failures=\"0\" errors=\"0\" skipped=\"1\""), "{file}");
+    assert_eq!(file.matches("<testcase").count(), 2);
+    assert_eq!(file.matches("<skipped message=\"not executed yet\"/>").count(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_execution_is_exported_only_where_it_is() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let execution = world.start().await?;
+    assert_eq!(export(&world, &world.set).await.unwrap_err().code(), Code::NotFound);
+    let stranger = world.stranger().await;
+    let request =
+        ExportResultsRequest { project_id: world.project.clone(), execution_id: execution.id };
+    let theirs = world.results().export_results(stranger.call(request)).await;
+    assert_eq!(theirs.map(drop).unwrap_err().code(), Code::NotFound);
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! Retention: what a project does not keep any more goes, and nothing else.
+
+use anyhow::Result;
+use assay_execution::enforce_retention;
+use assay_proto::{
+    TestResult,
+    execution::{Execution, ExportResultsRequest},
+};
+use futures::TryStreamExt;
+use serde_json::json;
+use uuid::{NoContext, Timestamp, Uuid};
+
+use crate::world::World;
+
+/// Lets the project keep its results for so many days.
+async fn keep_for(world: &World, days: i32) -> Result<()> {
+    sqlx::query(
+        "insert into retention (customer_id, project_id, days, revision)
+         values ($1, $2::uuid, $3, 1)
+         on conflict (customer_id, project_id) do update set days = $3",
+    )
+    .bind(world.user.customer)
+    .bind(&world.project)
+    .bind(days)
+    .execute(&world.db)
+    .await?;
+    Ok(())
+}
+
+/// An execution with two results that was completed so many days ago.
+async fn completed(world: &World, days_ago: i32) -> Result<Execution> {
+    let execution = world.start().await?;
+    let step = json!([{ "StepNr": 1, "Result": "Passed", "DurationInSec": 1 }]);
+    let results = json!([
+        { "Identifier": "a", "InstanceNr": 1, "Result": "Passed", "Steps": step },
+        { "Identifier": "a", "InstanceNr": 2, "Result": "Failed", "Steps": step },
+    ]);
+    world.report(&execution.id, results).await?;
+    world.complete(&execution.id).await?;
+    sqlx::query(
+        "update execution set completion_date_time = now() - make_interval(days => $2)
+         where id::text = $1",
+    )
+    .bind(&execution.id)
+    .bind(days_ago)
+    .execute(&world.db)
+    .await?;
+    Ok(world.execution(&execution.id).await?)
+}
+
+async fn counts(world: &World) -> Result<(i64, i64)> {
+    let instances = world.count("select count(*) from instance").await?;
+    let details = world.count("select count(*) from instance_detail").await?;
+    Ok((instances, details))
+}
+
+#[tokio::test]
+async fn results_go_when_their_time_has_come() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 2)]).await?;
+    let (old, young) = (completed(&world, 31).await?, completed(&world, 29).await?);
+    let running = world.start().await?;
+    world.keep_file(&old.id, "old.log").await?;
+    world.keep_file(&young.id, "young.log").await?;
+    assert_eq!((counts(&world).await?, world.files()), ((4, 4), 2));
+
+    enforce_retention(&world.db, world.artifacts_store()).await?;
+    assert_eq!((counts(&world).await?, world.files()), ((4, 4), 2), "kept for ever unless told");
+
+    keep_for(&world, 30).await?;
+    enforce_retention(&world.db, world.artifacts_store()).await?;
+
+    assert_eq!((counts(&world).await?, world.files()), ((2, 2), 1));
+    assert_eq!(world.execution(&old.id).await?, old, "the execution and its reports stay");
+    assert!(world.instances(&old.test_reports[0]).await?.is_empty());
+    assert_eq!(world.instances(&young.test_reports[0]).await?.len(), 2);
+    world.report(&running.id, json!([{ "Identifier": "a", "Result": "Passed" }])).await?;
+    let left = "select count(*) from execution where (expired_at is null) <> (pruned_at is null)";
+    assert_eq!(world.count(left).await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_has_expired_is_still_exported_as_far_as_it_is_known() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 2)]).await?;
+    let old = completed(&world, 2).await?;
+    keep_for(&world, 1).await?;
+    enforce_retention(&world.db, world.artifacts_store()).await?;
+
+    let request =
+        ExportResultsRequest { project_id: world.project.clone(), execution_id: old.id.clone() };
+    let file = world.results().export_results(world.user.call(request)).await?.into_inner();
+    let file: Vec<_> = file.try_collect().await?;
+    let file: Vec<u8> = file.iter().flat_map(|part| part.chunk.to_vec()).collect();
+    let again = world.upload(&[&file]).await?;
+
+    assert_eq!(again.test_reports[0].result(), TestResult::Failed);
+    assert_eq!(again.test_reports[0].requested_instances_count, 1, "its instances are forgotten");
+    Ok(())
+}
+
+/// Moves the reports and instances of an execution, and itself, to the ids of a day.
+async fn move_to(world: &World, execution: &Execution, day: &str) -> Result<()> {
+    let seconds = chrono::DateTime::parse_from_rfc3339(day)?.timestamp().try_into()?;
+    let new = || Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0));
+    sqlx::query("alter table test_report drop constraint if exists test_report_execution_fkey")
+        .execute(&world.db)
+        .await?;
+    let (id, report) = (new(), new());
+    for (statement, from, to) in [
+        ("update execution set id = $2 where id::text = $1", &execution.id, id),
+        (
+            "update test_report set execution_id = $2 where execution_id::text = $1",
+            &execution.id,
+            id,
+        ),
+        (
+            "update test_report set id = $2 where id::text = $1",
+            &execution.test_reports[0].id,
+            report,
+        ),
+        (
+            "update instance set test_report_id = $2 where test_report_id::text = $1",
+            &execution.test_reports[0].id,
+            report,
+        ),
+        (
+            "update instance_detail set test_report_id = $2 where test_report_id::text = $1",
+            &execution.test_reports[0].id,
+            report,
+        ),
+    ] {
+        sqlx::query(statement).bind(from).bind(to).execute(&world.db).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_month_that_nobody_keeps_goes_with_its_partition() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 2)]).await?;
+    for month in ["2021-05-01", "2021-06-01"] {
+        // The tables begin with the month in which they were made.
+        sqlx::query("select make_instance_partitions($1::date)")
+            .bind(chrono::NaiveDate::parse_from_str(month, "%Y-%m-%d")?)
+            .execute(&world.db)
+            .await
+            .expect_err("it overlaps with what was before");
+    }
+    for table in ["instance", "instance_detail"] {
+        let text = format!(
+            "alter table {table} detach partition {table}_before;
+             create table {table}_2021_05 partition of {table}
+                 for values from (first_id_at('2021-05-01Z')) to (first_id_at('2021-06-01Z'));
+             create table {table}_2021_06 partition of {table}
+                 for values from (first_id_at('2021-06-01Z')) to (first_id_at('2021-07-01Z'))"
+        );
+        sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(&world.db).await?;
+    }
+    let (may, june) = (completed(&world, 2000).await?, completed(&world, 2000).await?);
+    let now = completed(&world, 0).await?;
+    move_to(&world, &may, "2021-05-15T00:00:00Z").await?;
+    move_to(&world, &june, "2021-06-15T00:00:00Z").await?;
+    assert_eq!(counts(&world).await?, (6, 6));
+    // Somebody still wants to see what was in June.
+    sqlx::query(
+        "update execution set completion_date_time = now()
+         where id >= first_id_at('2021-06-01Z') and id < first_id_at('2021-07-01Z')",
+    )
+    .execute(&world.db)
+    .await?;
+    keep_for(&world, 30).await?;
+
+    enforce_retention(&world.db, world.artifacts_store()).await?;
+
+    let tables = "select count(*) from pg_class where relname like 'instance%2021\\___'
+        and relkind = 'r'";
+    assert_eq!(world.count(tables).await?, 2, "those of June");
+    assert_eq!(counts(&world).await?, (4, 4));
+    assert_eq!(world.instances(&now.test_reports[0]).await?.len(), 2);
+    // Again and again, with nothing to do.
+    enforce_retention(&world.db, world.artifacts_store()).await?;
+    assert_eq!(counts(&world).await?, (4, 4));
+    Ok(())
+}
+
+#[tokio::test]
+async fn there_are_partitions_for_months_to_come() -> Result<()> {
+    let world = World::new().await?;
+    let beyond = "select count(*) from pg_inherits
+        where inhparent = 'instance'::regclass
+          and pg_get_expr((select relpartbound from pg_class where oid = inhrelid), inhrelid)
+              like '%' || first_id_at(date_trunc('month', now() + interval '2 months', 'utc'))::text || '%'";
+    assert!(world.count(beyond).await? > 0);
+    Ok(())
+}

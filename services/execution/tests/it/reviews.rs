@@ -1,0 +1,239 @@
+//! Reviewing test reports.
+
+use anyhow::Result;
+use assay_proto::{
+    ReportStatus,
+    execution::{TestReport, TestReportInput, UpdateTestReportRequest},
+};
+use assay_testkit::TestUser;
+use serde_json::json;
+use tonic::{Code, Status};
+
+use crate::world::{World, fields, reason};
+
+/// A report with this result; none for one that still runs.
+async fn report(world: &World, result: Option<&str>) -> Result<TestReport> {
+    let execution = world.start().await?;
+    if let Some(result) = result {
+        let result = json!([{ "Identifier": "a", "Result": result, "DurationInSec": 1.5 }]);
+        world.report(&execution.id, result).await?;
+    }
+    Ok(world.test_report(&execution.test_reports[0].id).await?)
+}
+
+fn change(
+    world: &World,
+    report: &TestReport,
+    changes: serde_json::Value,
+) -> UpdateTestReportRequest {
+    let fields = changes.as_object().unwrap().keys().cloned().collect();
+    let changes: TestReportInput = serde_json::from_value(changes).unwrap();
+    UpdateTestReportRequest {
+        project_id: world.project.clone(),
+        test_case_id: report.test_case_id.clone(),
+        test_plan_id: report.test_plan_id.clone(),
+        id: report.id.clone(),
+        data_version: None,
+        changes: Some(changes),
+        fields,
+    }
+}
+
+async fn review(
+    world: &World,
+    user: &TestUser,
+    request: UpdateTestReportRequest,
+) -> Result<TestReport, Status> {
+    Ok(world.reports().update_test_report(user.call(request)).await?.into_inner())
+}
+
+async fn reviewer(world: &World) -> TestUser {
+    world.colleague("Read, Accept, Reject").await
+}
+
+#[tokio::test]
+async fn a_review_changes_status_and_comment_and_nothing_else() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let user = reviewer(&world).await;
+    let report = report(&world, Some("Failed")).await?;
+
+    let changes = json!({ "Status": "Investigation", "Comment": "flaky network?" });
+    let reviewed = review(&world, &user, change(&world, &report, changes)).await?;
+
+    let mut expected = report.clone();
+    expected.set_status(ReportStatus::Investigation);
+    expected.comment = Some("flaky network?".to_owned());
+    expected.data_version.clone_from(&reviewed.data_version);
+    assert_eq!(reviewed, expected);
+    assert_ne!(reviewed.data_version, report.data_version);
+    assert_eq!(world.test_report(&report.id).await?, reviewed);
+
+    for status in ["Accepted", "Rejected", "InReview"] {
+        let next = review(&world, &user, change(&world, &report, json!({ "Status": status })));
+        let next = next.await?;
+        assert_eq!(serde_json::to_value(&next)?["Status"], status);
+        assert_eq!(next.comment.as_deref(), Some("flaky network?"));
+    }
+    let cleared = change(&world, &report, json!({ "Comment": null }));
+    let cleared = review(&world, &user, cleared).await?;
+    assert_eq!((cleared.comment, cleared.status), (None, ReportStatus::InReview.into()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn others_are_told_of_a_review() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let user = reviewer(&world).await;
+    let report = report(&world, Some("Failed")).await?;
+    review(&world, &user, change(&world, &report, json!({ "Status": "Accepted" }))).await?;
+
+    let events = world.events().await?;
+
+    let (finished, reviewed) = (&events[events.len() - 2], &events[events.len() - 1]);
+    assert_eq!(
+        (finished.0.as_str(), reviewed.0.as_str()),
+        ("test_report.finished", "test_report.reviewed")
+    );
+    assert_eq!(reviewed.1["Action"], "Reviewed");
+    let mut expected = finished.1["Reports"][0].clone();
+    expected["Status"] = json!("Accepted");
+    expected["Revision"] = json!(expected["Revision"].as_i64().unwrap() + 1);
+    assert_eq!(reviewed.1["Reports"], json!([expected]));
+    for same in ["ExecutionId", "ProjectId", "TestSetId", "SoftwareName", "SoftwareIdentifier"] {
+        assert_eq!(reviewed.1[same], finished.1[same], "{same}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn accepting_and_rejecting_need_their_permissions() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let accepts = world.colleague("Read, Accept").await;
+    let rejects = world.colleague("Read, Reject").await;
+    let report = report(&world, Some("Passed")).await?;
+    for (user, status, allowed) in [
+        (&accepts, "Accepted", true),
+        (&accepts, "Rejected", false),
+        (&rejects, "Rejected", true),
+        (&rejects, "Accepted", false),
+        (&accepts, "Investigation", true),
+        (&rejects, "Investigation", true),
+        (&accepts, "InReview", true),
+        (&rejects, "InReview", true),
+        // Who may do anything but review.
+        (&world.user, "InReview", false),
+    ] {
+        let reviewed = change(&world, &report, json!({ "Status": status }));
+        let reviewed = review(&world, user, reviewed).await;
+        match reviewed {
+            Ok(_) => assert!(allowed, "{status} was allowed"),
+            Err(refused) => {
+                assert!(!allowed, "{status}: {refused:?}");
+                assert_eq!(refused.code(), Code::PermissionDenied);
+            }
+        }
+    }
+    // What is accepted is still said by whoever changes the comment.
+    let accepted = change(&world, &report, json!({ "Status": "Accepted" }));
+    review(&world, &accepts, accepted).await?;
+    let comment = change(&world, &report, json!({ "Comment": "no" }));
+    let refused = review(&world, &rejects, comment.clone()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    review(&world, &accepts, comment).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn only_what_is_finished_is_reviewed() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let user = reviewer(&world).await;
+    let running = report(&world, None).await?;
+    let accepted = json!({ "Status": "Accepted" });
+    let refused = review(&world, &user, change(&world, &running, accepted.clone())).await;
+    assert_eq!(reason(&refused.unwrap_err()), "report_not_finished");
+
+    let canceled = report(&world, Some("Passed")).await?;
+    sqlx::query("update test_report set status = 'Canceled' where id::text = $1")
+        .bind(&canceled.id)
+        .execute(&world.db)
+        .await?;
+    let refused = review(&world, &user, change(&world, &canceled, accepted.clone())).await;
+    assert_eq!(reason(&refused.unwrap_err()), "report_canceled");
+
+    // Somebody has to look at what the engines could not do.
+    let failed = report(&world, Some("Error")).await?;
+    assert_eq!(failed.status(), ReportStatus::EngineExecutionFailure);
+    let comment = json!({ "Status": "EngineExecutionFailure", "Comment": "disk full" });
+    let commented = review(&world, &user, change(&world, &failed, comment)).await?;
+    assert_eq!(commented.status(), ReportStatus::EngineExecutionFailure);
+    assert!(review(&world, &user, change(&world, &failed, accepted)).await.is_ok());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_no_review_is_refused() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let user = reviewer(&world).await;
+    let report = report(&world, Some("Passed")).await?;
+    for (changes, field) in [
+        (json!({ "Status": "Running" }), "Status"),
+        (json!({ "Status": "NotExecuted" }), "Status"),
+        (json!({ "Status": "Canceled" }), "Status"),
+        (json!({ "Status": "EngineExecutionFailure" }), "Status"),
+        (json!({ "Status": "Accepted", "Comment": "\0" }), "Comment"),
+        (json!({ "Status": "Accepted", "Comment": "x".repeat((64 << 10) + 1) }), "Comment"),
+    ] {
+        let refused = review(&world, &user, change(&world, &report, changes)).await.unwrap_err();
+        assert_eq!(fields(&refused), [field]);
+    }
+    assert_eq!(world.test_report(&report.id).await?, report);
+    Ok(())
+}
+
+#[tokio::test]
+async fn of_many_reviews_of_one_version_one_is_taken() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let user = reviewer(&world).await;
+    let report = report(&world, Some("Passed")).await?;
+    let request = UpdateTestReportRequest {
+        data_version: Some(report.data_version.clone()),
+        ..change(&world, &report, json!({ "Status": "Accepted" }))
+    };
+    let reviews = (0..20).map(|_| review(&world, &user, request.clone()));
+
+    let outcomes = futures::future::join_all(reviews).await;
+
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    for refused in outcomes.into_iter().filter_map(Result::err) {
+        assert_eq!(reason(&refused), "stale_data_version");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_report_is_reviewed_only_where_it_is() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let user = reviewer(&world).await;
+    let report = report(&world, Some("Passed")).await?;
+    let right = change(&world, &report, json!({ "Status": "Accepted" }));
+    for wrong in [
+        UpdateTestReportRequest { project_id: world.set.clone(), ..right.clone() },
+        UpdateTestReportRequest { test_case_id: world.set.clone(), ..right.clone() },
+        UpdateTestReportRequest { test_plan_id: world.set.clone(), ..right.clone() },
+        UpdateTestReportRequest { id: world.set.clone(), ..right.clone() },
+    ] {
+        let missing = review(&world, &user, wrong).await.unwrap_err();
+        assert_eq!(missing.code(), Code::NotFound);
+    }
+    let stranger = world.stranger_who("Read, Accept, Reject").await;
+    let theirs = review(&world, &stranger, right).await.unwrap_err();
+    assert_eq!(theirs.code(), Code::NotFound);
+    Ok(())
+}

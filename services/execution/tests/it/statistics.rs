@@ -1,0 +1,217 @@
+//! Statistics of test sets, and the history of test cases.
+
+use anyhow::Result;
+use assay_proto::{
+    ExecutionStatistic, Page, TestResult,
+    execution::{
+        ListExecutionStatisticsRequest, ListTestCaseRunsRequest, TestCaseRun,
+        UpdateExecutionRequest,
+    },
+};
+use futures::TryStreamExt;
+use serde_json::json;
+use tonic::{Code, Status};
+use uuid::{NoContext, Timestamp, Uuid};
+
+use crate::world::{World, fields};
+
+async fn statistics(
+    world: &World,
+    filter: ListExecutionStatisticsRequest,
+) -> Result<Vec<ExecutionStatistic>, Status> {
+    let request = ListExecutionStatisticsRequest {
+        project_id: world.project.clone(),
+        test_set_id: world.set.clone(),
+        ..filter
+    };
+    let batches = world.statistics().list_execution_statistics(world.user.call(request)).await?;
+    let batches: Vec<_> = batches.into_inner().try_collect().await?;
+    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+}
+
+/// An execution that was requested then, with these tags in that environment.
+async fn requested(
+    world: &World,
+    time: &str,
+    tags: &str,
+    environment: Option<Uuid>,
+) -> Result<String> {
+    let id = world.start().await?.id;
+    let seconds = chrono::DateTime::parse_from_rfc3339(time)?.timestamp().try_into()?;
+    let then = Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0));
+    // Constraints are checked at the end of the statement.
+    sqlx::query("alter table test_report drop constraint if exists test_report_execution_fkey")
+        .execute(&world.db)
+        .await?;
+    sqlx::query(
+        "with moved as (update test_report set execution_id = $2 where execution_id::text = $1)
+         update execution
+         set id = $2, request_time = $3::timestamptz, tags = $4, environment_id = $5
+         where id::text = $1",
+    )
+    .bind(&id)
+    .bind(then)
+    .bind(time)
+    .bind(tags)
+    .bind(environment)
+    .execute(&world.db)
+    .await?;
+    Ok(then.to_string())
+}
+
+#[tokio::test]
+async fn statistics_of_a_set_are_filtered() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let lab = Uuid::now_v7();
+    let early = requested(&world, "2026-03-01T00:00:00Z", "nightly, smoke", None).await?;
+    let late = requested(&world, "2026-03-01T23:59:59Z", "weekly", Some(lab)).await?;
+    let next = requested(&world, "2026-03-02T00:00:00Z", "smoke test", Some(lab)).await?;
+    let all = [next.as_str(), late.as_str(), early.as_str()];
+    let day = |day: &str| Some(format!("2026-{day}"));
+
+    for (filter, expected) in [
+        (ListExecutionStatisticsRequest::default(), &all[..]),
+        (ListExecutionStatisticsRequest { from_date: day("03-01"), ..Default::default() }, &all),
+        (
+            ListExecutionStatisticsRequest { from_date: day("03-02"), ..Default::default() },
+            &all[..1],
+        ),
+        (ListExecutionStatisticsRequest { to_date: day("03-01"), ..Default::default() }, &all[1..]),
+        (ListExecutionStatisticsRequest { to_date: day("02-28"), ..Default::default() }, &[]),
+        (
+            ListExecutionStatisticsRequest {
+                from_date: day("03-01"),
+                to_date: day("03-01"),
+                environment_id: Some(lab.to_string()),
+                ..Default::default()
+            },
+            &all[1..2],
+        ),
+        (
+            ListExecutionStatisticsRequest { tag: Some("smoke".into()), ..Default::default() },
+            &all[2..],
+        ),
+        (ListExecutionStatisticsRequest { tag: Some("smok".into()), ..Default::default() }, &[]),
+        (
+            ListExecutionStatisticsRequest {
+                page: Some(Page { limit: Some(1), cursor: Some(next.clone()), q: None }),
+                ..Default::default()
+            },
+            &all[1..2],
+        ),
+    ] {
+        let found = statistics(&world, filter.clone()).await?;
+        let found: Vec<&str> = found.iter().map(|one| one.execution_id.as_str()).collect();
+        assert_eq!(found, expected, "{filter:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_statistic_counts_what_came_of_the_cases() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1), ("b", 1), ("c", 1)]).await?;
+    let execution = world.start().await?;
+    let results = json!([
+        { "Identifier": "a", "Result": "Passed" }, { "Identifier": "b", "Result": "Failed" },
+    ]);
+    world.report(&execution.id, results).await?;
+    let archived = UpdateExecutionRequest {
+        project_id: world.project.clone(),
+        id: execution.id.clone(),
+        changes: Some(assay_proto::execution::ExecutionInput { archived: true }),
+        fields: vec!["Archived".to_owned()],
+        data_version: None,
+    };
+    world.executions().update_execution(world.user.call(archived)).await?;
+
+    let listed = statistics(&world, ListExecutionStatisticsRequest::default()).await?;
+
+    assert_eq!(Some(&listed[0]), world.execution(&execution.id).await?.statistic.as_ref());
+    let counts = (listed[0].test_cases_pending, listed[0].test_cases_passed);
+    assert_eq!((listed[0].test_cases_total, counts, listed[0].test_cases_failed), (3, (1, 1), 1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_filter_that_makes_no_sense_is_refused() -> Result<()> {
+    let world = World::new().await?;
+    let filter = ListExecutionStatisticsRequest {
+        from_date: Some("2026-02-30".into()),
+        to_date: Some("tomorrow".into()),
+        environment_id: Some("0".into()),
+        tag: Some("\0".into()),
+        ..Default::default()
+    };
+    let refused = statistics(&world, filter).await.unwrap_err();
+    assert_eq!(fields(&refused), ["fromDate", "toDate", "tag", "environmentId"]);
+    let unknown = ListExecutionStatisticsRequest {
+        environment_id: Some(Uuid::now_v7().to_string()),
+        ..Default::default()
+    };
+    assert_eq!(fields(&statistics(&world, unknown).await.unwrap_err()), ["environmentId"]);
+
+    let elsewhere = ListExecutionStatisticsRequest {
+        project_id: world.project.clone(),
+        test_set_id: world.project.clone(),
+        ..Default::default()
+    };
+    let missing = world.statistics().list_execution_statistics(world.user.call(elsewhere)).await;
+    assert_eq!(missing.map(drop).unwrap_err().code(), Code::NotFound);
+    Ok(())
+}
+
+async fn runs(world: &World, case: &str, page: Page) -> Result<Vec<TestCaseRun>, Status> {
+    let request = ListTestCaseRunsRequest {
+        project_id: world.project.clone(),
+        test_case_id: case.to_owned(),
+        page: Some(page),
+    };
+    let batches = world.statistics().list_test_case_runs(world.user.call(request)).await?;
+    let batches: Vec<_> = batches.into_inner().try_collect().await?;
+    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+}
+
+#[tokio::test]
+async fn a_case_has_a_history_that_shows_how_flaky_it_is() -> Result<()> {
+    use TestResult::{Aborted, Failed, NotExecuted, Passed};
+
+    let world = World::new().await?;
+    world.include(&[("a", 1), ("b", 1)]).await?;
+    let mut case = String::new();
+    for result in ["Passed", "Failed", "Passed", "Passed", "Aborted"] {
+        let execution = world.start().await?;
+        let results = json!([
+            { "Identifier": "a", "Result": result, "DurationInSec": 2.5 },
+            { "Identifier": "b", "Result": "Passed" },
+        ]);
+        world.report(&execution.id, results).await?;
+        case = execution.test_reports[0].test_case_id.clone();
+    }
+    world.start().await?;
+
+    let all = runs(&world, &case, Page::default()).await?;
+
+    let results: Vec<TestResult> = all.iter().map(TestCaseRun::result).collect();
+    assert_eq!(results, [NotExecuted, Aborted, Passed, Passed, Failed, Passed]);
+    let numbers: Vec<i32> = all.iter().map(|run| run.execution_number).collect();
+    assert_eq!(numbers, [6, 5, 4, 3, 2, 1]);
+    let scores: Vec<f64> = all.iter().map(|run| run.flakiness_score).collect();
+    assert_eq!(scores, [2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 1.0, 1.0, 0.0]);
+    assert_eq!((all[1].average_duration_in_sec, all[1].tags.as_str()), (2.5, "nightly"));
+    assert!(all[1].request_time.is_some());
+
+    // A page has the scores that the whole list has.
+    let mut paged = Vec::new();
+    while paged.len() < all.len() {
+        let cursor = paged.last().map(|run: &TestCaseRun| run.id.clone());
+        let page = Page { limit: Some(2), cursor, q: None };
+        paged.extend(runs(&world, &case, page).await?);
+    }
+    assert_eq!(paged, all);
+
+    let missing = runs(&world, &world.set, Page::default()).await.unwrap_err();
+    assert_eq!(missing.code(), Code::NotFound);
+    Ok(())
+}
