@@ -54,7 +54,7 @@ async fn what_was_uploaded_comes_back_the_same() -> Result<()> {
         "go-junit-report",
         "gotestsum",
     ] {
-        let path = format!("{}/tests/junit/{file}.xml", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../kit/junit/tests/files/{file}.xml", env!("CARGO_MANIFEST_DIR"));
         let uploaded = world.upload(&[&std::fs::read(path)?]).await?;
         let before = seen(&world, &uploaded).await?;
 
