@@ -95,7 +95,8 @@ pub fn parse<C: Parser>() -> C {
         file_variable.push("_FILE");
         let Some(file) = std::env::var_os(&file_variable) else { continue };
         match std::fs::read_to_string(&file) {
-            Ok(value) => arguments.push(format!("--{long}={}", value.trim_end()).into()),
+            // Before all others: after a command, or after `--`, it would be taken for theirs.
+            Ok(value) => arguments.insert(1, format!("--{long}={}", value.trim_end()).into()),
             Err(error) => C::command()
                 .error(clap::error::ErrorKind::Io, format!("{}: {error}", file.display()))
                 .exit(),
