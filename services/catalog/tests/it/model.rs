@@ -1,16 +1,19 @@
 //! Any sequence of what users do to test cases and sets leaves all lists as a simple model of them
 //! says: active list, archive, favorites, recent ones, the sets and who is in them.
 
-use assay_proto::{Reference, catalog::*};
+mod real;
+
+use assay_proto::catalog::*;
 use proptest::{
     collection::vec,
     prelude::*,
     test_runner::{Config, TestRunner},
 };
 
+use self::real::Real;
 use crate::{
     user::User,
-    world::{Answer, World, fault, listed},
+    world::{World, fault},
 };
 
 /// How many sequences are tried.
@@ -229,139 +232,6 @@ fn appended(mut members: Vec<usize>, cases: &[usize]) -> Vec<usize> {
         }
     }
     members
-}
-
-/// A project in the catalog, to be treated like the model.
-struct Real<'a> {
-    user: &'a User,
-    project: Project,
-    /// For records that were never made.
-    nobody: String,
-}
-
-impl Real<'_> {
-    /// Does the deed in the catalog; answers the id of a new record.
-    async fn apply(&self, deed: &Deed, model: &Model) -> Answer<Option<String>> {
-        let id = |kind, record: usize| {
-            let records = if kind == Kind::Case { &model.cases } else { &model.sets };
-            records.get(record).map_or(&self.nobody, |record| &record.id).clone()
-        };
-        let references = |cases: &[usize]| {
-            cases.iter().map(|case| Reference { id: id(Kind::Case, *case) }).collect::<Vec<_>>()
-        };
-        let (user, project_id) = (self.user, self.project.id.clone());
-        match deed {
-            Deed::CreateCase { identifier } => {
-                let case = TestCaseInput {
-                    name: "Case".into(),
-                    identifier: Some(format!("case-{identifier}")),
-                    ..TestCaseInput::default()
-                };
-                return Ok(Some(user.create_case(&project_id, case).await?.id));
-            }
-            Deed::CreateSet { cases } => {
-                let test_cases = references(cases);
-                let set = TestSetInput { name: "Set".into(), test_cases, ..Default::default() };
-                return Ok(Some(user.create_set(&self.project, set).await?.id));
-            }
-            Deed::Archive { kind: Kind::Case, record, archived } => {
-                let id = id(Kind::Case, *record);
-                let case = TestCase { id, project_id, ..TestCase::default() };
-                let changes = TestCaseInput { archived: *archived, ..Default::default() };
-                user.update_case(&case, changes, &["Archived"]).await?;
-            }
-            Deed::Archive { kind: Kind::Set, record, archived } => {
-                let changes = TestSetInput { archived: *archived, ..Default::default() };
-                self.update_set(id(Kind::Set, *record), changes, "Archived").await?;
-            }
-            Deed::Delete { kind: Kind::Case, record } => {
-                let request = DeleteTestCaseRequest { project_id, id: id(Kind::Case, *record) };
-                user.cases().delete_test_case(user.call(request)).await?;
-            }
-            Deed::Delete { kind: Kind::Set, record } => {
-                let request = DeleteTestSetRequest { project_id, id: id(Kind::Set, *record) };
-                user.sets().delete_test_set(user.call(request)).await?;
-            }
-            Deed::Include { set, cases } => {
-                let (test_set_id, test_cases) = (id(Kind::Set, *set), references(cases));
-                let request = IncludeTestCasesRequest { project_id, test_set_id, test_cases };
-                user.sets().include_test_cases(user.call(request)).await?;
-            }
-            Deed::Exclude { set, cases } => {
-                let (test_set_id, test_cases) = (id(Kind::Set, *set), references(cases));
-                let request = ExcludeTestCasesRequest { project_id, test_set_id, test_cases };
-                user.sets().exclude_test_cases(user.call(request)).await?;
-            }
-            Deed::Replace { set, cases } => {
-                let changes = TestSetInput { test_cases: references(cases), ..Default::default() };
-                self.update_set(id(Kind::Set, *set), changes, "TestCases").await?;
-            }
-            Deed::Favorite { kind, record, is_favorite: true } => {
-                user.add_favorite(kind.record_kind(), &id(*kind, *record)).await?;
-            }
-            Deed::Favorite { kind, record, is_favorite: false } => {
-                user.remove_favorite(kind.record_kind(), &id(*kind, *record)).await?;
-            }
-            Deed::Open { kind: Kind::Case, record } => {
-                let (project_id, id) = (None, id(Kind::Case, *record));
-                let request = GetTestCaseRequest { project_id, id, opens: true };
-                user.cases().get_test_case(user.call(request)).await?;
-            }
-            Deed::Open { kind: Kind::Set, record } => {
-                let (project_id, id) = (None, id(Kind::Set, *record));
-                let request = GetTestSetRequest { project_id, id, opens: true };
-                user.sets().get_test_set(user.call(request)).await?;
-            }
-        }
-        Ok(None)
-    }
-
-    async fn update_set(&self, id: String, changes: TestSetInput, field: &str) -> Answer<()> {
-        let request = UpdateTestSetRequest {
-            project_id: self.project.id.clone(),
-            id,
-            data_version: None,
-            changes: Some(changes),
-            fields: vec![field.to_owned()],
-        };
-        self.user.sets().update_test_set(self.user.call(request)).await.map(drop)
-    }
-
-    /// Compares all lists with the model.
-    async fn is_as(&self, model: &Model) {
-        let (user, project) = (self.user, &self.project.id);
-        for kind in [Kind::Case, Kind::Set] {
-            for shelf in [Shelf::Unspecified, Shelf::Archive, Shelf::Favorites] {
-                let listed = user.shelf(kind.record_kind(), project, shelf).await;
-                assert_eq!(listed, model.shelf(kind, shelf), "{kind:?} {shelf:?}");
-            }
-            let recent = model.shelf(kind, Shelf::Recent);
-            user.has_opened(kind.record_kind(), project, &recent).await;
-        }
-        for set in model.sets.iter().filter(|set| !set.deleted) {
-            let request = ListIncludedTestCasesRequest {
-                project_id: project.clone(),
-                test_set_id: set.id.clone(),
-                page: None,
-            };
-            let included = user.sets().list_included_test_cases(user.call(request)).await;
-            let included = listed(included).await.unwrap().0.into_iter().map(|case| case.id);
-            assert_eq!(included.collect::<Vec<_>>(), model.members(set));
-        }
-        for (number, case) in model.cases.iter().enumerate().filter(|(_, case)| !case.deleted) {
-            let request = ListTestSetsOfTestCaseRequest {
-                project_id: project.clone(),
-                test_case_id: case.id.clone(),
-                page: None,
-                archived: case.archived,
-            };
-            let sets = user.sets().list_test_sets_of_test_case(user.call(request)).await;
-            let sets = listed(sets).await.unwrap().0.into_iter().map(|set| set.id);
-            let including = |set: &&Known| set.is_live() && set.members.contains(&number);
-            let expected = model.sets.iter().filter(including).rev().map(|set| set.id.clone());
-            assert_eq!(sets.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
-        }
-    }
 }
 
 /// Does the deeds in a new project, and to a model of it.
