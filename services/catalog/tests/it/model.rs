@@ -50,10 +50,10 @@ impl Kind {
 
 fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     let kind = || prop_oneof![Just(Kind::Case), Just(Kind::Set)];
-    let record = || 0..8_usize;
-    let cases = || vec(0..8_usize, 0..4);
+    let record = || 0..4_usize;
+    let cases = || vec(0..4_usize, 0..4);
     let deed = prop_oneof![
-        4 => (0..5_u8).prop_map(|identifier| Deed::CreateCase { identifier }),
+        4 => (0..8_u8).prop_map(|identifier| Deed::CreateCase { identifier }),
         2 => cases().prop_map(|cases| Deed::CreateSet { cases }),
         4 => (kind(), record(), any::<bool>())
             .prop_map(|(kind, record, archived)| Deed::Archive { kind, record, archived }),
@@ -65,7 +65,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
             .prop_map(|(kind, record, is_favorite)| Deed::Favorite { kind, record, is_favorite }),
         3 => (kind(), record()).prop_map(|(kind, record)| Deed::Open { kind, record }),
     ];
-    vec(deed, 1..40)
+    vec(deed, 40..80)
 }
 
 /// What the model knows of a record.
