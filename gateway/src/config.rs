@@ -2,9 +2,7 @@
 
 use std::net::SocketAddr;
 
-use assay_runtime::nats::NatsServers;
-
-use crate::address::TrustedProxies;
+use assay_runtime::{Networks, nats::NatsServers};
 
 /// Where the gateway listens, and which services it stands in front of.
 #[derive(clap::Args, Clone, Debug)]
@@ -29,5 +27,5 @@ pub struct Config {
     /// The proxies that are believed where a request came from (`X-Forwarded-For`), as addresses or
     /// networks, separated by commas; by default none
     #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
-    pub trusted_proxies: TrustedProxies,
+    pub trusted_proxies: Networks,
 }

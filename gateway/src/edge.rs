@@ -2,6 +2,7 @@
 
 use std::{any::Any, time::Duration};
 
+use assay_runtime::Networks;
 use axum::{
     Router,
     extract::Request,
@@ -21,7 +22,7 @@ use tower_http::{
 };
 
 use crate::{
-    address::{TrustedProxies, locate},
+    address::locate,
     problem::{Problem, finish},
     telemetry::observe,
 };
@@ -35,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Puts around the routes what holds for all of them.
 pub(crate) fn around<S: Clone + Send + Sync + 'static>(
     routes: Router<S>,
-    proxies: TrustedProxies,
+    proxies: Networks,
 ) -> Router<S> {
     let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::IMAGES);
     // Events would wait for others until they fill a block.

@@ -28,12 +28,12 @@ mod upload;
 
 use std::net::SocketAddr;
 
-use assay_runtime::{Runtime, http};
+use assay_runtime::{Networks, Runtime, http};
 use axum::{Router, routing::get};
 use tokio::net::TcpListener;
 
 use self::services::Services;
-pub use self::{address::TrustedProxies, config::Config, openapi::openapi, services::Upstream};
+pub use self::{config::Config, openapi::openapi, services::Upstream};
 
 /// Serves the interface in front of the services that the configuration names.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
@@ -43,7 +43,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 }
 
 /// The interface in front of these services, behind these proxies.
-pub fn app(upstream: Upstream, proxies: TrustedProxies) -> Router {
+pub fn app(upstream: Upstream, proxies: Networks) -> Router {
     let (routes, _) = routes::all().split_for_parts();
     let routes = routes
         .merge(openapi::documentation())

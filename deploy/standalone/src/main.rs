@@ -17,9 +17,9 @@ use assay::{
 };
 use assay_auth::{SealConfig, new_seal_key};
 use assay_execution::{DepotConfig, LeaseSettings};
-use assay_gateway::TrustedProxies;
+use assay_notification::WebhookConfig;
 use assay_runtime::{
-    Runtime, install_crypto, parse, stop_signal,
+    Networks, Runtime, install_crypto, parse, stop_signal,
     telemetry::{LogFormat, Telemetry, TelemetryConfig},
 };
 use assay_servers::DataDir;
@@ -87,7 +87,7 @@ struct Options {
     /// The proxies that are believed where a request came from (`X-Forwarded-For`), as addresses or
     /// networks, separated by commas; by default none
     #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
-    trusted_proxies: TrustedProxies,
+    trusted_proxies: Networks,
     /// Where artifacts are kept: a folder, or a bucket as `s3://bucket/folder`; by default
     /// `artifacts` in the data directory
     #[arg(long, env = "ASSAY_ARTIFACTS")]
@@ -114,6 +114,8 @@ struct Options {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     notification_retention_days: u32,
+    #[command(flatten)]
+    webhooks: WebhookConfig,
     /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "warn")]
     log: String,
@@ -192,9 +194,10 @@ async fn rebuild(options: &Options) -> Result<()> {
 }
 
 async fn reseal(options: &Options) -> Result<()> {
-    let ([identity, catalog, ..], seal) = running(options)?;
+    let ([identity, catalog, _, notification], seal) = running(options)?;
     let count = assay_identity::reseal(&identity, &seal).await?
-        + assay_catalog::reseal(&catalog, &seal).await?;
+        + assay_catalog::reseal(&catalog, &seal).await?
+        + assay_notification::reseal(&notification, &seal).await?;
     println!("{count} records are stored under another encryption key than before");
     Ok(())
 }
@@ -247,6 +250,7 @@ async fn serve(options: Options) -> Result<()> {
         },
         leases: options.leases,
         notification_retention_days: options.notification_retention_days,
+        webhooks: options.webhooks,
     };
     let metrics = Runtime::new("metrics");
     telemetry.keep_up(&metrics);

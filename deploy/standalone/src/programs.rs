@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail, ensure};
 use assay_auth::SealConfig;
 use assay_events::NatsConfig;
 use assay_execution::{ArtifactConfig, DepotConfig, LeaseSettings};
-use assay_gateway::TrustedProxies;
 use assay_identity::FirstLogin;
-use assay_runtime::{DatabaseConfig, Runtime, nats::NatsServers};
+use assay_notification::WebhookConfig;
+use assay_runtime::{DatabaseConfig, Networks, Runtime, nats::NatsServers};
 use futures::future::{join_all, select_all};
 use secrecy::SecretString;
 use url::Url;
@@ -59,12 +59,13 @@ pub struct Settings {
     pub smtp_url: Option<SecretString>,
     pub mail_from: Option<String>,
     pub mail_dir: PathBuf,
-    pub trusted_proxies: TrustedProxies,
+    pub trusted_proxies: Networks,
     /// Where artifacts are kept.
     pub depot: DepotConfig,
     /// How long engines may be silent.
     pub leases: LeaseSettings,
     pub notification_retention_days: u32,
+    pub webhooks: WebhookConfig,
 }
 
 /// A running Assay.
@@ -141,7 +142,7 @@ impl Assay {
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 catalog_url: url(catalog_address),
-                artifacts: ArtifactConfig::new(settings.depot, settings.seal, public_url),
+                artifacts: ArtifactConfig::new(settings.depot, settings.seal.clone(), public_url),
                 leases: settings.leases,
             },
         )
@@ -151,9 +152,11 @@ impl Assay {
             assay_notification::Config {
                 database: database(&backends.notification),
                 nats,
+                seal: settings.seal.clone(),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 notification_retention_days: settings.notification_retention_days,
+                webhooks: settings.webhooks,
             },
         )
         .await?;

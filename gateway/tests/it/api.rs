@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use assay_auth::{Grant, Issuer, SigningKey, Verifier};
-use assay_gateway::{TrustedProxies, Upstream};
+use assay_gateway::Upstream;
 use assay_proto::{CustomerId, DESCRIPTORS, Permissions, UserId};
-use assay_runtime::{Runtime, grpc};
+use assay_runtime::{Networks, Runtime, grpc};
 use axum::{Router, body::Body};
 use http::{HeaderMap, Request, StatusCode, request::Builder};
 use http_body_util::BodyExt;
@@ -61,7 +61,7 @@ impl Api {
         let permissions = Permissions::parse("", "Read, Write, Execute").unwrap();
         let grant = Grant::new(CustomerId::new(), UserId::new(), "Ada", permissions);
         let token = issuer.issue(grant).unwrap();
-        Self { app: assay_gateway::app(upstream, TrustedProxies::default()), token, uploads }
+        Self { app: assay_gateway::app(upstream, Networks::default()), token, uploads }
     }
 
     /// A request with a token.

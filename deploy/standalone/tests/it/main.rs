@@ -16,4 +16,5 @@ mod reference_engine;
 mod reports;
 mod stream;
 mod verify;
+mod webhooks;
 mod world;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
 use assay_execution::{DepotConfig, LeaseSettings};
-use assay_gateway::TrustedProxies;
+use assay_notification::WebhookConfig;
+use assay_runtime::Networks;
 use assay_servers::{DataDir, Nats};
 use assay_testkit::{Api, TestDatabase, test_dir};
 use secrecy::SecretString;
@@ -124,10 +125,11 @@ fn settings(dir: &Path) -> Settings {
         smtp_url: None,
         mail_from: None,
         mail_dir: dir.join("mail"),
-        trusted_proxies: TrustedProxies::default(),
+        trusted_proxies: Networks::default(),
         depot: DepotConfig::folder(&dir.join("artifacts")),
         leases: LeaseSettings { lease_seconds: 60, lease_losses: 3 },
         notification_retention_days: 365,
+        webhooks: WebhookConfig { webhook_networks: Networks::default() },
     }
 }
 

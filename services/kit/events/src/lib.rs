@@ -53,6 +53,7 @@ mod stream;
 use sqlx::migrate::Migrator;
 
 pub use self::{
+    cloud_event::CONTENT_TYPE,
     consumer::{Consumer, Handler, Received, replay_dead_letters},
     event::Event,
     nats::{Nats, NatsConfig},

@@ -3,8 +3,11 @@
 use std::{path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
-use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use async_nats::{Client, ConnectOptions, Event, Message, ServerAddr};
+use futures::StreamExt as _;
 use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::Runtime;
 
 /// How long NATS may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -47,6 +50,24 @@ pub async fn connect(servers: &NatsServers, name: &str) -> anyhow::Result<Client
         options = options.add_root_certificates(path.clone());
     }
     options.connect(addresses(&servers.nats_url)?).await.context("ASSAY_NATS_URL")
+}
+
+/// Does something about each message on a subject that comes while the program runs.
+pub fn hear(
+    runtime: &Runtime,
+    client: Client,
+    subject: String,
+    mut heard: impl FnMut(&Message) + Send + 'static,
+) {
+    let stopping = runtime.stopping();
+    runtime.spawn("messages", async move {
+        let mut messages = client.subscribe(subject).await?;
+        // Without a message the connection has ended, which it does with the program.
+        while let Some(Some(message)) = stopping.run_until_cancelled(messages.next()).await {
+            heard(&message);
+        }
+        Ok(())
+    });
 }
 
 fn addresses(urls: &SecretString) -> anyhow::Result<Vec<ServerAddr>> {

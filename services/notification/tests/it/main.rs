@@ -1,8 +1,11 @@
 //! The notification service over gRPC, on a real database and a real NATS.
 
+mod delivery;
 mod notification;
 mod publication;
 mod reactions;
+mod receiver;
 mod retention;
 mod watch;
+mod webhook;
 mod world;
