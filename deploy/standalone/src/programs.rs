@@ -68,6 +68,15 @@ pub struct Settings {
     pub webhooks: WebhookConfig,
 }
 
+fn nats_config(backends: &Backends) -> NatsConfig {
+    let servers = NatsServers {
+        nats_url: backends.nats_url.clone(),
+        nats_credentials_file: None,
+        nats_ca_file: None,
+    };
+    NatsConfig { servers, nats_replicas: 1, event_retention_days: 7 }
+}
+
 /// A running Assay.
 pub struct Assay {
     /// Where `/api` and `/docs` are served.
@@ -85,13 +94,7 @@ impl Assay {
             database_url: url.clone(),
             database_connections: CONNECTIONS,
         };
-        let servers = NatsServers {
-            nats_url: backends.nats_url.clone(),
-            nats_credentials_file: None,
-            nats_ca_file: None,
-        };
-        let nats =
-            NatsConfig { servers: servers.clone(), nats_replicas: 1, event_retention_days: 7 };
+        let nats = nats_config(backends);
         let url = |address: SocketAddr| format!("http://{address}");
         let public_url = match settings.public_url {
             Some(public_url) => public_url,
@@ -151,7 +154,7 @@ impl Assay {
             notification,
             assay_notification::Config {
                 database: database(&backends.notification),
-                nats,
+                nats: nats.clone(),
                 seal: settings.seal.clone(),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
@@ -168,7 +171,7 @@ impl Assay {
                 catalog_url: url(catalog_address),
                 execution_url: url(execution_address),
                 notification_url: url(notification_address),
-                nats: servers,
+                nats: nats.servers,
                 trusted_proxies: settings.trusted_proxies,
             },
         )
