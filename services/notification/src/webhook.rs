@@ -140,8 +140,9 @@ impl webhook_service_server::WebhookService for WebhookService {
         let (webhook, id) = (WebhookId::named(&webhook_id)?, NotificationId::named(&id)?);
 
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
-        self.hold_active(&mut tx, customer, webhook).await?;
+        let current = store::lock(&mut tx, customer, webhook).await?;
         let delivery = delivery::store::reset(&mut tx, customer, webhook, id).await?;
+        refuse_archived(&current)?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(delivery))
     }
@@ -154,30 +155,20 @@ impl webhook_service_server::WebhookService for WebhookService {
         let webhook = WebhookId::named(&request.get_ref().webhook_id)?;
 
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
-        self.hold_active(&mut tx, customer, webhook).await?;
+        refuse_archived(&store::lock(&mut tx, customer, webhook).await?)?;
         let count = delivery::store::reset_failed(&mut tx, customer, webhook).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(Redelivery { count }))
     }
 }
 
-impl WebhookService {
-    /// Makes sure that a webhook is sent what it is due.
-    async fn hold_active(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        customer: CustomerId,
-        id: WebhookId,
-    ) -> Result<(), Fault> {
-        if store::lock(tx, customer, id).await?.archived {
-            return Err(Fault::Conflict {
-                code: "archived",
-                reason: "the webhook is archived and sent nothing; set Archived to false"
-                    .to_owned(),
-            });
-        }
-        Ok(())
+/// What is archived is sent nothing.
+fn refuse_archived(webhook: &Webhook) -> Result<(), Fault> {
+    if !webhook.archived {
+        return Ok(());
     }
+    let reason = "the webhook is archived and sent nothing; set Archived to false".to_owned();
+    Err(Fault::Conflict { code: "archived", reason })
 }
 
 /// Tells of a webhook what is told of every record.

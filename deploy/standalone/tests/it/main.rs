@@ -10,6 +10,7 @@ mod junit;
 mod line;
 mod lists;
 mod mail;
+mod matrix;
 mod people;
 mod process;
 mod reference_engine;

@@ -87,6 +87,11 @@ impl World {
         &self.backends.identity
     }
 
+    /// The database of the notification service.
+    pub(crate) fn notification(&self) -> &SecretString {
+        &self.backends.notification
+    }
+
     /// The databases of the catalog and of the execution service.
     pub(crate) fn catalog_and_execution(&self) -> [&SecretString; 2] {
         [&self.backends.catalog, &self.backends.execution]

@@ -96,16 +96,13 @@ async fn a_webhook_shows_its_secret_once_and_then_what_it_is() -> Result<()> {
     assert_eq!((made.url.as_str(), made.archived), (URL, false));
     let seen = Webhook { secret: MASK.to_owned(), ..made.clone() };
     assert_eq!(world.webhook(&user, &made.id).await?, seen);
-    assert_eq!(world.webhooks(&user).await?, [seen.clone()]);
+    assert_eq!(world.webhooks(&user).await?, std::slice::from_ref(&seen));
 
     // As somebody sends back what they have read, with one change.
-    let changes = WebhookInput { events: vec!["*.Deleted".into()], secret: MASK.into(), ..to(URL) };
+    let whole = WebhookInput { events: vec!["Odd.*".into()], secret: MASK.into(), ..to(URL) };
     let fields = ["Url", "Events", "Secret", "Archived"];
-    let changed = world.change(&user, &seen, &fields, changes).await?;
-    assert_eq!(
-        (&changed.events[..], changed.secret.as_str()),
-        (&["*.Deleted".to_owned()][..], MASK)
-    );
+    let changed = world.change(&user, &seen, &fields, whole).await?;
+    assert_eq!((&changed.events[..], changed.secret.as_str()), (&["Odd.*".to_owned()][..], MASK));
     let stale = world.change(&user, &seen, &["Archived"], WebhookInput::default()).await;
     assert_eq!(stale.unwrap_err().code(), Code::Aborted);
 
