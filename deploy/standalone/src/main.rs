@@ -17,9 +17,10 @@ use assay::{
 };
 use assay_auth::{SealConfig, new_seal_key};
 use assay_execution::{DepotConfig, LeaseSettings};
+use assay_gateway::EdgeConfig;
 use assay_notification::WebhookConfig;
 use assay_runtime::{
-    Networks, Runtime, install_crypto, parse, stop_signal,
+    Runtime, install_crypto, parse, stop_signal,
     telemetry::{LogFormat, Telemetry, TelemetryConfig},
 };
 use assay_servers::DataDir;
@@ -84,10 +85,8 @@ struct Options {
     /// Where mails are written to without an SMTP server; by default `mail` in the data directory
     #[arg(long, env = "ASSAY_MAIL_DIR")]
     mail_dir: Option<PathBuf>,
-    /// The proxies that are believed where a request came from (`X-Forwarded-For`), as addresses or
-    /// networks, separated by commas; by default none
-    #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
-    trusted_proxies: Networks,
+    #[command(flatten)]
+    edge: EdgeConfig,
     /// Where artifacts are kept: a folder, or a bucket as `s3://bucket/folder`; by default
     /// `artifacts` in the data directory
     #[arg(long, env = "ASSAY_ARTIFACTS")]
@@ -238,7 +237,7 @@ async fn serve(options: Options) -> Result<()> {
         smtp_url: options.smtp_url,
         mail_from: options.mail_from,
         mail_dir: options.mail_dir.unwrap_or_else(|| data.path().join("mail")),
-        trusted_proxies: options.trusted_proxies,
+        edge: options.edge,
         depot: DepotConfig {
             artifacts: options
                 .artifacts

@@ -7,9 +7,10 @@ use anyhow::{Context, Result, bail, ensure};
 use assay_auth::SealConfig;
 use assay_events::NatsConfig;
 use assay_execution::{ArtifactConfig, DepotConfig, LeaseSettings};
+use assay_gateway::EdgeConfig;
 use assay_identity::FirstLogin;
 use assay_notification::WebhookConfig;
-use assay_runtime::{DatabaseConfig, Networks, Runtime, nats::NatsServers};
+use assay_runtime::{DatabaseConfig, Runtime, nats::NatsServers};
 use futures::future::{join_all, select_all};
 use secrecy::SecretString;
 use url::Url;
@@ -59,7 +60,7 @@ pub struct Settings {
     pub smtp_url: Option<SecretString>,
     pub mail_from: Option<String>,
     pub mail_dir: PathBuf,
-    pub trusted_proxies: Networks,
+    pub edge: EdgeConfig,
     /// Where artifacts are kept.
     pub depot: DepotConfig,
     /// How long engines may be silent.
@@ -172,7 +173,7 @@ impl Assay {
                 execution_url: url(execution_address),
                 notification_url: url(notification_address),
                 nats: nats.servers,
-                trusted_proxies: settings.trusted_proxies,
+                edge: settings.edge,
             },
         )
         .await?;

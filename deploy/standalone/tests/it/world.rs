@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
 use assay_execution::{DepotConfig, LeaseSettings};
+use assay_gateway::EdgeConfig;
 use assay_notification::WebhookConfig;
 use assay_runtime::Networks;
 use assay_servers::{DataDir, Nats};
@@ -130,11 +131,22 @@ fn settings(dir: &Path) -> Settings {
         smtp_url: None,
         mail_from: None,
         mail_dir: dir.join("mail"),
-        trusted_proxies: Networks::default(),
+        edge: edge(),
         depot: DepotConfig::folder(&dir.join("artifacts")),
         leases: LeaseSettings { lease_seconds: 60, lease_losses: 3 },
         notification_retention_days: 365,
         webhooks: WebhookConfig { webhook_networks: Networks::default() },
+    }
+}
+
+/// Without limits: a test asks for more than a person.
+fn edge() -> EdgeConfig {
+    EdgeConfig {
+        trusted_proxies: Networks::default(),
+        cors_origins: Vec::new(),
+        requests_per_address: 0,
+        requests_per_customer: 0,
+        requests_at_once: 1000,
     }
 }
 
