@@ -15,6 +15,7 @@ mod people;
 mod process;
 mod reference_engine;
 mod reports;
+mod slow;
 mod stream;
 mod verify;
 mod webhooks;
