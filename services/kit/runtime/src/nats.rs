@@ -31,9 +31,24 @@ pub struct NatsServers {
 /// Connects under the name of a program: in the background, and again whenever the connection is
 /// lost. Fails if the configuration is wrong; that no server can be reached is none of its concerns.
 pub async fn connect(servers: &NatsServers, name: &str) -> anyhow::Result<Client> {
+    let options = options(servers, name).await?.retry_on_initial_connect();
+    options.connect(addresses(&servers.nats_url)?).await.context("ASSAY_NATS_URL")
+}
+
+/// Connects for a command, which fails if no server answers.
+pub async fn connect_now(servers: &NatsServers, name: &str) -> anyhow::Result<Client> {
+    let addresses = addresses(&servers.nats_url)?;
+    let connected = options(servers, name).await?.connect(addresses).await;
+    connected.context("NATS lets nobody in; see ASSAY_NATS_URL")
+}
+
+/// What a program asks comes back on `_INBOX_assay.<program>`, so that a NATS user can be given the
+/// answers to its own questions and no others.
+async fn options(servers: &NatsServers, name: &str) -> anyhow::Result<ConnectOptions> {
+    let program = name.strip_prefix("assay-").unwrap_or(name);
     let mut options = ConnectOptions::new()
         .name(name)
-        .retry_on_initial_connect()
+        .custom_inbox_prefix(format!("_INBOX_assay.{program}"))
         .connection_timeout(PATIENCE)
         .ping_interval(Duration::from_secs(10))
         .reconnect_delay_callback(|attempts| {
@@ -46,7 +61,7 @@ pub async fn connect(servers: &NatsServers, name: &str) -> anyhow::Result<Client
     if let Some(path) = &servers.nats_ca_file {
         options = options.add_root_certificates(path.clone());
     }
-    options.connect(addresses(&servers.nats_url)?).await.context("ASSAY_NATS_URL")
+    Ok(options)
 }
 
 fn addresses(urls: &SecretString) -> anyhow::Result<Vec<ServerAddr>> {

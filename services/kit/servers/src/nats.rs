@@ -63,6 +63,12 @@ impl Nats {
         &self.url
     }
 
+    /// Where clients find the server that another process runs in a data directory.
+    pub fn url_of_running(data: &Path) -> Result<String> {
+        told_url(&data.join("nats/ports"))
+            .with_context(|| format!("no {PROGRAM} runs in {}", data.display()))
+    }
+
     /// The id of the server's process.
     pub fn pid(&self) -> u32 {
         self.process.pid()
