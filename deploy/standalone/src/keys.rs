@@ -25,7 +25,10 @@ pub(crate) fn seal_config(data: &Path, given: Option<SecretString>) -> Result<Se
 }
 
 /// The keys that were given, else those in the data directory, if there are any.
-pub(crate) fn stored_seal_config(data: &Path, given: Option<SecretString>) -> Result<Option<SealConfig>> {
+pub(crate) fn stored_seal_config(
+    data: &Path,
+    given: Option<SecretString>,
+) -> Result<Option<SealConfig>> {
     if let Some(encryption_keys) = given {
         return Ok(Some(SealConfig { encryption_keys }));
     }

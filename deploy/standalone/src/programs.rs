@@ -80,17 +80,29 @@ pub struct Assay {
 impl Assay {
     /// Starts the programs and waits until they are ready.
     pub async fn start(backends: &Backends, settings: Settings) -> Result<Self> {
+        Self::start_as(backends, settings, |_| backends.nats_url.clone()).await
+    }
+
+    /// As [`Assay::start`], each program with a NATS user of its own.
+    pub async fn start_as(
+        backends: &Backends,
+        settings: Settings,
+        nats_url: impl Fn(&'static str) -> SecretString,
+    ) -> Result<Self> {
         let database = |url: &SecretString| DatabaseConfig {
             database_url: url.clone(),
             database_connections: CONNECTIONS,
         };
-        let servers = NatsServers {
-            nats_url: backends.nats_url.clone(),
+        let servers = |program| NatsServers {
+            nats_url: nats_url(program),
             nats_credentials_file: None,
             nats_ca_file: None,
         };
-        let nats =
-            NatsConfig { servers: servers.clone(), nats_replicas: 1, event_retention_days: 7 };
+        let nats = |program| NatsConfig {
+            servers: servers(program),
+            nats_replicas: 1,
+            event_retention_days: 7,
+        };
         let url = |address: SocketAddr| format!("http://{address}");
         let public_url = match settings.public_url {
             Some(public_url) => public_url,
@@ -104,7 +116,7 @@ impl Assay {
             identity,
             assay_identity::Config {
                 database: database(&backends.identity),
-                nats: nats.clone(),
+                nats: nats("identity"),
                 seal: settings.seal.clone(),
                 grpc_listen: ANY_PORT,
                 admin_email: settings.admin_email,
@@ -126,7 +138,7 @@ impl Assay {
             catalog,
             assay_catalog::Config {
                 database: database(&backends.catalog),
-                nats: nats.clone(),
+                nats: nats("catalog"),
                 seal: settings.seal.clone(),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
@@ -137,7 +149,7 @@ impl Assay {
             execution,
             assay_execution::Config {
                 database: database(&backends.execution),
-                nats: nats.clone(),
+                nats: nats("execution"),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 catalog_url: url(catalog_address),
@@ -150,7 +162,7 @@ impl Assay {
             notification,
             assay_notification::Config {
                 database: database(&backends.notification),
-                nats,
+                nats: nats("notification"),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 notification_retention_days: settings.notification_retention_days,
@@ -165,7 +177,7 @@ impl Assay {
                 catalog_url: url(catalog_address),
                 execution_url: url(execution_address),
                 notification_url: url(notification_address),
-                nats: servers,
+                nats: servers("gateway"),
                 trusted_proxies: settings.trusted_proxies,
             },
         )

@@ -41,7 +41,9 @@ impl std::fmt::Display for Replayed {
         match events {
             0 => write!(f, "nothing was published since {since}")?,
             1 => write!(f, "1 event that was published since {since} is published again")?,
-            _ => write!(f, "{events} events that were published since {since} are published again")?,
+            _ => {
+                write!(f, "{events} events that were published since {since} are published again")?
+            }
         }
         match oldest {
             Some(oldest) if oldest > since => write!(
@@ -157,7 +159,7 @@ fn line(letter: &DeadLetter) -> String {
     let DeadLetter { id, stream, consumer, subject, tries, reason, time, event } = letter;
     let event = event.map_or_else(|| "none".to_owned(), |event| event.to_string());
     format!(
-        "{id}  {time}  stream {stream}, consumer {consumer}, {tries} tries, event {event}, \
+        "{id}  {time}  stream {stream}, consumer {consumer}, tries {tries}, event {event}, \
          subject {subject}: {reason}"
     )
 }

@@ -16,11 +16,15 @@ use crate::{
 /// How long the tasks of a program get to end.
 const GRACE: Duration = Duration::from_secs(25);
 
+/// What `--help` begins with.
+const ABOUT: &str =
+    "A program of Assay. Every variable X can also be given by a file, named in X_FILE.";
+
 // No documentation comment: `--help` would begin with it.
 #[derive(Parser)]
 #[command(
     version,
-    about = "A program of Assay. Every variable X can also be given by a file, named in X_FILE."
+    about = ABOUT
 )]
 struct Options<C: Args> {
     #[command(flatten)]
@@ -48,7 +52,7 @@ pub fn run_or<C: Args, D: Subcommand>(
     carry_out: impl AsyncFnOnce(D, &Given) -> anyhow::Result<()>,
 ) -> ExitCode {
     let program = Options::<C>::command().name(name).subcommand_negates_reqs(true);
-    let mut program = D::augment_subcommands(program).subcommand_required(false);
+    let mut program = D::augment_subcommands(program).subcommand_required(false).about(ABOUT);
     let given = Given { matches: matches(&program), program: program.clone() };
     if given.matches.subcommand_name().is_none() {
         return serve(name, read(&mut program, &given.matches), start);
@@ -77,8 +81,9 @@ impl Given {
             .get_arguments()
             .filter(absent)
             .map(|option| {
+                let name = option.get_long().unwrap_or_default();
                 let variable = option.get_env().unwrap_or_default().display();
-                format!("\n  {option} ({variable})")
+                format!("\n  --{name} ({variable})")
             })
             .collect();
         let mut program = self.program.clone();

@@ -69,8 +69,8 @@ async fn a_replay_begins_where_it_is_told_to_and_says_what_is_gone() {
     sqlx::query(age).execute(&world.pool).await.unwrap();
     world.lose_everything().await;
 
-    let two_days = "3d".parse::<Since>().unwrap();
-    let replayed = replay(&world.pool, two_days).await.unwrap();
+    let three_days = "3d".parse::<Since>().unwrap();
+    let replayed = replay(&world.pool, three_days).await.unwrap();
     assert_eq!(replayed.events, 2, "the third is three days and a moment old: {replayed}");
     assert!(replayed.oldest < Some(replayed.since));
     assert!(!replayed.to_string().contains("is gone"), "{replayed}");
