@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use async_nats::{
-    ConnectOptions,
+    ConnectOptions, ServerAddr,
     jetstream::{self, consumer::PullConsumer},
 };
 use futures::StreamExt as _;
@@ -25,7 +25,12 @@ async fn main() -> anyhow::Result<()> {
     let [url, name, path, domain @ ..] = &arguments[..] else {
         anyhow::bail!("usage: subscriber URL NAME FILE [DOMAIN]");
     };
-    let client = ConnectOptions::new().retry_on_initial_connect().connect(url).await?;
+    let server: ServerAddr = url.parse()?;
+    let mut options = ConnectOptions::new().retry_on_initial_connect();
+    if let (Some(user), Some(password)) = (server.username(), server.password()) {
+        options = options.user_and_password(user.to_owned(), password.to_owned());
+    }
+    let client = options.connect(server).await?;
     let jetstream = match domain.first() {
         Some(domain) => jetstream::with_domain(client, domain),
         None => jetstream::new(client),

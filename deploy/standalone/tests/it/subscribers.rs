@@ -10,7 +10,7 @@ use std::{
 use assay_events::{Interest, Stream, Subscribers};
 use assay_testkit::{Api, eventually, test_dir};
 use async_nats::{
-    Client,
+    Client, ConnectOptions,
     jetstream::{self, consumer::PullConsumer},
 };
 use futures::{StreamExt as _, future::join_all};
@@ -21,7 +21,10 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::world::{World, as_nats_user};
+use crate::{
+    junit,
+    world::{World, as_nats_user, id, nats_password, project},
+};
 
 const NOTIFICATIONS: Stream = Stream::of("notifications");
 
@@ -146,18 +149,17 @@ async fn the_examples_see_every_notification_and_go_on_where_they_were() {
 #[tokio::test(flavor = "multi_thread")]
 async fn with_the_configuration_that_is_shipped_programs_work_and_a_subscriber_only_reads() {
     let world = World::start_guarded().await;
-    let url = |user| as_nats_user(world.nats_url(), user);
-    let operator = async_nats::ConnectOptions::new().custom_inbox_prefix("_INBOX_assay.operator");
-    let operator = operator.connect(url("operator")).await.unwrap();
+    let operator = connect_as(&world, "operator").await;
     subscribe(&operator, "billing").await;
-    let subscriber = Subscriber::new(python(), &[&url("billing"), "billing"], Some("ASSAY"));
+    let url = as_nats_user(world.nats_url(), "billing");
+    let subscriber = Subscriber::new(python(), &[&url, "billing"], Some("ASSAY"));
     let _running = subscriber.start();
     // Something of everybody: identity, catalog, execution, and a revocation.
     let member = world.member(&world.api, "bob@example.org", "Login, Read").await;
-    let project = crate::world::project(&world.api).await;
+    let project = project(&world.api).await;
     let set = world.api.post(&format!("{project}/testsets"), json!({"Name": "All"})).await;
-    let set = format!("{project}/testsets/{}", crate::world::id(&set.created()));
-    crate::junit::upload(&world.api, &set, crate::junit::report(3)).await.created();
+    let set = format!("{project}/testsets/{}", id(&set.created()));
+    junit::upload(&world.api, &set, junit::report(3)).await.created();
     world.api.delete(&format!("/api/users/{}", member.id)).await.expect(204);
     member.api.get("/api/projects").await.is_problem(401, "unauthenticated");
     eventually("results in the catalog", || async {
@@ -177,7 +179,7 @@ async fn with_the_configuration_that_is_shipped_programs_work_and_a_subscriber_o
     assert!(!log.contains("Violation"), "a program lacks a permission: {log}");
 
     // The subscriber gets nowhere else, neither directly nor by having messages sent there.
-    let billing = async_nats::connect(url("billing")).await.unwrap();
+    let billing = connect_as(&world, "billing").await;
     let before = messages(&operator).await;
     let mut heard = billing.subscribe("assay.>").await.unwrap();
     subscribe(&operator, "other").await;
@@ -213,7 +215,7 @@ async fn with_the_configuration_that_is_shipped_programs_work_and_a_subscriber_o
     }
 
     // Nor does a program: what it is refused does not arrive.
-    let catalog = async_nats::connect(url("catalog")).await.unwrap();
+    let catalog = connect_as(&world, "catalog").await;
     catalog.publish("assay.notifications.x", "{}".into()).await.unwrap();
     catalog.publish("assay.revocations", "{}".into()).await.unwrap();
     catalog.flush().await.unwrap();
@@ -227,6 +229,12 @@ async fn with_the_configuration_that_is_shipped_programs_work_and_a_subscriber_o
     .await;
     assert_eq!(messages(&operator).await, [before[0], before[1] + 1]);
     world.stop().await;
+}
+
+async fn connect_as(world: &World, user: &str) -> Client {
+    let options = ConnectOptions::with_user_and_password(user.to_owned(), nats_password(user));
+    let options = options.custom_inbox_prefix(format!("_INBOX_assay.{user}"));
+    options.connect(world.nats_url()).await.unwrap()
 }
 
 /// How many messages the catalog's stream and that of the notifications have.

@@ -22,7 +22,7 @@ const USERS: [&str; 7] =
 /// Where a program reaches the NATS server with a URL.
 type OfProgram = fn(&str, &str) -> String;
 
-fn nats_password(user: &str) -> String {
+pub(crate) fn nats_password(user: &str) -> String {
     format!("the-password-of-{user}")
 }
 
