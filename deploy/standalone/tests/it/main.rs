@@ -1,6 +1,7 @@
 //! Assay as a whole, over HTTP and NATS: five programs, real PostgreSQL, real NATS.
 
 mod artifacts;
+mod asyncapi;
 mod canary;
 mod catalog;
 mod deletion;
