@@ -22,7 +22,7 @@ use tokio::{
 use uuid::Uuid;
 
 use crate::{
-    junit,
+    junit, process,
     world::{World, as_nats_user, id, nats_password, project},
 };
 
@@ -161,7 +161,10 @@ async fn with_the_configuration_that_is_shipped_programs_work_and_a_subscriber_o
     let set = format!("{project}/testsets/{}", id(&set.created()));
     junit::upload(&world.api, &set, junit::report(3)).await.created();
     world.api.delete(&format!("/api/users/{}", member.id)).await.expect(204);
-    member.api.get("/api/projects").await.is_problem(401, "unauthenticated");
+    eventually("the end of a token", || async {
+        (member.api.get("/api/projects").await.status == 401).then_some(())
+    })
+    .await;
     eventually("results in the catalog", || async {
         let cases = world.api.get(&format!("{project}/testcases")).await.ok();
         (cases[0]["LastResult"] == "Passed").then_some(())
@@ -175,6 +178,29 @@ async fn with_the_configuration_that_is_shipped_programs_work_and_a_subscriber_o
     .await;
     let stored = stored.as_array().unwrap();
     assert!(subscriber.gets(stored.len()).await.len() >= stored.len());
+    // What a program cannot apply it puts aside, and an operator finds it.
+    for subject in ["assay.execution.x", "assay.catalog.x.secrets.x", "assay.catalog.x.retention.x"]
+    {
+        let published = jetstream::new(operator.clone()).publish(subject, "{".into()).await;
+        published.unwrap().await.unwrap();
+    }
+    let operate = async |arguments: [&str; 3]| {
+        let mut command = process::command(&process::data_dir());
+        command.env("ASSAY_NATS_URL", as_nats_user(world.nats_url(), "operator"));
+        String::from_utf8(command.args(arguments).output().await.unwrap().stdout).unwrap()
+    };
+    for (consumer, letters) in
+        [("catalog", "1 "), ("execution", "1 "), ("identity", "1 "), ("notification", "3 ")]
+    {
+        let of_consumer = format!("--consumer={consumer}");
+        let list = ["dead-letters", "list", &of_consumer];
+        eventually("dead letters of everybody", || async {
+            let listed = operate(list).await;
+            listed.lines().last()?.starts_with(letters).then_some(())
+        })
+        .await;
+    }
+    assert_eq!(operate(["dead-letters", "drop", "--all"]).await, "6 dead letters dropped\n");
     let log = world.nats_log();
     assert!(!log.contains("Violation"), "a program lacks a permission: {log}");
 
