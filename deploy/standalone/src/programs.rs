@@ -23,6 +23,9 @@ const GRACE: Duration = Duration::from_secs(25);
 /// How many connections each service keeps to its database at most.
 const CONNECTIONS: u32 = 8;
 
+/// How many days events are kept.
+const EVENT_RETENTION_DAYS: u32 = 7;
+
 /// How long a token is valid.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
 
@@ -89,20 +92,8 @@ impl Assay {
         settings: Settings,
         nats_url: impl Fn(&'static str) -> SecretString,
     ) -> Result<Self> {
-        let database = |url: &SecretString| DatabaseConfig {
-            database_url: url.clone(),
-            database_connections: CONNECTIONS,
-        };
-        let servers = |program| NatsServers {
-            nats_url: nats_url(program),
-            nats_credentials_file: None,
-            nats_ca_file: None,
-        };
-        let nats = |program| NatsConfig {
-            servers: servers(program),
-            nats_replicas: 1,
-            event_retention_days: 7,
-        };
+        let servers = |program| nats_servers(nats_url(program));
+        let nats = |program| nats_config(nats_url(program));
         let url = |address: SocketAddr| format!("http://{address}");
         let public_url = match settings.public_url {
             Some(public_url) => public_url,
@@ -229,4 +220,17 @@ impl Assay {
         let services = services.into_iter().zip(names).map(|(stopped, name)| stopped.context(name));
         services.fold(gateway, Result::and)
     }
+}
+
+fn database(url: &SecretString) -> DatabaseConfig {
+    DatabaseConfig { database_url: url.clone(), database_connections: CONNECTIONS }
+}
+
+fn nats_servers(nats_url: SecretString) -> NatsServers {
+    NatsServers { nats_url, nats_credentials_file: None, nats_ca_file: None }
+}
+
+fn nats_config(nats_url: SecretString) -> NatsConfig {
+    let servers = nats_servers(nats_url);
+    NatsConfig { servers, nats_replicas: 1, event_retention_days: EVENT_RETENTION_DAYS }
 }

@@ -1,5 +1,7 @@
 //! Other systems that read notifications, as `docs/subscribers.md` has them do.
 
+mod guarded;
+
 use std::{
     env,
     path::{Path, PathBuf},
@@ -9,22 +11,13 @@ use std::{
 
 use assay_events::{Interest, Stream, Subscribers};
 use assay_testkit::{Api, eventually, test_dir};
-use async_nats::{
-    Client, ConnectOptions,
-    jetstream::{self, consumer::PullConsumer},
-};
-use futures::{StreamExt as _, future::join_all};
+use async_nats::{Client, jetstream};
+use futures::future::join_all;
 use serde_json::{Value, json};
-use tokio::{
-    process::{Child, Command},
-    time::timeout,
-};
+use tokio::process::{Child, Command};
 use uuid::Uuid;
 
-use crate::{
-    junit, process,
-    world::{World, as_nats_user, id, nats_password, project},
-};
+use crate::world::World;
 
 const NOTIFICATIONS: Stream = Stream::of("notifications");
 
@@ -144,131 +137,4 @@ async fn the_examples_see_every_notification_and_go_on_where_they_were() {
     }
     drop(running);
     world.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn with_the_configuration_that_is_shipped_programs_work_and_a_subscriber_only_reads() {
-    let world = World::start_guarded().await;
-    let operator = connect_as(&world, "operator").await;
-    subscribe(&operator, "billing").await;
-    let url = as_nats_user(world.nats_url(), "billing");
-    let subscriber = Subscriber::new(python(), &[&url, "billing"], Some("ASSAY"));
-    let _running = subscriber.start();
-    // Something of everybody: identity, catalog, execution, and a revocation.
-    let member = world.member(&world.api, "bob@example.org", "Login, Read").await;
-    let project = project(&world.api).await;
-    let set = world.api.post(&format!("{project}/testsets"), json!({"Name": "All"})).await;
-    let set = format!("{project}/testsets/{}", id(&set.created()));
-    junit::upload(&world.api, &set, junit::report(3)).await.created();
-    world.api.delete(&format!("/api/users/{}", member.id)).await.expect(204);
-    eventually("the end of a token", || async {
-        (member.api.get("/api/projects").await.status == 401).then_some(())
-    })
-    .await;
-    eventually("results in the catalog", || async {
-        let cases = world.api.get(&format!("{project}/testcases")).await.ok();
-        (cases[0]["LastResult"] == "Passed").then_some(())
-    })
-    .await;
-    let stored = eventually("notifications of all services", || async {
-        let stored = world.api.get("/api/notifications").await.ok();
-        let of = |source: &str| stored.as_array().unwrap().iter().any(|n| n["Source"] == source);
-        ["User", "TestSet", "TestCase"].iter().all(|source| of(source)).then_some(stored)
-    })
-    .await;
-    let stored = stored.as_array().unwrap();
-    assert!(subscriber.gets(stored.len()).await.len() >= stored.len());
-    // What a program cannot apply it puts aside, and an operator finds it.
-    for subject in ["assay.execution.x", "assay.catalog.x.secrets.x", "assay.catalog.x.retention.x"]
-    {
-        let published = jetstream::new(operator.clone()).publish(subject, "{".into()).await;
-        published.unwrap().await.unwrap();
-    }
-    let operate = async |arguments: [&str; 3]| {
-        let mut command = process::command(&process::data_dir());
-        command.env("ASSAY_NATS_URL", as_nats_user(world.nats_url(), "operator"));
-        String::from_utf8(command.args(arguments).output().await.unwrap().stdout).unwrap()
-    };
-    for (consumer, letters) in
-        [("catalog", "1 "), ("execution", "1 "), ("identity", "1 "), ("notification", "3 ")]
-    {
-        let of_consumer = format!("--consumer={consumer}");
-        let list = ["dead-letters", "list", &of_consumer];
-        eventually("dead letters of everybody", || async {
-            let listed = operate(list).await;
-            listed.lines().last()?.starts_with(letters).then_some(())
-        })
-        .await;
-    }
-    assert_eq!(operate(["dead-letters", "drop", "--all"]).await, "6 dead letters dropped\n");
-    let log = world.nats_log();
-    assert!(!log.contains("Violation"), "a program lacks a permission: {log}");
-
-    // The subscriber gets nowhere else, neither directly nor by having messages sent there.
-    let billing = connect_as(&world, "billing").await;
-    let before = messages(&operator).await;
-    let mut heard = billing.subscribe("assay.>").await.unwrap();
-    subscribe(&operator, "other").await;
-    for stream in ["ASSAY_NOTIFICATIONS", "ASSAY_CATALOG"] {
-        let domain = jetstream::with_domain(billing.clone(), "ASSAY");
-        assert!(domain.get_stream(stream).await.is_err());
-        let other: Result<PullConsumer, _> = domain.get_consumer_from_stream("other", stream).await;
-        assert!(other.is_err());
-    }
-    let next = "$JS.ASSAY.API.CONSUMER.MSG.NEXT.ASSAY_NOTIFICATIONS";
-    for (subject, reply) in [
-        ("assay.catalog.x", None),
-        ("assay.notifications.x", None),
-        ("assay.revocations", None),
-        (&format!("{next}.billing"), Some("assay.catalog.x")),
-        (&format!("{next}.other"), Some("mine")),
-    ] {
-        let payload = "{}".into();
-        match reply {
-            None => billing.publish(subject.to_owned(), payload).await.unwrap(),
-            Some(to) => {
-                billing.publish_with_reply(subject.to_owned(), to, payload).await.unwrap();
-            }
-        }
-    }
-    billing.flush().await.unwrap();
-    tell(&world.api, 1).await;
-    subscriber.gets(stored.len() + 1).await;
-    assert_eq!(messages(&operator).await, [before[0], before[1] + 1]);
-    while let Ok(Some(message)) = timeout(Duration::from_millis(200), heard.next()).await {
-        let own = message.subject.as_str();
-        assert!(own.ends_with(".x") || own == "assay.revocations", "heard {own}");
-    }
-
-    // Nor does a program: what it is refused does not arrive.
-    let catalog = connect_as(&world, "catalog").await;
-    catalog.publish("assay.notifications.x", "{}".into()).await.unwrap();
-    catalog.publish("assay.revocations", "{}".into()).await.unwrap();
-    catalog.flush().await.unwrap();
-    let refused = |subject: &str| {
-        let line = format!("Publish Violation - User \"catalog\", Subject {subject:?}");
-        world.nats_log().contains(&line)
-    };
-    eventually("refusals", || async {
-        (refused("assay.notifications.x") && refused("assay.revocations")).then_some(())
-    })
-    .await;
-    assert_eq!(messages(&operator).await, [before[0], before[1] + 1]);
-    world.stop().await;
-}
-
-async fn connect_as(world: &World, user: &str) -> Client {
-    let options = ConnectOptions::with_user_and_password(user.to_owned(), nats_password(user));
-    let options = options.custom_inbox_prefix(format!("_INBOX_assay.{user}"));
-    options.connect(world.nats_url()).await.unwrap()
-}
-
-/// How many messages the catalog's stream and that of the notifications have.
-async fn messages(operator: &Client) -> [u64; 2] {
-    let jetstream = jetstream::new(operator.clone());
-    let mut counts = [0; 2];
-    for (count, stream) in counts.iter_mut().zip(["ASSAY_CATALOG", "ASSAY_NOTIFICATIONS"]) {
-        *count = jetstream.get_stream(stream).await.unwrap().cached_info().state.messages;
-    }
-    counts
 }

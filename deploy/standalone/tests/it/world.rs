@@ -74,7 +74,7 @@ impl World {
     async fn launch(dir: PathBuf, settings: Settings) -> Self {
         let data = DataDir::lock(dir).unwrap();
         let nats = Nats::start(&data, None).await.unwrap();
-        Self::launch_at(nats, settings, |url, _| url.to_owned()).await
+        Box::pin(Self::launch_at(nats, settings, |url, _| url.to_owned())).await
     }
 
     async fn launch_at(nats: Nats, settings: Settings, of_program: OfProgram) -> Self {

@@ -39,12 +39,10 @@ impl std::fmt::Display for Replayed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { events, since, oldest } = self;
         match events {
-            0 => write!(f, "nothing was published since {since}")?,
-            1 => write!(f, "1 event that was published since {since} is published again")?,
-            _ => {
-                write!(f, "{events} events that were published since {since} are published again")?
-            }
-        }
+            0 => write!(f, "nothing was published since {since}"),
+            1 => write!(f, "1 event that was published since {since} is published again"),
+            _ => write!(f, "{events} events that were published since {since} are published again"),
+        }?;
         match oldest {
             Some(oldest) if oldest > since => write!(
                 f,

@@ -80,7 +80,7 @@ impl DeadLetters {
         mut show: impl FnMut(DeadLetter),
     ) -> anyhow::Result<u64> {
         self.each(which, async |letter| {
-            show(DeadLetter::of(letter));
+            show(DeadLetter::of(&letter));
             Ok(())
         })
         .await
@@ -187,8 +187,8 @@ impl DeadLetters {
 }
 
 impl DeadLetter {
-    fn of(letter: StreamMessage) -> Self {
-        let (stream, consumer) = addressed(&letter);
+    fn of(letter: &StreamMessage) -> Self {
+        let (stream, consumer) = addressed(letter);
         Self {
             id: letter.sequence,
             stream: stream.to_owned(),

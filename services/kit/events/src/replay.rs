@@ -77,14 +77,17 @@ pub async fn replay(db: &PgPool, since: Since) -> Result<Replayed, Fault> {
     if since > until {
         return Err(Fault::invalid("--since", "lies in the future"));
     }
-    let (mut events, mut from) = (0, Some(since));
-    while let Some(start) = from {
-        let (count, last) = portion(db, start, until).await?;
+    let (mut events, mut from) = (0, since);
+    loop {
+        let (count, last) = portion(db, from, until).await?;
         events += count.unsigned_abs();
         // Those published at the same time as the last may be in two portions.
-        from = if count < PORTION { None } else { last };
+        from = last.unwrap_or(from);
+        // A portion is smaller, too, if some of it was removed in this moment for its age.
+        if count < PORTION && !is_left(db, from, until).await? {
+            return Ok(Replayed { events, since, oldest });
+        }
     }
-    Ok(Replayed { events, since, oldest })
 }
 
 /// What was published before `until`, and so not by this replay.
@@ -105,6 +108,13 @@ async fn portion(
          select count(*), max(published_at) from portion",
     );
     Ok(within(PATIENCE, done.bind(from).bind(until).bind(PORTION).fetch_one(db)).await?)
+}
+
+async fn is_left(db: &PgPool, from: Timestamp, until: Timestamp) -> Result<bool, Fault> {
+    let left = "select exists (
+         select from outbox where published_at >= $1 and published_at < $2)";
+    let left = sqlx::query_scalar(left).bind(from).bind(until);
+    Ok(within(PATIENCE, left.fetch_one(db)).await?)
 }
 
 #[cfg(test)]

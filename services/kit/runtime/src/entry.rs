@@ -74,21 +74,18 @@ impl Given {
     /// Reads options that the program has, too. What is missing is said, with exit code 2.
     pub fn read<A: Args>(&self) -> A {
         let options = A::augment_args(Command::new(""));
-        let absent = |option: &&Arg| {
+        let is_missing = |option: &&Arg| {
             option.is_required_set() && !self.matches.contains_id(option.get_id().as_str())
         };
-        let missing: String = options
-            .get_arguments()
-            .filter(absent)
-            .map(|option| {
-                let name = option.get_long().unwrap_or_default();
-                let variable = option.get_env().unwrap_or_default().display();
-                format!("\n  --{name} ({variable})")
-            })
-            .collect();
+        let missing = options.get_arguments().filter(is_missing).map(|option| {
+            let variable = option.get_env().unwrap_or_default().display();
+            format!("--{} ({variable})", option.get_long().unwrap_or_default())
+        });
+        let missing: Vec<_> = missing.collect();
         let mut program = self.program.clone();
         if !missing.is_empty() {
-            let problem = format!("the command needs options before it:{missing}");
+            let missing = missing.join(", ");
+            let problem = format!("the command needs options before it: {missing}");
             program.error(ErrorKind::MissingRequiredArgument, problem).exit();
         }
         A::from_arg_matches(&self.matches).unwrap_or_else(|error| error.format(&mut program).exit())

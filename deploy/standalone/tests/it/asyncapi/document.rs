@@ -202,7 +202,7 @@ fn event(service: &str, kind: &Value, data: &str) -> Value {
     })
 }
 
-/// A CloudEvent as we write it.
+/// An event as we write it.
 fn envelope() -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
     json!({
