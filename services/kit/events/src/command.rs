@@ -37,16 +37,19 @@ impl Replay {
 
 impl std::fmt::Display for Replayed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { events, since, oldest } = self;
+        let Self { events, since, oldest, waiting } = self;
         match events {
             0 => write!(f, "nothing was published since {since}"),
             1 => write!(f, "1 event that was published since {since} is published again"),
             _ => write!(f, "{events} events that were published since {since} are published again"),
         }?;
+        if *waiting > 0 {
+            write!(f, "; {waiting} wait to be published anyway")?;
+        }
         match oldest {
             Some(oldest) if oldest > since => write!(
                 f,
-                "; the oldest that is kept was published at {oldest}, and what may have been before \
+                "; the oldest that is kept was published at {oldest}: what was before, if anything, \
                  is gone (ASSAY_EVENT_RETENTION_DAYS)"
             ),
             _ => Ok(()),

@@ -57,6 +57,8 @@ pub struct Replayed {
     pub since: Timestamp,
     /// When the oldest event was published that was still there.
     pub oldest: Option<Timestamp>,
+    /// How many waited to be published anyway.
+    pub waiting: i64,
 }
 
 /// Has everything published again that was published since then, in the order in which it was, for
@@ -70,10 +72,11 @@ pub async fn replay(db: &PgPool, since: Since) -> Result<Replayed, Fault> {
     };
     let range = sqlx::query_as(
         "select coalesce($2, now() - make_interval(secs => $1)), now(),
-                (select min(published_at) from outbox where published_at is not null)",
+                (select min(published_at) from outbox where published_at is not null),
+                (select count(*) from outbox where published_at is null)",
     );
     let range = within(PATIENCE, range.bind(ago).bind(time).fetch_one(db)).await?;
-    let (since, until, oldest): (Timestamp, Timestamp, Option<Timestamp>) = range;
+    let (since, until, oldest, waiting): (Timestamp, Timestamp, Option<Timestamp>, i64) = range;
     if since > until {
         return Err(Fault::invalid("--since", "lies in the future"));
     }
@@ -85,7 +88,7 @@ pub async fn replay(db: &PgPool, since: Since) -> Result<Replayed, Fault> {
         from = last.unwrap_or(from);
         // A portion is smaller, too, if some of it was removed in this moment for its age.
         if count < PORTION && !is_left(db, from, until).await? {
-            return Ok(Replayed { events, since, oldest });
+            return Ok(Replayed { events, since, oldest, waiting });
         }
     }
 }
