@@ -9,7 +9,7 @@ use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
 use tokio::time::sleep;
 use tracing::{Span, field::display};
 
-use crate::{address::ClientAddress, problem::Problem, services::Services};
+use crate::{address::ClientAddress, limit::Account, problem::Problem, services::Services};
 
 impl FromRequestParts<Services> for Caller {
     type Rejection = Problem;
@@ -17,6 +17,9 @@ impl FromRequestParts<Services> for Caller {
     async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
         let token = token(&parts.headers).ok_or(Fault::Unauthenticated)?;
         let caller = services.verifier().verify(token).await?.at(ClientAddress::of(parts));
+        if let Some(account) = parts.extensions.get::<Account>() {
+            account.charge_customer(caller.customer)?;
+        }
         Span::current()
             .record("assay.customer", display(caller.customer))
             .record("assay.user", display(caller.user));

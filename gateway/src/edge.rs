@@ -21,7 +21,10 @@ use tower_http::{
 };
 
 use crate::{
-    address::{TrustedProxies, locate},
+    address::locate,
+    config::EdgeConfig,
+    cors,
+    limit::{Account, Limits, limit},
     problem::{Problem, finish},
     telemetry::observe,
 };
@@ -35,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Puts around the routes what holds for all of them.
 pub(crate) fn around<S: Clone + Send + Sync + 'static>(
     routes: Router<S>,
-    proxies: TrustedProxies,
+    config: &EdgeConfig,
 ) -> Router<S> {
     let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::IMAGES);
     // Events would wait for others until they fill a block.
@@ -45,14 +48,18 @@ pub(crate) fn around<S: Clone + Send + Sync + 'static>(
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(revalidate))
         .layer(CompressionLayer::new().compress_when(large))
+        .layer(from_fn_with_state(Limits::new(config), limit))
         .layer(from_fn(finish))
+        .layer(cors::layer(&config.cors_origins))
         .layer(from_fn(protect))
         .layer(from_fn(observe))
-        .layer(from_fn_with_state(proxies, locate))
+        .layer(from_fn_with_state(config.trusted_proxies.clone(), locate))
 }
 
-/// Ends what takes too long until its answer begins. Bodies may take as long as they need.
+/// Ends what takes too long until its answer begins. Bodies may take as long as they need. Of those
+/// that should be quick, only so many are worked on at once.
 pub(crate) async fn hurry(request: Request, next: Next) -> Result<Response, Problem> {
+    let _place = request.extensions().get().map(Account::admit).transpose()?;
     tokio::time::timeout(PATIENCE, next.run(request)).await.map_err(|_| Problem::timed_out())
 }
 

@@ -10,10 +10,12 @@ mod body;
 mod caller;
 mod cause;
 mod config;
+mod cors;
 mod download;
 mod edge;
 mod host;
 mod idempotency;
+mod limit;
 mod list;
 mod openapi;
 mod path;
@@ -33,21 +35,26 @@ use axum::{Router, routing::get};
 use tokio::net::TcpListener;
 
 use self::services::Services;
-pub use self::{address::TrustedProxies, config::Config, openapi::openapi, services::Upstream};
+pub use self::{
+    config::{Config, EdgeConfig},
+    cors::Origin,
+    openapi::openapi,
+    services::Upstream,
+};
 
 /// Serves the interface in front of the services that the configuration names.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
     let upstream = Upstream::connect(runtime, &config).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
-    http::serve(runtime, listener, app(upstream, config.trusted_proxies))
+    http::serve(runtime, listener, app(upstream, &config.edge))
 }
 
-/// The interface in front of these services, behind these proxies.
-pub fn app(upstream: Upstream, proxies: TrustedProxies) -> Router {
+/// The interface in front of these services.
+pub fn app(upstream: Upstream, config: &EdgeConfig) -> Router {
     let (routes, _) = routes::all().split_for_parts();
     let routes = routes
         .merge(openapi::documentation())
         .route("/reset-password", get(reset_password::page))
         .route("/livez", get(|| async { "ok" }));
-    edge::around(routes, proxies).with_state(Services::from(upstream))
+    edge::around(routes, config).with_state(Services::from(upstream))
 }

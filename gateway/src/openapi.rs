@@ -48,6 +48,7 @@ const TOKEN: &str = "Token";
         (name = "Automation", description = "How engines fetch work and report what came of it"),
         (name = "Test reports", description = "What came of one test case in one execution"),
         (name = "Notifications", description = "A record of what happened"),
+        (name = "Webhooks", description = "Other systems that are sent notifications"),
     ),
     components(schemas(problem::Document)),
 )]

@@ -65,6 +65,13 @@ impl Problem {
         Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", "the body came too slowly")
     }
 
+    /// More is worked on already than should be.
+    pub(crate) fn overloaded() -> Self {
+        let detail = "there is too much to do; try again later";
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", detail);
+        Self { retry_after: Some(Duration::from_secs(1)), ..problem }
+    }
+
     pub(crate) fn timed_out() -> Self {
         Self::new(StatusCode::GATEWAY_TIMEOUT, "timeout", "the answer took too long")
     }

@@ -22,6 +22,7 @@ mod test_set;
 mod token;
 mod user;
 mod user_group;
+mod webhook;
 
 use axum::middleware::from_fn;
 use utoipa_axum::router::OpenApiRouter;
@@ -51,6 +52,7 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         test_report::routes(),
         statistics::routes(),
         notification::routes(),
+        webhook::routes(),
     ];
     let quick = quick.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
     // Uploads and downloads take as long as the line between the client and us, and engines wait for

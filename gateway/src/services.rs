@@ -101,4 +101,5 @@ clients! {
     Statistics = execution::statistics_service_client::StatisticsServiceClient;
     DebugRecords = execution::debug_service_client::DebugServiceClient;
     Notifications = notification::notification_service_client::NotificationServiceClient;
+    Webhooks = notification::webhook_service_client::WebhookServiceClient;
 }

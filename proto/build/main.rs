@@ -21,7 +21,7 @@ use std::{env, error::Error, fs, path::Path};
 use prost::Message;
 
 /// The contracts; whatever they import comes with them.
-const CONTRACTS: [&str; 25] = [
+const CONTRACTS: [&str; 26] = [
     "assay/identity/v1/token.proto",
     "assay/identity/v1/customer.proto",
     "assay/identity/v1/user_group.proto",
@@ -46,6 +46,7 @@ const CONTRACTS: [&str; 25] = [
     "assay/catalog/v1/automation.proto",
     "assay/execution/v1/automation.proto",
     "assay/notification/v1/notification.proto",
+    "assay/notification/v1/webhook.proto",
     "assay/events/v1/events.proto",
 ];
 

@@ -73,6 +73,7 @@ ids! {
     ScheduleId "schedule",
     LeaseId "lease",
     NotificationId "notification",
+    WebhookId "webhook",
 }
 
 /// Only the hyphenated lower-case spelling is an id: a record has one name.

@@ -69,9 +69,10 @@ async fn rebuild(options: &Options) -> Result<()> {
 }
 
 async fn reseal(options: &Options) -> Result<()> {
-    let ([identity, catalog, ..], seal) = (databases(options)?, seal(options)?);
+    let ([identity, catalog, _, notification], seal) = (databases(options)?, seal(options)?);
     let count = assay_identity::reseal(&identity, &seal).await?
-        + assay_catalog::reseal(&catalog, &seal).await?;
+        + assay_catalog::reseal(&catalog, &seal).await?
+        + assay_notification::reseal(&notification, &seal).await?;
     println!("{count} records are stored under another encryption key than before");
     Ok(())
 }

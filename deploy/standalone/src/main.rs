@@ -73,7 +73,7 @@ async fn serve(options: Options) -> Result<()> {
         smtp_url: options.smtp_url,
         mail_from: options.mail_from,
         mail_dir: options.mail_dir.unwrap_or_else(|| data.path().join("mail")),
-        trusted_proxies: options.trusted_proxies,
+        edge: options.edge,
         depot: DepotConfig {
             artifacts: options
                 .artifacts
@@ -85,6 +85,7 @@ async fn serve(options: Options) -> Result<()> {
         },
         leases: options.leases,
         notification_retention_days: options.notification_retention_days,
+        webhooks: options.webhooks,
     };
     let metrics = Runtime::new("metrics");
     telemetry.keep_up(&metrics);

@@ -3,7 +3,8 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use assay_execution::LeaseSettings;
-use assay_gateway::TrustedProxies;
+use assay_gateway::EdgeConfig;
+use assay_notification::WebhookConfig;
 use assay_runtime::telemetry::LogFormat;
 use clap::Parser;
 use secrecy::SecretString;
@@ -61,10 +62,8 @@ pub(crate) struct Options {
     /// Where mails are written to without an SMTP server; by default `mail` in the data directory
     #[arg(long, env = "ASSAY_MAIL_DIR")]
     pub(crate) mail_dir: Option<PathBuf>,
-    /// The proxies that are believed where a request came from (`X-Forwarded-For`), as addresses or
-    /// networks, separated by commas; by default none
-    #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
-    pub(crate) trusted_proxies: TrustedProxies,
+    #[command(flatten)]
+    pub(crate) edge: EdgeConfig,
     /// Where artifacts are kept: a folder, or a bucket as `s3://bucket/folder`; by default
     /// `artifacts` in the data directory
     #[arg(long, env = "ASSAY_ARTIFACTS")]
@@ -91,6 +90,8 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) notification_retention_days: u32,
+    #[command(flatten)]
+    pub(crate) webhooks: WebhookConfig,
     /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "warn")]
     pub(crate) log: String,

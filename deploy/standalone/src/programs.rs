@@ -7,8 +7,9 @@ use anyhow::{Context, Result, bail, ensure};
 use assay_auth::SealConfig;
 use assay_events::NatsConfig;
 use assay_execution::{ArtifactConfig, DepotConfig, LeaseSettings};
-use assay_gateway::TrustedProxies;
+use assay_gateway::EdgeConfig;
 use assay_identity::FirstLogin;
+use assay_notification::WebhookConfig;
 use assay_runtime::{DatabaseConfig, Runtime, nats::NatsServers};
 use futures::future::{join_all, select_all};
 use secrecy::SecretString;
@@ -62,12 +63,13 @@ pub struct Settings {
     pub smtp_url: Option<SecretString>,
     pub mail_from: Option<String>,
     pub mail_dir: PathBuf,
-    pub trusted_proxies: TrustedProxies,
+    pub edge: EdgeConfig,
     /// Where artifacts are kept.
     pub depot: DepotConfig,
     /// How long engines may be silent.
     pub leases: LeaseSettings,
     pub notification_retention_days: u32,
+    pub webhooks: WebhookConfig,
 }
 
 /// A running Assay.
@@ -144,7 +146,7 @@ impl Assay {
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 catalog_url: url(catalog_address),
-                artifacts: ArtifactConfig::new(settings.depot, settings.seal, public_url),
+                artifacts: ArtifactConfig::new(settings.depot, settings.seal.clone(), public_url),
                 leases: settings.leases,
             },
         )
@@ -154,9 +156,11 @@ impl Assay {
             assay_notification::Config {
                 database: database(&backends.notification),
                 nats: nats("notification"),
+                seal: settings.seal.clone(),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 notification_retention_days: settings.notification_retention_days,
+                webhooks: settings.webhooks,
             },
         )
         .await?;
@@ -169,7 +173,7 @@ impl Assay {
                 execution_url: url(execution_address),
                 notification_url: url(notification_address),
                 nats: servers("gateway"),
-                trusted_proxies: settings.trusted_proxies,
+                edge: settings.edge,
             },
         )
         .await?;

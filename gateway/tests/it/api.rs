@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use assay_auth::{Grant, Issuer, SigningKey, Verifier};
-use assay_gateway::{TrustedProxies, Upstream};
+use assay_gateway::{EdgeConfig, Upstream};
 use assay_proto::{CustomerId, DESCRIPTORS, Permissions, UserId};
 use assay_runtime::{Runtime, grpc};
 use axum::{Router, body::Body};
+use clap::Parser;
 use http::{HeaderMap, Request, StatusCode, request::Builder};
 use http_body_util::BodyExt;
 use serde_json::Value;
@@ -19,6 +20,12 @@ use crate::services::{self, Uploaded};
 /// Any id; the services of the tests do not look at most of them.
 pub(crate) const ID: &str = "01a1b2c3-0000-7000-8000-000000000001";
 
+#[derive(Parser)]
+struct Options {
+    #[command(flatten)]
+    edge: EdgeConfig,
+}
+
 /// A gateway, and what happens behind it.
 pub(crate) struct Api {
     app: Router,
@@ -28,23 +35,29 @@ pub(crate) struct Api {
 
 impl Api {
     pub(crate) async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// With options of its own, as on the command line.
+    pub(crate) async fn start_with(options: &[&str]) -> Self {
         let (uploads, seen) = mpsc::unbounded_channel();
         let runtime = Runtime::new("test");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (issuer, verifier) = keys();
         let routes = assay_auth::guard(services::routes(uploads), verifier.clone());
         let address = grpc::serve(&runtime, listener, routes, DESCRIPTORS).unwrap();
-        Self::before(&format!("http://{address}"), &issuer, verifier, seen)
+        Self::before(&format!("http://{address}"), options, &issuer, verifier, seen)
     }
 
     /// A gateway whose services cannot be reached.
     pub(crate) fn alone() -> Self {
         let (issuer, verifier) = keys();
-        Self::before("http://127.0.0.1:9", &issuer, verifier, mpsc::unbounded_channel().1)
+        Self::before("http://127.0.0.1:9", &[], &issuer, verifier, mpsc::unbounded_channel().1)
     }
 
     fn before(
         url: &str,
+        options: &[&str],
         issuer: &Issuer,
         verifier: Verifier,
         uploads: mpsc::UnboundedReceiver<Uploaded>,
@@ -61,7 +74,8 @@ impl Api {
         let permissions = Permissions::parse("", "Read, Write, Execute").unwrap();
         let grant = Grant::new(CustomerId::new(), UserId::new(), "Ada", permissions);
         let token = issuer.issue(grant).unwrap();
-        Self { app: assay_gateway::app(upstream, TrustedProxies::default()), token, uploads }
+        let edge = Options::parse_from(["test"].iter().chain(options)).edge;
+        Self { app: assay_gateway::app(upstream, &edge), token, uploads }
     }
 
     /// A request with a token.

@@ -2,6 +2,7 @@
 
 mod api;
 mod bodies;
+mod edge;
 mod lists;
 mod openapi;
 mod problems;

@@ -1,26 +1,37 @@
 //! What happened: told by clients and by the other services, kept for clients, and published for
 //! other systems.
 
+mod delivery;
 mod news;
 mod notification;
 mod reactions;
 mod retention;
+mod webhook;
 
 use std::{net::SocketAddr, time::Duration};
 
 use anyhow::Context;
-use assay_auth::{Verifier, guard};
+use assay_auth::{Seal, SealConfig, Verifier, guard};
 use assay_events::{Consumer, Nats, NatsConfig, Relay, Stream};
 use assay_proto::{
-    DESCRIPTORS, notification::notification_service_server::NotificationServiceServer,
+    DESCRIPTORS,
+    notification::{
+        notification_service_server::NotificationServiceServer,
+        webhook_service_server::WebhookServiceServer,
+    },
 };
-use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
-use sqlx::{PgPool, migrate::Migrator};
+use assay_runtime::{Database, DatabaseConfig, Networks, Runtime, grpc};
+use sqlx::migrate::Migrator;
 use tokio::net::TcpListener;
 use tonic::service::Routes;
 
-pub use self::{news::News, retention::prune};
-use self::{notification::NotificationService, reactions::Reactions};
+use self::{
+    delivery::{Reach, Sender},
+    notification::NotificationService,
+    reactions::Reactions,
+    webhook::WebhookService,
+};
+pub use self::{news::News, retention::prune, webhook::reseal};
 
 /// Where notifications are published. Nothing of ours consumes it, so that no notification can be
 /// the cause of another one.
@@ -36,6 +47,8 @@ pub struct Config {
     pub database: DatabaseConfig,
     #[command(flatten)]
     pub nats: NatsConfig,
+    #[command(flatten)]
+    pub seal: SealConfig,
     /// Where gRPC is served
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50054")]
     pub grpc_listen: SocketAddr,
@@ -50,6 +63,18 @@ pub struct Config {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub notification_retention_days: u32,
+    #[command(flatten)]
+    pub webhooks: WebhookConfig,
+}
+
+/// Where webhooks may be.
+#[derive(clap::Args, Clone, Debug)]
+pub struct WebhookConfig {
+    /// The networks besides the Internet that webhooks may be in, by https or http, as addresses or
+    /// networks, separated by commas; by default none, so that nobody can have requests sent to what
+    /// only Assay can reach
+    #[arg(long, env = "ASSAY_WEBHOOK_NETWORKS", default_value = "")]
+    pub webhook_networks: Networks,
 }
 
 /// The schema of the service's database.
@@ -68,18 +93,30 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let age = Duration::from_hours(24) * config.notification_retention_days;
     retention::spawn(runtime, &database, age);
     let news = News::hear(runtime, nats.client().clone());
+    let services = services(runtime, &database, news, &config.seal, config.webhooks)?;
 
     let listener = TcpListener::bind(config.grpc_listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;
-    let services = guard(services(database.pool(), news), verifier);
-    grpc::serve(runtime, listener, services, DESCRIPTORS)
+    grpc::serve(runtime, listener, guard(services, verifier), DESCRIPTORS)
 }
 
-/// The gRPC services; to be put behind [`guard`].
-pub fn services(db: &PgPool, news: News) -> Routes {
+/// The gRPC services, to be put behind [`guard`]. Webhooks are sent what they are due while the
+/// program runs.
+pub fn services(
+    runtime: &Runtime,
+    database: &Database,
+    news: News,
+    seal: &SealConfig,
+    webhooks: WebhookConfig,
+) -> anyhow::Result<Routes> {
+    let (db, seal) = (database.pool(), Seal::new(seal)?);
+    let reach = Reach::new(webhooks.webhook_networks);
+    Sender::new(db, &seal, &reach)?.spawn(runtime, database, news.clone());
     let notifications = NotificationService { db: db.clone(), news };
-    Routes::new(NotificationServiceServer::new(notifications))
+    let webhooks = WebhookService { db: db.clone(), seal, reach };
+    Ok(Routes::new(NotificationServiceServer::new(notifications))
+        .add_service(WebhookServiceServer::new(webhooks)))
 }
 
 /// Turns the events of other services into notifications, and publishes these.

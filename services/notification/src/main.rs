@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use assay_auth::SealConfig;
 use assay_events::command::{AtNats, Replay};
 use assay_runtime::{DatabaseConfig, Given, nats::NatsServers, run_or};
 use clap::Subcommand;
@@ -13,6 +14,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Subcommand)]
 enum Command {
     Replay(Replay),
+    /// Stores all secrets under the first of the encryption keys
+    Reseal,
     #[command(flatten)]
     AtNats(AtNats),
 }
@@ -29,6 +32,11 @@ async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
     let said = match command {
         Command::Replay(replay) => {
             replay.carry_out(&given.read::<DatabaseConfig>().database_url).await?
+        }
+        Command::Reseal => {
+            let url = given.read::<DatabaseConfig>().database_url;
+            let count = assay_notification::reseal(&url, &given.read::<SealConfig>()).await?;
+            format!("{count} records are stored under another encryption key than before")
         }
         Command::AtNats(command) => command.carry_out(&given.read::<NatsServers>()).await?,
     };

@@ -7,7 +7,7 @@ use assay_runtime::{Database, Runtime};
 use sqlx::PgPool;
 use tokio::time::sleep;
 
-use crate::notification::store;
+use crate::{notification, webhook};
 
 /// How often it is looked for old notifications.
 const PERIOD: Duration = Duration::from_mins(10);
@@ -36,11 +36,13 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, age: Duration) {
     });
 }
 
-/// Removes all that is older than `age`; says how many notifications that were.
+/// Removes all that is older than `age`, and what webhooks were sent that are deleted; says how many
+/// notifications that were.
 pub async fn prune(db: &PgPool, age: Duration) -> Result<u64, Fault> {
+    while webhook::store::prune(db, BATCH).await? == BATCH.unsigned_abs() {}
     let mut count = 0;
     loop {
-        let removed = store::prune(db, age, BATCH).await?;
+        let removed = notification::store::prune(db, age, BATCH).await?;
         count += removed;
         if removed < BATCH.unsigned_abs() {
             return Ok(count);

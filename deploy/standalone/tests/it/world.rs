@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
 use assay_execution::{DepotConfig, LeaseSettings};
-use assay_gateway::TrustedProxies;
+use assay_gateway::EdgeConfig;
+use assay_notification::WebhookConfig;
+use assay_runtime::Networks;
 use assay_servers::{DataDir, Nats};
 use assay_testkit::{Api, TestDatabase, test_dir};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -128,6 +130,11 @@ impl World {
         &self.backends.identity
     }
 
+    /// The database of the notification service.
+    pub(crate) fn notification(&self) -> &SecretString {
+        &self.backends.notification
+    }
+
     /// The databases of the catalog and of the execution service.
     pub(crate) fn catalog_and_execution(&self) -> [&SecretString; 2] {
         [&self.backends.catalog, &self.backends.execution]
@@ -166,10 +173,22 @@ fn settings(dir: &Path) -> Settings {
         smtp_url: None,
         mail_from: None,
         mail_dir: dir.join("mail"),
-        trusted_proxies: TrustedProxies::default(),
+        edge: edge(),
         depot: DepotConfig::folder(&dir.join("artifacts")),
         leases: LeaseSettings { lease_seconds: 60, lease_losses: 3 },
         notification_retention_days: 365,
+        webhooks: WebhookConfig { webhook_networks: Networks::default() },
+    }
+}
+
+/// Without limits: a test asks for more than a person.
+fn edge() -> EdgeConfig {
+    EdgeConfig {
+        trusted_proxies: Networks::default(),
+        cors_origins: Vec::new(),
+        requests_per_address: 0,
+        requests_per_customer: 0,
+        requests_at_once: 1000,
     }
 }
 

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use crate::Stream;
+
 /// The content type of a message that holds the whole event.
-pub(crate) const CONTENT_TYPE: &str = "application/cloudevents+json";
+pub const CONTENT_TYPE: &str = "application/cloudevents+json";
 
 /// The envelope of an event, as <https://github.com/cloudevents/spec> describes it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,6 +35,32 @@ pub(crate) struct CloudEvent {
 }
 
 impl CloudEvent {
+    /// That `[noun, action]` has happened to a record, as the service of the stream tells it.
+    pub(crate) fn new(
+        stream: Stream,
+        id: Uuid,
+        customer: CustomerId,
+        record: String,
+        [noun, action]: [&str; 2],
+        time: Timestamp,
+        data: Box<RawValue>,
+    ) -> Self {
+        let service = stream.service();
+        Self {
+            specversion: "1.0".to_owned(),
+            id,
+            source: format!("/assay/{service}"),
+            kind: format!("io.assay.{service}.{noun}.{action}.v1"),
+            subject: record,
+            time,
+            datacontenttype: "application/json".to_owned(),
+            tenantid: customer,
+            traceparent: None,
+            tracestate: None,
+            data,
+        }
+    }
+
     /// What the event's type says after `io.assay`: service, noun, action and version.
     pub(crate) fn words(&self) -> [&str; 4] {
         let mut words = self.kind.split('.').skip(2);

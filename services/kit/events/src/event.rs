@@ -2,9 +2,12 @@
 
 use std::fmt::Display;
 
-use assay_proto::{CustomerId, Fault};
+use assay_proto::{CustomerId, Fault, Timestamp};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use uuid::Uuid;
+
+use crate::{Stream, cloud_event::CloudEvent};
 
 /// The most bytes an event may carry. NATS takes messages of 1 MiB, envelope and headers included;
 /// one that it refused would hold up all that come after it.
@@ -52,6 +55,15 @@ impl Event {
 
     pub fn id(&self) -> Uuid {
         self.id
+    }
+
+    /// The event as it travels, in JSON, if it happened at `time` and is told on that stream.
+    pub fn to_json(&self, stream: Stream, time: Timestamp) -> Result<Vec<u8>, Fault> {
+        let data = RawValue::from_string(self.data.clone()).map_err(Fault::internal)?;
+        let words = [self.noun.as_str(), &self.action];
+        let record = self.record.clone();
+        let event = CloudEvent::new(stream, self.id, self.customer, record, words, time, data);
+        serde_json::to_vec(&event).map_err(Fault::internal)
     }
 }
 

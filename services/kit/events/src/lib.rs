@@ -57,6 +57,7 @@ mod subscribers;
 use sqlx::migrate::Migrator;
 
 pub use self::{
+    cloud_event::CONTENT_TYPE,
     consumer::{Consumer, Handler, Received},
     dead_letters::{DeadLetter, DeadLetters, Which},
     event::Event,

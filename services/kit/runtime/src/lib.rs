@@ -10,14 +10,18 @@ pub mod http;
 mod lifecycle;
 pub mod list;
 pub mod nats;
+mod networks;
 pub mod telemetry;
 pub mod trace;
 mod turns;
+mod wakeups;
 
 pub use self::{
     admin::{AdminConfig, serve_admin},
     database::{Database, DatabaseConfig, connect_options},
     entry::{Given, install_crypto, parse, run, run_or, stop_signal},
     lifecycle::{Gate, Runtime},
+    networks::Networks,
     turns::Turns,
+    wakeups::{Place, Wakeups},
 };

@@ -3,9 +3,12 @@
 use std::{path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
-use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use async_nats::{Client, ConnectOptions, Event, Message, ServerAddr};
+use futures::StreamExt as _;
 use percent_encoding::percent_decode_str;
 use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::Runtime;
 
 /// How long NATS may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -76,6 +79,24 @@ fn credentials(address: &ServerAddr) -> Option<(String, String)> {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (user, password) = (address.username()?, address.password().unwrap_or_default());
     Some((decoded(user), decoded(password)))
+}
+
+/// Does something about each message on a subject that comes while the program runs.
+pub fn hear(
+    runtime: &Runtime,
+    client: Client,
+    subject: String,
+    mut heard: impl FnMut(&Message) + Send + 'static,
+) {
+    let stopping = runtime.stopping();
+    runtime.spawn("messages", async move {
+        let mut messages = client.subscribe(subject).await?;
+        // Without a message the connection has ended, which it does with the program.
+        while let Some(Some(message)) = stopping.run_until_cancelled(messages.next()).await {
+            heard(&message);
+        }
+        Ok(())
+    });
 }
 
 fn addresses(urls: &SecretString) -> anyhow::Result<Vec<ServerAddr>> {

@@ -33,11 +33,14 @@ pub(crate) fn valid(input: NotificationInput) -> Result<NotificationInput, Fault
 }
 
 fn name(text: &str) -> Result<(), String> {
-    let is_name = text.chars().all(|c| c.is_ascii_alphanumeric());
-    if is_name && (1..=LONGEST_NAME).contains(&text.len()) {
-        return Ok(());
-    }
-    Err(format!("must be 1 to {LONGEST_NAME} letters and digits"))
+    let problem = || format!("must be 1 to {LONGEST_NAME} letters and digits");
+    is_name(text).then_some(()).ok_or_else(problem)
+}
+
+/// Whether a kind, an action or a state may be called so.
+pub(crate) fn is_name(text: &str) -> bool {
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric());
+    is_plain && (1..=LONGEST_NAME).contains(&text.len())
 }
 
 fn id(text: &str) -> Result<(), String> {

@@ -11,10 +11,11 @@ use assay_runtime::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments};
 
 use super::rules::NO_STATE;
+use crate::delivery;
 
 type Query = sqlx::query::QueryAs<'static, Postgres, Notification, PgArguments>;
 
-const COLUMNS: &str = "id, source, source_id, target, target_id, action, state,
+pub(crate) const COLUMNS: &str = "id, source, source_id, target, target_id, action, state,
                        revision::text as data_version, archived";
 
 /// Which notifications somebody wants to see; what is absent does not matter.
@@ -113,7 +114,7 @@ pub(crate) async fn insert(
     inserted.ok_or_else(|| Fault::internal("a notification was not inserted"))
 }
 
-/// Adds notifications and has them published, in this order.
+/// Adds notifications and has them published, in this order, and sent to webhooks.
 pub(crate) async fn insert_all(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -144,6 +145,7 @@ pub(crate) async fn insert_all(
         .await?;
     inserted.sort_unstable_by(|one, other| one.id.cmp(&other.id));
 
+    delivery::store::insert_for(tx, customer, &inserted).await?;
     let events: Result<Vec<Event>, Fault> =
         inserted.iter().map(|notification| event(customer, notification)).collect();
     publish_all(tx, &events?).await?;
@@ -152,7 +154,10 @@ pub(crate) async fn insert_all(
 
 /// Waits for its turn to add notifications of the customer, so that they are published in the order
 /// in which they are listed.
-async fn take_turn(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<(), Fault> {
+pub(crate) async fn take_turn(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+) -> Result<(), Fault> {
     sqlx::query("select pg_advisory_xact_lock(hashtextextended($1::text, 0))")
         .bind(customer)
         .execute(&mut **tx)
@@ -161,7 +166,7 @@ async fn take_turn(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<(
 }
 
 /// The event that carries a notification, and has its id.
-fn event(customer: CustomerId, notification: &Notification) -> Result<Event, Fault> {
+pub(crate) fn event(customer: CustomerId, notification: &Notification) -> Result<Event, Fault> {
     let Notification { id, source, action, .. } = notification;
     let event = Event::new(customer, id, source, action, notification)?;
     Ok(event.with_id(NotificationId::named(id)?.0))

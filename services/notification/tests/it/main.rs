@@ -1,9 +1,12 @@
 //! The notification service over gRPC, on a real database and a real NATS.
 
+mod delivery;
 mod notification;
 mod program;
 mod publication;
 mod reactions;
+mod receiver;
 mod retention;
 mod watch;
+mod webhook;
 mod world;

@@ -1,14 +1,15 @@
 //! A running notification service, with NATS and another service that tells it things.
 
 use anyhow::Result;
-use assay_auth::guard;
+use assay_auth::{SealConfig, guard, new_seal_key};
 use assay_events::{Event, Nats, NatsConfig, Relay, Stream, publish, unpublished};
-use assay_notification::{News, exchange_events, migrations, services};
+use assay_notification::{News, WebhookConfig, exchange_events, migrations, services};
 use assay_proto::{
     Batch, DESCRIPTORS, NotificationId, Page,
     notification::{
         CreateNotificationRequest, DeleteNotificationRequest, ListNotificationsRequest,
         Notification, NotificationInput, notification_service_client::NotificationServiceClient,
+        webhook_service_client::WebhookServiceClient,
     },
 };
 use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
@@ -17,6 +18,7 @@ use assay_testkit::{TestDatabase, TestKeys, TestUser, eventually, test_dir};
 use async_nats::jetstream::{self, message::StreamMessage};
 use clap::Parser;
 use futures::TryStreamExt;
+use secrecy::{ExposeSecret, SecretString};
 use sqlx::PgPool;
 use tokio::net::TcpListener;
 use tonic::{Status, transport::Channel};
@@ -27,6 +29,10 @@ struct Options {
     database: DatabaseConfig,
     #[command(flatten)]
     nats: NatsConfig,
+    #[command(flatten)]
+    seal: SealConfig,
+    #[command(flatten)]
+    webhooks: WebhookConfig,
 }
 
 pub(crate) struct World {
@@ -34,18 +40,31 @@ pub(crate) struct World {
     runtime: Runtime,
     keys: TestKeys,
     pub(crate) client: NotificationServiceClient<Channel>,
+    pub(crate) webhooks: WebhookServiceClient<Channel>,
+    pub(crate) seal: SealConfig,
+    reach: WebhookConfig,
+    database: Database,
+    pub(crate) database_url: SecretString,
     nats: Nats,
     _server: assay_servers::Nats,
 }
 
 impl World {
     pub(crate) async fn new() -> Result<Self> {
+        Self::reaching("127.0.0.0/8").await
+    }
+
+    /// One whose webhooks may be in these networks besides the Internet.
+    pub(crate) async fn reaching(networks: &str) -> Result<Self> {
         let keys = TestKeys::generate();
         let dir = test_dir()?.join(format!("notification-{}", NotificationId::new()));
         let server = assay_servers::Nats::start(&DataDir::lock(dir)?, None).await?;
         let database = TestDatabase::create("notification", &migrations()).await?;
+        let encryption_keys = new_seal_key("1")?;
         let options = Options::try_parse_from([
             "test",
+            &format!("--webhook-networks={networks}"),
+            &format!("--encryption-keys={}", encryption_keys.expose_secret()),
             &format!("--database-url={}", database.url),
             &format!("--nats-url={}", server.url()),
         ])?;
@@ -55,15 +74,23 @@ impl World {
         let nats = Nats::connect(&options.nats, "test").await?;
         exchange_events(&runtime, &database, &nats);
         let news = News::hear(&runtime, nats.client().clone());
-        let services = guard(services(database.pool(), news), keys.verifier());
+        let (seal, reach) = (options.seal, options.webhooks);
+        let services = services(&runtime, &database, news, &seal, reach.clone())?;
+        let services = guard(services, keys.verifier());
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = grpc::serve(&runtime, listener, services, DESCRIPTORS)?;
         runtime.ready().await;
+        let channel = grpc::connect(&format!("http://{address}"))?;
         Ok(Self {
             db: database.pool().clone(),
+            database,
+            reach,
             runtime,
             keys,
-            client: NotificationServiceClient::new(grpc::connect(&format!("http://{address}"))?),
+            client: NotificationServiceClient::new(channel.clone()),
+            webhooks: WebhookServiceClient::new(channel),
+            seal,
+            database_url: options.database.database_url,
             nats,
             _server: server,
         })
@@ -122,6 +149,13 @@ impl World {
         let batches = self.client.clone().list_notifications(user.call(request)).await?;
         let batches: Vec<_> = batches.into_inner().try_collect().await?;
         Ok(batches.into_iter().flat_map(|batch| batch.into_parts().0).collect())
+    }
+
+    /// Another replica of the service, as far as it works without being called.
+    pub(crate) fn second_replica(&self) -> Result<()> {
+        let news = News::hear(&self.runtime, self.nats.client().clone());
+        services(&self.runtime, &self.database, news, &self.seal, self.reach.clone())?;
+        Ok(())
     }
 
     /// Has the program begin to stop.

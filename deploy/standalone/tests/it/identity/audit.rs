@@ -23,7 +23,7 @@ fn actions(entries: &[Value]) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_that_is_done_is_written_down() {
     let world = World::start_with(|settings| {
-        settings.trusted_proxies = "127.0.0.0/8".parse().unwrap();
+        settings.edge.trusted_proxies = "127.0.0.0/8".parse().unwrap();
     })
     .await;
     let customer = world.customer("acme").await;

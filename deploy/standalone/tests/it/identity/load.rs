@@ -69,7 +69,7 @@ async fn the_time_of_a_login_does_not_tell_whether_there_is_an_account() {
     const ACCOUNTS: usize = 8;
     const ROUNDS: usize = 64;
     let world = World::start_with(|settings| {
-        settings.trusted_proxies = "127.0.0.0/8".parse().unwrap();
+        settings.edge.trusted_proxies = "127.0.0.0/8".parse().unwrap();
     })
     .await;
     let admin = world.manage_new("acme").await;

@@ -114,7 +114,7 @@ async fn what_is_no_login_is_refused_for_what_it_is() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_goes_on_guessing_an_account_has_to_wait_wherever_they_are() {
     let world = World::start_with(|settings| {
-        settings.trusted_proxies = "127.0.0.0/8".parse().unwrap();
+        settings.edge.trusted_proxies = "127.0.0.0/8".parse().unwrap();
     })
     .await;
     let api = world.anonymous();

@@ -44,19 +44,20 @@ impl Pending {
     }
 
     pub(super) fn cloud_event(&self, stream: Stream) -> CloudEvent {
-        let (service, noun, action) = (stream.service(), &self.noun, &self.action);
+        let words = [self.noun.as_str(), &self.action];
+        let (record, data) = (self.record.clone(), self.data.0.clone());
         CloudEvent {
-            specversion: "1.0".to_owned(),
-            id: self.event_id,
-            source: format!("/assay/{service}"),
-            kind: format!("io.assay.{service}.{noun}.{action}.v1"),
-            subject: self.record.clone(),
-            time: self.created_at,
-            datacontenttype: "application/json".to_owned(),
-            tenantid: self.customer_id,
             traceparent: self.trace.get("traceparent").cloned(),
             tracestate: self.trace.get("tracestate").filter(|state| !state.is_empty()).cloned(),
-            data: self.data.0.clone(),
+            ..CloudEvent::new(
+                stream,
+                self.event_id,
+                self.customer_id,
+                record,
+                words,
+                self.created_at,
+                data,
+            )
         }
     }
 }

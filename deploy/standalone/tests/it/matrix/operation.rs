@@ -1,0 +1,200 @@
+//! The operations, as the OpenAPI document tells of them: what is not there does not exist.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+static DOCUMENT: LazyLock<Value> =
+    LazyLock::new(|| serde_json::to_value(assay_gateway::openapi()).unwrap());
+
+/// Who may call an operation.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Needs {
+    Nothing,
+    Token,
+    AnyOf(Vec<String>),
+}
+
+/// One operation.
+pub(crate) struct Operation {
+    pub(crate) name: String,
+    pub(crate) method: Method,
+    /// With names in braces.
+    path: String,
+    pub(crate) needs: Needs,
+    /// The names of its query parameters.
+    pub(crate) query: Vec<String>,
+    /// The media type and the schema of its body.
+    body: Option<(String, Value)>,
+}
+
+/// All operations, those that delete something last.
+pub(crate) fn operations() -> Vec<Operation> {
+    let paths = DOCUMENT["paths"].as_object().unwrap();
+    let all = paths.iter().flat_map(|(path, item)| {
+        let methods = item.as_object().unwrap().iter();
+        methods.map(move |(method, operation)| Operation::read(method, path, operation))
+    });
+    let (delete, keep): (Vec<_>, Vec<_>) =
+        all.partition(|operation: &Operation| operation.method == Method::DELETE);
+    keep.into_iter().chain(delete).collect()
+}
+
+impl Operation {
+    fn read(method: &str, path: &str, operation: &Value) -> Self {
+        let parameters = operation["parameters"].as_array().unwrap().iter();
+        let query = parameters.filter(|parameter| parameter["in"] == "query");
+        let body = operation["requestBody"]["content"].as_object().map(|content| {
+            let (media_type, json) = content
+                .get_key_value("application/json")
+                .unwrap_or_else(|| content.iter().next().expect("a body has a media type"));
+            (media_type.clone(), json["schema"].clone())
+        });
+        Self {
+            name: operation["operationId"].as_str().unwrap().to_owned(),
+            method: method.to_uppercase().parse().unwrap(),
+            path: path.to_owned(),
+            needs: needs(operation["description"].as_str().unwrap()),
+            query: query.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect(),
+            body,
+        }
+    }
+
+    /// What stands in braces in the path.
+    pub(crate) fn places(&self) -> Vec<&str> {
+        let segments = self.path.split('/');
+        segments.filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}')).collect()
+    }
+
+    /// The path with something in each place.
+    pub(crate) fn path(&self, fill: impl Fn(usize, &str) -> String) -> String {
+        let mut place = 0;
+        let segments = self.path.split('/').map(|segment| {
+            let Some(name) = segment.strip_prefix('{').and_then(|name| name.strip_suffix('}'))
+            else {
+                return segment.to_owned();
+            };
+            place += 1;
+            fill(place - 1, name)
+        });
+        segments.collect::<Vec<_>>().join("/")
+    }
+
+    /// The media type of the body, if there is one.
+    pub(crate) fn media_type(&self) -> Option<&str> {
+        self.body.as_ref().map(|(media_type, _)| media_type.as_str())
+    }
+
+    /// Where the body may name a record, as JSON pointers, with the kind of the record.
+    pub(crate) fn references(&self) -> BTreeMap<String, &'static str> {
+        let mut found = BTreeMap::new();
+        if let Some((_, schema)) = &self.body {
+            self.collect(schema, String::new(), &mut found);
+        }
+        found
+    }
+
+    fn collect(&self, schema: &Value, at: String, found: &mut BTreeMap<String, &'static str>) {
+        if let Some(name) = schema["$ref"].as_str() {
+            let name = name.rsplit('/').next().unwrap();
+            // A schema that holds itself.
+            if at.split('/').count() < 8 {
+                self.collect(&DOCUMENT["components"]["schemas"][name], at, found);
+            }
+            return;
+        }
+        for choice in ["oneOf", "anyOf", "allOf"] {
+            for schema in schema[choice].as_array().into_iter().flatten() {
+                self.collect(schema, at.clone(), found);
+            }
+        }
+        if schema["items"].is_object() {
+            self.collect(&schema["items"], format!("{at}/0"), found);
+        }
+        for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+            let at = format!("{at}/{name}");
+            if let Some(kind) = self.kind(name, &at, schema) {
+                found.insert(at.clone(), kind);
+            }
+            self.collect(schema, at, found);
+        }
+    }
+
+    /// What a field names, if it names a record. One that is not known here has to be made known:
+    /// nobody should forget to have it tested.
+    fn kind(&self, name: &str, at: &str, schema: &Value) -> Option<&'static str> {
+        let kind = match name {
+            // The lease says which test case it is.
+            "TestCaseId" if self.name == "report_instances" => return None,
+            "SubjectId" | "SelectedSubjectId" | "ContainedSubject" => "subjectId",
+            "BaseSubjectId" => "baseSubjectId",
+            "EnvironmentId" | "SelectedEnvironmentId" => "environmentId",
+            "CustomerId" => "customerId",
+            "ForeignId" if self.path.ends_with("/project") => "projectId",
+            "ForeignId" if self.path.ends_with("/testset") => "testSetId",
+            "TestCaseId" | "ForeignId" => "testCaseId",
+            "Id" if at.contains("UserGroup/") => "userGroupId",
+            "Id" if at.contains("TestCases/") || self.path.ends_with("/testcases") => "testCaseId",
+            _ if schema["format"] == "uuid" => panic!("{}: what does {at} name?", self.name),
+            _ => return None,
+        };
+        Some(kind)
+    }
+}
+
+/// What the description says last.
+fn needs(description: &str) -> Needs {
+    let last = description.lines().last().unwrap();
+    match last.strip_prefix("Needs the permission ").and_then(|rest| rest.strip_suffix('.')) {
+        Some(names) => {
+            let names = names.split(" or ").map(|name| name.trim_matches('`').to_owned());
+            Needs::AnyOf(names.collect())
+        }
+        None if last == "Needs a token." => Needs::Token,
+        None if last == "Needs no token." => Needs::Nothing,
+        None => panic!("who may call it, is not said: {description}"),
+    }
+}
+
+/// A body that an operation would take, given the ids that it may name; what has none here, takes
+/// an empty object.
+pub(crate) fn body(operation: &Operation, own: impl Fn(&str) -> String) -> Value {
+    let result = || json!({"InstanceNr": 1, "Result": "Passed", "DurationInSec": 1, "Steps": []});
+    match operation.name.as_str() {
+        "create_project" | "create_test_case" => json!({"Name": "New", "Description": ""}),
+        "create_test_plan" => json!({"Instances": 1}),
+        "create_test_set" | "create_environment" => json!({"Name": "New"}),
+        "create_subject" => json!({
+            "Name": "New", "Identifier": "1", "SubjectType": "Webpage", "Uri": "https://new.example/",
+        }),
+        "create_user_group" => json!({"Name": "New", "UsagePermission": "UserManagement"}),
+        "create_api_token" => json!({"Name": "New", "UsagePermission": "Read"}),
+        "create_user" => json!({
+            "DisplayName": "New", "Email": "new@example.org", "UserGroup": {"Id": own("userGroupId")},
+        }),
+        "create_notification" => json!({
+            "Source": "Build", "SourceId": "1", "Target": "Build", "TargetId": "2", "Action": "Done",
+        }),
+        "create_webhook" => json!({"Url": "https://new.example/", "Events": ["Odd.Created"]}),
+        "start_execution" => json!({"Mode": "External"}),
+        "lease_schedules" => json!({"TargetGroup": "none", "MaxSchedules": 1}),
+        "report_results" => {
+            let mut result = result();
+            result["TestCaseId"] = own("testCaseId").into();
+            json!([result])
+        }
+        "report_instances" => json!([result()]),
+        "import_test_cases" => json!([{"Name": "Imported", "Description": ""}]),
+        "replace_automation_steps" => json!([{"TestInput": "Press", "ExpectedResult": "A click"}]),
+        "update_test_report" => json!({"Status": "Accepted"}),
+        name if name.starts_with("include_") || name.starts_with("exclude_") => {
+            json!([{"Id": own("testCaseId")}])
+        }
+        name if name.starts_with("add_favorite") => {
+            let kind = operation.references().into_values().next().unwrap();
+            json!({"ForeignId": own(kind)})
+        }
+        _ => json!({}),
+    }
+}

@@ -1,0 +1,154 @@
+//! A customer with one record of each kind.
+
+use std::collections::BTreeMap;
+
+use assay_testkit::{Answer, Api, eventually};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    people::Member,
+    world::{World, id, project},
+};
+
+/// What a customer's own people may do; but not see secrets, which leaves traces.
+const ALL: &str = "Login, Read, Write, Execute, Accept, Reject, UserSettings, UserManagement, \
+                   Automation";
+
+/// A customer, somebody who may do everything there, and ids by the names of paths.
+pub(crate) struct Tenant {
+    pub(crate) api: Api,
+    ids: BTreeMap<&'static str, String>,
+}
+
+impl Tenant {
+    pub(crate) async fn new(world: &World, name: &str) -> Self {
+        let customer = world.customer(name).await;
+        let admin = world.manage(&customer).await;
+        let member = world.member(&admin, &format!("{name}@example.org"), ALL).await;
+        let Member { api, id: user, group, .. } = member;
+        let mut this = Self { api, ids: BTreeMap::new() };
+        this.ids.extend([
+            ("customerId", id(&customer).to_owned()),
+            ("userId", user),
+            ("userGroupId", group),
+            ("newType", "Performance".to_owned()),
+            ("name", "log.txt".to_owned()),
+        ]);
+        this.fill_catalog().await;
+        this.execute().await;
+        this.fill_rest().await;
+        this
+    }
+
+    pub(crate) fn id(&self, name: &str) -> &str {
+        self.ids.get(name).unwrap_or_else(|| panic!("nobody has made a record for {{{name}}}"))
+    }
+
+    fn know(&mut self, name: &'static str, record: &Value) {
+        self.ids.insert(name, id(record).to_owned());
+    }
+
+    async fn create(&mut self, name: &'static str, path: &str, body: Value) {
+        let made = self.api.post(path, body).await.created();
+        self.know(name, &made);
+    }
+
+    fn project(&self) -> String {
+        format!("/api/projects/{}", self.id("projectId"))
+    }
+
+    fn set(&self) -> String {
+        format!("{}/testsets/{}", self.project(), self.id("testSetId"))
+    }
+
+    async fn fill_catalog(&mut self) {
+        let at = project(&self.api).await;
+        self.ids.insert("projectId", at.rsplit('/').next().unwrap().to_owned());
+        let subject = json!({
+            "Name": "Rocket OS", "Identifier": "1.2.3", "SubjectType": "Webpage",
+            "Uri": "https://rocket.example.org/",
+        });
+        self.create("baseSubjectId", &format!("{at}/subjects"), subject.clone()).await;
+        self.create("subjectId", &format!("{at}/subjects"), subject).await;
+        let environment = json!({"Name": "Pad 1", "TargetGroup": "pads", "Password": "sesame"});
+        self.create("environmentId", &format!("{at}/environments"), environment).await;
+        let case = json!({"Name": "Log in", "Description": "", "Identifier": "LOGIN-1"});
+        self.create("testCaseId", &format!("{at}/testcases"), case).await;
+        let plans = format!("{at}/testcases/{}/testplans", self.id("testCaseId"));
+        self.create("testPlanId", &plans, json!({"Instances": 1})).await;
+        let ready = json!({"Status": "ReadyForExecution"});
+        self.api.put(&format!("{plans}/{}", self.id("testPlanId")), ready).await.ok();
+        self.create("testSetId", &format!("{at}/testsets"), json!({"Name": "Smoke"})).await;
+        let chosen = json!({
+            "SelectedSubjectId": self.id("subjectId"),
+            "SelectedEnvironmentId": self.id("environmentId"),
+            "TestCases": [{"Id": self.id("testCaseId")}],
+        });
+        self.api.put(&self.set(), chosen).await.ok();
+    }
+
+    /// Two executions: one is over, with a report, the other is with an engine.
+    async fn execute(&mut self) {
+        let executions = format!("{}/executions", self.set());
+        let done = self.api.post(&executions, json!({"Mode": "External"})).await.created();
+        self.know("testReportId", &done["TestReports"][0]);
+        let at = format!("{}/executions/{}", self.project(), id(&done));
+        let log = format!("{at}/results/artifacts/log.txt");
+        Answer::of(self.api.request(Method::PUT, &log).body("it said so")).await.ok();
+        let result = json!([{
+            "TestCaseId": self.id("testCaseId"), "Result": "Passed", "DurationInSec": 1,
+            "ExecutionLogUri": "log.txt",
+        }]);
+        self.api.post(&format!("{at}/results"), result).await.ok();
+        self.api.post(&format!("{at}/complete"), json!({})).await.expect(200);
+        let instances = format!(
+            "{}/testcases/{}/testplans/{}/testreports/{}/instances",
+            self.project(),
+            self.id("testCaseId"),
+            self.id("testPlanId"),
+            self.id("testReportId"),
+        );
+        let instance = self.api.get(&instances).await.ok()[0].clone();
+        let whole = self.api.get(&format!("{instances}/{}", id(&instance))).await.ok();
+        let link = whole["ExecutionLogUri"].as_str().unwrap();
+        let artifact = link.split("/artifacts/").nth(1).and_then(|rest| rest.split('/').next());
+        self.ids.insert("artifactId", artifact.unwrap().to_owned());
+        self.know("instanceId", &instance);
+
+        // What is external can be reported to; what is with an engine has a lease.
+        let open = self.api.post(&executions, json!({"Mode": "External"})).await.created();
+        self.know("executionId", &open);
+        self.api.post(&executions, json!({})).await.created();
+        let wanted = json!({"TargetGroup": "pads", "MaxSchedules": 1});
+        let leases = self.api.post("/api/automation/leases", wanted).await.ok();
+        self.know("leaseId", &leases[0]);
+    }
+
+    async fn fill_rest(&mut self) {
+        let token = json!({"Name": "Nightly", "UsagePermission": "Read"});
+        self.create("apiTokenId", "/api/users/current/tokens", token).await;
+        let hook = json!({"Url": "https://ci.example.org/", "Events": ["Odd.Created"]});
+        self.create("webhookId", "/api/webhooks", hook).await;
+        let odd = json!({"Source": "Odd", "SourceId": "1", "Target": "Odd", "Action": "Created"});
+        self.create("deliveryId", "/api/notifications", odd).await;
+        let plain = json!({"Source": "Build", "SourceId": "1", "Target": "B", "Action": "Done"});
+        self.create("notificationId", "/api/notifications", plain).await;
+        // Nobody answers there, which would be seen.
+        let hook = format!("/api/webhooks/{}", self.id("webhookId"));
+        self.api.put(&hook, json!({"Archived": true})).await.ok();
+        self.settled().await;
+    }
+
+    /// Waits until what was done is known everywhere.
+    async fn settled(&self) {
+        eventually("that all is told", || async {
+            let case = format!("{}/testcases/{}", self.project(), self.id("testCaseId"));
+            let case = self.api.get(&case).await.ok();
+            let told = self.api.get("/api/notifications?source=TestSet").await.ok();
+            let told = told.as_array().unwrap().iter().filter(|told| told["Target"] == "Execution");
+            (case["LastResult"] == "Passed" && told.count() >= 4).then_some(())
+        })
+        .await;
+    }
+}

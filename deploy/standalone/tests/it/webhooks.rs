@@ -1,0 +1,127 @@
+//! Webhooks, from the interface to a receiver as the documentation shows it.
+
+use std::{process::Stdio, time::Duration};
+
+use anyhow::{Context, Result};
+use assay_testkit::{Api, eventually};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader, Lines},
+    process::{Child, ChildStdout, Command},
+    time::timeout,
+};
+
+use crate::world::{World, id, project};
+
+/// `docs/webhooks/receiver.py`, which prints where it listens and then what it takes.
+struct Receiver {
+    url: String,
+    lines: Lines<BufReader<ChildStdout>>,
+    _process: Child,
+}
+
+impl Receiver {
+    async fn start(secret: &str) -> Result<Self> {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/webhooks/receiver.py");
+        let mut process = Command::new("python3")
+            .args([script, "0"])
+            .env("WEBHOOK_SECRET", secret)
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("python3")?;
+        let lines = BufReader::new(process.stdout.take().context("its output")?).lines();
+        let mut this = Self { url: String::new(), lines, _process: process };
+        this.url = this.line().await?;
+        Ok(this)
+    }
+
+    async fn line(&mut self) -> Result<String> {
+        let line = timeout(Duration::from_secs(20), self.lines.next_line()).await??;
+        line.context("it has ended")
+    }
+}
+
+async fn reachable() -> World {
+    World::start_with(|settings| {
+        settings.webhooks.webhook_networks = "127.0.0.1".parse().unwrap();
+    })
+    .await
+}
+
+/// Waits for a delivery that stands there and was answered so.
+async fn delivery(api: &Api, webhook: &Value, status: &str, answer: u16) -> Value {
+    let path = format!("/api/webhooks/{}/deliveries?status={status}", id(webhook));
+    eventually("a delivery", || async {
+        let list = api.get(&path).await.ok();
+        let first = list.as_array().and_then(|list| list.first().cloned());
+        first.filter(|delivery| delivery["ResponseStatus"] == answer)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_receiver_as_documented_takes_what_is_genuine() -> Result<()> {
+    let world = reachable().await;
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let mut receiver = Receiver::start(secret).await?;
+    let body = json!({"Url": receiver.url, "Events": ["Project.*"], "Secret": secret});
+    let made = world.api.post("/api/webhooks", body).await.created();
+    assert_eq!(made["Secret"], secret);
+    let project = project(&world.api).await;
+    let project = project.rsplit('/').next().unwrap_or_default();
+    assert_eq!(receiver.line().await?, format!("Project {project} Created None"));
+    let delivered = delivery(&world.api, &made, "Delivered", 204).await;
+    assert_eq!(delivered["Attempts"], 1);
+
+    // It believes nobody who does not know the secret.
+    let other = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    let body = json!({"Url": receiver.url, "Events": ["TestSet.*"], "Secret": other});
+    let forged = world.api.post("/api/webhooks", body).await.created();
+    let sets = format!("/api/projects/{project}/testsets");
+    world.api.post(&sets, json!({"Name": "Smoke"})).await.created();
+    delivery(&world.api, &forged, "Pending", 401).await;
+
+    // What was taken and comes again is taken once.
+    let again = format!("/api/webhooks/{}/deliveries/{}/redeliver", id(&made), id(&delivered));
+    assert_eq!(world.api.post(&again, json!({})).await.ok()["Status"], "Pending");
+    delivery(&world.api, &made, "Delivered", 204).await;
+    let renamed = json!({"Name": "Rocket 2"});
+    world.api.put(&format!("/api/projects/{project}"), renamed).await.ok();
+    assert_eq!(receiver.line().await?, format!("Project {project} Changed None"));
+    world.stop().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_webhook_is_changed_archived_and_deleted() -> Result<()> {
+    let world = World::start().await;
+    let api = &world.api;
+    for wrong in [
+        json!({}),
+        json!({"Url": "http://ci.example.org"}),
+        json!({"Url": "https://127.0.0.1/"}),
+        json!({"Url": "https://ci.example.org", "Events": ["everything"]}),
+        json!({"Url": "https://ci.example.org", "Secret": "short"}),
+    ] {
+        api.post("/api/webhooks", wrong).await.is_problem(422, "invalid");
+    }
+    let quiet = json!({"Url": "https://ci.example.org", "Events": ["Nothing.Happens"]});
+    let made = api.post("/api/webhooks", quiet).await.created();
+    let path = format!("/api/webhooks/{}", id(&made));
+    let seen = api.get(&path).await.ok();
+    assert_eq!(seen["Secret"], "********");
+    assert_eq!(seen["FailingSince"], Value::Null);
+    let mut whole = seen.clone();
+    whole["Archived"] = json!(true);
+    let archived = api.put(&path, whole).await.ok();
+    assert_eq!((&archived["Archived"], &archived["Secret"]), (&json!(true), &seen["Secret"]));
+    api.put(&path, seen).await.is_problem(409, "stale_data_version");
+    api.post(&format!("{path}/deliveries/redeliver"), json!({})).await.is_problem(409, "archived");
+    assert_eq!(api.get("/api/webhooks").await.ok(), json!([archived]));
+    api.delete(&path).await.expect(204);
+    api.get(&path).await.is_problem(404, "not_found");
+    assert_eq!(api.get("/api/webhooks").await.ok(), json!([]));
+    world.stop().await;
+    Ok(())
+}

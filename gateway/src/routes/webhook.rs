@@ -1,0 +1,118 @@
+//! `/api/webhooks`.
+
+mod delivery;
+
+use assay_auth::Caller;
+use assay_proto::notification::{
+    CreateWebhookRequest, DeleteWebhookRequest, GetWebhookRequest, ListWebhooksRequest,
+    UpdateWebhookRequest, Webhook, WebhookInput,
+};
+use axum::extract::State;
+use http::StatusCode;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Created, Record},
+    body::Body,
+    list::{List, Listing},
+    path::Path,
+    problem::Problem,
+    services::{Services, Webhooks},
+    update::{Updatable, Update},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(get, update, delete))
+        .merge(delivery::routes())
+}
+
+impl Answer for Webhook {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.data_version)
+    }
+}
+
+impl Updatable for WebhookInput {}
+
+/// Lists the webhooks, newest first. Those in the archive are among them.
+#[utoipa::path(
+    get, path = "/api/webhooks", operation_id = "list_webhooks", tag = "Webhooks",
+    params(Listing),
+    responses((status = OK, description = "The webhooks", body = [Webhook])),
+)]
+async fn list(
+    State(mut webhooks): State<Webhooks>,
+    caller: Caller,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListWebhooksRequest { page: Some(listing.page()) };
+    listing.answer(webhooks.list_webhooks(caller.call(request)).await?).await
+}
+
+/// Adds a webhook: another system that is sent notifications as they are made.
+///
+/// Each is sent by POST as a CloudEvents event, signed as Standard Webhooks describes it, again and
+/// again for about a day until it is answered with a status from 200 to 299. The answer shows the
+/// secret, this once.
+#[utoipa::path(
+    post, path = "/api/webhooks", operation_id = "create_webhook", tag = "Webhooks",
+    request_body = WebhookInput,
+    responses((status = CREATED, description = "The new webhook", body = Webhook)),
+)]
+async fn create(
+    State(mut webhooks): State<Webhooks>,
+    caller: Caller,
+    Body(input): Body<WebhookInput>,
+) -> Result<Created<Record<Webhook>>, Problem> {
+    let request = CreateWebhookRequest { webhook: Some(input) };
+    let webhook = webhooks.create_webhook(caller.call(request)).await?.into_inner();
+    Ok(Created(format!("/api/webhooks/{}", webhook.id), Record(webhook)))
+}
+
+/// Returns a webhook.
+#[utoipa::path(
+    get, path = "/api/webhooks/{webhookId}", operation_id = "get_webhook", tag = "Webhooks",
+    responses((status = OK, description = "The webhook", body = Webhook)),
+)]
+async fn get(
+    State(mut webhooks): State<Webhooks>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Record<Webhook>, Problem> {
+    let webhook = webhooks.get_webhook(caller.call(GetWebhookRequest { id })).await?;
+    Ok(Record(webhook.into_inner()))
+}
+
+/// Changes a webhook, or moves it into the archive, where it is sent nothing, or out of it.
+///
+/// An empty `Secret` has a new one made, which the answer shows.
+#[utoipa::path(
+    put, path = "/api/webhooks/{webhookId}", operation_id = "update_webhook", tag = "Webhooks",
+    request_body = WebhookInput,
+    responses((status = OK, description = "The changed webhook", body = Webhook)),
+)]
+async fn update(
+    State(mut webhooks): State<Webhooks>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Update { changes, fields, data_version }: Update<WebhookInput>,
+) -> Result<Record<Webhook>, Problem> {
+    let request = UpdateWebhookRequest { id, data_version, changes: Some(changes), fields };
+    Ok(Record(webhooks.update_webhook(caller.call(request)).await?.into_inner()))
+}
+
+/// Deletes a webhook with its deliveries.
+#[utoipa::path(
+    delete, path = "/api/webhooks/{webhookId}", operation_id = "delete_webhook", tag = "Webhooks",
+    responses((status = NO_CONTENT, description = "The webhook is gone")),
+)]
+async fn delete(
+    State(mut webhooks): State<Webhooks>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    webhooks.delete_webhook(caller.call(DeleteWebhookRequest { id })).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,138 @@
+//! Deliveries: notifications that webhooks are sent, again and again until they are taken.
+//!
+//! A delivery is written in the transaction of its notification, so that none is forgotten. It is
+//! sent in rounds: a round sends some of what one webhook is due, all at once, and no two rounds of
+//! a webhook run at a time, on whichever replica. So a receiver that is slow holds up nobody but
+//! itself, and one that is down is not asked too often.
+
+mod post;
+mod reach;
+mod rules;
+pub(crate) mod store;
+
+use std::time::Duration;
+
+use assay_auth::Seal;
+use assay_proto::Fault;
+use assay_runtime::{Database, Runtime};
+use futures::future::join_all;
+use sqlx::PgPool;
+use tokio::{task::JoinSet, time::sleep};
+
+pub(crate) use self::reach::Reach;
+use self::{
+    post::{Message, Post},
+    rules::Health,
+    store::{Attempt, Due, Round},
+};
+use crate::{
+    News, PUBLISHED, notification,
+    webhook::{self, Signer},
+};
+
+/// How often it is looked for what is to be tried again, and for what nobody has told of.
+const POLL: Duration = Duration::from_secs(1);
+
+/// How many rounds run at once.
+const ROUNDS: usize = 64;
+
+/// Sends what webhooks are due.
+#[derive(Clone)]
+pub(crate) struct Sender {
+    db: PgPool,
+    seal: Seal,
+    post: Post,
+}
+
+impl Sender {
+    pub(crate) fn new(db: &PgPool, seal: &Seal, reach: &Reach) -> anyhow::Result<Self> {
+        Ok(Self { db: db.clone(), seal: seal.clone(), post: Post::new(reach)? })
+    }
+
+    /// Sends from when the database is migrated until the program stops; then finishes the rounds
+    /// that have begun.
+    pub(crate) fn spawn(self, runtime: &Runtime, database: &Database, news: News) {
+        let (database, stopping) = (database.clone(), runtime.stopping());
+        runtime.spawn("webhooks", async move {
+            if stopping.run_until_cancelled(database.ready()).await.is_none() {
+                return Ok(());
+            }
+            let mut rounds = JoinSet::new();
+            while !stopping.is_cancelled() {
+                for round in self.begin(ROUNDS - rounds.len()).await {
+                    rounds.spawn(self.clone().carry_out(round));
+                }
+                tokio::select! {
+                    Some(ended) = rounds.join_next() => ended?,
+                    () = news.of_anybody() => {}
+                    () = sleep(POLL) => {}
+                    () = stopping.cancelled() => {}
+                }
+                // Those that end together are followed by one look for more.
+                while let Some(ended) = rounds.try_join_next() {
+                    ended?;
+                }
+            }
+            while let Some(ended) = rounds.join_next().await {
+                ended?;
+            }
+            Ok(())
+        });
+    }
+
+    /// Begins so many rounds at most: of webhooks that are due something and have none running.
+    async fn begin(&self, most: usize) -> Vec<Round> {
+        match store::begin(&self.db, most).await {
+            Ok(rounds) => rounds,
+            Err(Fault::Unavailable(_)) => {
+                tracing::debug!("the deliveries cannot be read");
+                Vec::new()
+            }
+            Err(fault) => {
+                tracing::error!(error = %fault, "deliveries cannot be made");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Sends what is due, and takes note of what came of it. If that fails, it is sent once more.
+    async fn carry_out(self, round: Round) {
+        let done = async {
+            let secrets = round.secrets.iter().map(String::as_str);
+            let signer = Signer::open(&self.seal, round.webhook, secrets)?;
+            let attempts = round.due.iter().map(|due| self.attempt(&round, &signer, due));
+            let attempts = join_all(attempts).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+            self.note(&round, &attempts).await
+        };
+        if let Err(fault) = done.await {
+            tracing::warn!(webhook = %round.webhook, error = %fault, "a round has failed");
+        }
+    }
+
+    async fn attempt(&self, round: &Round, signer: &Signer, due: &Due) -> Result<Attempt, Fault> {
+        let event = notification::store::event(round.customer, &due.notification)?;
+        let body = event.to_json(PUBLISHED, due.created_at)?;
+        let id = &due.notification.id;
+        let signature = signer.sign(id, round.timestamp, &body);
+        let message = Message { id, timestamp: round.timestamp, signature: &signature, body };
+        let outcome = self.post.send(&round.url, message).await;
+        let result = if outcome.problem.is_none() { "delivered" } else { "failed" };
+        metrics::counter!("assay_webhook_attempts_total", "result" => result).increment(1);
+        let pause = rules::pause(due.attempts + 1).map(|pause| pause.max(outcome.retry_after));
+        Ok(Attempt { notification: id.clone(), pause, outcome })
+    }
+
+    /// Takes note of a round, in one transaction with what follows from it for the webhook.
+    async fn note(&self, round: &Round, attempts: &[Attempt]) -> Result<(), Fault> {
+        let mut tx = self.db.begin().await?;
+        store::note(&mut tx, round.webhook, attempts).await?;
+        let health = Health::of(attempts.iter().map(|attempt| &attempt.outcome));
+        if store::note_health(&mut tx, round.webhook, health).await? {
+            let disabled = webhook::notification(round.customer, round.webhook, "Disabled");
+            notification::store::insert(&mut tx, round.customer, disabled).await?;
+            tracing::info!(webhook = %round.webhook, "a webhook is sent nothing any more");
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+}

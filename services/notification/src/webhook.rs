@@ -1,0 +1,195 @@
+//! `WebhookService`: other systems that are sent notifications by HTTP.
+
+mod reseal;
+mod rules;
+mod secret;
+pub(crate) mod store;
+
+use assay_auth::{Caller, Seal};
+use assay_proto::{
+    CustomerId, Fault, NotificationId, WebhookId,
+    notification::{
+        CreateWebhookRequest, DeleteWebhookRequest, Delivery, DeliveryBatch, DeliveryStatus,
+        GetWebhookRequest, ListDeliveriesRequest, ListWebhooksRequest, NotificationInput,
+        RedeliverFailedRequest, RedeliverRequest, Redelivery, UpdateWebhookRequest, Webhook,
+        WebhookBatch, webhook_service_server,
+    },
+};
+use assay_records::{Action, Change};
+use assay_runtime::list::{self, Batches};
+use sqlx::{PgPool, PgTransaction};
+use tonic::{Request, Response, Status};
+
+pub use self::reseal::reseal;
+use self::rules::MASK;
+pub(crate) use self::secret::Signer;
+use crate::{
+    delivery::{self, Reach},
+    notification::{self, rules::NO_STATE},
+};
+
+pub(crate) struct WebhookService {
+    pub(crate) db: PgPool,
+    pub(crate) seal: Seal,
+    pub(crate) reach: Reach,
+}
+
+#[tonic::async_trait]
+impl webhook_service_server::WebhookService for WebhookService {
+    type ListWebhooksStream = Batches<WebhookBatch>;
+    type ListDeliveriesStream = Batches<DeliveryBatch>;
+
+    async fn list_webhooks(
+        &self,
+        request: Request<ListWebhooksRequest>,
+    ) -> Result<Response<Self::ListWebhooksStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let db = self.db.clone();
+        list::answer(request.into_inner().page, move |slice| {
+            let db = db.clone();
+            async move { store::list(&db, customer, &slice).await }
+        })
+        .await
+    }
+
+    async fn get_webhook(
+        &self,
+        request: Request<GetWebhookRequest>,
+    ) -> Result<Response<Webhook>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let id = WebhookId::named(&request.get_ref().id)?;
+        Ok(Response::new(store::get(&self.db, customer, id).await?))
+    }
+
+    async fn create_webhook(
+        &self,
+        request: Request<CreateWebhookRequest>,
+    ) -> Result<Response<Webhook>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let input = rules::new(request.into_inner().webhook.unwrap_or_default(), &self.reach)?;
+        let id = WebhookId::new();
+        let sealed = secret::close(&self.seal, id, &input.secret)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        notification::store::take_turn(&mut tx, customer).await?;
+        let webhook = store::insert(&mut tx, customer, id, &input, &sealed).await?;
+        tell(&mut tx, customer, id, Action::Created).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(Webhook { secret: input.secret, ..webhook }))
+    }
+
+    async fn update_webhook(
+        &self,
+        request: Request<UpdateWebhookRequest>,
+    ) -> Result<Response<Webhook>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let UpdateWebhookRequest { id, data_version, changes, fields } = request.into_inner();
+        let id = WebhookId::named(&id)?;
+        let change = Change { data_version, changes, fields };
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let current = store::lock(&mut tx, customer, id).await?;
+        let input = change.of("webhook", &current, &current.data_version)?;
+        let input = rules::valid(input, &self.reach)?;
+        let is_new = input.secret != MASK;
+        let sealed = is_new.then(|| secret::close(&self.seal, id, &input.secret)).transpose()?;
+        let webhook = store::update(&mut tx, customer, id, &input, sealed.as_deref()).await?;
+        tell(&mut tx, customer, id, Action::of_change(current.archived, webhook.archived)).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(Webhook { secret: input.secret, ..webhook }))
+    }
+
+    async fn delete_webhook(
+        &self,
+        request: Request<DeleteWebhookRequest>,
+    ) -> Result<Response<()>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let id = WebhookId::named(&request.get_ref().id)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        store::delete(&mut tx, customer, id).await?;
+        tell(&mut tx, customer, id, Action::Deleted).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(()))
+    }
+
+    async fn list_deliveries(
+        &self,
+        request: Request<ListDeliveriesRequest>,
+    ) -> Result<Response<Self::ListDeliveriesStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let ListDeliveriesRequest { webhook_id, page, status } = request.into_inner();
+        let webhook = WebhookId::named(&webhook_id)?;
+        let status = status.map(DeliveryStatus::try_from).transpose();
+        let status = status.map_err(|_| Fault::invalid("status", "is not known"))?;
+        store::get(&self.db, customer, webhook).await?;
+        let db = self.db.clone();
+        list::answer(page, move |slice| {
+            let db = db.clone();
+            async move { delivery::store::list(&db, customer, webhook, status, &slice).await }
+        })
+        .await
+    }
+
+    async fn redeliver(
+        &self,
+        request: Request<RedeliverRequest>,
+    ) -> Result<Response<Delivery>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let RedeliverRequest { webhook_id, id } = request.into_inner();
+        let (webhook, id) = (WebhookId::named(&webhook_id)?, NotificationId::named(&id)?);
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let current = store::lock(&mut tx, customer, webhook).await?;
+        let delivery = delivery::store::reset(&mut tx, customer, webhook, id).await?;
+        refuse_archived(&current)?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(delivery))
+    }
+
+    async fn redeliver_failed(
+        &self,
+        request: Request<RedeliverFailedRequest>,
+    ) -> Result<Response<Redelivery>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let webhook = WebhookId::named(&request.get_ref().webhook_id)?;
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        refuse_archived(&store::lock(&mut tx, customer, webhook).await?)?;
+        let count = delivery::store::reset_failed(&mut tx, customer, webhook).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(Redelivery { count }))
+    }
+}
+
+/// What is archived is sent nothing.
+fn refuse_archived(webhook: &Webhook) -> Result<(), Fault> {
+    if !webhook.archived {
+        return Ok(());
+    }
+    let reason = "the webhook is archived and sent nothing; set Archived to false".to_owned();
+    Err(Fault::Conflict { code: "archived", reason })
+}
+
+/// Tells of a webhook what is told of every record.
+async fn tell(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: WebhookId,
+    action: Action,
+) -> Result<(), Fault> {
+    notification::store::insert(tx, customer, notification(customer, id, action.name())).await?;
+    Ok(())
+}
+
+/// That something has happened to a webhook.
+pub(crate) fn notification(customer: CustomerId, id: WebhookId, action: &str) -> NotificationInput {
+    NotificationInput {
+        source: "Webhook".to_owned(),
+        source_id: id.to_string(),
+        target: "Customer".to_owned(),
+        target_id: Some(customer.to_string()),
+        action: action.to_owned(),
+        state: Some(NO_STATE.to_owned()),
+    }
+}

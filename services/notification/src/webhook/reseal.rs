@@ -1,0 +1,45 @@
+//! Stores secrets under another encryption key, so that the key before can be taken away.
+
+use assay_auth::{Seal, SealConfig};
+use assay_proto::WebhookId;
+use assay_runtime::connect_options;
+use secrecy::SecretString;
+use sqlx::{Connection, PgConnection};
+
+use super::secret;
+
+/// Stores the secrets of all webhooks under the first of the encryption keys; says how many webhooks
+/// were not. Running programs need to know that key before, and may keep running.
+pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<u64> {
+    let seal = Seal::new(seal)?;
+    let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
+    let mut tx = db.begin().await?;
+    let webhooks: Vec<(WebhookId, String, Option<String>)> = sqlx::query_as(
+        "select id, secret, previous_secret from webhook where deleted_at is null
+         for no key update",
+    )
+    .fetch_all(&mut *tx)
+    .await?;
+    let mut count = 0;
+    for (id, current, previous) in webhooks {
+        let resealed = secret::reseal(&seal, id, &current)?;
+        let previous = previous.map(|sealed| secret::reseal(&seal, id, &sealed)).transpose()?;
+        let previous = previous.flatten();
+        if resealed.is_none() && previous.is_none() {
+            continue;
+        }
+        sqlx::query(
+            "update webhook set secret = coalesce($2, secret),
+                                previous_secret = coalesce($3, previous_secret)
+             where id = $1",
+        )
+        .bind(id)
+        .bind(resealed)
+        .bind(previous)
+        .execute(&mut *tx)
+        .await?;
+        count += 1;
+    }
+    tx.commit().await?;
+    Ok(count)
+}

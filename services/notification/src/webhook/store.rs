@@ -1,0 +1,144 @@
+//! Webhooks in PostgreSQL. Every statement is bound to one customer. Secrets are read and written
+//! here as they are stored, encrypted.
+
+use assay_proto::{
+    CustomerId, Fault, WebhookId,
+    notification::{Webhook, WebhookInput},
+};
+use assay_runtime::list::Slice;
+use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
+
+use super::rules::{MASK, MOST};
+
+/// The columns of a webhook, with its secret masked.
+fn columns() -> String {
+    format!(
+        "id, url, events, '{MASK}' as secret, failing_since, revision::text as data_version, archived"
+    )
+}
+
+/// Lists a slice of the webhooks, newest first.
+pub(super) async fn list(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    slice: &Slice,
+) -> Result<Vec<Webhook>, Fault> {
+    let webhooks = sqlx::query_as(AssertSqlSafe(format!(
+        "select {} from webhook
+         where customer_id = $1 and id < $2 and deleted_at is null
+           and ($3::text is null or url ilike $3)
+         order by id desc
+         limit $4",
+        columns()
+    )));
+    let webhooks = webhooks.bind(customer).bind(slice.before()?).bind(&slice.pattern);
+    Ok(webhooks.bind(slice.limit).fetch_all(db).await?)
+}
+
+pub(super) async fn get(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: WebhookId,
+) -> Result<Webhook, Fault> {
+    let webhook = sqlx::query_as(AssertSqlSafe(format!(
+        "select {} from webhook where customer_id = $1 and id = $2 and deleted_at is null",
+        columns()
+    )));
+    let webhook = webhook.bind(customer).bind(id).fetch_optional(db).await?;
+    webhook.ok_or(Fault::NotFound("webhook"))
+}
+
+/// Reads a webhook and keeps others from changing it meanwhile.
+pub(super) async fn lock(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: WebhookId,
+) -> Result<Webhook, Fault> {
+    let webhook = sqlx::query_as(AssertSqlSafe(format!(
+        "select {} from webhook where customer_id = $1 and id = $2 and deleted_at is null
+         for no key update",
+        columns()
+    )));
+    let webhook = webhook.bind(customer).bind(id).fetch_optional(&mut **tx).await?;
+    webhook.ok_or(Fault::NotFound("webhook"))
+}
+
+/// Adds a webhook, unless the customer has too many. Who does has the customer's turn, so that none
+/// is added meanwhile.
+pub(super) async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: WebhookId,
+    webhook: &WebhookInput,
+    sealed: &str,
+) -> Result<Webhook, Fault> {
+    let inserted = sqlx::query_as(AssertSqlSafe(format!(
+        "insert into webhook (customer_id, id, url, events, secret)
+         select $1, $2, $3, $4, $5
+         where (select count(*) from webhook where customer_id = $1 and deleted_at is null) < $6
+         returning {}",
+        columns()
+    )));
+    let inserted = inserted.bind(customer).bind(id).bind(&webhook.url).bind(&webhook.events);
+    let inserted = inserted.bind(sealed).bind(MOST).fetch_optional(&mut **tx).await?;
+    inserted.ok_or_else(|| Fault::Conflict {
+        code: "too_many_webhooks",
+        reason: format!("there are {MOST} webhooks already; delete one that is not needed"),
+    })
+}
+
+/// Replaces what a client may write of a locked webhook; its secret only if there is a new one. What
+/// failed before a change of the URL or in the archive is forgotten.
+pub(super) async fn update(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: WebhookId,
+    webhook: &WebhookInput,
+    sealed: Option<&str>,
+) -> Result<Webhook, Fault> {
+    let updated = sqlx::query_as(AssertSqlSafe(format!(
+        "update webhook
+         set url = $3, events = $4, archived = $5,
+             previous_secret = case when $6::text is null then previous_secret else secret end,
+             previous_secret_until = case when $6 is null then previous_secret_until
+                                          else now() + interval '1 day' end,
+             secret = coalesce($6, secret),
+             failing_since = case when url = $3 and archived = $5 then failing_since end,
+             rests_until = case when url = $3 and archived = $5 then rests_until else now() end,
+             revision = revision + 1
+         where customer_id = $1 and id = $2
+         returning {}",
+        columns()
+    )));
+    let updated = updated.bind(customer).bind(id).bind(&webhook.url).bind(&webhook.events);
+    Ok(updated.bind(webhook.archived).bind(sealed).fetch_one(&mut **tx).await?)
+}
+
+/// Deletes a webhook. Its secrets go now, its deliveries a little later.
+pub(super) async fn delete(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: WebhookId,
+) -> Result<(), Fault> {
+    let deleted = sqlx::query(
+        "update webhook
+         set deleted_at = now(), revision = revision + 1, secret = '', previous_secret = null
+         where customer_id = $1 and id = $2 and deleted_at is null",
+    );
+    let deleted = deleted.bind(customer).bind(id).execute(&mut **tx).await?;
+    if deleted.rows_affected() == 0 { Err(Fault::NotFound("webhook")) } else { Ok(()) }
+}
+
+/// Removes some of the deliveries of deleted webhooks of all customers; says how many.
+pub(crate) async fn prune(db: impl PgExecutor<'_>, limit: i64) -> Result<u64, Fault> {
+    let removed = sqlx::query(
+        "delete from webhook_delivery where (webhook_id, notification_id) in (
+             select webhook_id, notification_id
+             from webhook join webhook_delivery on webhook_id = id
+             where deleted_at is not null
+             limit $1
+             for update of webhook_delivery skip locked
+         )",
+    );
+    Ok(removed.bind(limit).execute(db).await?.rows_affected())
+}

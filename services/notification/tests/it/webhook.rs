@@ -1,0 +1,195 @@
+//! Webhooks as records.
+
+use anyhow::Result;
+use assay_notification::reseal;
+use assay_proto::{
+    WebhookId,
+    notification::{
+        CreateWebhookRequest, DeleteWebhookRequest, GetWebhookRequest, ListDeliveriesRequest,
+        ListWebhooksRequest, RedeliverFailedRequest, RedeliverRequest, UpdateWebhookRequest,
+        Webhook, WebhookInput,
+    },
+};
+use assay_testkit::TestUser;
+use futures::TryStreamExt;
+use secrecy::ExposeSecret;
+use tonic::{Code, Status};
+
+use crate::world::World;
+
+const MASK: &str = "********";
+
+impl World {
+    pub(crate) async fn manager(&self) -> TestUser {
+        self.user_who_may("Read, Write, UserManagement").await
+    }
+
+    pub(crate) async fn hook(
+        &self,
+        user: &TestUser,
+        webhook: WebhookInput,
+    ) -> Result<Webhook, Status> {
+        let request = CreateWebhookRequest { webhook: Some(webhook) };
+        Ok(self.webhooks.clone().create_webhook(user.call(request)).await?.into_inner())
+    }
+
+    pub(crate) async fn webhook(&self, user: &TestUser, id: &str) -> Result<Webhook, Status> {
+        let request = GetWebhookRequest { id: id.to_owned() };
+        Ok(self.webhooks.clone().get_webhook(user.call(request)).await?.into_inner())
+    }
+
+    /// Changes the named fields of a webhook.
+    pub(crate) async fn change(
+        &self,
+        user: &TestUser,
+        webhook: &Webhook,
+        fields: &[&str],
+        changes: WebhookInput,
+    ) -> Result<Webhook, Status> {
+        let request = UpdateWebhookRequest {
+            id: webhook.id.clone(),
+            data_version: Some(webhook.data_version.clone()),
+            changes: Some(changes),
+            fields: fields.iter().map(|&field| field.to_owned()).collect(),
+        };
+        Ok(self.webhooks.clone().update_webhook(user.call(request)).await?.into_inner())
+    }
+
+    async fn webhooks(&self, user: &TestUser) -> Result<Vec<Webhook>, Status> {
+        let request = ListWebhooksRequest::default();
+        let batches = self.webhooks.clone().list_webhooks(user.call(request)).await?.into_inner();
+        let batches: Vec<_> = batches.try_collect().await?;
+        Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+    }
+
+    pub(crate) async fn unhook(&self, user: &TestUser, id: &str) -> Result<(), Status> {
+        let request = DeleteWebhookRequest { id: id.to_owned() };
+        self.webhooks.clone().delete_webhook(user.call(request)).await?;
+        Ok(())
+    }
+
+    /// Which actions notifications tell of, oldest first.
+    async fn told(&self, user: &TestUser) -> Result<Vec<String>, Status> {
+        let mut told = self.list_of(user, Some("Webhook"), None).await?;
+        told.reverse();
+        Ok(told.into_iter().map(|notification| notification.action).collect())
+    }
+}
+
+pub(crate) fn to(url: &str) -> WebhookInput {
+    WebhookInput { url: url.to_owned(), ..WebhookInput::default() }
+}
+
+const URL: &str = "https://ci.example.org/assay";
+
+/// One that is never sent anything.
+fn quiet() -> WebhookInput {
+    WebhookInput { events: vec!["Nothing.Happens".to_owned()], ..to(URL) }
+}
+
+#[tokio::test]
+async fn a_webhook_shows_its_secret_once_and_then_what_it_is() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let made = world.hook(&user, quiet()).await?;
+    assert!(made.secret.starts_with("whsec_"));
+    assert_eq!((made.url.as_str(), made.archived), (URL, false));
+    let seen = Webhook { secret: MASK.to_owned(), ..made.clone() };
+    assert_eq!(world.webhook(&user, &made.id).await?, seen);
+    assert_eq!(world.webhooks(&user).await?, std::slice::from_ref(&seen));
+
+    // As somebody sends back what they have read, with one change.
+    let whole = WebhookInput { events: vec!["Odd.*".into()], secret: MASK.into(), ..to(URL) };
+    let fields = ["Url", "Events", "Secret", "Archived"];
+    let changed = world.change(&user, &seen, &fields, whole).await?;
+    assert_eq!((&changed.events[..], changed.secret.as_str()), (&["Odd.*".to_owned()][..], MASK));
+    let stale = world.change(&user, &seen, &["Archived"], WebhookInput::default()).await;
+    assert_eq!(stale.unwrap_err().code(), Code::Aborted);
+
+    let renewed = world.change(&user, &changed, &["Secret"], WebhookInput::default()).await?;
+    assert!(renewed.secret.starts_with("whsec_") && renewed.secret != made.secret);
+    let archived = WebhookInput { archived: true, ..WebhookInput::default() };
+    assert!(world.change(&user, &renewed, &["Archived"], archived).await?.archived);
+    world.unhook(&user, &made.id).await?;
+    assert_eq!(world.webhook(&user, &made.id).await.unwrap_err().code(), Code::NotFound);
+    assert_eq!(world.webhooks(&user).await?, []);
+    let actions = ["Created", "Changed", "Changed", "Archived", "Deleted"];
+    assert_eq!(world.told(&user).await?, actions);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_webhook_is_its_customers_and_for_those_who_manage_users() -> Result<()> {
+    let world = World::new().await?;
+    let (user, stranger) = (world.manager().await, world.manager().await);
+    let made = world.hook(&user, quiet()).await?;
+    let (webhook_id, id) = (made.id.clone(), WebhookId::new().to_string());
+    let mut client = world.webhooks.clone();
+    let redeliver = RedeliverRequest { webhook_id: webhook_id.clone(), id };
+    let deliveries = ListDeliveriesRequest { webhook_id: webhook_id.clone(), ..Default::default() };
+    let refused = [
+        world.webhook(&stranger, &made.id).await.unwrap_err(),
+        world.change(&stranger, &made, &["Archived"], to("")).await.unwrap_err(),
+        world.unhook(&stranger, &made.id).await.unwrap_err(),
+        client.list_deliveries(stranger.call(deliveries)).await.unwrap_err(),
+        client.redeliver(stranger.call(redeliver)).await.unwrap_err(),
+        client
+            .redeliver_failed(stranger.call(RedeliverFailedRequest { webhook_id }))
+            .await
+            .unwrap_err(),
+    ];
+    for refused in refused {
+        assert_eq!((refused.code(), refused.message()), (Code::NotFound, "no such webhook"));
+    }
+    assert_eq!(world.webhooks(&stranger).await?, []);
+
+    let reader = world.user_who_may("Read, Write, AccessSecrets").await;
+    let refused = [
+        world.webhooks(&reader).await.map(drop).unwrap_err(),
+        world.hook(&reader, to(URL)).await.map(drop).unwrap_err(),
+        world.webhook(&reader, &made.id).await.map(drop).unwrap_err(),
+    ];
+    assert!(refused.iter().all(|refused| refused.code() == Code::PermissionDenied));
+    Ok(())
+}
+
+#[tokio::test]
+async fn nobody_has_more_than_fifty_webhooks() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    for _ in 0..50 {
+        world.hook(&user, quiet()).await?;
+    }
+    let refused = world.hook(&user, quiet()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(refused.message().contains("delete one"), "{}", refused.message());
+    world.unhook(&user, &world.webhooks(&user).await?[0].id).await?;
+    world.hook(&user, quiet()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn secrets_are_stored_encrypted_and_can_be_stored_under_another_key() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let made = world.hook(&user, quiet()).await?;
+    let again = world.change(&user, &made, &["Secret"], WebhookInput::default()).await?;
+    let stored = async || -> Result<[String; 2]> {
+        let stored = "select secret, previous_secret from webhook";
+        let (current, previous) = sqlx::query_as(stored).fetch_one(&world.db).await?;
+        Ok([current, previous])
+    };
+    for sealed in stored().await? {
+        assert!(sealed.starts_with("1."));
+        assert!(!sealed.contains(&made.secret) && !sealed.contains(&again.secret));
+    }
+
+    let mut seal = world.seal.clone();
+    let newer = assay_auth::new_seal_key("2")?;
+    let keys = [newer.expose_secret(), seal.encryption_keys.expose_secret()].join(",");
+    seal.encryption_keys = keys.into();
+    assert_eq!(reseal(&world.database_url, &seal).await?, 1);
+    assert_eq!(reseal(&world.database_url, &seal).await?, 0);
+    assert!(stored().await?.iter().all(|sealed| sealed.starts_with("2.")));
+    Ok(())
+}
