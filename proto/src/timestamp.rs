@@ -1,5 +1,7 @@
 //! A moment in UTC, the same in every representation.
 
+use std::fmt;
+
 use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
 use prost::{
     DecodeError,
@@ -57,9 +59,15 @@ impl prost::Message for Timestamp {
     }
 }
 
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.to_rfc3339_opts(SecondsFormat::Micros, true))
+    }
+}
+
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0.to_rfc3339_opts(SecondsFormat::Micros, true))
+        serializer.collect_str(self)
     }
 }
 

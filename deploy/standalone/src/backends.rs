@@ -11,6 +11,9 @@ use url::Url;
 
 use crate::Backends;
 
+/// The services, in the order of their databases.
+pub const SERVICES: [&str; 4] = ["identity", "catalog", "execution", "notification"];
+
 /// The databases that the services keep, one each.
 const DATABASES: [&str; 4] =
     ["assay_identity", "assay_catalog", "assay_execution", "assay_notification"];
@@ -84,6 +87,14 @@ pub fn of_running(data: &Path, database_url: Option<&SecretString>) -> Result<[S
     };
     let [identity, catalog, execution, notification] = DATABASES.map(of_running);
     Ok([identity?, catalog?, execution?, notification?])
+}
+
+/// The NATS server of an Assay that is running.
+pub fn nats_of_running(data: &Path, nats_url: Option<&SecretString>) -> Result<SecretString> {
+    match nats_url {
+        Some(url) => Ok(url.clone()),
+        None => Ok(Nats::url_of_running(data)?.into()),
+    }
 }
 
 async fn broker(data: &DataDir, url: Option<SecretString>) -> Result<(SecretString, Option<Nats>)> {

@@ -24,6 +24,9 @@ const GRACE: Duration = Duration::from_secs(25);
 /// How many connections each service keeps to its database at most.
 const CONNECTIONS: u32 = 8;
 
+/// How many days events are kept.
+const EVENT_RETENTION_DAYS: u32 = 7;
+
 /// How long a token is valid.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
 
@@ -69,15 +72,6 @@ pub struct Settings {
     pub webhooks: WebhookConfig,
 }
 
-fn nats_config(backends: &Backends) -> NatsConfig {
-    let servers = NatsServers {
-        nats_url: backends.nats_url.clone(),
-        nats_credentials_file: None,
-        nats_ca_file: None,
-    };
-    NatsConfig { servers, nats_replicas: 1, event_retention_days: 7 }
-}
-
 /// A running Assay.
 pub struct Assay {
     /// Where `/api` and `/docs` are served.
@@ -91,11 +85,17 @@ pub struct Assay {
 impl Assay {
     /// Starts the programs and waits until they are ready.
     pub async fn start(backends: &Backends, settings: Settings) -> Result<Self> {
-        let database = |url: &SecretString| DatabaseConfig {
-            database_url: url.clone(),
-            database_connections: CONNECTIONS,
-        };
-        let nats = nats_config(backends);
+        Self::start_as(backends, settings, |_| backends.nats_url.clone()).await
+    }
+
+    /// As [`Assay::start`], each program with a NATS user of its own.
+    pub async fn start_as(
+        backends: &Backends,
+        settings: Settings,
+        nats_url: impl Fn(&'static str) -> SecretString,
+    ) -> Result<Self> {
+        let servers = |program| nats_servers(nats_url(program));
+        let nats = |program| nats_config(nats_url(program));
         let url = |address: SocketAddr| format!("http://{address}");
         let public_url = match settings.public_url {
             Some(public_url) => public_url,
@@ -109,7 +109,7 @@ impl Assay {
             identity,
             assay_identity::Config {
                 database: database(&backends.identity),
-                nats: nats.clone(),
+                nats: nats("identity"),
                 seal: settings.seal.clone(),
                 grpc_listen: ANY_PORT,
                 admin_email: settings.admin_email,
@@ -131,7 +131,7 @@ impl Assay {
             catalog,
             assay_catalog::Config {
                 database: database(&backends.catalog),
-                nats: nats.clone(),
+                nats: nats("catalog"),
                 seal: settings.seal.clone(),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
@@ -142,7 +142,7 @@ impl Assay {
             execution,
             assay_execution::Config {
                 database: database(&backends.execution),
-                nats: nats.clone(),
+                nats: nats("execution"),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 catalog_url: url(catalog_address),
@@ -155,7 +155,7 @@ impl Assay {
             notification,
             assay_notification::Config {
                 database: database(&backends.notification),
-                nats: nats.clone(),
+                nats: nats("notification"),
                 seal: settings.seal.clone(),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
@@ -172,7 +172,7 @@ impl Assay {
                 catalog_url: url(catalog_address),
                 execution_url: url(execution_address),
                 notification_url: url(notification_address),
-                nats: nats.servers,
+                nats: servers("gateway"),
                 edge: settings.edge,
             },
         )
@@ -224,4 +224,17 @@ impl Assay {
         let services = services.into_iter().zip(names).map(|(stopped, name)| stopped.context(name));
         services.fold(gateway, Result::and)
     }
+}
+
+fn database(url: &SecretString) -> DatabaseConfig {
+    DatabaseConfig { database_url: url.clone(), database_connections: CONNECTIONS }
+}
+
+fn nats_servers(nats_url: SecretString) -> NatsServers {
+    NatsServers { nats_url, nats_credentials_file: None, nats_ca_file: None }
+}
+
+fn nats_config(nats_url: SecretString) -> NatsConfig {
+    let servers = nats_servers(nats_url);
+    NatsConfig { servers, nats_replicas: 1, event_retention_days: EVENT_RETENTION_DAYS }
 }

@@ -1,63 +1,49 @@
-//! The execution service as a program of its own; `assay-execution verify` tells of what is stored
-//! of executions that is not as their results say, `assay-execution rebuild` mends it.
+//! The execution service as a program of its own, and what an operator does besides.
 
-use std::{env, process::ExitCode};
+use std::process::ExitCode;
 
-use anyhow::Result;
-use assay_runtime::{DatabaseConfig, connect_options};
-use clap::Parser;
+use assay_events::command::Replay;
+use assay_runtime::{DatabaseConfig, Given, connect_options, run_or};
+use clap::Subcommand;
 use sqlx::PgPool;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-// No documentation comment: `--help` would begin with it.
-#[derive(Parser)]
-#[command(about = "Compares what is stored of executions with their results, or mends it.")]
-struct Upkeep {
-    #[arg(value_parser = ["verify", "rebuild"])]
-    command: String,
-    #[command(flatten)]
-    database: DatabaseConfig,
+/// What to do instead of serving.
+#[derive(Subcommand)]
+enum Command {
+    Replay(Replay),
+    /// Tells what is stored of executions that is not as their results say, and fails if there is
+    /// anything
+    Verify,
+    /// Mends what `verify` tells of
+    Rebuild,
 }
 
 fn main() -> ExitCode {
-    let command = env::args_os().nth(1);
-    if command.is_some_and(|command| command == "verify" || command == "rebuild") {
-        return keep_up();
-    }
-    assay_runtime::run("assay-execution", async |runtime, config| {
-        assay_execution::start(runtime, config).await.map(drop)
-    })
+    run_or(
+        "assay-execution",
+        async |runtime, config| assay_execution::start(runtime, config).await.map(drop),
+        carry_out,
+    )
 }
 
-fn keep_up() -> ExitCode {
-    let options = assay_runtime::parse::<Upkeep>();
-    assay_runtime::install_crypto();
-    let done = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)
-        .and_then(|tokio| tokio.block_on(carry_out(&options)));
-    match done {
-        Ok(said) => {
-            println!("{said}");
-            ExitCode::SUCCESS
+async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
+    let url = given.read::<DatabaseConfig>().database_url;
+    let connect = async || anyhow::Ok(PgPool::connect_with(connect_options(&url)?).await?);
+    match command {
+        Command::Replay(replay) => println!("{}", replay.carry_out(&url).await?),
+        Command::Verify => {
+            let tell = |difference: &dyn std::fmt::Display| println!("{difference}");
+            let differences = assay_execution::verify(&connect().await?, tell).await?;
+            anyhow::ensure!(differences == 0, "{differences} differences; `rebuild` mends them");
+            println!("All is as the results say");
         }
-        Err(error) => {
-            eprintln!("assay-execution: {error:#}");
-            ExitCode::FAILURE
+        Command::Rebuild => {
+            let mended = assay_execution::rebuild(&connect().await?).await?;
+            println!("Mended {mended} records; others hear of all executions again");
         }
     }
-}
-
-async fn carry_out(options: &Upkeep) -> Result<String> {
-    let db = PgPool::connect_with(connect_options(&options.database.database_url)?).await?;
-    if options.command == "rebuild" {
-        let mended = assay_execution::rebuild(&db).await?;
-        return Ok(format!("Mended {mended} records; others hear of all executions again"));
-    }
-    let differences = assay_execution::verify(&db, |difference| println!("{difference}")).await?;
-    anyhow::ensure!(differences == 0, "{differences} differences; `rebuild` mends them");
-    Ok("All is as the results say".to_owned())
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Assay as a whole, over HTTP and NATS: five programs, real PostgreSQL, real NATS.
 
 mod artifacts;
+mod asyncapi;
 mod canary;
 mod catalog;
 mod deletion;
@@ -11,12 +12,14 @@ mod line;
 mod lists;
 mod mail;
 mod matrix;
+mod operator;
 mod people;
 mod process;
 mod reference_engine;
 mod reports;
 mod slow;
 mod stream;
+mod subscribers;
 mod verify;
 mod webhooks;
 mod world;

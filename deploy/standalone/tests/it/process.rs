@@ -76,7 +76,7 @@ impl Program {
         api.with_token(token["token"].as_str().unwrap())
     }
 
-    async fn terminate(mut self) -> ExitStatus {
+    pub(crate) async fn terminate(mut self) -> ExitStatus {
         let pid = self.child.id().unwrap().to_string();
         let told = Command::new("kill").args(["-TERM", &pid]).status().await.unwrap();
         assert!(told.success());

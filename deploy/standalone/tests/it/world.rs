@@ -10,12 +10,28 @@ use assay_notification::WebhookConfig;
 use assay_runtime::Networks;
 use assay_servers::{DataDir, Nats};
 use assay_testkit::{Api, TestDatabase, test_dir};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 pub(crate) const ADMIN: &str = "ada@example.org";
 pub(crate) const PASSWORD: &str = "a long enough passphrase";
+
+/// The users of the NATS configuration that is shipped.
+const USERS: [&str; 7] =
+    ["operator", "identity", "catalog", "execution", "notification", "gateway", "billing"];
+
+/// Where a program reaches the NATS server with a URL.
+type OfProgram = fn(&str, &str) -> String;
+
+pub(crate) fn nats_password(user: &str) -> String {
+    format!("the-password-of-{user}")
+}
+
+/// The URL of a NATS server, for a user of the configuration that is shipped.
+pub(crate) fn as_nats_user(url: &str, user: &str) -> String {
+    url.replace("nats://", &format!("nats://{user}:{}@", nats_password(user)))
+}
 
 /// An Assay with databases and a NATS server of its own, and its administrator.
 pub(crate) struct World {
@@ -23,6 +39,7 @@ pub(crate) struct World {
     pub(crate) api: Api,
     assay: Assay,
     nats: Option<Nats>,
+    of_program: OfProgram,
     backends: Backends,
     settings: Settings,
 }
@@ -41,10 +58,29 @@ impl World {
         Box::pin(Self::launch(dir, settings)).await
     }
 
+    /// With the NATS configuration that is shipped, and each program as its own NATS user.
+    pub(crate) async fn start_guarded() -> Self {
+        let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
+        let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../nats/nats-server.conf");
+        let config = config.canonicalize().unwrap();
+        let variables = USERS.map(|user| {
+            let variable = format!("ASSAY_NATS_{}_PASSWORD", user.to_uppercase());
+            (variable, nats_password(user))
+        });
+        let variables = variables.each_ref().map(|(name, value)| (name.as_str(), value.as_str()));
+        let data = DataDir::lock(&dir).unwrap();
+        let nats = Nats::start_with(&data, &config, &variables).await.unwrap();
+        Box::pin(Self::launch_at(nats, settings(&dir), as_nats_user)).await
+    }
+
     async fn launch(dir: PathBuf, settings: Settings) -> Self {
-        assay_runtime::install_crypto();
         let data = DataDir::lock(dir).unwrap();
         let nats = Nats::start(&data, None).await.unwrap();
+        Box::pin(Self::launch_at(nats, settings, |url, _| url.to_owned())).await
+    }
+
+    async fn launch_at(nats: Nats, settings: Settings, of_program: OfProgram) -> Self {
+        assay_runtime::install_crypto();
         let (identity, catalog, execution, notification) = tokio::join!(
             database("identity", assay_identity::migrations()),
             database("catalog", assay_catalog::migrations()),
@@ -53,14 +89,14 @@ impl World {
         );
         let nats_url = nats.url().into();
         let backends = Backends { identity, catalog, execution, notification, nats_url };
-        let (assay, api) = launch(&backends, &settings).await;
-        Self { api, assay, nats: Some(nats), backends, settings }
+        let (assay, api) = launch(&backends, &settings, of_program).await;
+        Self { api, assay, nats: Some(nats), of_program, backends, settings }
     }
 
     /// The same Assay, stopped and started again.
     pub(crate) async fn restarted(self) -> Self {
         self.assay.stop().await.unwrap();
-        let (assay, api) = launch(&self.backends, &self.settings).await;
+        let (assay, api) = launch(&self.backends, &self.settings, self.of_program).await;
         Self { api, assay, ..self }
     }
 
@@ -76,6 +112,12 @@ impl World {
 
     pub(crate) fn nats_url(&self) -> &str {
         self.nats.as_ref().expect("NATS was stopped").url()
+    }
+
+    /// What the NATS server has logged so far.
+    pub(crate) fn nats_log(&self) -> String {
+        let data = self.settings.mail_dir.parent().expect("mails are among the data");
+        std::fs::read_to_string(data.join("nats.log")).unwrap()
     }
 
     /// Takes NATS away for good.
@@ -150,8 +192,10 @@ fn edge() -> EdgeConfig {
     }
 }
 
-async fn launch(backends: &Backends, settings: &Settings) -> (Assay, Api) {
-    let assay = Box::pin(Assay::start(backends, settings.clone())).await.unwrap();
+async fn launch(backends: &Backends, settings: &Settings, of_program: OfProgram) -> (Assay, Api) {
+    let nats = backends.nats_url.expose_secret();
+    let nats = |program| of_program(nats, program).into();
+    let assay = Box::pin(Assay::start_as(backends, settings.clone(), nats)).await.unwrap();
     let anonymous = Api::new(format!("http://{}", assay.address));
     let api = log_in(&anonymous, ADMIN, PASSWORD).await;
     (assay, api)

@@ -1,7 +1,7 @@
 //! Applies the events of another service, each once.
 
-mod dead_letter;
-mod delivery;
+pub(crate) mod dead_letter;
+pub(crate) mod delivery;
 mod inbox;
 mod received;
 mod session;
@@ -15,7 +15,7 @@ use sqlx::{Error, PgPool, PgTransaction};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-pub use self::{dead_letter::replay_dead_letters, received::Received};
+pub use self::received::Received;
 use self::{
     delivery::Delivery,
     session::{Session, Verdict},

@@ -68,7 +68,7 @@ impl Event {
 }
 
 /// Makes text one token of a subject.
-fn token(text: &str) -> String {
+pub(crate) fn token(text: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let token: String = text.chars().take(LONGEST_TOKEN).map(safe).collect();
     if token.is_empty() { "_".to_owned() } else { token.to_ascii_lowercase() }

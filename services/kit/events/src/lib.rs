@@ -4,8 +4,8 @@
 //! A service writes an [`Event`] into its outbox with [`publish`], in the transaction of the change.
 //! Its [`Relay`] carries what is committed to the service's [`Stream`]. Another service's
 //! [`Consumer`] applies it with a [`Handler`], in one transaction with a row in its inbox, so that a
-//! message that comes twice has its effect once. What cannot be applied becomes a dead letter that
-//! an operator can replay.
+//! message that comes twice has its effect once. What cannot be applied becomes one of the
+//! [`DeadLetters`] that an operator can replay; [`command`] has what operators do.
 //!
 //! ```no_run
 //! use assay_events::{Consumer, Event, Handler, Nats, Received, Relay, Stream, publish};
@@ -42,24 +42,31 @@
 //! ```
 
 mod cloud_event;
+pub mod command;
 mod connection;
 mod consumer;
+mod dead_letters;
 mod event;
 mod nats;
 mod outbox;
 mod relay;
+mod replay;
 mod stream;
+mod subscribers;
 
 use sqlx::migrate::Migrator;
 
 pub use self::{
     cloud_event::CONTENT_TYPE,
-    consumer::{Consumer, Handler, Received, replay_dead_letters},
+    consumer::{Consumer, Handler, Received},
+    dead_letters::{DeadLetter, DeadLetters, Which},
     event::Event,
     nats::{Nats, NatsConfig},
-    outbox::{publish, publish_all, replay, unpublished},
+    outbox::{publish, publish_all, unpublished},
     relay::Relay,
+    replay::{Replayed, Since, replay},
     stream::Stream,
+    subscribers::{Interest, Subscriber, Subscribers},
 };
 
 static TABLES: Migrator = sqlx::migrate!();

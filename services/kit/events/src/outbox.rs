@@ -1,7 +1,5 @@
 //! The outbox, as those see it who write into it.
 
-use std::time::Duration;
-
 use assay_proto::{CustomerId, Fault};
 use sqlx::{PgExecutor, PgTransaction, types::Json};
 use uuid::Uuid;
@@ -39,19 +37,6 @@ pub async fn publish_all(tx: &mut PgTransaction<'_>, events: &[Event]) -> Result
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-/// Has everything published again that was published within the last `period`, for when the broker
-/// has lost it. Says how many events that are. Consumers know those they have applied already.
-pub async fn replay(db: impl PgExecutor<'_>, period: Duration) -> Result<u64, Fault> {
-    let done = sqlx::query(
-        "update outbox set published_at = null
-         where published_at >= now() - make_interval(secs => $1)",
-    )
-    .bind(period.as_secs_f64())
-    .execute(db)
-    .await?;
-    Ok(done.rows_affected())
 }
 
 /// How many committed events wait to be published.

@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
-use clap::Parser;
+use clap::{
+    Arg, ArgMatches, Args, Command, CommandFactory as _, FromArgMatches, Parser, Subcommand,
+    error::ErrorKind,
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
@@ -13,13 +16,17 @@ use crate::{
 /// How long the tasks of a program get to end.
 const GRACE: Duration = Duration::from_secs(25);
 
+/// What `--help` begins with.
+const ABOUT: &str =
+    "A program of Assay. Every variable X can also be given by a file, named in X_FILE.";
+
 // No documentation comment: `--help` would begin with it.
 #[derive(Parser)]
 #[command(
     version,
-    about = "A program of Assay. Every variable X can also be given by a file, named in X_FILE."
+    about = ABOUT
 )]
-struct Options<C: clap::Args> {
+struct Options<C: Args> {
     #[command(flatten)]
     program: C,
     #[command(flatten)]
@@ -29,11 +36,67 @@ struct Options<C: clap::Args> {
 }
 
 /// Runs one program until SIGTERM or Ctrl-C, or until one of its tasks fails.
-pub fn run<C: clap::Args>(
+pub fn run<C: Args>(
     name: &'static str,
     start: impl AsyncFnOnce(&Runtime, C) -> anyhow::Result<()>,
 ) -> ExitCode {
-    let options = parse::<Options<C>>();
+    serve(name, parse::<Options<C>>(), start)
+}
+
+/// As [`run`], or carries out a command: something that an operator does besides, such as
+/// `assay-identity rotate-keys`. Options of the program come before the command, which needs only
+/// those that it reads.
+pub fn run_or<C: Args, D: Subcommand>(
+    name: &'static str,
+    start: impl AsyncFnOnce(&Runtime, C) -> anyhow::Result<()>,
+    carry_out: impl AsyncFnOnce(D, &Given) -> anyhow::Result<()>,
+) -> ExitCode {
+    let program = Options::<C>::command().name(name).subcommand_negates_reqs(true);
+    let mut program = D::augment_subcommands(program).subcommand_required(false).about(ABOUT);
+    let given = Given { matches: matches(&program), program: program.clone() };
+    if given.matches.subcommand_name().is_none() {
+        return serve(name, read(&mut program, &given.matches), start);
+    }
+    let command = read(&mut program, &given.matches);
+    install_crypto();
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let done = tokio.map_err(anyhow::Error::from);
+    exit_code(name, done.and_then(|tokio| tokio.block_on(carry_out(command, &given))))
+}
+
+/// What a program was given, for the commands to read what they need of it.
+pub struct Given {
+    program: Command,
+    matches: ArgMatches,
+}
+
+impl Given {
+    /// Reads options that the program has, too. What is missing is said, with exit code 2.
+    pub fn read<A: Args>(&self) -> A {
+        let options = A::augment_args(Command::new(""));
+        let is_missing = |option: &&Arg| {
+            option.is_required_set() && !self.matches.contains_id(option.get_id().as_str())
+        };
+        let missing = options.get_arguments().filter(is_missing).map(|option| {
+            let variable = option.get_env().unwrap_or_default().display();
+            format!("--{} ({variable})", option.get_long().unwrap_or_default())
+        });
+        let missing: Vec<_> = missing.collect();
+        let mut program = self.program.clone();
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            let problem = format!("the command needs options before it: {missing}");
+            program.error(ErrorKind::MissingRequiredArgument, problem).exit();
+        }
+        A::from_arg_matches(&self.matches).unwrap_or_else(|error| error.format(&mut program).exit())
+    }
+}
+
+fn serve<C: Args>(
+    name: &'static str,
+    options: Options<C>,
+    start: impl AsyncFnOnce(&Runtime, C) -> anyhow::Result<()>,
+) -> ExitCode {
     install_crypto();
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let served = tokio.map_err(anyhow::Error::from).and_then(|tokio| {
@@ -58,20 +121,6 @@ pub fn run<C: clap::Args>(
     exit_code(name, served)
 }
 
-/// Runs a command of a program to its end: something that an operator does besides, such as
-/// `assay-identity rotate-keys`.
-pub fn run_command<C: Parser>(
-    name: &'static str,
-    command: impl AsyncFnOnce(C) -> anyhow::Result<()>,
-) -> ExitCode {
-    let options = parse::<C>();
-    install_crypto();
-    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let done =
-        tokio.map_err(anyhow::Error::from).and_then(|tokio| tokio.block_on(command(options)));
-    exit_code(name, done)
-}
-
 fn exit_code(name: &'static str, ended: anyhow::Result<()>) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -86,8 +135,14 @@ fn exit_code(name: &'static str, ended: anyhow::Result<()>) -> ExitCode {
 /// `X` there is `X_FILE`, which names a file holding the value. All problems are reported at once,
 /// with exit code 2.
 pub fn parse<C: Parser>() -> C {
+    let mut program = C::command();
+    let matches = matches(&program);
+    read(&mut program, &matches)
+}
+
+fn matches(program: &Command) -> ArgMatches {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
-    for argument in C::command().get_arguments() {
+    for argument in program.get_arguments() {
         let (Some(long), Some(variable)) = (argument.get_long(), argument.get_env()) else {
             continue;
         };
@@ -97,12 +152,17 @@ pub fn parse<C: Parser>() -> C {
         match std::fs::read_to_string(&file) {
             // Before all others: after a command, or after `--`, it would be taken for theirs.
             Ok(value) => arguments.insert(1, format!("--{long}={}", value.trim_end()).into()),
-            Err(error) => C::command()
-                .error(clap::error::ErrorKind::Io, format!("{}: {error}", file.display()))
-                .exit(),
+            Err(error) => {
+                let problem = format!("{}: {error}", file.display());
+                program.clone().error(ErrorKind::Io, problem).exit()
+            }
         }
     }
-    C::parse_from(arguments)
+    program.clone().get_matches_from(arguments)
+}
+
+fn read<C: FromArgMatches>(program: &mut Command, matches: &ArgMatches) -> C {
+    C::from_arg_matches(matches).unwrap_or_else(|error| error.format(program).exit())
 }
 
 /// Chooses the one cryptographic library that TLS and tokens use in this process. Calling it again

@@ -19,7 +19,7 @@ mod wakeups;
 pub use self::{
     admin::{AdminConfig, serve_admin},
     database::{Database, DatabaseConfig, connect_options},
-    entry::{install_crypto, parse, run, run_command, stop_signal},
+    entry::{Given, install_crypto, parse, run, run_or, stop_signal},
     lifecycle::{Gate, Runtime},
     networks::Networks,
     turns::Turns,

@@ -5,6 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::Context as _;
 use async_nats::{Client, ConnectOptions, Event, Message, ServerAddr};
 use futures::StreamExt as _;
+use percent_encoding::percent_decode_str;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::Runtime;
@@ -34,22 +35,50 @@ pub struct NatsServers {
 /// Connects under the name of a program: in the background, and again whenever the connection is
 /// lost. Fails if the configuration is wrong; that no server can be reached is none of its concerns.
 pub async fn connect(servers: &NatsServers, name: &str) -> anyhow::Result<Client> {
+    let (addresses, options) = options(servers, name).await?;
+    options.retry_on_initial_connect().connect(addresses).await.context("ASSAY_NATS_URL")
+}
+
+/// Connects for a command, which fails if no server answers.
+pub async fn connect_now(servers: &NatsServers, name: &str) -> anyhow::Result<Client> {
+    let (addresses, options) = options(servers, name).await?;
+    options.connect(addresses).await.context("NATS does not let us in; see ASSAY_NATS_URL")
+}
+
+/// What a program asks comes back on `_INBOX_assay.<program>`, so that a NATS user can be given the
+/// answers to its own questions and no others.
+async fn options(
+    servers: &NatsServers,
+    name: &str,
+) -> anyhow::Result<(Vec<ServerAddr>, ConnectOptions)> {
+    let addresses = addresses(&servers.nats_url)?;
+    let program = name.strip_prefix("assay-").unwrap_or(name);
     let mut options = ConnectOptions::new()
         .name(name)
-        .retry_on_initial_connect()
+        .custom_inbox_prefix(format!("_INBOX_assay.{program}"))
         .connection_timeout(PATIENCE)
         .ping_interval(Duration::from_secs(10))
         .reconnect_delay_callback(|attempts| {
             Duration::from_millis(100 * attempts as u64).min(Duration::from_secs(1))
         })
         .event_callback(|event| async move { log(&event) });
+    if let Some((user, password)) = addresses.iter().find_map(credentials) {
+        options = options.user_and_password(user, password);
+    }
     if let Some(path) = &servers.nats_credentials_file {
         options = options.credentials_file(path).await.context("ASSAY_NATS_CREDENTIALS_FILE")?;
     }
     if let Some(path) = &servers.nats_ca_file {
         options = options.add_root_certificates(path.clone());
     }
-    options.connect(addresses(&servers.nats_url)?).await.context("ASSAY_NATS_URL")
+    Ok((addresses, options))
+}
+
+/// The user and the password in a URL, which the client itself makes nothing of.
+fn credentials(address: &ServerAddr) -> Option<(String, String)> {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let (user, password) = (address.username()?, address.password().unwrap_or_default());
+    Some((decoded(user), decoded(password)))
 }
 
 /// Does something about each message on a subject that comes while the program runs.
@@ -86,5 +115,23 @@ fn log(event: &Event) {
         // Such as a permission that is missing.
         Event::ServerError(error) => tracing::error!(%error, "refused by NATS"),
         event => tracing::warn!(%event, "NATS connection"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_and_password_of_a_url_are_read() {
+        for (url, expected) in [
+            ("nats://nats:4222", None),
+            ("nats://ada@nats", Some(("ada", ""))),
+            ("tls://ada:a%40b%3A%2F@nats:4222", Some(("ada", "a@b:/"))),
+        ] {
+            let read = credentials(&url.parse().unwrap());
+            let read = read.as_ref().map(|(user, password)| (user.as_str(), password.as_str()));
+            assert_eq!(read, expected, "{url}");
+        }
     }
 }

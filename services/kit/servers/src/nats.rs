@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Error, Result, bail};
@@ -36,6 +37,26 @@ impl Nats {
     /// Starts the server on a free port, its store in the data directory, and waits until it
     /// answers. The program is looked for unless given.
     pub async fn start(data: &DataDir, program: Option<&Path>) -> Result<Self> {
+        Self::run(data, program, |_| {}).await
+    }
+
+    /// Starts the server with a configuration file besides, whose variables have these values.
+    pub async fn start_with(
+        data: &DataDir,
+        config: &Path,
+        variables: &[(&str, &str)],
+    ) -> Result<Self> {
+        let configure = |command: &mut Command| {
+            command.arg("--config").arg(config).envs(variables.iter().copied());
+        };
+        Self::run(data, None, configure).await
+    }
+
+    async fn run(
+        data: &DataDir,
+        program: Option<&Path>,
+        configure: impl FnOnce(&mut Command),
+    ) -> Result<Self> {
         let program = find(program)?;
         let dir = data.path().join("nats");
         Self::stop_left_behind(&dir).await?;
@@ -47,6 +68,7 @@ impl Nats {
         let mut command = command(&program, &dir, Stop::Terminate);
         command.args(["--jetstream", "--addr", "127.0.0.1", "--port", "-1"]);
         command.arg("--store_dir").arg(&dir).arg("--ports_file_dir").arg(&ports);
+        configure(&mut command);
         let process = Process::spawn(PROGRAM, command, Stop::Terminate, &log).await?;
         fs::write(pid_file(&dir), process.pid().to_string())?;
 
@@ -61,6 +83,12 @@ impl Nats {
     /// Where clients find the server, such as `nats://127.0.0.1:41234`; another port every time.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Where clients find the server that another process runs in a data directory.
+    pub fn url_of_running(data: &Path) -> Result<String> {
+        told_url(&data.join("nats/ports"))
+            .with_context(|| format!("no {PROGRAM} runs in {}", data.display()))
     }
 
     /// The id of the server's process.

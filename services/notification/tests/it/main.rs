@@ -2,6 +2,7 @@
 
 mod delivery;
 mod notification;
+mod program;
 mod publication;
 mod reactions;
 mod receiver;

@@ -1,18 +1,13 @@
-//! What could not be applied: kept for an operator, who has it delivered again once the cause is
-//! mended.
+//! What could not be applied is kept for an operator; see [`crate::DeadLetters`].
 
-use anyhow::Context as _;
-use async_nats::jetstream::{message::PublishMessage, stream::LastRawMessageErrorKind};
+use async_nats::jetstream::message::PublishMessage;
 
-use super::{
-    Consumer,
-    delivery::{ADDRESSEE, Delivery},
-};
+use super::{Consumer, delivery::Delivery};
 use crate::{Nats, Stream, cloud_event::CONTENT_TYPE};
 
-const REASON: &str = "Assay-Reason";
-const TRIES: &str = "Assay-Tries";
-const SUBJECT: &str = "Assay-Subject";
+pub(crate) const REASON: &str = "Assay-Reason";
+pub(crate) const TRIES: &str = "Assay-Tries";
+pub(crate) const SUBJECT: &str = "Assay-Subject";
 
 /// The most characters of a reason that are kept.
 const LONGEST_REASON: usize = 1000;
@@ -40,40 +35,6 @@ pub(super) async fn keep(
     metrics::counter!("assay_dead_letters_total", "consumer" => name).increment(1);
     tracing::error!(consumer = name, subject = %delivery.message.subject, reason, "dead letter");
     Ok(())
-}
-
-/// Has all dead letters of a consumer delivered again, to this consumer only. Says how many those
-/// are. One that fails again is a dead letter again, at once.
-pub async fn replay_dead_letters(
-    nats: &Nats,
-    stream: Stream,
-    consumer: &str,
-) -> anyhow::Result<u64> {
-    nats.ensure_stream(Stream::DEAD_LETTERS).await?;
-    let letters = nats.jetstream().get_stream(Stream::DEAD_LETTERS.name()).await?;
-    let last = letters.cached_info().state.last_sequence;
-    let (mut replayed, mut next) = (0, 0);
-    loop {
-        let found = letters.get_first_raw_message_by_subject(subject(stream, consumer), next).await;
-        let letter = match found {
-            Ok(letter) if letter.sequence <= last => letter,
-            Err(error) if error.kind() != LastRawMessageErrorKind::NoMessageFound => {
-                return Err(error.into());
-            }
-            _ => return Ok(replayed),
-        };
-        let original = letter.headers.get(SUBJECT).context("a dead letter without its subject")?;
-        let original = original.to_string();
-        let message = PublishMessage::build()
-            .header("Content-Type", CONTENT_TYPE)
-            .header(ADDRESSEE, consumer)
-            .message_id(format!("dead letter {}", letter.sequence))
-            .payload(letter.payload);
-        nats.jetstream().send_publish(original, message).await?.await?;
-        letters.delete_message(letter.sequence).await?;
-        next = letter.sequence + 1;
-        replayed += 1;
-    }
 }
 
 fn subject(stream: Stream, consumer: &str) -> String {

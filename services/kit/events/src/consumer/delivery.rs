@@ -9,7 +9,7 @@ use super::received::Received;
 use crate::nats::PATIENCE;
 
 /// The header of a dead letter that is delivered again: the one consumer it is for.
-pub(super) const ADDRESSEE: &str = "Assay-Consumer";
+pub(crate) const ADDRESSEE: &str = "Assay-Consumer";
 
 /// A message, read as an event as far as possible.
 pub(super) struct Delivery {

@@ -11,7 +11,7 @@ use crate::cloud_event::CloudEvent;
 pub struct Received(CloudEvent);
 
 impl Received {
-    pub(super) fn read(payload: &[u8]) -> Result<Self, serde_json::Error> {
+    pub(crate) fn read(payload: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(payload).map(Self)
     }
 

@@ -1,10 +1,10 @@
 //! What becomes of events that arrive.
 
-use assay_events::replay_dead_letters;
+use assay_events::Which;
 use assay_testkit::eventually;
 use async_nats::HeaderMap;
 
-use crate::world::{CATALOG, World};
+use crate::world::World;
 
 #[tokio::test]
 async fn a_duplicate_delivery_has_one_effect() {
@@ -42,8 +42,8 @@ async fn a_poison_message_is_put_aside_after_five_tries_and_holds_up_nobody() {
     assert!(header("Assay-Reason").starts_with("internal error: "));
 
     world.trouble.clear();
-    let replayed = replay_dead_letters(&world.nats, CATALOG, "notification").await.unwrap();
-    assert_eq!(replayed, 2);
+    let of_consumer = Which::Of("notification".to_owned());
+    assert_eq!(world.dead_letters().await.replay(&of_consumer).await.unwrap(), 2);
     let mut late = world.has_effects(6).await.split_off(4);
     late.sort_unstable();
     assert_eq!(late, [2, 3]);

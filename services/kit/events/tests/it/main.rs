@@ -2,5 +2,8 @@
 
 mod broker;
 mod consumer;
+mod dead_letters;
 mod relay;
+mod replay;
+mod subscribers;
 mod world;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use assay_events::{Event, publish, publish_all, replay, unpublished};
+use assay_events::{Event, publish, publish_all, unpublished};
 use assay_testkit::eventually;
 use serde_json::Value;
 
@@ -186,23 +186,6 @@ async fn everything_may_start_before_the_broker() {
     world.broker.start().await;
 
     assert_eq!(world.has_effects(3).await, [0, 1, 2]);
-}
-
-#[tokio::test]
-async fn what_the_broker_has_lost_is_replayed() {
-    let mut world = World::new().await;
-    world.relay();
-    world.tell(0..5).await;
-    world.all_published().await;
-    world.broker.stop().await;
-    world.broker.wipe();
-    world.broker.start().await;
-    world.consumer();
-    world.tell([5]).await;
-    assert_eq!(world.has_effects(1).await, [5]);
-    assert_eq!(replay(&world.pool, Duration::from_hours(1)).await.unwrap(), 6);
-
-    assert_eq!(world.has_effects(6).await, [5, 0, 1, 2, 3, 4]);
 }
 
 #[tokio::test]

@@ -7,12 +7,14 @@ use std::{
 };
 
 use assay_events::{
-    Consumer, Event, Handler, Nats, Received, Relay, Stream, migrations, publish, publish_all,
-    unpublished,
+    Consumer, DeadLetters, Event, Handler, Nats, Received, Relay, Stream, migrations, publish,
+    publish_all, unpublished,
 };
 use assay_proto::{CustomerId, Fault};
 use assay_testkit::{TestDatabase, eventually};
 use async_nats::{HeaderMap, jetstream};
+use futures::StreamExt as _;
+use serde_json::Value;
 use sqlx::{
     PgPool, PgTransaction, SqlSafeStr,
     migrate::{Migration, MigrationType, Migrator},
@@ -171,6 +173,30 @@ impl World {
         let payload = payload.to_vec().into();
         let sent = jetstream.publish_with_headers(subject.to_owned(), headers, payload);
         sent.await.unwrap().await.unwrap();
+    }
+
+    pub(crate) async fn dead_letters(&self) -> DeadLetters {
+        DeadLetters::open(self.nats.client().clone()).await.unwrap()
+    }
+
+    /// Has the broker lose everything.
+    pub(crate) async fn lose_everything(&mut self) {
+        self.broker.stop().await;
+        self.broker.wipe();
+        self.broker.start().await;
+    }
+
+    /// The numbers in the stream, in its order.
+    pub(crate) async fn published(&self) -> Vec<i32> {
+        let stream = self.stream("ASSAY_CATALOG").await;
+        let count = stream.cached_info().state.messages;
+        let config = jetstream::consumer::pull::OrderedConfig::default();
+        let messages = stream.create_consumer(config).await.unwrap().messages().await.unwrap();
+        let numbers = messages.take(usize::try_from(count).unwrap()).map(|message| {
+            let event: Value = serde_json::from_slice(&message.unwrap().payload).unwrap();
+            i32::try_from(event["data"].as_i64().unwrap()).unwrap()
+        });
+        numbers.collect().await
     }
 
     fn jetstream(&self) -> jetstream::Context {

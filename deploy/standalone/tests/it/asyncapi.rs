@@ -1,0 +1,72 @@
+//! What is published on NATS, and the document that describes it.
+
+mod document;
+mod published;
+mod tour;
+
+use std::path::Path;
+
+use jsonschema::{Draft, Validator};
+use serde_json::Value;
+
+/// What an AsyncAPI document looks like; see the README beside it.
+const ASYNCAPI: &str = include_str!("../asyncapi/3.0.0.json");
+
+const HEADER: &str = "# Made from the contracts: UPDATE_ASYNCAPI=1 cargo test -p assay asyncapi\n";
+
+/// A validator for messages, which minds formats such as `uuid`.
+fn validator(schema: &Value) -> Validator {
+    let options = jsonschema::options().with_draft(Draft::Draft7).should_validate_formats(true);
+    options.build(schema).unwrap()
+}
+
+/// Everything that is wrong.
+fn problems(validator: &Validator, value: &Value) -> Vec<String> {
+    let problem =
+        |error: jsonschema::ValidationError<'_>| format!("{}: {error}", error.instance_path());
+    validator.iter_errors(value).map(problem).collect()
+}
+
+/// Run with `UPDATE_ASYNCAPI=1` to accept that something else is published.
+#[test]
+fn the_document_in_the_repository_is_current() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/asyncapi.yaml");
+    let current = document::asyncapi();
+    if std::env::var_os("UPDATE_ASYNCAPI").is_some() {
+        let text = HEADER.to_owned() + &serde_norway::to_string(&current).unwrap();
+        std::fs::write(&file, text).unwrap();
+    }
+    let committed = std::fs::read_to_string(&file).unwrap_or_default();
+    let committed: Value = serde_norway::from_str(&committed).unwrap();
+    assert!(committed == current, "what is published has changed: see UPDATE_ASYNCAPI");
+}
+
+#[test]
+fn the_document_is_an_asyncapi_document() {
+    let asyncapi = serde_json::from_str(ASYNCAPI).unwrap();
+    let found = problems(&validator(&asyncapi), &document::asyncapi());
+    assert!(found.is_empty(), "{found:#?}");
+    // The check is one.
+    let mut broken = document::asyncapi();
+    broken["channels"]["notifications"]["adress"] = "x".into();
+    assert!(!problems(&validator(&asyncapi), &broken).is_empty());
+}
+
+/// What a document refers to is in it.
+#[test]
+fn every_reference_leads_somewhere() {
+    let document = document::asyncapi();
+    let mut left = vec![&document];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Object(fields) => {
+                if let Some(to) = fields.get("$ref").and_then(Value::as_str) {
+                    assert!(document.pointer(&to[1..]).is_some(), "{to}");
+                }
+                left.extend(fields.values());
+            }
+            Value::Array(items) => left.extend(items),
+            _ => {}
+        }
+    }
+}

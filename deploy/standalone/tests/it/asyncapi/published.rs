@@ -1,0 +1,188 @@
+//! What is really published, compared with the document.
+
+use std::collections::BTreeSet;
+
+use assay_testkit::eventually;
+use async_nats::{
+    Client, HeaderMap,
+    jetstream::{self, consumer::pull::OrderedConfig},
+};
+use futures::StreamExt as _;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use super::{document, problems, tour, validator};
+use crate::world::World;
+
+const STREAMS: [&str; 5] = [
+    "ASSAY_IDENTITY",
+    "ASSAY_CATALOG",
+    "ASSAY_EXECUTION",
+    "ASSAY_NOTIFICATIONS",
+    "ASSAY_DEAD_LETTERS",
+];
+
+/// A message as it is kept.
+struct Message {
+    subject: String,
+    headers: Value,
+    payload: Value,
+}
+
+/// One message of the document, and where it is published.
+struct Documented {
+    name: String,
+    address: Vec<String>,
+    /// The actions of the channel; none if there may be any.
+    actions: Vec<String>,
+    /// What the `type` of the event may be; none if there may be any.
+    kinds: Vec<String>,
+    headers: Validator,
+    payload: Validator,
+}
+
+impl Documented {
+    fn all(document: &Value) -> Vec<Self> {
+        let mut all = Vec::new();
+        for channel in document["channels"].as_object().unwrap().values() {
+            for reference in channel["messages"].as_object().unwrap().values() {
+                all.push(Self::of(document, channel, reference["$ref"].as_str().unwrap()));
+            }
+        }
+        all
+    }
+
+    fn of(document: &Value, channel: &Value, reference: &str) -> Self {
+        let message = document.pointer(&reference[1..]).unwrap();
+        let texts = |list: &Value| -> Vec<String> {
+            let texts = list.as_array().into_iter().flatten();
+            texts.map(|text| text.as_str().unwrap().to_owned()).collect()
+        };
+        let part = |name: &str| {
+            let at = format!("{reference}/{name}");
+            validator(&json!({"allOf": [{"$ref": at}], "components": document["components"]}))
+        };
+        Self {
+            name: reference.rsplit('/').next().unwrap().to_owned(),
+            address: channel["address"].as_str().unwrap().split('.').map(Into::into).collect(),
+            actions: texts(&channel["parameters"]["action"]["enum"]),
+            kinds: texts(&message["payload"]["properties"]["type"]["enum"]),
+            headers: part("headers"),
+            payload: part("payload"),
+        }
+    }
+
+    /// Whether the message is one of these, by its subject and type alone.
+    fn is_it(&self, message: &Message) -> bool {
+        let tokens: Vec<&str> = message.subject.split('.').collect();
+        let fits = |(expected, token): (&String, &&str)| match expected.as_str() {
+            "{action}" if !self.actions.is_empty() => self.actions.iter().any(|a| a == token),
+            expected => expected.starts_with('{') || expected == *token,
+        };
+        let kind = message.payload["type"].as_str().unwrap_or_default();
+        tokens.len() == self.address.len()
+            && self.address.iter().zip(&tokens).all(fits)
+            && (self.kinds.is_empty() || self.kinds.iter().any(|known| known == kind))
+    }
+
+    fn problems(&self, message: &Message) -> Vec<String> {
+        let mut found = problems(&self.headers, &message.headers);
+        found.extend(problems(&self.payload, &message.payload));
+        found
+    }
+}
+
+/// Allows no field that is not described. Who reads the document has to, since fields may be added.
+fn close(schema: &mut Value) {
+    if schema.get("properties").is_some_and(Value::is_object) {
+        schema["additionalProperties"] = json!(false);
+    }
+    match schema {
+        Value::Object(fields) => fields.values_mut().for_each(close),
+        Value::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
+    }
+}
+
+async fn messages_of(nats: &Client, stream: &str) -> Vec<Message> {
+    let jetstream = jetstream::new(nats.clone());
+    let stream = jetstream.get_stream(stream).await.unwrap();
+    let count = usize::try_from(stream.cached_info().state.messages).unwrap();
+    let consumer = stream.create_consumer(OrderedConfig::default()).await.unwrap();
+    let messages = consumer.messages().await.unwrap().take(count).map(|message| {
+        let message = message.unwrap();
+        Message {
+            subject: message.subject.to_string(),
+            headers: as_json(message.headers.as_ref()),
+            payload: serde_json::from_slice(&message.payload).unwrap_or_default(),
+        }
+    });
+    messages.collect().await
+}
+
+fn as_json(headers: Option<&HeaderMap>) -> Value {
+    let headers = headers.into_iter().flat_map(HeaderMap::iter);
+    headers.map(|(name, values)| (name.to_string(), json!(values[0].as_str()))).collect()
+}
+
+async fn everything(nats: &Client) -> Vec<Message> {
+    let mut all = Vec::new();
+    for stream in STREAMS {
+        all.extend(messages_of(nats, stream).await);
+    }
+    all
+}
+
+/// What a message is called in the document, up to what has happened.
+fn names(documented: &[Documented], message: &Message) -> Vec<String> {
+    let fitting = documented.iter().filter(|documented| documented.is_it(message));
+    let kind = message.payload["type"].as_str().unwrap_or_default();
+    let name = |documented: &Documented| match documented.kinds[..] {
+        [] => documented.name.clone(),
+        _ => format!("{} {kind}", documented.name),
+    };
+    fitting.map(name).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_that_is_published_is_documented_and_the_other_way_round() {
+    let mut document = document::asyncapi();
+    close(&mut document["components"]);
+    let documented = Documented::all(&document);
+    let expected: BTreeSet<String> = documented
+        .iter()
+        .flat_map(|one| match one.kinds[..] {
+            [] => vec![one.name.clone()],
+            _ => one.kinds.iter().map(|kind| format!("{} {kind}", one.name)).collect(),
+        })
+        .collect();
+
+    let world = World::start().await;
+    let nats = async_nats::connect(world.nats_url()).await.unwrap();
+    tour::of(&world, &nats).await;
+    let all = eventually("every message that is documented", || async {
+        let all = everything(&nats).await;
+        let seen: BTreeSet<String> =
+            all.iter().flat_map(|message| names(&documented, message)).collect();
+        let missing: Vec<_> = expected.difference(&seen).collect();
+        if !missing.is_empty() {
+            eprintln!("missing: {missing:#?}");
+        }
+        missing.is_empty().then_some(all)
+    })
+    .await;
+
+    let mut wrong = BTreeSet::new();
+    for message in &all {
+        let fitting: Vec<_> = documented.iter().filter(|one| one.is_it(message)).collect();
+        let [one] = fitting[..] else {
+            wrong.insert(format!("{} is {} messages", message.subject, fitting.len()));
+            continue;
+        };
+        for problem in one.problems(message) {
+            wrong.insert(format!("{} {problem}", one.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    world.stop().await;
+}

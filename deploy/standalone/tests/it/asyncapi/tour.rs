@@ -1,0 +1,116 @@
+//! Something of everything that can happen.
+
+use assay_testkit::{Api, eventually};
+use async_nats::{Client, jetstream};
+use serde_json::{Value, json};
+
+use crate::{
+    junit::{report, upload},
+    people::{group, user},
+    world::{World, id, project},
+};
+
+/// Has everything happen that others are told of.
+pub(super) async fn of(world: &World, nats: &Client) {
+    let api = &world.api;
+    people(api).await;
+    let project = project(api).await;
+    records(api, &project).await;
+    executions(api, &project).await;
+    api.put(&project, json!({"RetentionInDays": 30})).await.ok();
+    life(api, &project, json!({"Description": "Flies far"})).await;
+    for (source, action) in [("Deployment", "Begun"), ("Build4", "Failed")] {
+        let told = json!({"Source": source, "SourceId": "4711", "Target": "Cluster",
+                          "TargetId": "eu.1", "Action": action, "State": "Late"});
+        api.post("/api/notifications", told).await.created();
+    }
+    // What no service can apply.
+    let jetstream = jetstream::new(nats.clone());
+    let customer = api.get("/api/management/customers/current").await.ok();
+    let subject = format!("assay.execution.{}.execution.completed", id(&customer));
+    let stored = jetstream.get_stream("ASSAY_EXECUTION").await.unwrap().get_info().await.unwrap();
+    jetstream.publish(subject, "{".into()).await.unwrap().await.unwrap();
+    let stream = jetstream.get_stream("ASSAY_EXECUTION").await.unwrap();
+    eventually("dead letters", || async { jetstream.get_stream("ASSAY_DEAD_LETTERS").await.ok() })
+        .await;
+    // It is of no service, so that it is described nowhere.
+    stream.delete_message(stored.state.last_sequence + 1).await.unwrap();
+}
+
+/// Changes a record, puts it into the archive, takes it out again, and deletes it.
+async fn life(api: &Api, path: &str, change: Value) {
+    api.put(path, change).await.ok();
+    api.put(path, json!({"Archived": true})).await.ok();
+    api.put(path, json!({"Archived": false})).await.ok();
+    api.delete(path).await.expect(204);
+}
+
+async fn people(api: &Api) {
+    let customers = "/api/management/customers";
+    let acme = api.post(customers, json!({"Name": "Acme", "Subdomain": "acme"})).await.created();
+    life(api, &format!("{customers}/{}", id(&acme)), json!({"Name": "Acme Ltd"})).await;
+    let groups = "/api/management/customers/current/groups";
+    let testers = group(api, "Night shift", "Login, Read").await;
+    let grace = user(api, "grace@example.org", id(&testers)).await.created();
+    let grace = format!("/api/users/{}", id(&grace));
+    api.put(&grace, json!({"DisplayName": "Grace H."})).await.ok();
+    api.delete(&grace).await.expect(204);
+    let testers = format!("{groups}/{}", id(&testers));
+    api.put(&testers, json!({"UsagePermission": "Login, Read, Write"})).await.ok();
+    api.delete(&testers).await.expect(204);
+}
+
+async fn records(api: &Api, project: &str) {
+    let secret = json!([{"PoolName": "", "IsSecured": true, "ValidationRule": "", "Name": "token",
+                         "DisplayName": "", "Content": "hush"}]);
+    for (list, body) in [
+        ("testcases", json!({"Name": "Log in"})),
+        ("testsets", json!({"Name": "Nightly"})),
+        ("environments", json!({"Name": "Lab"})),
+        (
+            "subjects",
+            json!({"Name": "Shop", "Identifier": "1.0", "SubjectType": "Webpage",
+                   "Uri": "https://shop.test", "Variables": secret}),
+        ),
+    ] {
+        let list = format!("{project}/{list}");
+        let path = format!("{list}/{}", id(&api.post(&list, body).await.created()));
+        api.get(&path).await.ok();
+        if list.ends_with("testcases") {
+            let plans = format!("{path}/testplans");
+            let plan = api.post(&plans, json!({"Instances": 1})).await.created();
+            let ready = json!({"Status": "ReadyForExecution"});
+            api.put(&format!("{plans}/{}", id(&plan)), ready).await.ok();
+        }
+        life(api, &path, json!({"Name": "Renamed"})).await;
+    }
+}
+
+async fn executions(api: &Api, project: &str) {
+    let sets = format!("{project}/testsets");
+    let set = format!("{sets}/{}", id(&api.post(&sets, json!({"Name": "All"})).await.created()));
+    let uploaded = upload(api, &set, report(2)).await.created();
+    let at = format!("{project}/executions/{}", id(&uploaded));
+    for change in [json!({}), json!({"Archived": true}), json!({"Archived": false})] {
+        api.put(&at, change).await.expect(204);
+    }
+    let report = &uploaded["TestReports"][0];
+    let text = |field: &str| report[field].as_str().unwrap();
+    let report = format!(
+        "{project}/testcases/{}/testplans/{}/testreports/{}",
+        text("TestCaseId"),
+        text("TestPlanId"),
+        text("Id")
+    );
+    api.put(&report, json!({"Status": "Accepted"})).await.ok();
+
+    // One that is reported bit by bit, and one that is canceled.
+    let started = format!("{set}/executions");
+    let start = || api.post(&started, json!({"Mode": "External"}));
+    let at = format!("{project}/executions/{}", id(&start().await.created()));
+    let result = json!([{"Identifier": "suite.test 0", "Result": "Failed", "DurationInSec": 0.5}]);
+    api.post(&format!("{at}/results"), result).await.ok();
+    api.post(&format!("{at}/complete"), json!({})).await.ok();
+    let at = format!("{project}/executions/{}", id(&start().await.created()));
+    api.delete(&at).await.expect(204);
+}

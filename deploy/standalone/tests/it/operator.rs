@@ -1,0 +1,131 @@
+//! What an operator does about NATS while Assay runs.
+
+use std::path::Path;
+
+use assay_servers::Nats;
+use assay_testkit::eventually;
+use async_nats::jetstream::{self, consumer::PullConsumer};
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+
+use crate::process::{PASSWORD, Program, command, data_dir};
+
+/// What a command says, in good order.
+async fn run(data: &Path, arguments: &[&str]) -> String {
+    let output = command(data).args(arguments).output().await.unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What a command complains of.
+async fn refused(data: &Path, arguments: &[&str]) -> String {
+    let output = command(data).args(arguments).output().await.unwrap();
+    assert!(!output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+async fn jetstream_of(data: &Path) -> jetstream::Context {
+    jetstream::new(async_nats::connect(Nats::url_of_running(data).unwrap()).await.unwrap())
+}
+
+/// The subjects of what the subscriber gets.
+async fn received(data: &Path, subscriber: &str, count: usize) -> Vec<String> {
+    let jetstream = jetstream_of(data).await;
+    let consumer = jetstream.get_consumer_from_stream(subscriber, "ASSAY_NOTIFICATIONS");
+    let consumer: PullConsumer = consumer.await.unwrap();
+    let mut messages = consumer.messages().await.unwrap();
+    let mut subjects = Vec::new();
+    while subjects.len() < count {
+        let message = messages.next().await.unwrap().unwrap();
+        message.double_ack().await.unwrap();
+        let event: Value = serde_json::from_slice(&message.payload).unwrap();
+        subjects.push(format!("{} {}", event["data"]["Source"], event["data"]["Action"]));
+    }
+    subjects
+}
+
+#[tokio::test]
+async fn what_nats_has_lost_reaches_a_subscriber_after_a_replay() {
+    let data = data_dir();
+    assert!(refused(&data, &["replay", "--since", "1h"]).await.contains("no PostgreSQL runs in"));
+    assert!(refused(&data, &["subscribers", "list"]).await.contains("no nats-server runs in"));
+
+    let program = Program::start(command(&data)).await;
+    let api = program.log_in("ada@example.org", PASSWORD).await;
+    for name in ["One", "Two"] {
+        api.post("/api/projects", json!({"Name": name})).await.created();
+    }
+    eventually("a stream", || async {
+        command(&data)
+            .args(["subscribers", "list"])
+            .output()
+            .await
+            .unwrap()
+            .status
+            .success()
+            .then_some(())
+    })
+    .await;
+    assert_eq!(run(&data, &["subscribers", "list"]).await, "There are no subscribers\n");
+    let add = ["subscribers", "add", "billing", "--source", "Project"];
+    let added = "billing gets what is published on assay.notifications.*.project.*\n";
+    assert_eq!(run(&data, &add).await, added);
+    assert_eq!(received(&data, "billing", 2).await, [r#""Project" "Created""#; 2]);
+    assert!(refused(&data, &add).await.contains("there is a subscriber billing already"));
+    assert!(program.terminate().await.success());
+
+    std::fs::remove_dir_all(data.join("nats")).unwrap();
+    let program = Program::start(command(&data)).await;
+    eventually("a subscriber", || async {
+        command(&data).args(add).output().await.unwrap().status.success().then_some(())
+    })
+    .await;
+    let replayed = run(&data, &["replay", "--since", "1h"]).await;
+    let lines: Vec<_> = replayed.lines().collect();
+    for (line, service) in lines.iter().zip(["identity", "catalog", "execution", "notification"]) {
+        assert!(line.starts_with(&format!("{service}: ")), "{replayed}");
+    }
+    assert!(lines[1].contains(": 2 events that were published since "), "{replayed}");
+    assert!(lines[2].contains(": nothing was published since "), "{replayed}");
+    assert_eq!(received(&data, "billing", 2).await, [r#""Project" "Created""#; 2]);
+    // What the notification service heard twice it has told once.
+    assert_eq!(
+        run(&data, &["subscribers", "list"]).await,
+        "billing  assay.notifications.*.project.*  0 to come, 0 in hand\n"
+    );
+    run(&data, &["subscribers", "remove", "billing"]).await;
+    assert!(program.terminate().await.success());
+}
+
+#[tokio::test]
+async fn dead_letters_are_shown_replayed_and_dropped() {
+    let data = data_dir();
+    let program = Program::start(command(&data)).await;
+    let api = program.log_in("ada@example.org", PASSWORD).await;
+    api.post("/api/projects", json!({"Name": "One"})).await.created();
+    assert_eq!(run(&data, &["dead-letters", "list"]).await, "There are no such dead letters\n");
+    let jetstream = jetstream_of(&data).await;
+    eventually("a stream to spoil", || async {
+        jetstream.publish("assay.catalog.x", "{".into()).await.unwrap().await.ok()
+    })
+    .await;
+    let list = || run(&data, &["dead-letters", "list", "--consumer", "notification"]);
+    let listed = eventually("a dead letter", || async {
+        let listed = list().await;
+        listed.starts_with("1  ").then_some(listed)
+    })
+    .await;
+    let expected = "stream catalog, consumer notification, tries 1, event none, subject \
+                    assay.catalog.x: this is no event: ";
+    assert!(listed.contains(expected), "{listed}");
+    assert!(listed.ends_with("\n1 dead letter\n"), "{listed}");
+
+    // What still cannot be applied comes back.
+    let replay = ["dead-letters", "replay", "1"];
+    assert_eq!(run(&data, &replay).await, "1 dead letter delivered again\n");
+    eventually("it to come back", || async { list().await.starts_with("2  ").then_some(()) }).await;
+    assert!(refused(&data, &replay).await.contains("there is no dead letter 1"));
+    assert_eq!(run(&data, &["dead-letters", "drop", "--all"]).await, "1 dead letter dropped\n");
+    assert_eq!(list().await, "There are no such dead letters\n");
+    assert!(program.terminate().await.success());
+}

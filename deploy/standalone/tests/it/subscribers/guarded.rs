@@ -1,0 +1,191 @@
+//! NATS with the configuration that is shipped: who may do what.
+
+use std::time::Duration;
+
+use assay_testkit::eventually;
+use async_nats::{
+    Client, ConnectOptions,
+    jetstream::{self, consumer::PullConsumer},
+};
+use futures::StreamExt as _;
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::{Subscriber, python, subscribe, tell};
+use crate::{
+    junit, process,
+    world::{World, as_nats_user, id, nats_password, project},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_program_and_a_subscriber_can_work() {
+    let world = World::start_guarded().await;
+    let operator = connect_as(&world, "operator").await;
+    subscribe(&operator, "billing").await;
+    let url = as_nats_user(world.nats_url(), "billing");
+    let subscriber = Subscriber::new(python(), &[&url, "billing"], Some("ASSAY"));
+    let _running = subscriber.start();
+    something_of_everybody(&world).await;
+    let stored = eventually("notifications of all services", || async {
+        let stored = world.api.get("/api/notifications").await.ok();
+        let of = |source: &str| stored.as_array().unwrap().iter().any(|n| n["Source"] == source);
+        ["User", "TestSet", "TestCase"].iter().all(|source| of(source)).then_some(stored)
+    })
+    .await;
+    subscriber.gets(stored.as_array().unwrap().len()).await;
+    dead_letters_of_everybody(&world, &operator).await;
+    let log = world.nats_log();
+    assert!(!log.contains("Violation"), "a program lacks a permission: {log}");
+    world.stop().await;
+}
+
+/// Events of identity, catalog and execution, applied by others, and a revocation.
+async fn something_of_everybody(world: &World) {
+    let api = &world.api;
+    let member = world.member(api, "bob@example.org", "Login, Read").await;
+    let project = project(api).await;
+    let set = api.post(&format!("{project}/testsets"), json!({"Name": "All"})).await.created();
+    let set = format!("{project}/testsets/{}", id(&set));
+    junit::upload(api, &set, junit::report(3)).await.created();
+    api.delete(&format!("/api/users/{}", member.id)).await.expect(204);
+    eventually("the end of a token", || async {
+        (member.api.get("/api/projects").await.status == 401).then_some(())
+    })
+    .await;
+    eventually("results in the catalog", || async {
+        let cases = api.get(&format!("{project}/testcases")).await.ok();
+        (cases[0]["LastResult"] == "Passed").then_some(())
+    })
+    .await;
+}
+
+/// What a program cannot apply it puts aside, and an operator finds it.
+async fn dead_letters_of_everybody(world: &World, operator: &Client) {
+    for subject in ["assay.execution.x", "assay.catalog.x.secrets.x", "assay.catalog.x.retention.x"]
+    {
+        let published = jetstream::new(operator.clone()).publish(subject, "{".into()).await;
+        published.unwrap().await.unwrap();
+    }
+    let operate = async |arguments: [&str; 3]| {
+        let mut command = process::command(&process::data_dir());
+        command.env("ASSAY_NATS_URL", as_nats_user(world.nats_url(), "operator"));
+        String::from_utf8(command.args(arguments).output().await.unwrap().stdout).unwrap()
+    };
+    for (consumer, letters) in
+        [("catalog", "1 "), ("execution", "1 "), ("identity", "1 "), ("notification", "3 ")]
+    {
+        let of_consumer = format!("--consumer={consumer}");
+        let list = ["dead-letters", "list", &of_consumer];
+        eventually("dead letters of everybody", || async {
+            let listed = operate(list).await;
+            listed.lines().last()?.starts_with(letters).then_some(())
+        })
+        .await;
+    }
+    assert_eq!(operate(["dead-letters", "drop", "--all"]).await, "6 dead letters dropped\n");
+}
+
+/// Neither directly nor by having messages sent there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscriber_gets_nowhere_else() {
+    let world = World::start_guarded().await;
+    let operator = connect_as(&world, "operator").await;
+    subscribe(&operator, "billing").await;
+    subscribe(&operator, "other").await;
+    project(&world.api).await;
+    let before = eventually("something in both streams", || async {
+        messages_or_none(&operator).await.filter(|counts| *counts == [1, 1])
+    })
+    .await;
+
+    let billing = connect_as(&world, "billing").await;
+    let mut heard = billing.subscribe("assay.>").await.unwrap();
+    let domain = jetstream::with_domain(billing.clone(), "ASSAY");
+    for stream in ["ASSAY_NOTIFICATIONS", "ASSAY_CATALOG"] {
+        assert!(domain.get_stream(stream).await.is_err());
+        let other: Result<PullConsumer, _> = domain.get_consumer_from_stream("other", stream).await;
+        assert!(other.is_err());
+    }
+    for subject in ["assay.catalog.x", "assay.notifications.x", "assay.revocations"] {
+        billing.publish(subject, "{}".into()).await.unwrap();
+    }
+    let next = "$JS.ASSAY.API.CONSUMER.MSG.NEXT.ASSAY_NOTIFICATIONS";
+    for (consumer, to) in [("billing", "assay.catalog.x"), ("other", "assay.other.x")] {
+        let request = format!("{next}.{consumer}");
+        billing.publish_with_reply(request, to, "{}".into()).await.unwrap();
+    }
+    // What it asked for comes to itself alone: its own messages, and one of its consumer. To the
+    // other consumer's there is no way, as an empty answer says.
+    let mut subjects = Vec::new();
+    while let Ok(Some(message)) = timeout(Duration::from_secs(1), heard.next()).await {
+        subjects.push((message.subject.to_string(), message.payload.len()));
+    }
+    subjects.sort();
+    let [own @ .., (delivered, size)] = [0, 2, 3, 4, 1].map(|place| subjects[place].clone());
+    let expected = [
+        ("assay.catalog.x", 2),
+        ("assay.notifications.x", 2),
+        ("assay.other.x", 0),
+        ("assay.revocations", 2),
+    ];
+    assert_eq!(own, expected.map(|(subject, size)| (subject.to_owned(), size)));
+    assert!(delivered.ends_with(".project.created") && size > 2, "{subjects:?}");
+    assert_eq!(subjects.len(), 5, "{subjects:?}");
+    assert_eq!(messages(&operator).await, before);
+    tell(&world.api, 1).await;
+    eventually("what is told", || async {
+        (messages(&operator).await == [before[0], before[1] + 1]).then_some(())
+    })
+    .await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_cannot_do_what_another_one_has_to() {
+    let world = World::start_guarded().await;
+    let catalog = connect_as(&world, "catalog").await;
+    let operator = connect_as(&world, "operator").await;
+    eventually("streams", || async { messages_or_none(&operator).await.map(drop) }).await;
+    let before = messages(&operator).await;
+    let subjects = ["assay.notifications.x", "assay.identity.x", "assay.revocations"];
+    for subject in subjects {
+        catalog.publish(subject, "{}".into()).await.unwrap();
+    }
+    let inboxes = ["_INBOX_assay.identity.>", "_INBOX.>", "assay.>"];
+    for inbox in inboxes {
+        catalog.subscribe(inbox).await.unwrap();
+    }
+    catalog.flush().await.unwrap();
+    let refused = |what: &str, subject: &str| {
+        let line = format!("{what} Violation - User \"catalog\", Subject {subject:?}");
+        world.nats_log().contains(&line)
+    };
+    eventually("refusals", || async {
+        let all = subjects.iter().all(|subject| refused("Publish", subject))
+            && inboxes.iter().all(|inbox| refused("Subscription", inbox));
+        all.then_some(())
+    })
+    .await;
+    assert_eq!(messages(&operator).await, before);
+    world.stop().await;
+}
+
+async fn connect_as(world: &World, user: &str) -> Client {
+    let options = ConnectOptions::with_user_and_password(user.to_owned(), nats_password(user));
+    let options = options.custom_inbox_prefix(format!("_INBOX_assay.{user}"));
+    options.connect(world.nats_url()).await.unwrap()
+}
+
+/// How many messages the catalog's stream and that of the notifications have.
+async fn messages(operator: &Client) -> [u64; 2] {
+    messages_or_none(operator).await.expect("both streams")
+}
+
+async fn messages_or_none(operator: &Client) -> Option<[u64; 2]> {
+    let jetstream = jetstream::new(operator.clone());
+    let mut counts = [0; 2];
+    for (count, stream) in counts.iter_mut().zip(["ASSAY_CATALOG", "ASSAY_NOTIFICATIONS"]) {
+        *count = jetstream.get_stream(stream).await.ok()?.cached_info().state.messages;
+    }
+    Some(counts)
+}

@@ -1,0 +1,64 @@
+//! A subscriber of Assay's notifications: keeps each of them, once, as a line of a file.
+//!
+//! ```sh
+//! subscriber nats://127.0.0.1:4222 billing notifications.jsonl [DOMAIN]
+//! ```
+
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{BufRead as _, BufReader, Write as _},
+    time::Duration,
+};
+
+use anyhow::{Context as _, anyhow};
+use async_nats::{
+    ConnectOptions, ServerAddr,
+    jetstream::{self, consumer::PullConsumer},
+};
+use futures::StreamExt as _;
+use serde_json::Value;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [url, name, path, domain @ ..] = &arguments[..] else {
+        anyhow::bail!("usage: subscriber URL NAME FILE [DOMAIN]");
+    };
+    let server: ServerAddr = url.parse()?;
+    let mut options = ConnectOptions::new().retry_on_initial_connect();
+    if let (Some(user), Some(password)) = (server.username(), server.password()) {
+        options = options.user_and_password(user.to_owned(), password.to_owned());
+    }
+    let client = options.connect(server).await?;
+    let jetstream = match domain.first() {
+        Some(domain) => jetstream::with_domain(client, domain),
+        None => jetstream::new(client),
+    };
+    let consumer: PullConsumer =
+        jetstream.get_consumer_from_stream(name, "ASSAY_NOTIFICATIONS").await?;
+
+    // Use your database instead: the event's id as a key, in the transaction of what you do.
+    let mut file = File::options().create(true).append(true).read(true).open(path)?;
+    let mut seen = HashSet::new();
+    for line in BufReader::new(&file).lines() {
+        seen.insert(id(line?.as_bytes())?);
+    }
+    loop {
+        let batch = consumer.batch().max_messages(1).expires(Duration::from_secs(30));
+        let Some(message) = batch.messages().await?.next().await else { continue };
+        let message = message.map_err(|error| anyhow!(error))?;
+        // It may come twice.
+        if seen.insert(id(&message.payload)?) {
+            file.write_all(&[&message.payload[..], b"\n"].concat())?;
+            file.sync_data()?;
+        }
+        // Not before it is safe.
+        message.ack().await.map_err(|error| anyhow!(error))?;
+    }
+}
+
+fn id(event: &[u8]) -> anyhow::Result<String> {
+    let event: Value = serde_json::from_slice(event)?;
+    event["id"].as_str().map(str::to_owned).context("an event without an id")
+}
