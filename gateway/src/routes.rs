@@ -22,6 +22,7 @@ mod test_set;
 mod token;
 mod user;
 mod user_group;
+mod user_settings;
 
 use axum::middleware::from_fn;
 use utoipa_axum::router::OpenApiRouter;
@@ -36,6 +37,7 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         api_token::routes(),
         password::routes(),
         user::routes(),
+        user_settings::routes(),
         user_group::routes(),
         customer::routes(),
         audit::routes(),
