@@ -1,13 +1,13 @@
 //! A whole Assay for one test.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
 use assay_execution::{DepotConfig, LeaseSettings};
 use assay_gateway::TrustedProxies;
 use assay_servers::{DataDir, Nats};
-use assay_testkit::{Api, TestDatabase, test_dir};
+use assay_testkit::{Api, Broker, TestDatabase, test_dir};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -35,24 +35,29 @@ impl World {
         let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
         let mut settings = settings(&dir);
         choose(&mut settings);
-        // On the heap: as a local of every test it would be large.
-        Box::pin(Self::launch(dir, settings)).await
+        let nats = Nats::start(&DataDir::lock(dir).unwrap(), None).await.unwrap();
+        let world = Box::pin(Self::launch(nats.url().into(), settings)).await;
+        Self { nats: Some(nats), ..world }
     }
 
-    async fn launch(dir: PathBuf, settings: Settings) -> Self {
+    /// With a NATS server that is the test's own.
+    pub(crate) async fn start_on(broker: &Broker) -> Self {
+        let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
+        // On the heap: as a local of every test it would be large.
+        Box::pin(Self::launch(broker.url().into(), settings(&dir))).await
+    }
+
+    async fn launch(nats_url: SecretString, settings: Settings) -> Self {
         assay_runtime::install_crypto();
-        let data = DataDir::lock(dir).unwrap();
-        let nats = Nats::start(&data, None).await.unwrap();
         let (identity, catalog, execution, notification) = tokio::join!(
             database("identity", assay_identity::migrations()),
             database("catalog", assay_catalog::migrations()),
             database("execution", assay_execution::migrations()),
             database("notification", assay_notification::migrations()),
         );
-        let nats_url = nats.url().into();
         let backends = Backends { identity, catalog, execution, notification, nats_url };
         let (assay, api) = launch(&backends, &settings).await;
-        Self { api, assay, nats: Some(nats), backends, settings }
+        Self { api, assay, nats: None, backends, settings }
     }
 
     /// The same Assay, stopped and started again.
@@ -84,6 +89,12 @@ impl World {
     /// The database of the identity service.
     pub(crate) fn identity(&self) -> &SecretString {
         &self.backends.identity
+    }
+
+    /// The databases of identity, catalog, execution and notification.
+    pub(crate) fn databases(&self) -> [&SecretString; 4] {
+        let Backends { identity, catalog, execution, notification, .. } = &self.backends;
+        [identity, catalog, execution, notification]
     }
 
     /// The databases of the catalog and of the execution service.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use async_nats::jetstream::{
     Message,
     consumer::{
@@ -114,14 +114,18 @@ impl<'a> Subscription<'a> {
 }
 
 /// All messages of a batch; those before an error, if there are any.
+///
+/// A server always answers, be it that there is nothing; but where the consumer is gone, because the
+/// server has lost it, nobody does.
 async fn collect(mut batch: Batch) -> anyhow::Result<Vec<Message>> {
     let mut messages = Vec::new();
-    while let Ok(Some(message)) = timeout(WAIT * 2, batch.next()).await {
-        match message {
-            Ok(message) => messages.push(message),
-            Err(error) if messages.is_empty() => return Err(anyhow::anyhow!(error)),
-            Err(_) => break,
+    loop {
+        match timeout(WAIT * 2, batch.next()).await {
+            Ok(Some(Ok(message))) => messages.push(message),
+            Ok(None) => return Ok(messages),
+            _ if !messages.is_empty() => return Ok(messages),
+            Ok(Some(Err(error))) => return Err(anyhow::anyhow!(error)),
+            Err(_) => bail!("the consumer does not answer"),
         }
     }
-    Ok(messages)
 }

@@ -1,0 +1,7 @@
+//! What holds when NATS does not, and when what it carries comes twice, in another order, or is
+//! nothing that can be applied.
+
+mod away;
+mod line;
+mod load;
+mod watcher;
