@@ -2,6 +2,9 @@
 //! nothing that can be applied.
 
 mod away;
+mod history;
 mod line;
 mod load;
+mod order;
+mod poison;
 mod watcher;
