@@ -11,7 +11,7 @@ use tokio::time::{interval, timeout};
 use crate::world::World;
 
 /// How long it may take until everything has had its effect.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// When JetStream delivers again what it has no answer to, such as what was on the line when that
 /// was cut. The services grant themselves a minute, which would be a minute's wait for these tests.
