@@ -22,6 +22,7 @@ mod test_set;
 mod token;
 mod user;
 mod user_group;
+mod user_settings;
 mod webhook;
 
 use axum::middleware::from_fn;
@@ -37,6 +38,7 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         api_token::routes(),
         password::routes(),
         user::routes(),
+        user_settings::routes(),
         user_group::routes(),
         customer::routes(),
         audit::routes(),

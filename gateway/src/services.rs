@@ -82,6 +82,7 @@ clients! {
     Customers = identity::customer_service_client::CustomerServiceClient;
     UserGroups = identity::user_group_service_client::UserGroupServiceClient;
     Users = identity::user_service_client::UserServiceClient;
+    Settings = identity::user_settings_service_client::UserSettingsServiceClient;
     ApiTokens = identity::api_token_service_client::ApiTokenServiceClient;
     AuditEntries = identity::audit_service_client::AuditServiceClient;
     Projects = catalog::project_service_client::ProjectServiceClient;

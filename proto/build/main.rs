@@ -21,11 +21,12 @@ use std::{env, error::Error, fs, path::Path};
 use prost::Message;
 
 /// The contracts; whatever they import comes with them.
-const CONTRACTS: [&str; 26] = [
+const CONTRACTS: &[&str] = &[
     "assay/identity/v1/token.proto",
     "assay/identity/v1/customer.proto",
     "assay/identity/v1/user_group.proto",
     "assay/identity/v1/user.proto",
+    "assay/identity/v1/user_settings.proto",
     "assay/identity/v1/api_token.proto",
     "assay/identity/v1/audit.proto",
     "assay/catalog/v1/favorite.proto",

@@ -60,7 +60,7 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
             mended += store::mend(&mut tx, *customer, *id).await?;
             let run = execution::store::get(&mut *tx, *customer, project, *id).await?;
             let ended = test_report::store::ended(&mut tx, *customer, *id).await?;
-            let events = events(*customer, &run, "Rebuilt", "Rebuilt", &ended)?;
+            let events = events(*customer, &run, &run.changed("Rebuilt"), "Rebuilt", &ended)?;
             publish_all(&mut tx, &events).await?;
             tx.commit().await?;
         }

@@ -20,6 +20,7 @@ mod token;
 mod upkeep;
 mod user;
 mod user_group;
+mod user_settings;
 
 use std::net::SocketAddr;
 
@@ -32,6 +33,7 @@ use assay_proto::{
         api_token_service_server::ApiTokenServiceServer, audit_service_server::AuditServiceServer,
         customer_service_server::CustomerServiceServer, token_service_server::TokenServiceServer,
         user_group_service_server::UserGroupServiceServer, user_service_server::UserServiceServer,
+        user_settings_service_server::UserSettingsServiceServer,
     },
 };
 use assay_runtime::{Database, Runtime, grpc};
@@ -47,12 +49,12 @@ use self::{
     mail::{Mails, Sender, Transport},
     password::Passwords,
     password_link::{Hosts, PasswordLinks},
-    reactions::Reactions,
     revocation::Revocations,
     signing_key::Keys,
     token::{LoginLimits, TokenService},
     user::UserService,
     user_group::UserGroupService,
+    user_settings::UserSettingsService,
 };
 pub use self::{
     config::Config,
@@ -93,7 +95,9 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("identity"));
     let seen = Consumer::new("identity", Stream::of("catalog")).only("secrets");
-    seen.start(runtime, &database, &nats, Reactions);
+    seen.start(runtime, &database, &nats, reactions::Secrets);
+    let executions = Consumer::new("identity", Stream::of("execution")).only("execution");
+    executions.start(runtime, &database, &nats, reactions::Executions);
     let first_login = first_start.spawn(runtime, &database, &passwords, &keys);
     keys.spawn(runtime, db);
     let revocations = Revocations::new(db, &nats, &verifier);
@@ -138,10 +142,12 @@ fn services(tokens: TokenService, links: PasswordLinks) -> Routes {
         links,
     };
     let api_tokens = ApiTokenService { db: db.clone(), revocations: revocations.clone() };
+    let settings = UserSettingsService { db: db.clone() };
     let audit = AuditService { db: db.clone() };
     Routes::new(CustomerServiceServer::new(customers))
         .add_service(UserGroupServiceServer::new(groups))
         .add_service(UserServiceServer::new(users))
+        .add_service(UserSettingsServiceServer::new(settings))
         .add_service(ApiTokenServiceServer::new(api_tokens))
         .add_service(AuditServiceServer::new(audit))
         .add_service(TokenServiceServer::new(tokens))

@@ -7,17 +7,21 @@ mod transport;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use assay_proto::{CustomerId, Fault};
+use assay_proto::{CustomerId, ExecutionId, Fault, Timestamp, UserId, events::ExecutionChanged};
 use assay_runtime::{Database, Runtime};
 use sqlx::{PgPool, PgTransaction};
 use tokio::{sync::Notify, time::sleep};
 
-use self::{message::Letter, store::Queued, transport::SendError};
+use self::{
+    message::Letter,
+    store::{Queued, Report},
+    transport::SendError,
+};
 pub(crate) use self::{
     store::{Mail, prune},
     transport::Transport,
 };
-use crate::{account, audit, membership, password_link::PasswordLinks};
+use crate::{account, audit, membership, password_link::PasswordLinks, user_settings};
 
 /// How often the queue is looked at for the mails of other replicas, and those to be tried again.
 const POLL: Duration = Duration::from_secs(2);
@@ -45,6 +49,7 @@ impl Mails {
 pub(crate) enum Kind {
     Invitation,
     PasswordReset,
+    ExecutionEnded,
 }
 
 /// Sends the mails that are queued.
@@ -99,9 +104,32 @@ impl Sender {
         Ok(true)
     }
 
-    /// Writes a mail, with a new link; none if there is nobody to send it to any more. It goes to
-    /// the address of the account: the one that was asked for may differ, in more than its case.
+    /// Writes a mail; none if there is nobody to send it to any more.
     async fn write(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
+        match mail.kind {
+            Kind::Invitation | Kind::PasswordReset => self.write_link(mail).await,
+            Kind::ExecutionEnded => self.write_report(mail).await,
+        }
+    }
+
+    /// Writes to the requester of an execution, if they still want to know of it, and may.
+    async fn write_report(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
+        let Some(Report { customer, requester, execution }) = mail.report.take() else {
+            return Ok(None);
+        };
+        let mut db = self.db.acquire().await?;
+        if mail.age >= GIVE_UP || !user_settings::wants_mail(&mut db, customer, requester).await? {
+            return Ok(None);
+        }
+        mail.recipient = account::store::email(&mut *db, requester).await?;
+        let customer = mail.customer.as_deref().unwrap_or_default();
+        let origin = self.links.hosts.public.origin().ascii_serialization();
+        Ok(Some(message::execution_ended(customer, &origin, &execution)))
+    }
+
+    /// Writes a mail with a new link. It goes to the address of the account: the one that was asked
+    /// for may differ, in more than its case.
+    async fn write_link(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
         let Some(account) = account::store::find(&self.db, &mail.recipient).await? else {
             return Ok(None);
         };
@@ -109,21 +137,22 @@ impl Sender {
         if membership::store::of_account(&self.db, account.id).await?.is_empty() {
             return Ok(None);
         }
-        let validity = match mail.kind {
-            Kind::Invitation if account.password_hash.is_some() => return Ok(None),
-            Kind::Invitation => INVITATION_VALIDITY,
-            Kind::PasswordReset => RESET_VALIDITY,
-        };
+        let invites = mail.kind == Kind::Invitation;
+        if invites && account.password_hash.is_some() {
+            return Ok(None);
+        }
+        let validity = if invites { INVITATION_VALIDITY } else { RESET_VALIDITY };
         let mut tx = self.db.begin().await?;
         let link = self.links.make(&mut tx, account.id, &mail.host, validity).await?;
-        if mail.kind == Kind::PasswordReset && mail.attempts == 1 {
+        if !invites && mail.attempts == 1 {
             let action = "PasswordResetPrepared";
             audit::record_of_account(&mut tx, account.id, mail.address(), action).await?;
         }
         tx.commit().await?;
-        Ok(Some(match mail.kind {
-            Kind::Invitation => message::invitation(mail.customer.as_deref(), &link.url),
-            Kind::PasswordReset => message::password_reset(&link.url),
+        Ok(Some(if invites {
+            message::invitation(mail.customer.as_deref(), &link.url)
+        } else {
+            message::password_reset(&link.url)
         }))
     }
 }
@@ -131,24 +160,38 @@ impl Sender {
 impl Mail {
     /// Asks the owner of a new account to set its password.
     pub(crate) fn invitation(email: &str, customer: CustomerId) -> Self {
+        let mail = Self::new(Kind::Invitation);
         Self {
-            kind: Kind::Invitation,
-            recipient: email.to_owned(),
-            host: String::new(),
+            recipient: Some(email.to_owned()),
+            host: Some(String::new()),
             customer: Some(customer),
-            address: None,
+            ..mail
         }
     }
 
     /// Sends a link for a new password to whoever has that account, if there is one.
     pub(crate) fn password_reset(email: &str, host: &str, address: Option<IpAddr>) -> Self {
-        Self {
-            kind: Kind::PasswordReset,
-            recipient: email.to_owned(),
-            host: host.to_owned(),
-            customer: None,
-            address,
-        }
+        let mail = Self::new(Kind::PasswordReset);
+        let (recipient, host) = (Some(email.to_owned()), Some(host.to_owned()));
+        Self { recipient, host, address, ..mail }
+    }
+
+    /// Tells the requester of an execution how it has ended, and that it has at that time.
+    pub(crate) fn execution_ended(
+        customer: CustomerId,
+        requester: UserId,
+        ended_at: Timestamp,
+        execution: ExecutionChanged,
+    ) -> Result<Self, Fault> {
+        let id = ExecutionId::parse("ExecutionId", &execution.execution_id)?;
+        Ok(Self {
+            id: id.0,
+            account: Some(requester),
+            customer: Some(customer),
+            execution: Some(execution),
+            since: Some(ended_at),
+            ..Self::new(Kind::ExecutionEnded)
+        })
     }
 
     /// Has the mail sent, if the transaction is committed.

@@ -22,6 +22,15 @@ impl Membership {
     }
 
     pub(crate) fn may_log_in(&self) -> bool {
-        self.permissions().is_ok_and(|permissions| permissions.contains(Permission::Login))
+        self.may(Permission::Login)
+    }
+
+    /// Whether its owner could see for themselves what their customer's records say.
+    pub(crate) fn may_read(&self) -> bool {
+        self.may_log_in() && self.may(Permission::Read)
+    }
+
+    fn may(&self, permission: Permission) -> bool {
+        self.permissions().is_ok_and(|permissions| permissions.contains(permission))
     }
 }

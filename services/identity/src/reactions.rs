@@ -1,15 +1,22 @@
-//! What happens in other services and belongs into the audit record.
+//! What happens in other services and concerns users.
 
 use assay_events::{Handler, Received};
-use assay_proto::{Fault, UserId, events::SecretsSeen};
+use assay_proto::{
+    Fault, UserId,
+    events::{ExecutionChanged, SecretsSeen},
+};
 use sqlx::PgTransaction;
 
-use crate::audit::{self, Actor, Entry};
+use crate::{
+    audit::{self, Actor, Entry},
+    mail::Mail,
+    user_settings,
+};
 
 /// Writes down who has seen secrets.
-pub(crate) struct Reactions;
+pub(crate) struct Secrets;
 
-impl Handler for Reactions {
+impl Handler for Secrets {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
         let seen: SecretsSeen = event.data()?;
         let actor = Actor {
@@ -18,5 +25,24 @@ impl Handler for Reactions {
             address: seen.address.and_then(|address| address.parse().ok()),
         };
         audit::record(tx, actor, Entry::new("SecretsSeen").of(&seen.source, &seen.source_id)).await
+    }
+}
+
+/// Sends a mail to those who want one when an execution of theirs ends.
+pub(crate) struct Executions;
+
+impl Handler for Executions {
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        if !matches!(event.action(), "completed" | "canceled") {
+            return Ok(());
+        }
+        let ended: ExecutionChanged = event.data()?;
+        // Events from before there were such mails do not say.
+        let requester = UserId::parse_if_any("RequestedById", ended.requested_by_id.as_deref())?;
+        let Some(requester) = requester else { return Ok(()) };
+        if !user_settings::wants_mail(tx, event.customer(), requester).await? {
+            return Ok(());
+        }
+        Mail::execution_ended(event.customer(), requester, event.time(), ended)?.enqueue(tx).await
     }
 }

@@ -8,6 +8,7 @@ mod load;
 mod login;
 mod password;
 mod revocation;
+mod settings;
 mod smtp;
 mod tokens;
 mod users;

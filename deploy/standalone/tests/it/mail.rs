@@ -1,6 +1,6 @@
 //! What arrives in mailboxes.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use assay_testkit::eventually;
 
@@ -52,6 +52,13 @@ impl World {
     pub(crate) fn has_mail(&self) -> bool {
         let files = fs::read_dir(self.mail_dir()).into_iter().flatten();
         files.count() > 0
+    }
+
+    /// How many mails there are.
+    pub(crate) fn mails(&self) -> usize {
+        let files = fs::read_dir(self.mail_dir()).into_iter().flatten().flatten();
+        let is_mail = |path: &Path| path.extension().is_some_and(|ending| ending == "eml");
+        files.filter(|file| is_mail(&file.path())).count()
     }
 
     fn take_mail(&self, is_it: impl Fn(&Mail) -> bool) -> Option<Mail> {

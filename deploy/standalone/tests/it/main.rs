@@ -6,6 +6,7 @@ mod canary;
 mod catalog;
 mod deletion;
 mod engines;
+mod faults;
 mod identity;
 mod junit;
 mod line;

@@ -225,7 +225,7 @@ async fn a_record_that_is_let_through_is_noticed() {
     let world = World::start().await;
     let stranger = Tenant::new(&world, "strangers").await;
     let other = Tenant::new(&world, "others").await;
-    let mut db = PgConnection::connect(world.notification().expose_secret()).await.unwrap();
+    let mut db = PgConnection::connect(world.databases()[3].expose_secret()).await.unwrap();
     for table in ["webhook", "notification"] {
         let give =
             format!("update {table} set customer_id = $1::uuid where customer_id = $2::uuid");

@@ -1,6 +1,6 @@
 //! A whole Assay for one test.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
@@ -9,7 +9,7 @@ use assay_gateway::EdgeConfig;
 use assay_notification::WebhookConfig;
 use assay_runtime::Networks;
 use assay_servers::{DataDir, Nats};
-use assay_testkit::{Api, TestDatabase, test_dir};
+use assay_testkit::{Api, Broker, TestDatabase, test_dir};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -33,6 +33,11 @@ pub(crate) fn as_nats_user(url: &str, user: &str) -> String {
     url.replace("nats://", &format!("nats://{user}:{}@", nats_password(user)))
 }
 
+/// The URL of a NATS server that knows no users.
+fn as_anybody(url: &str, _: &str) -> String {
+    url.to_owned()
+}
+
 /// An Assay with databases and a NATS server of its own, and its administrator.
 pub(crate) struct World {
     /// As the administrator.
@@ -54,8 +59,10 @@ impl World {
         let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
         let mut settings = settings(&dir);
         choose(&mut settings);
+        let nats = Nats::start(&DataDir::lock(dir).unwrap(), None).await.unwrap();
         // On the heap: as a local of every test it would be large.
-        Box::pin(Self::launch(dir, settings)).await
+        let world = Box::pin(Self::launch(nats.url().into(), settings, as_anybody)).await;
+        Self { nats: Some(nats), ..world }
     }
 
     /// With the NATS configuration that is shipped, and each program as its own NATS user.
@@ -70,16 +77,17 @@ impl World {
         let variables = variables.each_ref().map(|(name, value)| (name.as_str(), value.as_str()));
         let data = DataDir::lock(&dir).unwrap();
         let nats = Nats::start_with(&data, &config, &variables).await.unwrap();
-        Box::pin(Self::launch_at(nats, settings(&dir), as_nats_user)).await
+        let world = Box::pin(Self::launch(nats.url().into(), settings(&dir), as_nats_user)).await;
+        Self { nats: Some(nats), ..world }
     }
 
-    async fn launch(dir: PathBuf, settings: Settings) -> Self {
-        let data = DataDir::lock(dir).unwrap();
-        let nats = Nats::start(&data, None).await.unwrap();
-        Box::pin(Self::launch_at(nats, settings, |url, _| url.to_owned())).await
+    /// With a NATS server that is the test's own.
+    pub(crate) async fn start_on(broker: &Broker) -> Self {
+        let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
+        Box::pin(Self::launch(broker.url().into(), settings(&dir), as_anybody)).await
     }
 
-    async fn launch_at(nats: Nats, settings: Settings, of_program: OfProgram) -> Self {
+    async fn launch(nats_url: SecretString, settings: Settings, of_program: OfProgram) -> Self {
         assay_runtime::install_crypto();
         let (identity, catalog, execution, notification) = tokio::join!(
             database("identity", assay_identity::migrations()),
@@ -87,10 +95,9 @@ impl World {
             database("execution", assay_execution::migrations()),
             database("notification", assay_notification::migrations()),
         );
-        let nats_url = nats.url().into();
         let backends = Backends { identity, catalog, execution, notification, nats_url };
         let (assay, api) = launch(&backends, &settings, of_program).await;
-        Self { api, assay, nats: Some(nats), of_program, backends, settings }
+        Self { api, assay, nats: None, of_program, backends, settings }
     }
 
     /// The same Assay, stopped and started again.
@@ -130,9 +137,10 @@ impl World {
         &self.backends.identity
     }
 
-    /// The database of the notification service.
-    pub(crate) fn notification(&self) -> &SecretString {
-        &self.backends.notification
+    /// The databases of identity, catalog, execution and notification.
+    pub(crate) fn databases(&self) -> [&SecretString; 4] {
+        let Backends { identity, catalog, execution, notification, .. } = &self.backends;
+        [identity, catalog, execution, notification]
     }
 
     /// The databases of the catalog and of the execution service.

@@ -60,6 +60,7 @@ impl Shown {
             revision,
             statistic: Some(statistic),
             run_duration_in_sec: 3723.4,
+            ..ExecutionChanged::default()
         }
     }
 

@@ -1,9 +1,11 @@
 //! Tells other services what has become of an execution.
 
+mod store;
+
 use assay_events::{Event, publish_all};
 use assay_proto::{
-    CustomerId, Fault,
-    events::{ReportState, ReportsChanged},
+    CustomerId, ExecutionId, Fault,
+    events::{ExecutionChanged, ReportState, ReportsChanged},
 };
 use sqlx::PgTransaction;
 
@@ -11,6 +13,9 @@ use crate::execution::Run;
 
 /// How many reports one event tells of: JetStream takes a mebibyte.
 const REPORTS_IN_EVENT: usize = 500;
+
+/// How many test cases the event of an execution's end names that failed; its contract says so.
+const FAILED_IN_EVENT: i64 = 10;
 
 /// Announces `action` of an execution, whose row is locked, and the reports that ended by it.
 pub(crate) async fn announce(
@@ -20,20 +25,25 @@ pub(crate) async fn announce(
     action: &str,
     finished: &[ReportState],
 ) -> Result<(), Fault> {
-    publish_all(tx, &events(customer, run, action, "Finished", finished)?).await
+    let mut changed = run.changed(action);
+    let statistic = &run.statistic;
+    if run.has_ended() && statistic.test_cases_failed + statistic.test_cases_with_error > 0 {
+        let id = ExecutionId::named(&run.execution.id)?;
+        changed.failed_test_cases = store::first_failed(tx, customer, id, FAILED_IN_EVENT).await?;
+    }
+    publish_all(tx, &events(customer, run, &changed, "Finished", finished)?).await
 }
 
-/// That `action` has happened to an execution, and `of_reports` to these reports.
+/// That an execution has changed so, and that `of_reports` has happened to these reports.
 pub(crate) fn events(
     customer: CustomerId,
     run: &Run,
-    action: &str,
+    changed: &ExecutionChanged,
     of_reports: &str,
     reports: &[ReportState],
 ) -> Result<Vec<Event>, Fault> {
     let record = &run.execution.id;
-    let changed = run.changed(action);
-    let mut events = vec![Event::new(customer, record, "execution", action, &changed)?];
+    let mut events = vec![Event::new(customer, record, "execution", &changed.action, changed)?];
     for changed in reports_changed(run, of_reports, reports) {
         events.push(Event::new(customer, record, "test_report", of_reports, &changed)?);
     }

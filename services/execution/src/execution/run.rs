@@ -20,6 +20,8 @@ pub(crate) struct Run {
     pub(crate) statistic: ExecutionStatistic,
     #[sqlx(try_from = "EnumColumn<ExecutionMode>")]
     mode: i32,
+    #[sqlx(rename = "request_user_id", try_from = "uuid::Uuid")]
+    requested_by_id: String,
     pub(crate) start_date_time: Option<Timestamp>,
     pub(crate) finish_date_time: Option<Timestamp>,
     pub(crate) total_duration_in_sec: f64,
@@ -65,7 +67,9 @@ impl Run {
             tags: execution.tags.clone(),
             ..ExecutionStatistic::default()
         };
-        Self { execution, statistic, mode: mode.into(), revision: 1, ..Self::default() }
+        let requested_by_id = caller.user.to_string();
+        let mode = mode.into();
+        Self { execution, statistic, mode, requested_by_id, revision: 1, ..Self::default() }
     }
 
     pub(crate) fn mode(&self) -> ExecutionMode {
@@ -148,6 +152,9 @@ impl Run {
             revision: self.revision,
             statistic: Some(self.statistic.clone()),
             run_duration_in_sec: self.duration_in_sec(),
+            requested_by_id: Some(self.requested_by_id.clone()),
+            test_set_name: Some(self.execution.test_set_name.clone()),
+            failed_test_cases: Vec::new(),
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn select<T: for<'r> FromRow<'r, PgRow>>(
     sqlx::query_as(AssertSqlSafe(format!(
         "select id, id as execution_id, project_id, test_set_id, test_set_name,
                 software_version_id, software_version, software_name, environment_id,
-                environment_name, request_user, request_time,
+                environment_name, request_user_id, request_user, request_time,
                 request_time as execution_request_time, tags, mode, stop_on_failure, time_out,
                 status, result, completion_date_time, archived, test_cases_total,
                 test_cases_pending, test_cases_canceled, test_cases_aborted,

@@ -286,40 +286,6 @@ async fn what_others_run_or_have_canceled_cannot_be_completed() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn others_are_told_what_becomes_of_an_execution() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 1), ("b", 1)]).await?;
-    let execution = world.start().await?;
-    world.report(&execution.id, json!([{ "Identifier": "a", "Result": "Passed" }])).await?;
-    world.complete(&execution.id).await?;
-
-    let events = world.events().await?;
-
-    let subjects: Vec<&str> = events.iter().map(|(subject, _)| subject.as_str()).collect();
-    let expected = [
-        "execution.requested",
-        "execution.progressed",
-        "test_report.finished",
-        "execution.completed",
-        "test_report.finished",
-    ];
-    assert_eq!(subjects, expected);
-    let (requested, progressed, a, completed, b) =
-        (&events[0].1, &events[1].1, &events[2].1, &events[3].1, &events[4].1);
-    assert_eq!(requested["Statistic"]["TestCasesPending"], 2);
-    assert!(requested["Statistic"]["ExecutionRequestTime"].is_string());
-    assert_eq!(progressed["Statistic"]["TestCasesPassed"], 1);
-    assert_eq!(completed["Status"], "Completed");
-    let revisions = [requested, progressed, completed].map(|event| event["Revision"].clone());
-    assert_eq!(revisions, [json!(1), json!(2), json!(3)]);
-    assert_eq!(a["Reports"][0]["Result"], "Passed");
-    assert_eq!(b["Reports"][0]["Result"], "Aborted");
-    assert_eq!(b["Reports"][0]["Revision"], 2);
-    assert_eq!(b["Reports"].as_array().map(Vec::len), Some(1));
-    Ok(())
-}
-
 async fn list(world: &World, set: Option<&str>, page: Page) -> Result<Vec<ExecutionEntry>, Status> {
     let request = ListExecutionsRequest {
         project_id: world.project.clone(),

@@ -14,5 +14,6 @@ mod retention;
 mod reviews;
 mod scale;
 mod statistics;
+mod told;
 mod uploads;
 mod world;

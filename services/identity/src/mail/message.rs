@@ -1,5 +1,9 @@
 //! What mails say, as plain text and as HTML.
 
+mod execution_ended;
+
+pub(super) use self::execution_ended::execution_ended;
+
 use secrecy::{ExposeSecret, SecretString};
 
 /// A mail without its addresses.
@@ -37,14 +41,22 @@ pub(super) fn password_reset(link: &SecretString) -> Letter {
 fn letter(subject: &str, why: &str, ask: &str, link: &SecretString, else_: &str) -> Letter {
     let link = link.expose_secret();
     let text = format!("Hello,\r\n\r\n{why}\r\n\r\n{ask}\r\n\r\n{link}\r\n\r\n{else_}\r\n");
-    let [title, why, ask, link, else_] = [subject, why, ask, link, else_].map(escaped);
+    let [why, ask, link, else_] = [why, ask, link, else_].map(escaped);
     let html = format!(
+        "<p>{why}</p>\r\n<p>{ask}</p>\r\n\
+         <p><a href=\"{link}\">{link}</a></p>\r\n<p>{else_}</p>"
+    );
+    Letter { subject: subject.to_owned(), text, html: page(subject, &html) }
+}
+
+/// A page that greets; its body is HTML already.
+fn page(title: &str, body: &str) -> String {
+    let title = escaped(title);
+    format!(
         "<!doctype html>\r\n\
          <html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head>\r\n\
-         <body><p>Hello,</p>\r\n<p>{why}</p>\r\n<p>{ask}</p>\r\n\
-         <p><a href=\"{link}\">{link}</a></p>\r\n<p>{else_}</p></body></html>\r\n"
-    );
-    Letter { subject: subject.to_owned(), text, html }
+         <body><p>Hello,</p>\r\n{body}</body></html>\r\n"
+    )
 }
 
 /// The text with nothing in it that could begin another line.

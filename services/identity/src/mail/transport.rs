@@ -14,7 +14,7 @@ use lettre::{
 };
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{message::Letter, store::Queued};
+use super::{Kind, message::Letter, store::Queued};
 
 /// How long an SMTP server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -76,8 +76,13 @@ impl Transport {
 
     fn message(&self, mail: &Queued, letter: &Letter) -> Result<Message, Fault> {
         let to: Address = mail.recipient.parse().map_err(Fault::internal)?;
-        // Of what is tried again, only one is kept by those who look at this.
-        let id = format!("<{}.{}@{}>", mail.id, mail.attempts, self.from.email.domain());
+        // Of the same mail, sent again because it was not known to have been, only one is kept by
+        // those who look at this. A link is another one each time.
+        let edition = match mail.kind {
+            Kind::Invitation | Kind::PasswordReset => mail.attempts,
+            Kind::ExecutionEnded => 1,
+        };
+        let id = format!("<{}.{edition}@{}>", mail.id, self.from.email.domain());
         Message::builder()
             .from(self.from.clone())
             .to(Mailbox::new(None, to))

@@ -19,17 +19,17 @@ use crate::world::{ADMIN, Identity, Settings, link, readable};
 
 /// A mail as a server got it.
 #[derive(Clone, Debug, Default)]
-struct Received {
+pub(crate) struct Received {
     from: String,
-    to: Vec<String>,
-    text: String,
+    pub(crate) to: Vec<String>,
+    pub(crate) text: String,
 }
 
 /// What a server got, and what it answers to the next recipients.
 #[derive(Clone, Default)]
-struct Mailbox {
+pub(crate) struct Mailbox {
     received: Arc<Mutex<Vec<Received>>>,
-    refusals: Arc<Mutex<Vec<Response>>>,
+    pub(crate) refusals: Arc<Mutex<Vec<Response>>>,
 }
 
 struct Conversation {
@@ -61,7 +61,7 @@ impl Handler for Conversation {
 
 impl Mailbox {
     /// Serves SMTP for as long as the test runs; says where.
-    async fn serve(&self) -> Result<String> {
+    pub(crate) async fn serve(&self) -> Result<String> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("smtp://{}", listener.local_addr()?);
         let (mailbox, runtime) = (self.clone(), Runtime::new("mail server"));
@@ -76,7 +76,12 @@ impl Mailbox {
         Ok(url)
     }
 
-    async fn mails(&self, count: usize) -> Vec<Received> {
+    /// All that came until now.
+    pub(crate) fn sent(&self) -> Vec<Received> {
+        self.received.lock().unwrap().clone()
+    }
+
+    pub(crate) async fn mails(&self, count: usize) -> Vec<Received> {
         eventually("mails", async || {
             let received = self.received.lock().unwrap().clone();
             (received.len() == count).then_some(received)

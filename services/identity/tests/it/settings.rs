@@ -17,6 +17,7 @@ use crate::world::{ADMIN, PASSWORD};
 pub(crate) struct Settings {
     pub(crate) database_url: String,
     encryption_keys: String,
+    nats_url: String,
     /// Where mails are written to.
     pub(crate) mail_dir: PathBuf,
     rest: Vec<String>,
@@ -42,12 +43,19 @@ impl Settings {
     fn with_database(database: TestDatabase) -> Result<Self> {
         let encryption_keys = new_seal_key("test")?.expose_secret().to_owned();
         let mail_dir = test_dir()?.join(format!("mail-{}", UserId::new()));
-        Ok(Self { database_url: database.url, encryption_keys, mail_dir, rest: Vec::new() })
+        // Nobody is there, which must not matter.
+        let nats_url = "nats://127.0.0.1:1".to_owned();
+        let database_url = database.url;
+        Ok(Self { database_url, encryption_keys, nats_url, mail_dir, rest: Vec::new() })
     }
 
     pub(crate) fn and(mut self, option: &str, value: &str) -> Self {
         self.rest.push(format!("--{option}={value}"));
         self
+    }
+
+    pub(crate) fn with_nats(self, url: &str) -> Self {
+        Self { nats_url: url.to_owned(), ..self }
     }
 
     pub(crate) fn with_administrator(self) -> Self {
@@ -68,8 +76,7 @@ impl Settings {
             format!("--database-url={}", self.database_url),
             format!("--encryption-keys={}", self.encryption_keys),
             "--grpc-listen=127.0.0.1:0".to_owned(),
-            // Nobody is there, which must not matter.
-            "--nats-url=nats://127.0.0.1:1".to_owned(),
+            format!("--nats-url={}", self.nats_url),
             "--public-url=https://www.assay.example".to_owned(),
             format!("--mail-dir={}", self.mail_dir.display()),
         ];

@@ -14,6 +14,7 @@ use assay_proto::{
         audit_service_client::AuditServiceClient, customer_service_client::CustomerServiceClient,
         token_service_client::TokenServiceClient,
         user_group_service_client::UserGroupServiceClient, user_service_client::UserServiceClient,
+        user_settings_service_client::UserSettingsServiceClient,
     },
 };
 use assay_runtime::{Runtime, grpc, install_crypto};
@@ -106,6 +107,10 @@ impl Identity {
 
     pub(crate) fn users(&self) -> UserServiceClient<Channel> {
         UserServiceClient::new(self.channel.clone())
+    }
+
+    pub(crate) fn settings(&self) -> UserSettingsServiceClient<Channel> {
+        UserSettingsServiceClient::new(self.channel.clone())
     }
 
     pub(crate) fn api_tokens(&self) -> ApiTokenServiceClient<Channel> {

@@ -3,8 +3,6 @@
 
 use std::time::Instant;
 
-#[path = "../tests/it/broker.rs"]
-mod broker;
 #[expect(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/it/world.rs"]
 mod world;

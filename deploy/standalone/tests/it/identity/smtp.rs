@@ -13,14 +13,14 @@ use crate::{
 };
 
 /// A mail as a server gets it.
-struct Delivery {
-    from: String,
-    to: Vec<String>,
-    mail: Mail,
+pub(super) struct Delivery {
+    pub(super) from: String,
+    pub(super) to: Vec<String>,
+    pub(super) mail: Mail,
 }
 
 /// Takes mails as RFC 5321 says, and hands them over.
-async fn serve(listener: TcpListener, delivered: mpsc::Sender<Delivery>) {
+pub(super) async fn serve(listener: TcpListener, delivered: mpsc::Sender<Delivery>) {
     loop {
         let (stream, _) = listener.accept().await.unwrap();
         // One client after the other is enough: they are one program.

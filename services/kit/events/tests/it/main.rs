@@ -1,6 +1,5 @@
 //! From the outbox over JetStream to the inbox, on a real PostgreSQL and a real NATS.
 
-mod broker;
 mod consumer;
 mod dead_letters;
 mod relay;

@@ -7,12 +7,13 @@ use std::{
 };
 
 use assay_events::{
-    Consumer, DeadLetters, Event, Handler, Nats, Received, Relay, Stream, migrations, publish,
-    publish_all, unpublished,
+    Consumer, DeadLetters, Event, Handler, Nats, NatsConfig, Received, Relay, Stream, migrations,
+    publish, publish_all, unpublished,
 };
 use assay_proto::{CustomerId, Fault};
-use assay_testkit::{TestDatabase, eventually};
+use assay_testkit::{Broker, TestDatabase, eventually};
 use async_nats::{HeaderMap, jetstream};
+use clap::Parser;
 use futures::StreamExt as _;
 use serde_json::Value;
 use sqlx::{
@@ -21,8 +22,6 @@ use sqlx::{
 };
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-
-use crate::broker::Broker;
 
 pub(crate) const CATALOG: Stream = Stream::of("catalog");
 
@@ -92,7 +91,7 @@ impl World {
         let database = TestDatabase::create("events", &schema).await.unwrap();
         let pool = PgPool::connect_with(database.options).await.unwrap();
         let broker = Broker::new().await;
-        let nats = broker.connect().await;
+        let nats = connect(&broker).await;
         let (trouble, tasks) = (Trouble::default(), JoinSet::new());
         Self { pool, broker, nats, customer: CustomerId::new(), trouble, tasks }
     }
@@ -226,4 +225,14 @@ impl World {
                    where datname = current_database() and application_name like 'assay %'";
         sqlx::query(cut).execute(&self.pool).await.unwrap();
     }
+}
+
+async fn connect(broker: &Broker) -> Nats {
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        nats: NatsConfig,
+    }
+    let cli = Cli::parse_from(["test", "--nats-url", &broker.url()]);
+    Nats::connect(&cli.nats, "test").await.unwrap()
 }

@@ -1,0 +1,138 @@
+//! What is between a change and its last effect: outboxes, streams, consumers.
+
+use std::time::Duration;
+
+use assay_events::unpublished;
+use assay_runtime::connect_options;
+use async_nats::jetstream::{self, consumer::Config, message::StreamMessage, stream::Stream};
+use sqlx::PgPool;
+use tokio::time::{interval, timeout};
+
+use crate::world::World;
+
+/// How long it may take until everything has had its effect.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// When JetStream delivers again what it has no answer to, such as what was on the line when that
+/// was cut. The services grant themselves a minute, which would be a minute's wait for these tests.
+const ACK_WAIT: Duration = Duration::from_secs(2);
+
+const POLL: Duration = Duration::from_millis(20);
+
+/// Who consumes what.
+const CONSUMERS: [(&str, &[&str]); 3] = [
+    ("ASSAY_IDENTITY", &["notification"]),
+    ("ASSAY_CATALOG", &["notification", "execution", "identity"]),
+    ("ASSAY_EXECUTION", &["notification", "catalog", "identity"]),
+];
+
+/// The databases of the services, and NATS between them.
+pub(super) struct Line {
+    pub(super) identity: PgPool,
+    pub(super) catalog: PgPool,
+    pub(super) execution: PgPool,
+    pub(super) notification: PgPool,
+    pub(super) jetstream: jetstream::Context,
+}
+
+impl Line {
+    pub(super) async fn of(world: &World, nats_url: &str) -> Self {
+        let pool = |url| PgPool::connect_lazy_with(connect_options(url).unwrap());
+        let [identity, catalog, execution, notification] = world.databases().map(pool);
+        let nats = async_nats::connect(nats_url).await.unwrap();
+        let jetstream = jetstream::new(nats);
+        Self { identity, catalog, execution, notification, jetstream }
+    }
+
+    /// All databases, those first whose events others consume.
+    pub(super) fn databases(&self) -> [&PgPool; 4] {
+        [&self.identity, &self.catalog, &self.execution, &self.notification]
+    }
+
+    /// How many events wait in each outbox.
+    pub(super) async fn depths(&self) -> [i64; 4] {
+        let mut depths = [0; 4];
+        for (depth, db) in depths.iter_mut().zip(self.databases()) {
+            *depth = unpublished(db).await.unwrap();
+        }
+        depths
+    }
+
+    /// For how many seconds the event waits that has waited longest.
+    pub(super) async fn longest_wait(&self) -> f64 {
+        let mut longest = 0.0;
+        for db in self.databases() {
+            let wait = sqlx::query_scalar(
+                "select coalesce(extract(epoch from now() - min(created_at)), 0)::float8
+                 from outbox where published_at is null",
+            );
+            longest = wait.fetch_one(db).await.map(|wait: f64| wait.max(longest)).unwrap();
+        }
+        longest
+    }
+
+    /// Waits until nothing is on its way any more, after the last write.
+    pub(super) async fn settle(&self) {
+        let mut left = None;
+        let settled = timeout(PATIENCE, async {
+            let mut ticks = interval(POLL);
+            loop {
+                ticks.tick().await;
+                left = self.left().await;
+                if left.is_none() {
+                    return;
+                }
+            }
+        });
+        assert!(settled.await.is_ok(), "after {PATIENCE:?} there is still {left:?}");
+    }
+
+    /// Something that is still on its way.
+    async fn left(&self) -> Option<String> {
+        let [identity, catalog, execution, _] = self.depths().await;
+        if identity + catalog + execution > 0 {
+            return Some("an event in an outbox".to_owned());
+        }
+        for (name, consumers) in CONSUMERS {
+            let Ok(stream) = self.jetstream.get_stream(name).await else {
+                return Some(format!("no {name}"));
+            };
+            for consumer in consumers {
+                let Ok(info) = stream.consumer_info(consumer).await else {
+                    return Some(format!("no consumer {consumer} of {name}"));
+                };
+                if info.num_ack_pending > 0 && info.config.ack_wait > ACK_WAIT {
+                    let config = Config { ack_wait: ACK_WAIT, ..info.config };
+                    stream.create_consumer(config).await.unwrap();
+                    return Some(format!("something on the line to {consumer} of {name}"));
+                }
+                if info.num_ack_pending > 0 || info.num_pending > 0 {
+                    return Some(format!("work for {consumer} of {name}"));
+                }
+            }
+        }
+        // Only now nothing can be added to it.
+        let depth = unpublished(&self.notification).await.unwrap();
+        (depth > 0).then(|| "a notification in the outbox".to_owned())
+    }
+
+    pub(super) async fn stream(&self, name: &str) -> Stream {
+        self.jetstream.get_stream(name).await.unwrap()
+    }
+
+    /// The messages of a stream, in its order.
+    pub(super) async fn messages(&self, name: &str) -> Vec<StreamMessage> {
+        let stream = self.stream(name).await;
+        let mut messages = Vec::new();
+        for sequence in 1..=stream.cached_info().state.last_sequence {
+            messages.push(stream.get_raw_message(sequence).await.unwrap());
+        }
+        messages
+    }
+
+    /// Puts a message into a stream, past the outbox, and so that JetStream does not know it again.
+    pub(super) async fn send(&self, subject: &str, payload: Vec<u8>) {
+        let sent = self.jetstream.publish(subject.to_owned(), payload.into());
+        sent.await.unwrap().await.unwrap();
+    }
+}

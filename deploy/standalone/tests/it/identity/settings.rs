@@ -1,0 +1,144 @@
+//! What users choose for themselves, and the mails that they get for it.
+
+use assay_testkit::{Answer, Api};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, sync::mpsc};
+
+use super::smtp::{Delivery, serve};
+use crate::{
+    junit::upload,
+    people::{group, password_of, reset, user},
+    world::{World, id, project},
+};
+
+const SETTINGS: &str = "/api/users/current/settings";
+
+/// A report of two tests, of which one has failed.
+const JUNIT: &str = r#"<testsuite name="login">
+  <testcase classname="login" name="opens" time="1.5"/>
+  <testcase classname="login" name="remembers &lt;b&gt;me&lt;/b&gt;" time="2.5">
+    <failure message="forgot"/>
+  </testcase>
+</testsuite>"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_are_read_and_changed_like_any_record() {
+    let world = World::start().await;
+    let api = &world.api;
+    let first = api.get(SETTINGS).await.ok();
+    assert_eq!(first["MailWhenExecutionEnds"], false);
+    let based_on = &first["DataVersion"];
+
+    let on = json!({"MailWhenExecutionEnds": true, "DataVersion": based_on, "Theme": "dark"});
+    let second = api.put(SETTINGS, on.clone()).await.ok();
+    assert_eq!(second["MailWhenExecutionEnds"], true);
+    assert_eq!(api.get(SETTINGS).await.ok(), second);
+    assert_eq!(api.put(SETTINGS, json!({})).await.ok()["MailWhenExecutionEnds"], true);
+    api.put(SETTINGS, on.clone()).await.is_problem(409, "stale_data_version");
+    let tag = format!("\"{}\"", based_on.as_str().unwrap());
+    let request = api.request(Method::PUT, SETTINGS).json(&json!({})).header("If-Match", tag);
+    Answer::of(request).await.is_problem(412, "stale_data_version");
+    for wrong in [json!("yes"), json!(1), json!(null)] {
+        let problem = api.put(SETTINGS, json!({"MailWhenExecutionEnds": wrong})).await;
+        let problem = problem.is_problem(422, "invalid");
+        assert_eq!(problem["errors"][0]["pointer"], "/MailWhenExecutionEnds", "{problem}");
+    }
+
+    world.anonymous().get(SETTINGS).await.is_problem(401, "unauthenticated");
+    let reader = world.member(api, "reader@example.org", "Login, Read").await;
+    reader.api.get(SETTINGS).await.is_problem(403, "forbidden");
+    reader.api.put(SETTINGS, json!({})).await.is_problem(403, "forbidden");
+    let visitor = world.manage_new("acme").await;
+    visitor.get(SETTINGS).await.is_problem(404, "not_found");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_wants_it_gets_a_mail_when_their_execution_ends() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (delivered, mut mails) = mpsc::channel::<Delivery>(8);
+    let story = async move {
+        let world = World::start_with(|settings| {
+            settings.smtp_url = Some(format!("smtp://{address}").into());
+            settings.mail_from = Some("Assay <assay@assay.test>".to_owned());
+        })
+        .await;
+        let permissions = "Login, Read, Write, Execute, UserSettings";
+        let testers = group(&world.api, "Testers of ours", permissions).await;
+        user(&world.api, "grace@example.org", id(&testers)).await.created();
+        let invitation = mails.recv().await.unwrap().mail;
+        let password = password_of("grace@example.org");
+        reset(&world.anonymous(), invitation.token(), &password).await.ok();
+        let grace = world.log_in("grace@example.org").await;
+        let project = project(&grace).await;
+        let set = json!({"Name": "Nightly regression"});
+        let set = grace.post(&format!("{project}/testsets"), set).await.created();
+        let set = format!("{project}/testsets/{}", id(&set));
+
+        // She has not asked for a mail.
+        upload(&world.api, &set, JUNIT).await.created();
+        switch(&grace, true).await;
+        let started = grace.post(&format!("{set}/executions"), json!({"Mode": "External"})).await;
+        let started = format!("{project}/executions/{}", id(&started.created()));
+        let results = json!([
+            {"Identifier": "login.opens", "Result": "Passed", "DurationInSec": 1},
+            {"Identifier": "login.remembers <b>me</b>", "Result": "Error", "DurationInSec": 2},
+        ]);
+        grace.post(&format!("{started}/results"), results).await.ok();
+        grace.post(&format!("{started}/complete"), json!({})).await.ok();
+        let mail = report_to_grace(&mut mails).await;
+        for part in [
+            "Result:      Error",
+            "Test set:    Nightly regression",
+            "Tests:       1 passed, 1 with errors",
+            "Duration:    00:00:03",
+            "Customer:    Assay",
+            &format!("https://assay.test{started}"),
+            "PUT https://assay.test/api/users/current/settings",
+            "login.remembers &lt;b&gt;me&lt;/b&gt;",
+        ] {
+            assert!(mail.mail.body.contains(part), "{part}: {}", mail.mail.body);
+        }
+        assert!(!mail.mail.body.contains("<li>login.remembers <b>"), "{}", mail.mail.body);
+        let subject = "Subject: [Assay] Error: Nightly regression (1 passed, 1 with errors)";
+        assert!(mail.mail.header.contains(subject), "{}", mail.mail.header);
+
+        let canceled = grace.post(&format!("{set}/executions"), json!({})).await.created();
+        let canceled = format!("{project}/executions/{}", id(&canceled));
+        grace.delete(&canceled).await.expect(204);
+        let mail = report_to_grace(&mut mails).await.mail;
+        assert!(mail.header.contains("Subject: [Assay] Canceled: Nightly"), "{}", mail.header);
+
+        // A machine that works in her name, and somebody else.
+        let token = json!({"Name": "CI", "UsagePermission": "Read, Write, Execute"});
+        let token = grace.post("/api/users/current/tokens", token).await.created();
+        let machine = world.anonymous().with_token(token["Secret"].as_str().unwrap());
+        upload(&machine, &set, JUNIT).await.created();
+        let mail = report_to_grace(&mut mails).await.mail;
+        assert!(mail.header.contains("Subject: [Assay] Failed: Nightly"), "{}", mail.header);
+        switch(&grace, false).await;
+        upload(&machine, &set, JUNIT).await.created();
+        switch(&world.api, true).await;
+        upload(&world.api, &set, JUNIT).await.created();
+        let last = mails.recv().await.unwrap();
+        assert_eq!(last.to, ["TO:<ada@example.org>"], "{}", last.mail.header);
+        assert!(mails.try_recv().is_err(), "there are more");
+        world.stop().await;
+    };
+    tokio::select! {
+        () = story => {}
+        () = serve(listener, delivered) => {}
+    }
+}
+
+async fn switch(api: &Api, on: bool) -> Value {
+    api.put(SETTINGS, json!({"MailWhenExecutionEnds": on})).await.ok()
+}
+
+async fn report_to_grace(mails: &mut mpsc::Receiver<Delivery>) -> Delivery {
+    let mail = mails.recv().await.unwrap();
+    assert_eq!(mail.to, ["TO:<grace@example.org>"], "{}", mail.mail.header);
+    mail
+}

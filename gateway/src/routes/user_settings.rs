@@ -1,0 +1,53 @@
+//! `/api/users/current/settings`.
+
+use assay_auth::Caller;
+use assay_proto::identity::{UpdateUserSettingsRequest, UserSettings, UserSettingsInput};
+use axum::extract::State;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    answer::{Answer, Record},
+    problem::Problem,
+    services::{Services, Settings},
+    update::{Updatable, Update},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(get, update))
+}
+
+impl Answer for UserSettings {
+    fn data_version(&self) -> Option<&str> {
+        Some(&self.data_version)
+    }
+}
+
+impl Updatable for UserSettingsInput {}
+
+/// Returns the caller's settings at the current customer.
+#[utoipa::path(
+    get, path = "/api/users/current/settings", operation_id = "get_user_settings",
+    tag = "Users",
+    responses((status = OK, description = "The settings", body = UserSettings)),
+)]
+async fn get(
+    State(mut settings): State<Settings>,
+    caller: Caller,
+) -> Result<Record<UserSettings>, Problem> {
+    Ok(Record(settings.get_user_settings(caller.call(())).await?.into_inner()))
+}
+
+/// Changes the caller's settings at the current customer.
+#[utoipa::path(
+    put, path = "/api/users/current/settings", operation_id = "update_user_settings",
+    tag = "Users", request_body = UserSettingsInput,
+    responses((status = OK, description = "The changed settings", body = UserSettings)),
+)]
+async fn update(
+    State(mut settings): State<Settings>,
+    caller: Caller,
+    Update { changes, fields, data_version }: Update<UserSettingsInput>,
+) -> Result<Record<UserSettings>, Problem> {
+    let request = UpdateUserSettingsRequest { data_version, changes: Some(changes), fields };
+    Ok(Record(settings.update_user_settings(caller.call(request)).await?.into_inner()))
+}

@@ -1,0 +1,222 @@
+//! Mails to those whose executions have ended.
+
+mod world;
+
+use anyhow::Result;
+use assay_proto::{
+    ExecutionId, ExecutionStatistic, ExecutionStatus, TestResult, UserId,
+    events::{ExecutionChanged, FailedTestCase},
+    identity::{CustomerInput, DeleteUserRequest, UpdateCustomerRequest},
+};
+use assay_testkit::eventually;
+use futures::StreamExt;
+use mailin::Response;
+
+use self::world::World;
+use crate::world::{ADMIN, readable};
+
+fn ended(set: &str) -> ExecutionChanged {
+    ExecutionChanged {
+        execution_id: ExecutionId::new().to_string(),
+        project_id: "0190c7f4-0000-7000-8000-000000000001".to_owned(),
+        status: ExecutionStatus::Completed.into(),
+        result: TestResult::Failed.into(),
+        test_set_name: Some(set.to_owned()),
+        statistic: Some(ExecutionStatistic {
+            test_cases_passed: 12,
+            test_cases_failed: 1,
+            ..ExecutionStatistic::default()
+        }),
+        failed_test_cases: vec![FailedTestCase {
+            identifier: "LOGIN-2".to_owned(),
+            name: "Log in".to_owned(),
+            result: TestResult::Failed.into(),
+            ..FailedTestCase::default()
+        }],
+        ..ExecutionChanged::default()
+    }
+}
+
+#[tokio::test]
+async fn who_wants_to_know_gets_one_mail_with_the_facts() -> Result<()> {
+    let world = World::new().await?;
+    let caller = world.identity.caller_of(ADMIN).await?;
+    let mut nobody = caller.clone();
+    nobody.user = UserId::new();
+    world.tell(&caller, "Completed", &ended("off by default")).await?;
+    eventually("it was told", async || (unpublished(&world.outbox).await.ok()? == 0).then_some(()))
+        .await;
+    has_seen(&world, 1).await;
+    world.switch(&caller, true).await?;
+    let nightly = ended("Nightly regression");
+    for action in ["Requested", "Progressed", "Completed", "Rebuilt", "Archived"] {
+        world.tell(&caller, action, &nightly).await?;
+    }
+    world.tell(&nobody, "Completed", &ended("nobody's")).await?;
+
+    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("not one mail") };
+    assert_eq!(mail.to, [ADMIN]);
+    let text = readable(&mail.text);
+    for part in [
+        "Subject: [Assay] Failed: Nightly regression (12 passed, 1 failed)\r\n",
+        "Result:      Failed\r\n",
+        "Customer:    Assay\r\n",
+        "- LOGIN-2: Log in\r\n",
+        &format!(
+            "https://www.assay.example/api/projects/{}/executions/{}\r\n",
+            nightly.project_id, nightly.execution_id
+        ),
+        "PUT https://www.assay.example/api/users/current/settings",
+        "<td>Nightly regression</td>",
+    ] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_end_that_is_told_again_and_again_is_one_mail() -> Result<()> {
+    let world = World::new().await?;
+    let caller = world.identity.caller_of(ADMIN).await?;
+    world.switch(&caller, true).await?;
+    let mut told = world.nats.client().subscribe("assay.execution.>").await?;
+    world.nats.client().flush().await?;
+    world.tell(&caller, "Completed", &ended("Nightly")).await?;
+    let message = told.next().await.expect("a message");
+    // Not in the queue any more, which would know it, too.
+    world.mailbox.mails(1).await;
+    for _ in 0..3 {
+        // Without an id, JetStream does not know it again.
+        world.nats.client().publish(message.subject.clone(), message.payload.clone()).await?;
+    }
+    assert_eq!(world.mails_before(&caller).await?.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_mail_that_is_tried_again_arrives_once_under_one_name() -> Result<()> {
+    let world = World::new().await?;
+    let caller = world.identity.caller_of(ADMIN).await?;
+    world.switch(&caller, true).await?;
+    let later = Response::custom(451, "later".to_owned());
+    world.mailbox.refusals.lock().unwrap().extend([later.clone(), later]);
+    let nightly = ended("Nightly");
+    world.tell(&caller, "Completed", &nightly).await?;
+    for left in [1, 0] {
+        eventually("it was refused", async || {
+            (world.mailbox.refusals.lock().unwrap().len() == left).then_some(())
+        })
+        .await;
+        sqlx::query("update mail set next_attempt_at = now()").execute(&world.identity.db).await?;
+    }
+    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("not one mail") };
+    let name = format!("Message-ID: <{}.1@example.com>\r\n", nightly.execution_id);
+    assert!(mail.text.contains(&name), "{}", mail.text);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_canceled_execution_is_told_of_as_that() -> Result<()> {
+    let world = World::new().await?;
+    let caller = world.identity.caller_of(ADMIN).await?;
+    world.switch(&caller, true).await?;
+    let mut canceled = ended("Nightly");
+    canceled.set_status(ExecutionStatus::Canceled);
+    canceled.set_result(TestResult::Canceled);
+    world.tell(&caller, "Canceled", &canceled).await?;
+    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("not one mail") };
+    assert!(mail.text.contains("Subject: [Assay] Canceled: Nightly ("), "{}", mail.text);
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_name_becomes_a_header_or_markup() -> Result<()> {
+    let world = World::new().await?;
+    let caller = world.identity.caller_of(ADMIN).await?;
+    world.switch(&caller, true).await?;
+    let name = "Nightly\r\nBcc: eve@evil.example\r\n\r\n<script>alert(1)</script>";
+    world.tell(&caller, "Completed", &ended(name)).await?;
+    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("not one mail") };
+    assert_eq!(mail.to, [ADMIN]);
+    assert!(!mail.text.contains("\r\nBcc:"), "{}", mail.text);
+    let html = readable(mail.text.split_once("text/html").expect("a page").1);
+    assert!(html.contains("&lt;script&gt;") && !html.contains("<script>"), "{html}");
+    Ok(())
+}
+
+/// Those who may not know any more when it is their turn: they were members when it was told.
+#[tokio::test]
+async fn who_has_left_or_may_not_read_gets_no_mail() -> Result<()> {
+    let world = World::new().await?;
+    let identity = &world.identity;
+    let admin = identity.caller_of(ADMIN).await?;
+    world.switch(&admin, true).await?;
+    let (visitor, closing) = (identity.visitor("acme").await?, identity.visitor("closing").await?);
+    let left = identity.member(&visitor, "left@example.com", "Testers").await?;
+    let barred = identity.member(&visitor, "barred@example.com", "Viewers").await?;
+    let closed = identity.member(&closing, "closed@example.com", "Testers").await?;
+    let changed_mind = identity.member(&visitor, "changed@example.com", "Testers").await?;
+    let others = [&left, &barred, &closed, &changed_mind];
+    world.has_queued(0).await;
+    let before = world.mailbox.sent().len();
+    world.hold_back().await?;
+    for caller in others {
+        world.switch(caller, true).await?;
+        world.tell(caller, "Completed", &ended("Nightly")).await?;
+    }
+    world.has_queued(4).await;
+    let request = DeleteUserRequest { id: left.user.to_string() };
+    identity.users().delete_user(visitor.call(request)).await?;
+    sqlx::query("update user_group set usage_permission = 'Login' where name = 'Viewers'")
+        .execute(&identity.db)
+        .await?;
+    let request = UpdateCustomerRequest {
+        id: closing.customer.to_string(),
+        changes: Some(CustomerInput { archived: true, ..CustomerInput::default() }),
+        fields: vec!["Archived".to_owned()],
+        ..UpdateCustomerRequest::default()
+    };
+    identity.customers().update_customer(admin.call(request)).await?;
+    world.switch(&changed_mind, false).await?;
+    world.release().await?;
+    for caller in others {
+        world.tell(caller, "Completed", &ended("Later")).await?;
+    }
+    assert_eq!(world.mails_before(&admin).await?.len(), before);
+    world.has_queued(0).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_ended_yesterday_is_no_news() -> Result<()> {
+    let world = World::new().await?;
+    let caller = world.identity.caller_of(ADMIN).await?;
+    world.switch(&caller, true).await?;
+    sqlx::query("alter table outbox alter created_at set default now() - interval '25 hours'")
+        .execute(&world.outbox)
+        .await?;
+    world.tell(&caller, "Completed", &ended("yesterday")).await?;
+    sqlx::query("alter table outbox alter created_at set default now()")
+        .execute(&world.outbox)
+        .await?;
+    assert!(world.mails_before(&caller).await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_link_waits_for_no_reports() -> Result<()> {
+    let world = World::new().await?;
+    let caller = world.identity.caller_of(ADMIN).await?;
+    world.switch(&caller, true).await?;
+    world.hold_back().await?;
+    for number in 0..5 {
+        world.tell(&caller, "Completed", &ended(&format!("Nightly {number}"))).await?;
+    }
+    world.has_queued(5).await;
+    world.identity.prepare_reset(ADMIN, "").await?;
+    world.has_queued(6).await;
+    world.release().await?;
+    let all = world.mailbox.mails(6).await;
+    assert!(all[0].text.contains("Subject: Your new password"), "{}", all[0].text);
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! A nats-server that can go away and come back where it was.
+
+use std::path::PathBuf;
+
+use assay_servers::{DataDir, Nats};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinSet,
+};
+use uuid::Uuid;
+
+use crate::test_dir;
+
+/// Where connections are passed on to, nowhere while the server is away.
+type Target = watch::Sender<Option<String>>;
+
+/// A nats-server behind an address that stays the same when the server is started again.
+///
+/// Its methods panic where they fail: nothing can be tested then.
+pub struct Broker {
+    address: String,
+    dir: PathBuf,
+    target: Target,
+    server: Option<Nats>,
+    _proxy: JoinSet<()>,
+}
+
+impl Broker {
+    /// Not started yet.
+    pub async fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("its address").to_string();
+        let target = Target::default();
+        let mut proxy = JoinSet::new();
+        proxy.spawn(pass_on(listener, target.clone()));
+        let dir = test_dir().expect("a directory").join(format!("broker-{}", Uuid::now_v7()));
+        Self { address, dir, target, server: None, _proxy: proxy }
+    }
+
+    /// Where clients find the server, whenever it is there.
+    pub fn url(&self) -> String {
+        format!("nats://{}", self.address)
+    }
+
+    pub async fn start(&mut self) {
+        let data = DataDir::lock(&self.dir).expect("a directory of its own");
+        let server = Nats::start(&data, None).await.expect("a nats-server");
+        self.target.send_replace(Some(server.url().trim_start_matches("nats://").to_owned()));
+        self.server = Some(server);
+    }
+
+    /// Stops the server in good order.
+    pub async fn stop(&mut self) {
+        self.target.send_replace(None);
+        self.server.take().expect("a running server").stop().await.expect("an end");
+    }
+
+    /// Kills the server, which has no time to put anything in order.
+    pub async fn kill(&mut self) {
+        let server = self.server.take().expect("a running server");
+        let pid = i32::try_from(server.pid()).ok().and_then(Pid::from_raw).expect("its id");
+        kill_process(pid, Signal::KILL).expect("a process to kill");
+        server.exited().await;
+        self.target.send_replace(None);
+    }
+
+    /// Loses all that the server has kept.
+    ///
+    /// # Panics
+    ///
+    /// If the server runs.
+    pub fn wipe(&self) {
+        assert!(self.server.is_none(), "a running server cannot be wiped");
+        std::fs::remove_dir_all(self.dir.join("nats")).expect("a store");
+    }
+}
+
+async fn pass_on(listener: TcpListener, target: Target) {
+    let mut connections = JoinSet::new();
+    while let Ok((mut client, _)) = listener.accept().await {
+        let mut target = target.subscribe();
+        connections.spawn(async move {
+            let Some(address) = target.borrow_and_update().clone() else { return };
+            let Ok(mut server) = TcpStream::connect(address).await else { return };
+            tokio::select! {
+                _ = copy_bidirectional(&mut client, &mut server) => {}
+                _ = target.changed() => {}
+            }
+        });
+    }
+}
