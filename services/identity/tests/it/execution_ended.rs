@@ -1,137 +1,19 @@
 //! Mails to those whose executions have ended.
 
+mod world;
+
 use anyhow::Result;
-use assay_auth::Caller;
-use assay_events::{Event, Nats, NatsConfig, Relay, Stream, publish, unpublished};
 use assay_proto::{
     ExecutionId, ExecutionStatistic, ExecutionStatus, TestResult, UserId,
     events::{ExecutionChanged, FailedTestCase},
-    identity::{
-        CustomerInput, DeleteUserRequest, UpdateCustomerRequest, UpdateUserSettingsRequest,
-        UserSettingsInput,
-    },
+    identity::{CustomerInput, DeleteUserRequest, UpdateCustomerRequest},
 };
-use assay_servers::DataDir;
-use assay_testkit::{TestDatabase, eventually, test_dir};
-use clap::Parser;
+use assay_testkit::eventually;
 use futures::StreamExt;
 use mailin::Response;
-use sqlx::PgPool;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
-use crate::{
-    mail::{Mailbox, Received},
-    world::{ADMIN, Identity, Settings, readable},
-};
-
-#[derive(Parser)]
-struct Cli {
-    #[command(flatten)]
-    nats: NatsConfig,
-}
-
-/// An identity service with a mail server, and an execution service that has only its outbox.
-struct World {
-    identity: Identity,
-    mailbox: Mailbox,
-    outbox: PgPool,
-    nats: Nats,
-    _relay: JoinSet<()>,
-    _server: assay_servers::Nats,
-}
-
-impl World {
-    async fn new() -> Result<Self> {
-        let dir = test_dir()?.join(format!("nats-{}", ExecutionId::new()));
-        let server = assay_servers::Nats::start(&DataDir::lock(dir)?, None).await?;
-        let mailbox = Mailbox::default();
-        let settings = Settings::new().await?.with_administrator().with_nats(server.url());
-        let settings = settings.and("smtp-url", &mailbox.serve().await?);
-        let settings = settings.and("mail-from", "Assay <assay@example.com>");
-        let identity = Identity::start(&settings).await?;
-
-        let schema = assay_identity::migrations();
-        let database = TestDatabase::create("identity", &schema).await?;
-        let outbox = PgPool::connect_with(database.options).await?;
-        let nats = Cli::try_parse_from(["test", "--nats-url", server.url()])?.nats;
-        let nats = Nats::connect(&nats, "test").await?;
-        let mut relay = JoinSet::new();
-        let execution = Relay::new(outbox.clone(), nats.clone(), Stream::of("execution"));
-        relay.spawn(execution.run(CancellationToken::new()));
-        Ok(Self { identity, mailbox, outbox, nats, _relay: relay, _server: server })
-    }
-
-    async fn switch(&self, caller: &Caller, on: bool) -> Result<()> {
-        let request = UpdateUserSettingsRequest {
-            data_version: None,
-            changes: Some(UserSettingsInput { mail_when_execution_ends: on }),
-            fields: vec!["MailWhenExecutionEnds".to_owned()],
-        };
-        self.identity.settings().update_user_settings(caller.call(request)).await?;
-        Ok(())
-    }
-
-    /// As the execution service tells of an execution of that user.
-    async fn tell(&self, of: &Caller, action: &str, execution: &ExecutionChanged) -> Result<()> {
-        let execution = ExecutionChanged {
-            action: action.to_owned(),
-            requested_by_id: Some(of.user.to_string()),
-            ..execution.clone()
-        };
-        let id = execution.execution_id.clone();
-        let event = Event::new(of.customer, id, "execution", action, &execution)?;
-        let mut tx = self.outbox.begin().await?;
-        publish(&mut tx, &event).await?;
-        Ok(tx.commit().await?)
-    }
-
-    /// Has no mail go out until [`World::release`].
-    async fn hold_back(&self) -> Result<()> {
-        for statement in [
-            "create function hold_back() returns trigger language plpgsql as
-             $$ begin new.next_attempt_at := now() + interval '1 hour'; return new; end $$",
-            "create trigger hold_back before insert on mail
-             for each row execute function hold_back()",
-        ] {
-            sqlx::query(statement).execute(&self.identity.db).await?;
-        }
-        Ok(())
-    }
-
-    /// Has all mails go out that were held back, if their order is that of their coming.
-    async fn release(&self) -> Result<()> {
-        for statement in [
-            "drop trigger hold_back on mail",
-            "update mail set next_attempt_at = next_attempt_at - interval '1 hour'",
-        ] {
-            sqlx::query(statement).execute(&self.identity.db).await?;
-        }
-        Ok(())
-    }
-
-    async fn has_queued(&self, count: i64) {
-        eventually("mails are queued", async || {
-            let queued = sqlx::query_scalar("select count(*) from mail");
-            let queued: i64 = queued.fetch_one(&self.identity.db).await.ok()?;
-            (queued == count).then_some(())
-        })
-        .await;
-    }
-
-    /// Waits until a mail is there that is told of now, which all those before it have preceded:
-    /// the mails that they have caused.
-    async fn mails_before(&self, of: &Caller) -> Result<Vec<Received>> {
-        let last = ended("the last one");
-        self.tell(of, "Completed", &last).await?;
-        let all = eventually("the last mail", async || {
-            let sent = self.mailbox.sent();
-            sent.iter().any(|mail| mail.text.contains("the last one")).then_some(sent)
-        })
-        .await;
-        Ok(all.into_iter().filter(|mail| !mail.text.contains("the last one")).collect())
-    }
-}
+use self::world::World;
+use crate::world::{ADMIN, readable};
 
 fn ended(set: &str) -> ExecutionChanged {
     ExecutionChanged {
@@ -162,9 +44,7 @@ async fn who_wants_to_know_gets_one_mail_with_the_facts() -> Result<()> {
     let mut nobody = caller.clone();
     nobody.user = UserId::new();
     world.tell(&caller, "Completed", &ended("off by default")).await?;
-    eventually("it was told", async || (unpublished(&world.outbox).await.ok()? == 0).then_some(()))
-        .await;
-    has_seen(&world, 1).await;
+    world.has_seen(1).await;
     world.switch(&caller, true).await?;
     let nightly = ended("Nightly regression");
     for action in ["Requested", "Progressed", "Completed", "Rebuilt", "Archived"] {
@@ -337,13 +217,4 @@ async fn a_link_waits_for_no_reports() -> Result<()> {
     let all = world.mailbox.mails(6).await;
     assert!(all[0].text.contains("Subject: Your new password"), "{}", all[0].text);
     Ok(())
-}
-
-async fn has_seen(world: &World, events: i64) {
-    eventually("events are consumed", async || {
-        let seen = sqlx::query_scalar("select count(*) from inbox where consumer = 'identity'");
-        let seen: i64 = seen.fetch_one(&world.identity.db).await.ok()?;
-        (seen >= events).then_some(())
-    })
-    .await;
 }
