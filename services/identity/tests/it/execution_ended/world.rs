@@ -31,7 +31,7 @@ struct Cli {
 pub(super) struct World {
     pub(super) identity: Identity,
     pub(super) mailbox: Mailbox,
-    outbox: PgPool,
+    pub(super) outbox: PgPool,
     pub(super) nats: Nats,
     _relay: JoinSet<()>,
     _server: assay_servers::Nats,
@@ -120,8 +120,7 @@ impl World {
         .await;
     }
 
-    /// Waits until a mail is there that is told of now, which all those before it have preceded:
-    /// the mails that they have caused.
+    /// The mails that came of what was told before: has one more come, which is the last.
     pub(super) async fn mails_before(&self, of: &Caller) -> Result<Vec<Received>> {
         let last = ended("the last one");
         self.tell(of, "Completed", &last).await?;
