@@ -84,7 +84,21 @@ impl Line {
                 }
             }
         });
-        assert!(settled.await.is_ok(), "after {PATIENCE:?} there is still {left:?}");
+        if settled.await.is_err() {
+            let failures = self.failures().await;
+            panic!("after {PATIENCE:?} there is still {left:?}; these have failed: {failures:?}");
+        }
+    }
+
+    /// Which events consumers have failed to apply, and how often.
+    async fn failures(&self) -> Vec<(String, String, i32)> {
+        let mut failures = Vec::new();
+        for db in self.databases() {
+            let failed = "select consumer, event_id::text, failures from inbox_failure";
+            let failed = sqlx::query_as(failed).fetch_all(db).await.unwrap();
+            failures.extend::<Vec<(String, String, i32)>>(failed);
+        }
+        failures
     }
 
     /// Something that is still on its way.
@@ -107,7 +121,11 @@ impl Line {
                     return Some(format!("something on the line to {consumer} of {name}"));
                 }
                 if info.num_ack_pending > 0 || info.num_pending > 0 {
-                    return Some(format!("work for {consumer} of {name}"));
+                    let (held, waiting) = (info.num_ack_pending, info.num_pending);
+                    return Some(format!(
+                        "work for {consumer} of {name}: {held} delivered, {waiting} to come, {} asked",
+                        info.num_waiting
+                    ));
                 }
             }
         }
