@@ -1,8 +1,8 @@
 //! Deliveries: notifications that webhooks are sent, again and again until they are taken.
 //!
 //! A delivery is written in the transaction of its notification, so that none is forgotten. It is
-//! sent in rounds: a round sends some of what one webhook is due, all at once, and no two rounds of
-//! a webhook run at a time, on whichever replica. So a receiver that is slow holds up nobody but
+//! sent in rounds: a round sends some of what one webhook is due, as long as some of it is taken, and
+//! no two rounds of a webhook run at a time, on whichever replica. So a receiver that is slow holds up nobody but
 //! itself, and one that is down is not asked too often.
 
 mod post;
@@ -35,6 +35,9 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// How many rounds run at once.
 const ROUNDS: usize = 64;
+
+/// How much is sent to a webhook at once.
+const AT_ONCE: usize = 16;
 
 /// Sends what webhooks are due.
 #[derive(Clone)]
@@ -100,8 +103,16 @@ impl Sender {
         let done = async {
             let secrets = round.secrets.iter().map(String::as_str);
             let signer = Signer::open(&self.seal, round.webhook, secrets)?;
-            let attempts = round.due.iter().map(|due| self.attempt(&round, &signer, due));
-            let attempts = join_all(attempts).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+            let mut attempts = Vec::with_capacity(round.due.len());
+            for due in round.due.chunks(AT_ONCE) {
+                let made = due.iter().map(|due| self.attempt(&round, &signer, due));
+                let made = join_all(made).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+                let is_well = made.iter().any(|attempt| attempt.outcome.problem.is_none());
+                attempts.extend(made);
+                if !is_well {
+                    break;
+                }
+            }
             self.note(&round, &attempts).await
         };
         if let Err(fault) = done.await {

@@ -13,6 +13,7 @@ mod line;
 mod lists;
 mod mail;
 mod matrix;
+mod observability;
 mod operator;
 mod people;
 mod process;

@@ -17,6 +17,9 @@ use crate::Runtime;
 /// How long a statement, and the wait for a connection, may take.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// How often the connections are counted.
+const MEASURE: Duration = Duration::from_secs(5);
+
 /// Statements that take longer are logged.
 const SLOW: Duration = Duration::from_secs(5);
 
@@ -75,6 +78,7 @@ impl Database {
             })
             .connect_lazy_with(options);
 
+        measure(runtime, pool.clone());
         let database = Self { pool, migrated: CancellationToken::new() };
         let gate = runtime.gate("database");
         let (this, stopping) = (database.clone(), runtime.stopping());
@@ -113,6 +117,26 @@ impl Database {
     pub async fn ready(&self) {
         self.migrated.cancelled().await;
     }
+}
+
+/// Tells every few seconds how many connections there are.
+fn measure(runtime: &Runtime, pool: PgPool) {
+    let (program, stopping) = (runtime.name(), runtime.stopping());
+    runtime.spawn("pool metrics", async move {
+        let mut tick = tokio::time::interval(MEASURE);
+        while stopping.run_until_cancelled(tick.tick()).await.is_some() {
+            let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
+            for (state, count) in [("idle", idle), ("used", pool.size().saturating_sub(idle))] {
+                metrics::gauge!(
+                    "assay_database_connections",
+                    "program" => program,
+                    "state" => state
+                )
+                .set(count);
+            }
+        }
+        Ok(())
+    });
 }
 
 /// Whether the database may come back by itself.

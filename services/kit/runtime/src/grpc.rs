@@ -1,7 +1,11 @@
 //! gRPC between the programs: servers and connections.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
+use assay_proto::Needs;
 use axum::{
     Router,
     extract::{Request, State},
@@ -10,7 +14,7 @@ use axum::{
 };
 use tokio::net::TcpListener;
 use tonic::{
-    Status,
+    Code, Status,
     service::Routes,
     transport::{Channel, Endpoint, Server, server::TcpIncoming},
 };
@@ -63,7 +67,7 @@ pub fn serve(
         .build_v1()?;
     let app = app
         .layer(from_fn_with_state(runtime.clone(), refuse_until_ready))
-        .layer(from_fn(trace_call));
+        .layer(from_fn(observe_call));
 
     let server = Server::builder()
         .timeout(LONGEST_CALL)
@@ -106,9 +110,12 @@ async fn refuse_until_ready(
     Status::unavailable(text).into_http::<axum::body::Body>().into_response()
 }
 
-/// One span for each call, in the trace of its caller.
-async fn trace_call(request: Request, next: Next) -> Response {
-    let method = request.uri().path().trim_start_matches('/').to_owned();
+/// One span and one measurement for each call, in the trace of its caller.
+async fn observe_call(request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    // What is not in a contract is made up by the caller, and would be a time series of its own.
+    let known = Needs::of(path).map(|_| path.trim_start_matches('/').to_owned());
+    let method = path.trim_start_matches('/').to_owned();
     let span = tracing::info_span!(
         // A call is no part of the task that serves its connection.
         parent: None,
@@ -119,5 +126,13 @@ async fn trace_call(request: Request, next: Next) -> Response {
         rpc.method = method,
     );
     trace::follow(&span, request.headers());
-    next.run(request).instrument(span).await
+    let started = Instant::now();
+    let response = next.run(request).instrument(span).await;
+    // Of a call that has failed before it answered anything; the end of a stream is not waited for.
+    let code = Status::from_header_map(response.headers()).map_or(Code::Ok, |status| status.code());
+    let labels =
+        [("method", known.unwrap_or_else(|| "other".to_owned())), ("code", format!("{code:?}"))];
+    let seconds = started.elapsed().as_secs_f64();
+    metrics::histogram!("rpc_server_call_duration_seconds", &labels).record(seconds);
+    response
 }

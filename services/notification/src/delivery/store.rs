@@ -13,8 +13,8 @@ use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 use super::{post::Outcome, rules::Health};
 use crate::notification;
 
-/// How much of what a webhook is due is sent at once, and while it fails.
-const ROUND: i64 = 16;
+/// How much of what a webhook is due a round has at most, and while it fails.
+const ROUND: i64 = 64;
 const PROBE: usize = 1;
 
 const COLUMNS: &str = "d.notification_id as id, n.source, n.action,
@@ -93,7 +93,7 @@ struct Claimed {
 }
 
 /// Begins rounds of webhooks that are due something, those first that have rested longest. What is
-/// not noted of a round within a minute is taken for lost.
+/// not noted of a round within two minutes, longer than a round can take, is taken for lost.
 ///
 /// The webhooks that are due something are found by one look into the index for each, however much
 /// that is.
@@ -108,7 +108,7 @@ pub(super) async fn begin(db: &PgPool, most: usize) -> Result<Vec<Round>, Fault>
                      order by webhook_id limit 1)
              from waiting where waiting.webhook_id is not null
          )
-         update webhook set rests_until = now() + interval '1 minute'
+         update webhook set rests_until = now() + interval '2 minutes'
          where id = any(array(
              select id from webhook
              where id = any(array(select webhook_id from waiting))

@@ -1,0 +1,84 @@
+//! What is shipped for Prometheus and Grafana, compared with what there is to be seen.
+
+use std::collections::BTreeSet;
+
+use assay_runtime::telemetry::{LogFormat, Telemetry, TelemetryConfig};
+use assay_testkit::eventually;
+use async_nats::jetstream;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    junit::{report, upload},
+    world::{World, id, project},
+};
+
+const ALERTS: &str = include_str!("../../../observability/alerts.yml");
+const DASHBOARD: &str = include_str!("../../../observability/dashboard.json");
+
+/// The names of metrics in a text, without what Prometheus adds to those of histograms.
+fn metrics(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let ours = words.filter(|word| {
+        ["assay_", "http_server_", "rpc_server_"].iter().any(|prefix| word.starts_with(prefix))
+    });
+    let name = |word: &str| {
+        let parts = ["_bucket", "_count", "_sum"];
+        let name = parts.iter().find_map(|part| word.strip_suffix(part)).unwrap_or(word);
+        name.to_owned()
+    };
+    ours.map(name).collect()
+}
+
+/// Everything that leaves a trace in the metrics, the bad as well as the good.
+async fn make_history(world: &World) {
+    let api = &world.api;
+    let hook = json!({"Url": "https://127.0.0.1:9/", "Events": ["Project.*"]});
+    api.post("/api/webhooks", hook).await.created();
+    let project = project(api).await;
+    let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
+    upload(api, &format!("{project}/testsets/{}", id(&set)), report(3)).await.expect(201);
+
+    let nats = jetstream::new(async_nats::connect(world.nats_url()).await.unwrap());
+    let (event, customer) = (Uuid::now_v7(), Uuid::now_v7());
+    let subject = format!("assay.execution.{customer}.execution.completed");
+    let unreadable = json!({
+        "specversion": "1.0", "id": event, "source": "/assay/execution",
+        "type": "io.assay.execution.execution.completed.v1", "subject": "1",
+        "time": "2026-11-20T23:34:00Z", "datacontenttype": "application/json",
+        "tenantid": customer, "data": {},
+    });
+    for payload in [b"no event".to_vec(), unreadable.to_string().into_bytes()] {
+        nats.publish(subject.clone(), payload.into()).await.unwrap().await.unwrap();
+    }
+    // The last requests of the minute.
+    eventually("a refused request", || async {
+        (api.get("/api/projects").await.status == 429).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_metric_of_the_dashboard_and_the_alerts_exists() {
+    let config =
+        TelemetryConfig { log: "off".to_owned(), log_format: LogFormat::Json, otlp_endpoint: None };
+    let telemetry = Telemetry::install("test", &config).unwrap();
+    let world = World::start_with(|settings| {
+        settings.edge.requests_per_customer = 300;
+        settings.webhooks.webhook_networks = "127.0.0.1".parse().unwrap();
+    })
+    .await;
+    make_history(&world).await;
+
+    serde_json::from_str::<Value>(DASHBOARD).expect("a dashboard is JSON");
+    let wanted = &metrics(DASHBOARD) | &metrics(ALERTS);
+    assert!(wanted.len() > 10, "{wanted:?}");
+    eventually("all metrics", || async {
+        let there = metrics(&telemetry.metrics().render());
+        let missing: Vec<_> = wanted.difference(&there).collect();
+        println!("missing: {missing:?}");
+        missing.is_empty().then_some(())
+    })
+    .await;
+    world.stop().await;
+}
