@@ -1,0 +1,73 @@
+//! Executions of the set.
+
+use assay_proto::execution::{
+    CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionMode,
+    GetExecutionRequest, StartExecutionInput, StartExecutionRequest,
+    execution_service_client::ExecutionServiceClient,
+};
+use tonic::{Response, Status, Streaming, transport::Channel};
+
+use super::World;
+
+impl World {
+    pub(crate) fn executions(&self) -> ExecutionServiceClient<Channel> {
+        ExecutionServiceClient::new(self.execution.clone())
+    }
+
+    /// How the set is started.
+    pub(crate) fn start_request(&self, mode: ExecutionMode) -> StartExecutionRequest {
+        let mut input = StartExecutionInput::default();
+        input.set_mode(mode);
+        StartExecutionRequest {
+            project_id: self.project.clone(),
+            test_set_id: self.set.clone(),
+            execution: Some(input),
+            idempotency_key: None,
+        }
+    }
+
+    /// Starts an External execution of the set.
+    pub(crate) async fn start(&self) -> Result<Execution, Status> {
+        self.start_by(self.start_request(ExecutionMode::External)).await
+    }
+
+    /// Starts an execution of the set that engines run.
+    pub(crate) async fn dispatch(&self) -> Result<Execution, Status> {
+        self.start_by(self.start_request(ExecutionMode::Dispatch)).await
+    }
+
+    pub(crate) async fn start_by(
+        &self,
+        request: StartExecutionRequest,
+    ) -> Result<Execution, Status> {
+        whole(self.executions().start_execution(self.user.call(request)).await?).await
+    }
+
+    pub(crate) async fn cancel(&self, id: &str) -> Result<(), Status> {
+        let request =
+            CancelExecutionRequest { project_id: self.project.clone(), id: id.to_owned() };
+        self.executions().cancel_execution(self.user.call(request)).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn execution(&self, id: &str) -> Result<Execution, Status> {
+        let request = GetExecutionRequest { project_id: self.project.clone(), id: id.to_owned() };
+        whole(self.executions().get_execution(self.user.call(request)).await?).await
+    }
+
+    pub(crate) async fn complete(&self, id: &str) -> Result<Execution, Status> {
+        let request =
+            CompleteExecutionRequest { project_id: self.project.clone(), id: id.to_owned() };
+        whole(self.executions().complete_execution(self.user.call(request)).await?).await
+    }
+}
+
+/// Puts an execution together from its parts.
+pub(super) async fn whole(parts: Response<Streaming<Execution>>) -> Result<Execution, Status> {
+    let mut parts = parts.into_inner();
+    let mut execution = parts.message().await?.expect("a first part");
+    while let Some(part) = parts.message().await? {
+        execution.test_reports.extend(part.test_reports);
+    }
+    Ok(execution)
+}

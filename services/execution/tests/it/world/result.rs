@@ -1,0 +1,113 @@
+//! What is reported, uploaded and kept.
+
+use std::{fs, path::Path};
+
+use assay_execution::Artifacts;
+use assay_proto::execution::{
+    Execution, ReportResultsRequest, ReportResultsTarget, ReportedResults, UploadArtifactRequest,
+    UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
+    artifact_service_client::ArtifactServiceClient, result_service_client::ResultServiceClient,
+};
+use futures::stream;
+use serde_json::Value;
+use tonic::{Status, transport::Channel};
+
+use super::{World, execution::whole};
+
+impl World {
+    pub(crate) fn artifacts(&self) -> ArtifactServiceClient<Channel> {
+        ArtifactServiceClient::new(self.execution.clone())
+    }
+
+    pub(crate) fn artifacts_store(&self) -> &Artifacts {
+        &self.artifacts
+    }
+
+    /// Uploads a small file.
+    pub(crate) async fn keep_file(&self, execution: &str, name: &str) -> Result<(), Status> {
+        let target = UploadArtifactTarget {
+            project_id: self.project.clone(),
+            execution_id: execution.to_owned(),
+            name: name.to_owned(),
+            content_type: "text/plain".to_owned(),
+            ..UploadArtifactTarget::default()
+        };
+        let file = UploadArtifactRequest { target: Some(target), chunk: "x".into(), last: true };
+        self.artifacts().upload_artifact(self.user.call(stream::iter([file]))).await?;
+        Ok(())
+    }
+
+    /// How many files are kept.
+    pub(crate) fn files(&self) -> usize {
+        fn count(folder: &Path) -> usize {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| if entry.path().is_dir() { count(&entry.path()) } else { 1 }).sum()
+        }
+        count(&self.folder)
+    }
+
+    pub(crate) fn results(&self) -> ResultServiceClient<Channel> {
+        ResultServiceClient::new(self.execution.clone())
+    }
+
+    /// Reports a JSON value.
+    pub(crate) async fn report(&self, id: &str, results: Value) -> Result<ReportedResults, Status> {
+        self.report_text(id, false, results.to_string()).await
+    }
+
+    /// Reports a body, in chunks that cut it anywhere.
+    pub(crate) async fn report_text(
+        &self,
+        id: &str,
+        lines: bool,
+        body: String,
+    ) -> Result<ReportedResults, Status> {
+        let target = ReportResultsTarget {
+            project_id: self.project.clone(),
+            execution_id: id.to_owned(),
+            lines,
+        };
+        let head = ReportResultsRequest { target: Some(target), ..ReportResultsRequest::default() };
+        let size = if body.len() > 1 << 20 { 64 << 10 } else { 7 };
+        let chunks: Vec<_> = body
+            .as_bytes()
+            .chunks(size)
+            .map(|chunk| ReportResultsRequest {
+                chunk: chunk.to_vec().into(),
+                ..Default::default()
+            })
+            .collect();
+        let end = ReportResultsRequest { last: true, ..Default::default() };
+        let messages = stream::iter([head].into_iter().chain(chunks).chain([end]));
+        Ok(self.results().report_results(self.user.call(messages)).await?.into_inner())
+    }
+
+    pub(crate) fn upload_target(&self) -> UploadResultsTarget {
+        UploadResultsTarget {
+            project_id: self.project.clone(),
+            test_set_id: self.set.clone(),
+            ..UploadResultsTarget::default()
+        }
+    }
+
+    /// Uploads files.
+    pub(crate) async fn upload(&self, files: &[&[u8]]) -> Result<Execution, Status> {
+        let mut messages = vec![UploadResultsRequest {
+            target: Some(self.upload_target()),
+            ..UploadResultsRequest::default()
+        }];
+        for (number, file) in files.iter().enumerate() {
+            for (place, chunk) in file.chunks(60_000).enumerate() {
+                messages.push(UploadResultsRequest {
+                    target: None,
+                    chunk: chunk.to_vec().into(),
+                    next_file: number > 0 && place == 0,
+                    last: false,
+                });
+            }
+        }
+        messages.push(UploadResultsRequest { last: true, ..UploadResultsRequest::default() });
+        let request = self.user.call(stream::iter(messages));
+        whole(self.results().upload_results(request).await?).await
+    }
+}
