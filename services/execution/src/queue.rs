@@ -53,6 +53,11 @@ impl Queue {
         Self { waiting, nats: Some(nats) }
     }
 
+    /// How many engines have found nothing and wait at this server.
+    pub fn waiting(&self) -> usize {
+        self.waiting.asleep()
+    }
+
     /// Tells engines of a group that there is work, right after the commit.
     pub(crate) async fn tell(&self, customer: CustomerId, target_group: &str) {
         let line = Line { customer, target_group: target_group.to_owned() };

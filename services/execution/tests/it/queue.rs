@@ -1,6 +1,9 @@
 //! Many engines at one queue, and engines that wait.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Mutex,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use assay_execution::Queue;
@@ -53,14 +56,23 @@ async fn an_engine_that_waits_gets_work_as_soon_as_there_is_some() -> Result<()>
 async fn waits_elsewhere(queue: impl Fn(&Runtime) -> Result<Queue>) -> Result<Duration> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
-    let servers = [Server::start_with(&world, &queue)?, Server::start_with(&world, &queue)?];
+    let made = Mutex::new(Vec::new());
+    let start = || {
+        Server::start_with(&world, |runtime| {
+            let queue = queue(runtime)?;
+            made.lock().unwrap().push(queue.clone());
+            Ok(queue)
+        })
+    };
+    let servers = [start()?, start()?];
+    let of_there = made.lock().unwrap()[1].clone();
     let [here, there] = servers.each_ref().map(|server| world.engine().at(server.connect()));
     eventually("an answer", || async { there.lease(now("", 1)).await.ok() }).await;
     world.dispatch().await?;
     let lease = eventually("a lease", || async { here.lease_one().await.ok() }).await;
     let queued = async {
-        // The other one is to have looked, and found nothing; nobody can see that it waits.
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        let waits = async || (of_there.waiting() == 1).then_some(());
+        eventually("that the other one has found nothing", waits).await;
         here.release(&lease.id).await?;
         Ok(Instant::now())
     };

@@ -8,7 +8,10 @@ use std::{
     collections::HashMap,
     future,
     hash::Hash,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -33,6 +36,7 @@ pub struct Wakeups<K>(Arc<Inner<K>>);
 struct Inner<K> {
     waiting: Mutex<HashMap<K, Weak<Notify>>>,
     places: Arc<Semaphore>,
+    asleep: Arc<AtomicUsize>,
     stopping: CancellationToken,
 }
 
@@ -48,8 +52,14 @@ impl<K: Eq + Hash> Wakeups<K> {
         Self(Arc::new(Inner {
             waiting: Mutex::default(),
             places: Arc::new(Semaphore::new(PLACES)),
+            asleep: Arc::default(),
             stopping: runtime.stopping(),
         }))
+    }
+
+    /// How many have looked in vain and wait right now, whatever for.
+    pub fn asleep(&self) -> usize {
+        self.0.asleep.load(Ordering::Relaxed)
     }
 
     /// Has those who wait for `key` look again.
@@ -70,13 +80,16 @@ impl<K: Eq + Hash> Wakeups<K> {
             waiting.insert(key, Arc::downgrade(&told));
             told
         });
-        Ok(Place { told, stopping: self.0.stopping.clone(), _permit: permit })
+        let Inner { asleep, stopping, .. } = &*self.0;
+        let (asleep, stopping) = (asleep.clone(), stopping.clone());
+        Ok(Place { told, asleep, stopping, _permit: permit })
     }
 }
 
 /// A place among those who wait; somebody else's when it is dropped.
 pub struct Place {
     told: Arc<Notify>,
+    asleep: Arc<AtomicUsize>,
     stopping: CancellationToken,
     _permit: OwnedSemaphorePermit,
 }
@@ -103,6 +116,7 @@ impl Place {
                     None => future::pending().await,
                 }
             };
+            let _asleep = Asleep::begin(&self.asleep);
             tokio::select! {
                 () = told => {}
                 () = sleep(POLL) => {}
@@ -110,5 +124,21 @@ impl Place {
                 () = self.stopping.cancelled() => return Ok(None),
             }
         }
+    }
+}
+
+/// Counts as asleep until it is dropped, by whatever ends the wait.
+struct Asleep<'a>(&'a AtomicUsize);
+
+impl<'a> Asleep<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Asleep<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
