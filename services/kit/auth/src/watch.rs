@@ -8,8 +8,7 @@ use std::time::Duration;
 use assay_proto::identity::{
     ListRevocationsRequest, Revocation, token_service_client::TokenServiceClient,
 };
-use assay_runtime::{Gate, Runtime, grpc::MESSAGE_LIMIT};
-use futures::StreamExt as _;
+use assay_runtime::{Gate, Runtime, grpc::MESSAGE_LIMIT, nats};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, transport::Channel};
@@ -58,21 +57,12 @@ impl Verifier {
     }
 
     /// Learns of revocations as soon as NATS tells of them.
-    pub fn hear(&self, runtime: &Runtime, nats: async_nats::Client) {
-        let (this, stopping) = (self.clone(), runtime.stopping());
-        runtime.spawn("told revocations", async move {
-            let mut told = nats.subscribe(REVOCATIONS).await?;
-            loop {
-                let message = tokio::select! {
-                    message = told.next() => message,
-                    () = stopping.cancelled() => return Ok(()),
-                };
-                // Without a message the connection has ended, which it does with the program.
-                let Some(message) = message else { return Ok(()) };
-                match serde_json::from_slice::<Revocation>(&message.payload) {
-                    Ok(revocation) => this.revoke(&revocation),
-                    Err(error) => tracing::warn!(%error, "not a revocation"),
-                }
+    pub fn hear(&self, runtime: &Runtime, client: async_nats::Client) {
+        let this = self.clone();
+        nats::hear(runtime, client, REVOCATIONS.to_owned(), move |message| {
+            match serde_json::from_slice::<Revocation>(&message.payload) {
+                Ok(revocation) => this.revoke(&revocation),
+                Err(error) => tracing::warn!(%error, "not a revocation"),
             }
         });
     }

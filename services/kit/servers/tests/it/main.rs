@@ -6,7 +6,6 @@ mod postgres;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, Instant};
 
 use assay_servers::DataDir;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -35,13 +34,4 @@ fn is_alive(pid: u32) -> bool {
 
 fn kill(pid: u32) {
     kill_process(process(pid), Signal::KILL).expect("the process is there");
-}
-
-/// Waits for a condition that holds soon.
-async fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "not {what} after 30 s");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }

@@ -1,8 +1,9 @@
 use anyhow::Result;
 use assay_servers::{Durability, Postgres, PostgresOptions};
+use assay_testkit::eventually;
 use sqlx::{Connection, Executor, PgConnection};
 
-use crate::{eventually, is_alive, kill, lock, reachable_dir};
+use crate::{is_alive, kill, lock, reachable_dir};
 
 fn for_tests() -> PostgresOptions {
     PostgresOptions { durability: Durability::None, programs: None }
@@ -121,7 +122,7 @@ async fn a_forgotten_server_stops() -> Result<()> {
     let postgres = Postgres::start(&data, &for_tests()).await?;
     let pid = postgres.pid();
     drop(postgres);
-    eventually("stopped", || !is_alive(pid)).await;
+    eventually("the end of the server", || async { (!is_alive(pid)).then_some(()) }).await;
     Ok(())
 }
 
