@@ -1,6 +1,7 @@
 //! The notification service over gRPC, on a real database and a real NATS.
 
 mod delivery;
+mod failure;
 mod notification;
 mod program;
 mod publication;

@@ -19,6 +19,8 @@ use tokio::{net::TcpListener, task::JoinSet};
 pub(crate) enum Behaviour {
     Answer(u16),
     RedirectTo(String),
+    /// Busy for so many seconds.
+    Rest(u32),
     Hang,
 }
 
@@ -88,6 +90,10 @@ async fn receive(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) 
     match behaviour {
         Behaviour::Answer(status) => StatusCode::from_u16(status).unwrap().into_response(),
         Behaviour::RedirectTo(url) => (StatusCode::FOUND, [("location", url)]).into_response(),
+        Behaviour::Rest(seconds) => {
+            let headers = [("retry-after", seconds.to_string())];
+            (StatusCode::SERVICE_UNAVAILABLE, headers).into_response()
+        }
         Behaviour::Hang => std::future::pending().await,
     }
 }
