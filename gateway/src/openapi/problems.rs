@@ -12,7 +12,7 @@ const FAILURES: [Failure; 13] = [
     (400, "Malformed", "The request cannot be read", has_input),
     (401, "Unauthenticated", "There is no token, or no valid one", proves),
     (403, "Forbidden", "The permission is missing", is_closed),
-    (404, "NotFound", "There is no such record for this customer", has_path),
+    (404, "NotFound", "There is no such record for this customer", names_record),
     (409, "Conflict", "The state of the record does not allow it", writes),
     (412, "Outdated", "The record is not as `If-Match` says", is_conditional),
     (413, "TooLarge", "The body is too large", has_body),
@@ -51,8 +51,11 @@ fn has_input(method: &str, operation: &Operation) -> bool {
         || has(operation, |p| p.parameter_in == ParameterIn::Path && !p.name.ends_with("Id"))
 }
 
-fn has_path(_: &str, operation: &Operation) -> bool {
-    has(operation, |parameter| parameter.parameter_in == ParameterIn::Path)
+/// What becomes a favorite is named in the body.
+fn names_record(_: &str, operation: &Operation) -> bool {
+    let adds_favorite = || operation.operation_id.as_deref()?.strip_prefix("add_favorite_");
+    adds_favorite().is_some()
+        || has(operation, |parameter| parameter.parameter_in == ParameterIn::Path)
 }
 
 fn is_conditional(_: &str, operation: &Operation) -> bool {

@@ -1,7 +1,6 @@
 //! Who may do what to which records: every operation of the document, tried by those who may not.
 
 mod operation;
-mod tenant;
 
 use std::collections::BTreeMap;
 
@@ -12,11 +11,8 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use uuid::Uuid;
 
-use self::{
-    operation::{Needs, Operation, body, operations},
-    tenant::Tenant,
-};
-use crate::world::World;
+use self::operation::{Needs, Operation, body, operations};
+use crate::{tenant::Tenant, world::World};
 
 /// What can be granted, as far as it opens anything.
 const PERMISSIONS: [&str; 13] = [

@@ -40,6 +40,15 @@ impl Api {
         Self { token: other.token.clone(), ..self.clone() }
     }
 
+    /// Its token, for other clients.
+    ///
+    /// # Panics
+    ///
+    /// If it has none.
+    pub fn token(&self) -> &str {
+        self.token.as_deref().expect("a client with a token")
+    }
+
     /// A request to be completed by the caller: headers, body.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.client.request(method, format!("{}{path}", self.base));

@@ -15,10 +15,11 @@ use crate::{
 const ALL: &str = "Login, Read, Write, Execute, Accept, Reject, UserSettings, UserManagement, \
                    Automation";
 
-/// A customer, somebody who may do everything there, and ids by the names of paths.
+/// A customer, and somebody who may do everything there.
 pub(crate) struct Tenant {
     pub(crate) api: Api,
-    ids: BTreeMap<&'static str, String>,
+    /// By the names that they have in paths.
+    pub(crate) ids: BTreeMap<&'static str, String>,
 }
 
 impl Tenant {
