@@ -227,7 +227,11 @@ impl Assay {
 }
 
 fn database(url: &SecretString) -> DatabaseConfig {
-    DatabaseConfig { database_url: url.clone(), database_connections: CONNECTIONS }
+    DatabaseConfig {
+        database_url: url.clone(),
+        database_connections: CONNECTIONS,
+        database_migrate: true,
+    }
 }
 
 fn nats_servers(nats_url: SecretString) -> NatsServers {

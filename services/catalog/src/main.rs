@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use assay_auth::SealConfig;
 use assay_events::command::Replay;
-use assay_runtime::{DatabaseConfig, Given, run_or};
+use assay_runtime::{DatabaseConfig, Given, Migrate, run_or};
 use clap::Subcommand;
 
 #[global_allocator]
@@ -13,6 +13,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What to do instead of serving.
 #[derive(Subcommand)]
 enum Command {
+    Migrate(Migrate),
     Replay(Replay),
     /// Stores all secrets under the first of the encryption keys
     Reseal,
@@ -27,11 +28,15 @@ fn main() -> ExitCode {
 }
 
 async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
-    let url = given.read::<DatabaseConfig>().database_url;
+    let database = given.read::<DatabaseConfig>();
+    let url = &database.database_url;
     match command {
-        Command::Replay(replay) => println!("{}", replay.carry_out(&url).await?),
+        Command::Migrate(migrate) => {
+            println!("{}", migrate.carry_out(&database, &assay_catalog::migrations()).await?);
+        }
+        Command::Replay(replay) => println!("{}", replay.carry_out(url).await?),
         Command::Reseal => {
-            let count = assay_catalog::reseal(&url, &given.read::<SealConfig>()).await?;
+            let count = assay_catalog::reseal(url, &given.read::<SealConfig>()).await?;
             println!("{count} records are stored under another encryption key than before");
         }
     }

@@ -44,8 +44,9 @@ create function first_id_at(moment timestamptz) returns uuid language sql stable
     as $$ select rpad(lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid $$;
 
 -- Makes the partitions of a month where they are missing. They are made first and attached then,
--- which lets others read and write meanwhile.
-create function make_instance_partitions(month date) returns void language plpgsql as $$
+-- which lets others read and write meanwhile. As the owner of the tables, whoever asks for it.
+create function make_instance_partitions(month date) returns void language plpgsql
+    security definer set search_path from current as $$
 declare
     owner text;
     partition text;

@@ -16,3 +16,17 @@ create index execution_expired_idx on execution (id)
     where expired_at is not null and pruned_at is null;
 -- … and those that keep a partition from being dropped.
 create index execution_kept_idx on execution (id) where expired_at is null;
+
+-- Drops a partition for good, as the owner of its table, whoever asks for it. Nobody waits long for
+-- the lock that this takes: it fails where others use the table for longer.
+create function drop_instance_partition(partition regclass) returns void language plpgsql
+    security definer set search_path from current set lock_timeout = '200ms' as $$
+declare
+    owner regclass;
+begin
+    select inhparent into strict owner from pg_inherits
+    where inhrelid = partition and inhparent in ('instance'::regclass, 'instance_detail'::regclass);
+    execute format('alter table %s detach partition %s', owner, partition);
+    execute format('drop table %s', partition);
+end
+$$;

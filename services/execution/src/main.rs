@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use assay_events::command::Replay;
-use assay_runtime::{DatabaseConfig, Given, connect_options, run_or};
+use assay_runtime::{DatabaseConfig, Given, Migrate, connect_options, run_or};
 use clap::Subcommand;
 use sqlx::PgPool;
 
@@ -13,6 +13,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What to do instead of serving.
 #[derive(Subcommand)]
 enum Command {
+    Migrate(Migrate),
     Replay(Replay),
     /// Tells what is stored of executions that is not as their results say, and fails if there is
     /// anything
@@ -30,10 +31,14 @@ fn main() -> ExitCode {
 }
 
 async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
-    let url = given.read::<DatabaseConfig>().database_url;
-    let connect = async || anyhow::Ok(PgPool::connect_with(connect_options(&url)?).await?);
+    let database = given.read::<DatabaseConfig>();
+    let url = &database.database_url;
+    let connect = async || anyhow::Ok(PgPool::connect_with(connect_options(url)?).await?);
     match command {
-        Command::Replay(replay) => println!("{}", replay.carry_out(&url).await?),
+        Command::Migrate(migrate) => {
+            println!("{}", migrate.carry_out(&database, &assay_execution::migrations()).await?);
+        }
+        Command::Replay(replay) => println!("{}", replay.carry_out(url).await?),
         Command::Verify => {
             let tell = |difference: &dyn std::fmt::Display| println!("{difference}");
             let differences = assay_execution::verify(&connect().await?, tell).await?;

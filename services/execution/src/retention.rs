@@ -69,7 +69,7 @@ pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(),
         return Ok(());
     }
     while store::expire(db).await? > 0 {}
-    partition::drop_expired(&mut alone, db).await?;
+    partition::drop_expired(db).await?;
     prune(db, artifacts).await?;
     alone.close().await?;
     Ok(())

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use assay_auth::SealConfig;
 use assay_events::command::Replay;
-use assay_runtime::{DatabaseConfig, Given, Runtime, run_or};
+use assay_runtime::{DatabaseConfig, Given, Migrate, Runtime, run_or};
 use clap::Subcommand;
 use secrecy::ExposeSecret;
 
@@ -14,6 +14,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What to do instead of serving.
 #[derive(Subcommand)]
 enum Command {
+    Migrate(Migrate),
     Replay(Replay),
     /// Makes a new key that tokens are signed with from a few minutes on
     RotateKeys,
@@ -38,15 +39,19 @@ async fn start(runtime: &Runtime, config: assay_identity::Config) -> anyhow::Res
 }
 
 async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
-    let url = given.read::<DatabaseConfig>().database_url;
+    let database = given.read::<DatabaseConfig>();
+    let url = &database.database_url;
     match command {
-        Command::Replay(replay) => println!("{}", replay.carry_out(&url).await?),
+        Command::Migrate(migrate) => {
+            println!("{}", migrate.carry_out(&database, &assay_identity::migrations()).await?);
+        }
+        Command::Replay(replay) => println!("{}", replay.carry_out(url).await?),
         Command::RotateKeys => {
-            let kid = assay_identity::rotate_keys(&url, &given.read::<SealConfig>()).await?;
+            let kid = assay_identity::rotate_keys(url, &given.read::<SealConfig>()).await?;
             println!("Tokens are signed with the key {kid} from two minutes on");
         }
         Command::Reseal => {
-            let count = assay_identity::reseal(&url, &given.read::<SealConfig>()).await?;
+            let count = assay_identity::reseal(url, &given.read::<SealConfig>()).await?;
             println!("{count} keys are stored under another encryption key than before");
         }
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use assay_auth::SealConfig;
 use assay_events::command::{AtNats, Replay};
-use assay_runtime::{DatabaseConfig, Given, nats::NatsServers, run_or};
+use assay_runtime::{DatabaseConfig, Given, Migrate, nats::NatsServers, run_or};
 use clap::Subcommand;
 
 #[global_allocator]
@@ -13,6 +13,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What to do instead of serving.
 #[derive(Subcommand)]
 enum Command {
+    Migrate(Migrate),
     Replay(Replay),
     /// Stores all secrets under the first of the encryption keys
     Reseal,
@@ -30,6 +31,10 @@ fn main() -> ExitCode {
 
 async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
     let said = match command {
+        Command::Migrate(migrate) => {
+            let database = given.read::<DatabaseConfig>();
+            migrate.carry_out(&database, &assay_notification::migrations()).await?.to_owned()
+        }
         Command::Replay(replay) => {
             replay.carry_out(&given.read::<DatabaseConfig>().database_url).await?
         }

@@ -2,7 +2,10 @@
 //! dropped when all that is in them has expired.
 
 use assay_proto::Fault;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool};
+use sqlx::{PgExecutor, PgPool};
+
+/// What PostgreSQL says when a lock was not to be had in time.
+const IN_USE: &str = "55P03";
 
 /// Makes the partitions of this month and the next ones. New reports are always in one of them, even
 /// if this could not be done for weeks.
@@ -18,46 +21,35 @@ pub(super) async fn make_ahead(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A table that is, or was, a partition of another one.
-#[derive(FromRow)]
-struct Partition {
-    owner: String,
-    name: String,
-    /// Whether it is still attached, or was being detached when somebody died.
-    attached: bool,
-    detaching: bool,
-}
-
-/// Drops the partitions of past months in which every execution has expired. They are detached first
-/// without a lock that anybody else would wait for, which takes until those are done who use them.
-pub(super) async fn drop_expired(alone: &mut PgConnection, db: &PgPool) -> Result<(), Fault> {
-    sqlx::query("set statement_timeout = 0").execute(&mut *alone).await?;
-    for Partition { owner, name, attached, detaching } in expired(db).await? {
-        // The names are PostgreSQL's own, and match a pattern.
-        let statement = |text: String| sqlx::query(AssertSqlSafe(text));
-        if attached {
-            let how = if detaching { "finalize" } else { "concurrently" };
-            let detach = format!("alter table {owner} detach partition {name} {how}");
-            statement(detach).execute(&mut *alone).await?;
+/// Drops the partitions of past months in which every execution has expired. One that is read for
+/// long just then is left for the next time.
+pub(super) async fn drop_expired(db: &PgPool) -> Result<(), Fault> {
+    for partition in expired(db).await? {
+        let dropped = sqlx::query("select drop_instance_partition($1::regclass)")
+            .bind(&partition)
+            .execute(db)
+            .await;
+        match dropped {
+            Ok(_) => tracing::info!(partition, "dropped what has expired"),
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(IN_USE) => {
+                tracing::info!(partition, "is in use and will be dropped later");
+            }
+            Err(error) => return Err(error.into()),
         }
-        statement(format!("drop table {name}")).execute(&mut *alone).await?;
-        tracing::info!(partition = name, "dropped what has expired");
     }
     Ok(())
 }
 
-async fn expired(db: impl PgExecutor<'_>) -> Result<Vec<Partition>, Fault> {
-    let partitions = sqlx::query_as(
-        "select partition.owner, partition.name, inhrelid is not null as attached,
-                coalesce(inhdetachpending, false) as detaching
+async fn expired(db: impl PgExecutor<'_>) -> Result<Vec<String>, Fault> {
+    let partitions = sqlx::query_scalar(
+        "select name
          from (
-             select oid, relname::text as name, substring(relname, '^(.*)_\\d{4}_\\d\\d$') as owner,
+             select relname::text as name,
                     to_date(right(relname, 7), 'YYYY_MM')::timestamp at time zone 'utc' as month
-             from pg_class
-             where relkind = 'r' and relname ~ '^instance(_detail)?_\\d{4}_\\d\\d$'
-               and relnamespace = current_schema()::regnamespace
+             from pg_inherits join pg_class on oid = inhrelid
+             where inhparent in ('instance'::regclass, 'instance_detail'::regclass)
+               and relname ~ '_\\d{4}_\\d\\d$'
          ) as partition
-         left join pg_inherits on inhrelid = oid
          where month + interval '1 month' < now() - interval '1 day'
            and not exists (
                -- Reports are made right after their execution; clocks may differ.

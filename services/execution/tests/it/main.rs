@@ -12,6 +12,7 @@ mod queue;
 mod results;
 mod retention;
 mod reviews;
+mod roles;
 mod scale;
 mod statistics;
 mod told;

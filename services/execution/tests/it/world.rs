@@ -186,7 +186,7 @@ impl Drop for World {
 }
 
 /// Artifacts in this folder.
-fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
+pub(crate) fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
     let seal = SealConfig { encryption_keys: new_seal_key("test")? };
     Ok(ArtifactConfig::new(DepotConfig::folder(folder), seal, "https://assay.test".parse()?))
 }

@@ -1,17 +1,20 @@
 //! The PostgreSQL database of a service: lazily connected, migrated in the background.
 
+mod migration;
+
 use std::{str::FromStr, time::Duration};
 
-use anyhow::Context;
+use clap::ArgAction;
 use log::LevelFilter;
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
     ConnectOptions, Connection, PgPool,
-    migrate::{MigrateError, Migrator},
+    migrate::Migrator,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 use tokio_util::sync::CancellationToken;
 
+pub use self::migration::Migrate;
 use crate::Runtime;
 
 /// How long a statement, and the wait for a connection, may take.
@@ -32,6 +35,15 @@ pub struct DatabaseConfig {
     /// How many connections to the database are used at most
     #[arg(long, env = "ASSAY_DATABASE_CONNECTIONS", default_value_t = 8)]
     pub database_connections: u32,
+    /// Whether the program migrates its database when it starts; if not, it waits until its command
+    /// `migrate` has done so, which can then be left to another PostgreSQL role
+    #[arg(
+        long,
+        env = "ASSAY_DATABASE_MIGRATE",
+        default_value_t = true,
+        action = ArgAction::Set
+    )]
+    pub database_migrate: bool,
 }
 
 /// The database of a service.
@@ -81,32 +93,18 @@ impl Database {
         measure(runtime, pool.clone());
         let database = Self { pool, migrated: CancellationToken::new() };
         let gate = runtime.gate("database");
-        let (this, stopping) = (database.clone(), runtime.stopping());
+        let (this, stopping, migrates) =
+            (database.clone(), runtime.stopping(), config.database_migrate);
         runtime.spawn("migration", async move {
-            tokio::select! {
-                done = this.migrate(&migrations) => done.map(|()| gate.open()),
-                () = stopping.cancelled() => Ok(()),
+            let migrated = migration::complete(&this.pool, &migrations, migrates);
+            if let Some(migrated) = stopping.run_until_cancelled(migrated).await {
+                migrated?;
+                this.migrated.cancel();
+                gate.open();
             }
+            Ok(())
         });
         Ok(database)
-    }
-
-    /// Migrates as soon as the database can be reached. Only what waiting cannot mend is an error.
-    async fn migrate(&self, migrations: &Migrator) -> anyhow::Result<()> {
-        let mut pause = Duration::from_millis(50);
-        loop {
-            match migrations.run(&self.pool).await {
-                Ok(()) => break,
-                Err(MigrateError::Execute(error)) if is_unreachable(&error) => {
-                    tracing::warn!(%error, "the database cannot be reached yet");
-                }
-                Err(error) => return Err(error).context("the database cannot be migrated"),
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PATIENCE);
-        }
-        self.migrated.cancel();
-        Ok(())
     }
 
     pub fn pool(&self) -> &PgPool {
@@ -137,17 +135,4 @@ fn measure(runtime: &Runtime, pool: PgPool) {
         }
         Ok(())
     });
-}
-
-/// Whether the database may come back by itself.
-fn is_unreachable(error: &sqlx::Error) -> bool {
-    match error {
-        sqlx::Error::Database(error) => {
-            // Connection failures, too many connections, starting up or shutting down.
-            let code = error.code().unwrap_or_default();
-            ["08", "53", "57"].iter().any(|class| code.starts_with(class))
-        }
-        sqlx::Error::Migrate(_) => false,
-        _ => true,
-    }
 }

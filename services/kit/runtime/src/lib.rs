@@ -18,7 +18,7 @@ mod wakeups;
 
 pub use self::{
     admin::{AdminConfig, serve_admin},
-    database::{Database, DatabaseConfig, connect_options},
+    database::{Database, DatabaseConfig, Migrate, connect_options},
     entry::{Given, install_crypto, parse, run, run_or, stop_signal},
     lifecycle::{Gate, Runtime},
     networks::Networks,

@@ -37,6 +37,7 @@ impl Server {
         let database = DatabaseConfig {
             database_url: world.database_url.as_str().into(),
             database_connections: 8,
+            database_migrate: true,
         };
         let database = Database::open(&runtime, &database, assay_execution::migrations())?;
         let queue = queue(&runtime)?;

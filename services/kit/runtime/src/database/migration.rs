@@ -1,0 +1,89 @@
+//! Bringing a database up to date, or waiting until somebody else has.
+
+use std::{collections::HashSet, time::Duration};
+
+use anyhow::Context;
+use sqlx::{
+    PgPool,
+    migrate::{MigrateError, Migrator},
+    postgres::PgPoolOptions,
+};
+use tokio::time::sleep;
+
+use super::{DatabaseConfig, PATIENCE, connect_options};
+
+/// What PostgreSQL says of a table that there is not.
+const UNDEFINED_TABLE: &str = "42P01";
+
+/// Migrates the database, as soon as it can be reached, and ends
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct Migrate {}
+
+impl Migrate {
+    pub async fn carry_out(
+        self,
+        config: &DatabaseConfig,
+        migrations: &Migrator,
+    ) -> anyhow::Result<&'static str> {
+        let options = connect_options(&config.database_url)?;
+        let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE);
+        let pool = pool.connect_lazy_with(options);
+        complete(&pool, migrations, true).await?;
+        pool.close().await;
+        Ok("The database is up to date")
+    }
+}
+
+/// Resolves when all migrations are applied, by this program or by another one. Only what waiting
+/// cannot mend is an error.
+pub(super) async fn complete(
+    pool: &PgPool,
+    migrations: &Migrator,
+    migrates: bool,
+) -> anyhow::Result<()> {
+    let mut pause = Duration::from_millis(50);
+    loop {
+        let done = if migrates {
+            migrations.run(pool).await.map(|()| true)
+        } else {
+            are_applied(pool, migrations).await.map_err(MigrateError::Execute)
+        };
+        match done {
+            Ok(true) => return Ok(()),
+            Ok(false) => tracing::warn!("the database waits for the command `migrate`"),
+            Err(MigrateError::Execute(error)) if is_unreachable(&error) => {
+                tracing::warn!(%error, "the database cannot be reached yet");
+            }
+            Err(error) => return Err(error).context("the database cannot be migrated"),
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(PATIENCE);
+    }
+}
+
+async fn are_applied(pool: &PgPool, migrations: &Migrator) -> Result<bool, sqlx::Error> {
+    let applied = "select version from _sqlx_migrations where success";
+    match sqlx::query_scalar(applied).fetch_all(pool).await {
+        Ok(applied) => {
+            let applied: HashSet<i64> = applied.into_iter().collect();
+            Ok(migrations.iter().all(|migration| applied.contains(&migration.version)))
+        }
+        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(UNDEFINED_TABLE) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the database may come back by itself.
+fn is_unreachable(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Database(error) => {
+            // Connection failures, too many connections, starting up or shutting down.
+            let code = error.code().unwrap_or_default();
+            ["08", "53", "57"].iter().any(|class| code.starts_with(class))
+        }
+        sqlx::Error::Migrate(_) => false,
+        _ => true,
+    }
+}
