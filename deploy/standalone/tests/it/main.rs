@@ -21,6 +21,7 @@ mod people;
 mod process;
 mod reference_engine;
 mod reports;
+mod settings;
 mod slow;
 mod stream;
 mod subscribers;

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use assay_testkit::Api;
 use futures::future::join_all;
+use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
     time::timeout,
 };
 
@@ -52,6 +53,29 @@ async fn a_thousand_slow_connections_leave_others_alone_and_are_closed() {
     for answer in join_all(slow.into_iter().map(closed)).await {
         assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
         assert!(answer.contains("request_timeout"), "{answer}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_comes_whole_though_a_body_comes_late_that_nobody_wants() {
+    let world = World::start().await;
+    let address = world.url().trim_start_matches("http://").parse().unwrap();
+    for _ in 0..5 {
+        let socket = TcpSocket::new_v4().unwrap();
+        // Most of the answer waits at the server.
+        socket.set_recv_buffer_size(1 << 14).unwrap();
+        let mut connection = socket.connect(address).await.unwrap();
+        let head = "GET /api/openapi.json HTTP/1.1\r\nHost: assay.test\r\n\
+                    Connection: close\r\nContent-Length: 100000\r\n\r\n";
+        connection.write_all(head.as_bytes()).await.unwrap();
+        assert_eq!(connection.read_u8().await.unwrap(), b'H');
+        connection.write_all(&[b'x'; 100_000]).await.unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await.unwrap();
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        let document: Value = serde_json::from_str(body).unwrap();
+        assert_eq!(document["info"]["title"], "Assay");
     }
     world.stop().await;
 }

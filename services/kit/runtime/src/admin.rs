@@ -1,12 +1,18 @@
 //! What an orchestrator asks a program: is it alive, is it ready, how is it doing.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use axum::{Router, http::StatusCode, routing::get};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty};
+use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use metrics_exporter_prometheus::PrometheusHandle;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::timeout};
 
 use crate::{Runtime, http};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where a program answers its orchestrator.
 #[derive(clap::Args, Clone, Debug)]
@@ -14,6 +20,9 @@ pub struct AdminConfig {
     /// Where `/livez`, `/readyz` and `/metrics` are served
     #[arg(long, env = "ASSAY_ADMIN_LISTEN", default_value = "127.0.0.1:9090")]
     pub admin_listen: SocketAddr,
+    /// Asks the program that runs with these options whether it is ready, and fails if it is not
+    #[arg(long)]
+    pub is_ready: bool,
 }
 
 /// Serves `/livez`, `/readyz` and `/metrics`.
@@ -29,6 +38,18 @@ pub async fn serve_admin(
         .route("/readyz", get(|| async move { ready(&readiness) }))
         .route("/metrics", get(|| async move { metrics.render() }));
     http::serve(runtime, listener, app)
+}
+
+/// Fails with what the program that is served at this address waits for.
+pub(crate) async fn ask_readiness(config: &AdminConfig) -> anyhow::Result<()> {
+    let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
+    let url = format!("http://{}/readyz", config.admin_listen).parse()?;
+    let answer = timeout(PATIENCE, client.get(url)).await??;
+    if answer.status() == StatusCode::OK {
+        return Ok(());
+    }
+    let text = answer.into_body().collect().await?.to_bytes();
+    anyhow::bail!("{}", String::from_utf8_lossy(&text))
 }
 
 fn ready(runtime: &Runtime) -> (StatusCode, String) {

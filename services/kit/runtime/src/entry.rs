@@ -9,7 +9,9 @@ use clap::{
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
-    AdminConfig, Runtime, serve_admin,
+    AdminConfig, Runtime,
+    admin::ask_readiness,
+    serve_admin,
     telemetry::{Telemetry, TelemetryConfig},
 };
 
@@ -101,6 +103,9 @@ fn serve<C: Args>(
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let served = tokio.map_err(anyhow::Error::from).and_then(|tokio| {
         tokio.block_on(async {
+            if options.admin.is_ready {
+                return ask_readiness(&options.admin).await;
+            }
             let telemetry = Telemetry::install(name, &options.telemetry)?;
             let runtime = Runtime::new(name);
             telemetry.keep_up(&runtime);
@@ -132,7 +137,8 @@ fn exit_code(name: &'static str, ended: anyhow::Result<()>) -> ExitCode {
 }
 
 /// Reads a program's configuration from the command line and the environment. For every variable
-/// `X` there is `X_FILE`, which names a file holding the value. All problems are reported at once,
+/// `X` there is `X_FILE`, which names a file holding the value. A variable that is empty is as good
+/// as none; what is given on the command line goes before both. All problems are reported at once,
 /// with exit code 2.
 pub fn parse<C: Parser>() -> C {
     let mut program = C::command();
@@ -142,13 +148,20 @@ pub fn parse<C: Parser>() -> C {
 
 fn matches(program: &Command) -> ArgMatches {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let mut asked = program.clone();
     for argument in program.get_arguments() {
         let (Some(long), Some(variable)) = (argument.get_long(), argument.get_env()) else {
             continue;
         };
+        if std::env::var_os(variable).is_some_and(|value| value.is_empty()) {
+            asked = asked.mut_arg(argument.get_id(), |argument| argument.env(None::<&str>));
+        }
         let mut file_variable = variable.to_owned();
         file_variable.push("_FILE");
         let Some(file) = std::env::var_os(&file_variable) else { continue };
+        if is_given(&arguments, long) {
+            continue;
+        }
         match std::fs::read_to_string(&file) {
             // Before all others: after a command, or after `--`, it would be taken for theirs.
             Ok(value) => arguments.insert(1, format!("--{long}={}", value.trim_end()).into()),
@@ -158,7 +171,15 @@ fn matches(program: &Command) -> ArgMatches {
             }
         }
     }
-    program.clone().get_matches_from(arguments)
+    asked.get_matches_from(arguments)
+}
+
+/// Whether an option is on the command line; what follows `--` is for others.
+fn is_given(arguments: &[OsString], long: &str) -> bool {
+    let options = arguments.iter().map(|given| given.to_string_lossy());
+    options.take_while(|given| given != "--").any(|given| {
+        given.strip_prefix("--").and_then(|option| option.split('=').next()) == Some(long)
+    })
 }
 
 fn read<C: FromArgMatches>(program: &mut Command, matches: &ArgMatches) -> C {

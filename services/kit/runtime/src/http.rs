@@ -1,5 +1,7 @@
 //! An HTTP server that slow or silent clients cannot hold.
 
+mod lingering;
+
 use std::{net::SocketAddr, time::Duration};
 
 use axum::{Router, body::Body, extract::ConnectInfo};
@@ -12,6 +14,7 @@ use hyper_util::{
 use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt;
 
+use self::lingering::Lingering;
 use crate::Runtime;
 
 /// How long a client may take to send the head of a request, and a connection may idle.
@@ -64,8 +67,8 @@ fn accept(
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(20))
         .keep_alive_timeout(HEAD_TIMEOUT);
-    let connection =
-        server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let stream = TokioIo::new(Lingering::new(stream));
+    let connection = server.serve_connection(stream, TowerToHyperService::new(service));
     let connection = connections.watch(connection.into_owned());
     runtime.spawn("http connection", async move {
         if let Err(error) = connection.await {

@@ -1,0 +1,163 @@
+"""Tries docker-compose.yml for real: builds, starts, uses, kills and restarts the containers.
+
+Needs Linux, Docker with BuildKit and its Compose. Run by `make compose`; takes down what it starts.
+"""
+
+import re
+import subprocess
+import sys
+import time
+
+from client import Client
+from containers import PASSWORD, PROGRAMS, ROOT, SERVERS, Containers, run
+from load import Load
+
+# What an image may weigh, in bytes.
+HEAVIEST = 60_000_000
+
+# What is read from each service.
+READS = {
+    "identity": "/api/management/customers/current",
+    "catalog": "/api/projects",
+    "execution": None,
+    "notification": "/api/notifications?limit=1",
+}
+
+
+def say(text):
+    print(f"compose: {text}", flush=True)
+
+
+def expect(condition, text):
+    if not condition:
+        raise SystemExit(f"compose: FAILED: {text}")
+
+
+def eventually(what, look, seconds=30):
+    began = time.monotonic()
+    while not (found := look()):
+        expect(time.monotonic() - began < seconds, f"{what}: not within {seconds} s")
+        time.sleep(0.1)
+    return found, time.monotonic() - began
+
+
+def build(containers):
+    began = time.monotonic()
+    containers.compose("build", *PROGRAMS)
+    say(f"built in {time.monotonic() - began:.0f} s")
+    for program in PROGRAMS:
+        size, user = run(
+            "docker", "image", "inspect", f"assay/{program}", "--format", "{{.Size}} {{.Config.User}}"
+        ).split()
+        expect(int(size) < HEAVIEST, f"the image of {program} has {size} bytes")
+        expect(user == "65532:65532", f"{program} runs as {user}")
+        say(f"{program}: {int(size) / 1e6:.1f} MB")
+
+
+def start(containers):
+    """The programs first, and what they need last."""
+    began = time.monotonic()
+    containers.compose("up", "--detach", "--scale", "gateway=2", *PROGRAMS)
+    containers.compose("up", "--detach", "--scale", "gateway=2", *SERVERS)
+    containers.wait_until_healthy([*PROGRAMS, *SERVERS])
+    say(f"started in {time.monotonic() - began:.0f} s, the servers after the programs")
+    published = run("docker", "ps", "--filter", f"name={containers.name}", "--format", "{{.Ports}}")
+    ports = re.findall(r"(?:0\.0\.0\.0:)(\d+)->(\d+)", published)
+    expect({inside for _, inside in ports} == {"8080"}, f"published: {ports}")
+
+
+def session(port):
+    """The README's first session, as it is written there."""
+    text = (ROOT / "README.md").read_text().split("## A first session")[1].split("\n## ")[0]
+    script = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.S))
+    script = script.replace("'…'", f"'{PASSWORD}'").replace("127.0.0.1:8080", f"127.0.0.1:{port}")
+    done = subprocess.run(["bash", "-euo", "pipefail"], input=script, text=True, cwd=ROOT,
+                          capture_output=True)
+    expect(not done.returncode, f"the README's session: {done.stdout[-2000:]}{done.stderr}")
+    expect('"Result": "Failed"' in done.stdout, f"the README's session shows {done.stdout[-2000:]}")
+    say("the README's session works")
+
+
+def story(client):
+    """A report on its way through all services; answers the project."""
+    project = f"/api/projects/{client.ok('POST', '/api/projects', {'Name': 'Rocket'})['Id']}"
+    tests = client.ok("POST", f"{project}/testsets", {"Name": "Every commit"})["Id"]
+    report = (ROOT / "docs/first-session/junit.xml").read_text()
+    execution = client.ok("POST", f"{project}/testsets/{tests}/results", report, "application/xml")
+    log = f"{project}/executions/{execution['Id']}"
+    expect(client.ok("GET", log)["TestReports"], "the execution has no reports")
+    eventually("the catalog hears of results", lambda: all(
+        case["LastResult"] for case in client.ok("GET", f"{project}/testcases?limit=5")))
+    eventually("people are notified", lambda: client.ok("GET", "/api/notifications?source=TestSet"))
+    say("a report has come through all services")
+    return project
+
+
+def outage(containers, client, project, service):
+    """Kills a container under load and starts it again."""
+    reads = {name: path or f"{project}/executions" for name, path in READS.items()}
+    with Load(client, project, reads.values()) as load:
+        eventually("the load", lambda: all(load.statuses.values()))
+        containers_of = containers.of(service)
+        run("docker", "kill", *containers_of)
+        load.forget()
+        time.sleep(4)
+        hit = [name for name in reads if name == service or service == "postgres"]
+        for name, path in reads.items():
+            seen = load.seen(path)
+            expected = {503} if name in hit else {200}
+            # What was on its way when the container was killed, may still have got through.
+            expect(seen and seen <= expected | {200} and (name in hit) == (503 in seen),
+                   f"{service} is away: {name} answers {seen}")
+            expect(load.slowest(path, 503) < 3.5, f"503 takes {load.slowest(path, 503):.1f} s")
+        run("docker", "start", *containers_of)
+        started = time.monotonic()
+        load.forget()
+        affected = [reads[name] for name in hit] or ["write"]
+        eventually("it to work again", lambda: all(
+            200 in load.seen(path) or 201 in load.seen(path) for path in affected))
+        back = time.monotonic() - started
+    broken, acknowledged = load.broken, load.acknowledged
+    expect(not broken, f"{service} is away: {broken[:3]}")
+    containers.wait_until_healthy([service])
+    kept = {case["Id"] for case in client.ok("GET", f"{project}/testcases")}
+    expect(acknowledged <= kept, f"{len(acknowledged - kept)} acknowledged test cases are lost")
+    say(f"{service} killed: back {back:.1f} s after its start, {len(acknowledged)} writes kept")
+
+
+def roll(containers, client, project):
+    """Stops one of two gateways and starts it again, while requests keep coming."""
+    with Load(client, project, [READS["identity"], READS["catalog"]]) as load:
+        eventually("the load", lambda: all(load.statuses.values()))
+        for gateway in containers.of("gateway"):
+            run("docker", "stop", "--time", "30", gateway)
+            run("docker", "start", gateway)
+            containers.wait_until_healthy(["gateway"])
+    failed = [status for seen in load.statuses.values() for status, _ in seen if status >= 400]
+    count = sum(len(seen) for seen in load.statuses.values())
+    expect(not failed and not load.broken, f"rolling fails requests: {failed} {load.broken[:3]}")
+    say(f"both gateways were rolled, none of {count} requests failed")
+
+
+def main():
+    first = 18080
+    containers = Containers(f"{first}-{first + 1}")
+    try:
+        build(containers)
+        start(containers)
+        session(first)
+        replicas = [containers.address(gateway) for gateway in containers.of("gateway")]
+        client = Client(replicas).log_in()
+        project = story(client)
+        for service in ["catalog", "execution", "notification", "identity", "nats", "postgres"]:
+            outage(containers, client, project, service)
+        roll(containers, client, project)
+        say("all is well")
+    except BaseException:
+        print(containers.compose("logs", "--tail=15"), file=sys.stderr)
+        raise
+    finally:
+        containers.down()
+
+
+main()

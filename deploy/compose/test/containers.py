@@ -1,0 +1,73 @@
+"""The containers of one Assay, by the project's own docker-compose.yml."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+PROGRAMS = ["gateway", "identity", "catalog", "execution", "notification"]
+
+SERVERS = ["postgres", "nats"]
+
+PASSWORD = "a long enough passphrase"
+
+
+def run(*command, env=None, **options):
+    """What a command prints; what it says of a failure is shown."""
+    done = subprocess.run(command, text=True, capture_output=True, cwd=ROOT, env=env, **options)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+    return done.stdout
+
+
+class Containers:
+    """A project of its own, with volumes of its own, and what is left of it is taken down."""
+
+    def __init__(self, ports):
+        has_plugin = shutil.which("docker") and not subprocess.run(
+            ["docker", "compose", "version"], capture_output=True
+        ).returncode
+        self.folder = tempfile.TemporaryDirectory()
+        settings = pathlib.Path(self.folder.name) / "env"
+        text = run("deploy/compose/secrets")
+        text = text.replace("ASSAY_PORT=8080", f"ASSAY_PORT={ports}")
+        text = text.replace("ASSAY_ADMIN_PASSWORD=", f"ASSAY_ADMIN_PASSWORD={PASSWORD}")
+        settings.write_text(text)
+        self.name = f"assay-test-{os.getpid()}"
+        compose = ["docker", "compose"] if has_plugin else ["docker-compose"]
+        self.command = [*compose, "--env-file", str(settings), "--project-name", self.name]
+        self.env = dict(os.environ, DOCKER_BUILDKIT="1", COMPOSE_DOCKER_CLI_BUILD="1")
+
+    def compose(self, *arguments):
+        return run(*self.command, *arguments, env=self.env)
+
+    def of(self, service):
+        """The ids of the containers of a service."""
+        label = f"label=com.docker.compose.service={service}"
+        project = f"label=com.docker.compose.project={self.name}"
+        return run("docker", "ps", "-aq", "--filter", project, "--filter", label).split()
+
+    def address(self, container):
+        """Where a container is reached: not through a port of this machine, as a balancer does."""
+        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        return run("docker", "inspect", "--format", form, container).strip()
+
+    def health(self, container):
+        return run("docker", "inspect", "--format", "{{.State.Health.Status}}", container).strip()
+
+    def wait_until_healthy(self, services, seconds=120):
+        deadline = time.monotonic() + seconds
+        waiting = {container: name for name in services for container in self.of(name)}
+        while waiting := {c: name for c, name in waiting.items() if self.health(c) != "healthy"}:
+            if time.monotonic() > deadline:
+                logs = self.compose("logs", "--tail=30", *set(waiting.values()))
+                raise SystemExit(f"not healthy after {seconds} s: {waiting}\n{logs}")
+            time.sleep(0.5)
+
+    def down(self):
+        self.compose("down", "--volumes", "--remove-orphans", "--timeout", "5")
+        self.folder.cleanup()

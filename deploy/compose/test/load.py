@@ -1,0 +1,63 @@
+"""Requests without a pause, while something happens."""
+
+import http.client
+import threading
+import time
+import uuid
+
+
+class Load:
+    """Threads that write and read through one client, and remember what they were answered."""
+
+    def __init__(self, client, project, reads):
+        self.client, self.project, self.reads = client, project, reads
+        self.acknowledged = set()
+        self.statuses = {path: [] for path in [*reads, "write"]}
+        self.broken = []
+        self.stop = threading.Event()
+        self.threads = [threading.Thread(target=self.write) for _ in range(2)]
+        self.threads += [threading.Thread(target=self.read, args=[path]) for path in reads]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *failure):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+    def forget(self):
+        """Begins to count anew."""
+        for statuses in self.statuses.values():
+            statuses.clear()
+        self.broken.clear()
+
+    def attempt(self, what, *request):
+        began = time.monotonic()
+        try:
+            status, answer = self.client.call(*request)
+        except (OSError, http.client.HTTPException) as error:
+            self.broken.append(f"{request[:2]}: {error!r}")
+            return None
+        self.statuses[what].append((status, time.monotonic() - began))
+        return answer if status < 300 else None
+
+    def write(self):
+        while not self.stop.is_set():
+            case = {"Name": "Under load", "Description": "", "Identifier": str(uuid.uuid4())}
+            made = self.attempt("write", "POST", f"{self.project}/testcases", case)
+            if made:
+                self.acknowledged.add(made["Id"])
+
+    def read(self, path):
+        while not self.stop.is_set():
+            self.attempt(path, "GET", path)
+            time.sleep(0.02)
+
+    def seen(self, what):
+        return {status for status, _ in self.statuses[what]}
+
+    def slowest(self, what, status):
+        return max((took for seen, took in self.statuses[what] if seen == status), default=0)

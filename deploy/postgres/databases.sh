@@ -1,0 +1,15 @@
+#!/bin/sh
+# Run once by the PostgreSQL image on an empty volume: a database for each service, which belongs to
+# a role of its own, with the password in ASSAY_<SERVICE>_DB_PASSWORD.
+set -eu
+
+for service in identity catalog execution notification; do
+    variable=ASSAY_$(echo "$service" | tr '[:lower:]' '[:upper:]')_DB_PASSWORD
+    eval "password=\${$variable:?}"
+    psql --quiet --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname postgres \
+        --set role="assay_$service" --set password="$password" <<'SQL'
+create role :"role" login password :'password';
+create database :"role" owner :"role";
+revoke connect on database :"role" from public;
+SQL
+done
