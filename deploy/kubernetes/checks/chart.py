@@ -65,7 +65,10 @@ class Rendering:
                 pod = pod[step]
             spec = pod["spec"]
             if claims := found["spec"].get("volumeClaimTemplates"):
-                volumes = [{"name": claim["metadata"]["name"], "persistentVolumeClaim": {}} for claim in claims]
+                volumes = [
+                    {"name": claim["metadata"]["name"], "persistentVolumeClaim": {}}
+                    for claim in claims
+                ]
                 spec = {**spec, "volumes": spec["volumes"] + volumes}
             yield f"{found['kind']} {found['metadata']['name']}", pod["metadata"]["labels"], spec
 
@@ -90,7 +93,9 @@ def render(values, name="assay", revision=1):
 
 
 def values_files():
-    return {path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("ci/*.yaml"))}
+    return {
+        path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("ci/*.yaml"))
+    }
 
 
 def renderings(folder):

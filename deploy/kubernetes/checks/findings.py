@@ -9,8 +9,14 @@ import sys
 MEANT = {
     ("CKV_K8S_11", "*"): "CPU is not limited: a limit slows a program down while its node idles",
     ("CKV_K8S_43", "*"): "a digest is for who installs to choose: <program>.image.digest",
-    ("CKV_K8S_15", "*"): "tags of releases do not move; image.pullPolicy is there for those that do",
-    ("CKV_K8S_40", "StatefulSet.*-postgresql"): "999 is the user that owns the files in the official image",
+    (
+        "CKV_K8S_15",
+        "*",
+    ): "tags of releases do not move; image.pullPolicy is there for those that do",
+    (
+        "CKV_K8S_40",
+        "StatefulSet.*-postgresql",
+    ): "999 is the user that owns the files in the official image",
     ("CKV_K8S_8", "Pod.*-test"): "a test ends by itself",
     ("CKV_K8S_9", "Pod.*-test"): "a test serves nothing",
 }
@@ -18,7 +24,15 @@ MEANT = {
 
 def check(renderings):
     folder = renderings[0].file.parent
-    options = ["--framework", "kubernetes", "--skip-download", "--quiet", "--compact", "--output", "json"]
+    options = [
+        "--framework",
+        "kubernetes",
+        "--skip-download",
+        "--quiet",
+        "--compact",
+        "--output",
+        "json",
+    ]
     command = [sys.executable, "-m", "checkov.main", "--directory", folder, *options]
     ran = subprocess.run(command, capture_output=True, text=True)
     try:
@@ -32,7 +46,11 @@ def check(renderings):
     seen = set()
     for finding in failed:
         resource = finding["resource"].replace(".quality.", ".")
-        meant = {key for key in MEANT if key[0] == finding["check_id"] and fnmatch.fnmatch(resource, key[1])}
+        meant = {
+            key
+            for key in MEANT
+            if key[0] == finding["check_id"] and fnmatch.fnmatch(resource, key[1])
+        }
         seen |= meant
         if not meant:
             yield f"{finding['check_id']} {finding['check_name']}: {resource}"

@@ -29,10 +29,15 @@ def check(_):
         endings = {(kind, name[1:]) for kind, name in names(render(values, name="x"))}
         for (kind, long), (other, short) in itertools.permutations(endings, 2):
             if kind == other and short and long.endswith(short):
-                yield f"{file}: a release “x” and a release “x{long.removesuffix(short)}” have the {kind} x{long} both"
+                yield (
+                    f"{file}: the releases “x” and “x{long.removesuffix(short)}” "
+                    f"have the {kind} x{long} both"
+                )
 
         first, second = (render(values, name="x", revision=revision) for revision in [1, 2])
         jobs = [{name for kind, name in names(found) if kind == "Job"} for found in (first, second)]
-        hooks = any("helm.sh/hook" in job["metadata"].get("annotations", {}) for job in first.of_kind("Job"))
+        hooks = any(
+            "helm.sh/hook" in job["metadata"].get("annotations", {}) for job in first.of_kind("Job")
+        )
         if not hooks and jobs[0] & jobs[1]:
             yield f"{file}: a Job, which cannot be changed, has the same name in the next revision"

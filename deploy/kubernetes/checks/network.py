@@ -72,7 +72,11 @@ def allows(policies, direction, subject, other, port):
     if not mine:
         return True
     for rule in itertools.chain(*(policy.get(direction.lower(), []) for policy in mine)):
-        ports = {found.get("port", port) for found in rule.get("ports", [{}]) if found.get("protocol") != "UDP"}
+        ports = {
+            found.get("port", port)
+            for found in rule.get("ports", [{}])
+            if found.get("protocol") != "UDP"
+        }
         if port not in ports:
             continue
         if peers not in rule:
@@ -153,5 +157,6 @@ def ways_out(rendering, policies):
             for rule in policy.get("egress", []):
                 if any(set(peer) != {"podSelector"} for peer in rule.get("to", [{}])):
                     found |= {port.get("port", "any") for port in rule["ports"]}
-        if found != expected.get(name, set()):
-            yield f"{name} gets out at {sorted(map(str, found))}, and has to at {sorted(map(str, expected.get(name, set())))}"
+        gets, must = (sorted(map(str, ports)) for ports in (found, expected.get(name, set())))
+        if gets != must:
+            yield f"{name} gets out at {gets}, and has to at {must}"

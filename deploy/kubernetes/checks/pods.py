@@ -105,7 +105,9 @@ def references(rendering, labels, pod):
         for file in there - read if read else set():
             if not file.endswith(".crt"):
                 yield f"does not read {file}, which is mounted"
-    if "password" in str(pod.get("containers")).lower().replace("password_file", "").replace("admin-password", ""):
+    if "password" in str(pod.get("containers")).lower().replace("password_file", "").replace(
+        "admin-password", ""
+    ):
         yield "seems to have a password in its description"
 
 

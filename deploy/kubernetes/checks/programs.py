@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 from .chart import PROGRAMS, ROOT, component
 
@@ -16,10 +17,21 @@ def built(program):
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
+def skipped(done, missing):
+    """Tells what was not done, for what is missing; with `--built` that is a problem."""
+    said = f"not {done}, as there is no {', '.join(missing)}"
+    if missing and "--built" in sys.argv:
+        yield said
+    elif missing:
+        print(f"                 ({said})")
+
+
 def told(program):
     """What a program says of itself: its options, as variables; those that it cannot do without, or not
     in a pod; and its commands."""
-    said = subprocess.run([built(program), "--help"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [built(program), "--help"], capture_output=True, text=True, check=True
+    ).stdout
     known, needed = set(), set()
     usage = re.search(r"^Usage: (.*)", said, re.M)[1]
     for option in re.split(r"^ +(?=--)", said, flags=re.M)[1:]:
@@ -35,25 +47,22 @@ def told(program):
 
 def check(renderings):
     missing = [program for program in PROGRAMS if not built(program)]
-    if missing:
-        print(f"       (not compared, as they are not built: {', '.join(missing)})")
+    yield from skipped("compared", [f"assay-{program}" for program in missing])
     for program in set(PROGRAMS) - set(missing):
         known, needed, commands = told(program)
         for rendering in renderings:
-            for name, labels, pod in rendering.pods():
-                container = pod["containers"][0]
-                set_ = {variable["name"].removesuffix("_FILE") for variable in container.get("env", [])}
-                # Options that end so themselves.
-                set_ |= {variable["name"] for variable in container.get("env", [])} & known
-                ours = {variable for variable in set_ if variable.startswith("ASSAY_")}
-                if component(labels) == f"{program}-migrate":
-                    if not set(container["args"]) <= commands:
-                        yield f"{rendering.name}: assay-{program} knows no command {container['args']}"
-                elif component(labels) == program:
-                    for variable in needed - ours:
-                        yield f"{rendering.name}: assay-{program} is not told {variable}"
-                else:
+            for _, labels, pod in rendering.pods():
+                container, whose = pod["containers"][0], component(labels)
+                if whose not in [program, f"{program}-migrate"]:
                     continue
-                for variable in ours - known:
-                    if f"{variable}_FILE" not in known:
-                        yield f"{rendering.name}: assay-{program} knows no {variable}"
+                # A variable may be given by a file; some options are files themselves.
+                given = {variable["name"] for variable in container["env"]}
+                given = {name if name in known else name.removesuffix("_FILE") for name in given}
+                for name in given - known:
+                    if name.startswith("ASSAY_"):
+                        yield f"{rendering.name}: assay-{program} knows no {name}"
+                if whose == program:
+                    for name in needed - given:
+                        yield f"{rendering.name}: assay-{program} is not told {name}"
+                elif not set(container["args"]) <= commands:
+                    yield f"{rendering.name}: assay-{program} knows no {container['args']}"

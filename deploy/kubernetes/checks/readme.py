@@ -8,12 +8,18 @@ import yaml
 from .chart import FOLDER
 
 README = FOLDER / "README.md"
-BEGIN, END = "<!-- values: written by deploy/kubernetes/check --write -->\n", "<!-- end of values -->\n"
+BEGIN, END = (
+    "<!-- values: written by deploy/kubernetes/check --write -->\n",
+    "<!-- end of values -->\n",
+)
 
 # Whose comments hold for others, too.
 LIKE = {
     **{program: "gateway" for program in ["identity", "catalog", "execution", "notification"]},
-    **{f"databases.{service}": "databases.identity" for service in ["catalog", "execution", "notification"]},
+    **{
+        f"databases.{service}": "databases.identity"
+        for service in ["catalog", "execution", "notification"]
+    },
 }
 
 
@@ -72,7 +78,9 @@ def check(_):
         # Its own comment, one of what it is in, or that of the first of its kind.
         names = {".".join(path[:length]) for length in range(1, len(path) + 1)}
         for name, first in LIKE.items():
-            names |= {first + found[len(name) :] for found in set(names) if found.startswith(f"{name}.")}
+            names |= {
+                first + found[len(name) :] for found in set(names) if found.startswith(f"{name}.")
+            }
         if not names & found.keys():
             yield f"{'.'.join(path)} has no comment"
     text = README.read_text() if README.exists() else ""

@@ -13,7 +13,10 @@ REFUSED = [
     ({"gateway": {"image": {"digest": "latest"}}}, "at '/gateway/image/digest'"),
     ({"postgresql": {"password": "secret"}}, "additional properties 'password' not allowed"),
     ({"nats": {"url": "nats://user:secret@nats:4222"}}, "at '/nats/url'"),
-    ({"mail": {"smtpUrl": "smtps://user:secret@host"}}, "at '/mail/smtpUrl': got string, want object"),
+    (
+        {"mail": {"smtpUrl": "smtps://user:secret@host"}},
+        "at '/mail/smtpUrl': got string, want object",
+    ),
     ({"admin": {"password": {"secretName": "admin"}}}, "at '/admin/password/secretKey'"),
     ({"gateway": {"trustedProxies": ["proxy.example.org"]}}, "at '/gateway/trustedProxies/0'"),
     ({"postgresql": {"bundled": False}}, "databases.catalog.ownerUrl has to name the Secret"),
@@ -26,7 +29,12 @@ REFUSED = [
     ({"execution": {"replicas": 2}}, "several replicas of execution need artifacts.store: s3"),
     ({"artifacts": {"store": "s3"}}, "artifacts.s3.bucket has to be set"),
     (
-        {"artifacts": {"store": "s3", "s3": {"bucket": "a", "accessKeyId": {"secretName": "a", "secretKey": "b"}}}},
+        {
+            "artifacts": {
+                "store": "s3",
+                "s3": {"bucket": "a", "accessKeyId": {"secretName": "a", "secretKey": "b"}},
+            }
+        },
         "have to be set both, or neither",
     ),
     (

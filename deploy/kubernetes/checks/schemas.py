@@ -87,7 +87,9 @@ def check(renderings):
             extension = (found["apiVersion"], found["kind"])
             if extension in EXTENSIONS:
                 extensions.add(extension)
-                for error in jsonschema.Draft7Validator(EXTENSIONS[extension]).iter_errors(found["spec"]):
+                for error in jsonschema.Draft7Validator(EXTENSIONS[extension]).iter_errors(
+                    found["spec"]
+                ):
                     yield f"{who}: {error.json_path}: {error.message}"
                 continue
             for version in VERSIONS:

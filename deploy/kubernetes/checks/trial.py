@@ -17,7 +17,7 @@ import urllib.parse
 import urllib.request
 
 from .chart import FOLDER, PROGRAMS, component, render
-from .programs import TARGET, built
+from .programs import TARGET, built, skipped
 
 PATIENCE = 60  # seconds
 
@@ -25,11 +25,11 @@ PATIENCE = 60  # seconds
 def check(_):
     servers = TARGET / "debug/with-servers"
     nats = nats_server()
-    missing = [program for program in PROGRAMS if not built(program)]
+    missing = [f"assay-{program}" for program in PROGRAMS if not built(program)]
     missing += [] if servers.exists() else ["with-servers"]
     missing += [] if nats else ["nats-server"]
     if missing:
-        print(f"       (not tried, as these are missing: {', '.join(missing)})")
+        yield from skipped("tried", missing)
         return
     command = [servers, sys.executable, "-B", "-m", "checks.trial"]
     tried = subprocess.run(command, cwd=FOLDER.parent, capture_output=True, text=True)
@@ -65,18 +65,21 @@ class Trial:
     def here(self, text, name):
         """A value or a file of a pod, as it has to be on this machine."""
         there = f"?host={self.socket}&sslmode=disable"
-        text = re.sub(r"@assay-postgresql:5432/(\w+)", rf"@localhost:{self.postgres}/\1{there}", text)
+        text = re.sub(
+            r"@assay-postgresql:5432/(\w+)", rf"@localhost:{self.postgres}/\1{there}", text
+        )
         text = re.sub(
             r"\bassay-(\w+):(\d+)", lambda found: f"127.0.0.1:{self.port(found[1], found[2])}", text
         )
-        text = re.sub(r"^0\.0\.0\.0:(\d+)$", lambda found: f"127.0.0.1:{self.port(name, found[1])}", text)
+        text = re.sub(
+            r"^0\.0\.0\.0:(\d+)$", lambda found: f"127.0.0.1:{self.port(name, found[1])}", text
+        )
         return re.sub(r"^/(run|tmp|var)/", rf"{self.folder}/{name}/\1/", text)
 
     def pod(self, name):
         """What a pod is started with: arguments and variables. Writes its files."""
-        for _, labels, pod in self.rendering.pods():
-            if component(labels) == name:
-                break
+        pods = {component(labels): pod for _, labels, pod in self.rendering.pods()}
+        pod = pods[name]
         for volume in pod["volumes"]:
             for source in volume.get("projected", {}).get("sources", []):
                 for item in source["secret"]["items"]:
@@ -112,8 +115,20 @@ class Trial:
         text = self.secrets["assay-nats"]["nats-server.conf"]
         config.write_text(text.replace("8222", str(self.port("nats", 8222))))
         port = str(self.port("nats", 4222))
-        self.start([nats_server(), "--jetstream", "--store_dir", self.folder / "nats", "--addr", "127.0.0.1",
-                    "--port", port, "--config", config])
+        self.start(
+            [
+                nats_server(),
+                "--jetstream",
+                "--store_dir",
+                self.folder / "nats",
+                "--addr",
+                "127.0.0.1",
+                "--port",
+                port,
+                "--config",
+                config,
+            ]
+        )
         self.eventually(f"http://127.0.0.1:{self.port('nats', 8222)}/healthz?js-server-only=true")
 
     def migrate(self, service):
@@ -123,8 +138,23 @@ class Trial:
     def sql(self, service, owner, statement):
         """Whether a role of a service's database may do this."""
         role = f"assay_{service}{'_owner' if owner else ''}"
-        command = ["psql", "--no-psqlrc", "-qAt", "-v", "ON_ERROR_STOP=1", "-h", self.socket,
-                   "-p", str(self.postgres), "-U", role, "-d", f"assay_{service}", "-c", statement]
+        command = [
+            "psql",
+            "--no-psqlrc",
+            "-qAt",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-h",
+            self.socket,
+            "-p",
+            str(self.postgres),
+            "-U",
+            role,
+            "-d",
+            f"assay_{service}",
+            "-c",
+            statement,
+        ]
         return subprocess.run(command, capture_output=True).returncode == 0
 
     def eventually(self, url, expected=200):
@@ -143,7 +173,10 @@ class Trial:
             time.sleep(0.1)
 
     def logs(self, last=1500):
-        return [f"{process.args[0]}: {pathlib.Path(log).read_text()[-last:]}" for process, log in self.running]
+        return [
+            f"{process.args[0]}: {pathlib.Path(log).read_text()[-last:]}"
+            for process, log in self.running
+        ]
 
     def stop(self):
         """All programs but the servers, which were started first; each has to end in good order."""
@@ -161,14 +194,38 @@ def main():
     try:
         for service in services:
             trial.migrate(service)
-            assert trial.sql(service, True, "select count(*) from outbox"), f"{service}: its owner has nothing"
-            assert trial.sql(service, False, "select count(*) from outbox"), f"{service}: its role reads nothing"
+            assert trial.sql(service, True, "select count(*) from outbox"), (
+                f"{service}: its owner has nothing"
+            )
+            assert trial.sql(service, False, "select count(*) from outbox"), (
+                f"{service}: its role reads nothing"
+            )
             for other in set(services) - {service}:
-                command = ["psql", "-qAt", "-h", trial.socket, "-p", str(trial.postgres), "-U",
-                           f"assay_{service}", "-d", f"assay_{other}", "-c", "select 1"]
-                assert subprocess.run(command, capture_output=True).returncode, f"{service} gets into {other}"
-            for statement in ["create table mine ()", "drop table outbox", "alter table outbox add x int"]:
-                assert not trial.sql(service, False, statement), f"{service}: its role may {statement}"
+                command = [
+                    "psql",
+                    "-qAt",
+                    "-h",
+                    trial.socket,
+                    "-p",
+                    str(trial.postgres),
+                    "-U",
+                    f"assay_{service}",
+                    "-d",
+                    f"assay_{other}",
+                    "-c",
+                    "select 1",
+                ]
+                assert subprocess.run(command, capture_output=True).returncode, (
+                    f"{service} gets into {other}"
+                )
+            for statement in [
+                "create table mine ()",
+                "drop table outbox",
+                "alter table outbox add x int",
+            ]:
+                assert not trial.sql(service, False, statement), (
+                    f"{service}: its role may {statement}"
+                )
         for program in PROGRAMS:
             arguments, env = trial.pod(program)
             trial.start([built(program), *arguments], env)
@@ -190,7 +247,9 @@ def use(trial):
         "Password": trial.secrets["assay-identity"]["admin-password"],
     }
     token = json.loads(ask(f"{gateway}/api/token/login", login))["token"]
-    project = json.loads(ask(f"{gateway}/api/projects", {"Name": "A trial", "Description": ""}, token))
+    project = json.loads(
+        ask(f"{gateway}/api/projects", {"Name": "A trial", "Description": ""}, token)
+    )
     # Told from the catalog to the notification service by NATS.
     deadline = time.monotonic() + PATIENCE
     while project["Id"] not in ask(f"{gateway}/api/notifications", token=token):
