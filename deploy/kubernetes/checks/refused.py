@@ -63,6 +63,14 @@ def check(_):
             if expected not in str(error):
                 yield f"{values} is refused with “{error}”, which does not say “{expected}”"
 
+    for name in ["1st", "quality.tests"]:
+        try:
+            render({}, name=name)
+            yield f"a release may be called {name}"
+        except HelmError as error:
+            if f"Services cannot be called {name}-" not in str(error):
+                yield f"a release {name} is refused with “{error}”"
+
     # Every object in the values has a list of what may be in it.
     for path in values_files()["everything"]:
         try:

@@ -2,6 +2,9 @@
 {{- define "assay.check" -}}
 {{- $values := .Values }}
 {{- $problems := list }}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "assay.fullname" .)) }}
+{{- $problems = append $problems (printf "Services cannot be called %s-…: choose another name for the release, or set fullnameOverride" (include "assay.fullname" .)) }}
+{{- end }}
 {{- range $program, $_ := omit (include "assay.programs" . | fromYaml) "gateway" }}
 {{- $database := index $values.databases $program }}
 {{- range $name := list "url" "ownerUrl" }}
