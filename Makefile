@@ -22,6 +22,10 @@ check: ## format and lints
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --locked -- -D warnings
 
+chart: ## checks the Helm chart
+	@deploy/local/install charts
+	@deploy/kubernetes/check
+
 servers: ## a shell with a PostgreSQL for tests in $ASSAY_TEST_DATABASE_URL
 	@deploy/local/install test
 	@cargo run -q -p assay-testkit --bin with-servers -- "$${SHELL:-bash}"
@@ -34,4 +38,4 @@ measure: ## the figures of docs/performance.md, in some minutes
 clean: ## removes what was built, not the data
 	@cargo clean
 
-.PHONY: help run test check servers measure clean
+.PHONY: help run test check chart servers measure clean

@@ -1,0 +1,1 @@
+"""What `deploy/kubernetes/check` checks: each module yields what is wrong, in words."""

@@ -1,0 +1,132 @@
+"""The chart, rendered with each of the values files in ci/."""
+
+import base64
+import contextlib
+import os
+import pathlib
+import re
+import tempfile
+
+import helm_python as helm
+import yaml
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "assay"
+ROOT = FOLDER.parents[2]
+PROGRAMS = ["catalog", "execution", "gateway", "identity", "notification"]
+# Kinds that have pods, by the path to what describes these.
+POD_PATHS = {
+    "Deployment": ["spec", "template"],
+    "StatefulSet": ["spec", "template"],
+    "Job": ["spec", "template"],
+    "Pod": [],
+}
+
+# libyaml's is ten times as fast.
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@contextlib.contextmanager
+def quietly():
+    """Without what Helm logs: of the files that are links out of the chart, as they are meant to be, and
+    of values that it refuses besides."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+with quietly():
+    CHART = helm.Chart.load(FOLDER)
+
+
+class Rendering:
+    """All objects that the chart makes of one values file."""
+
+    def __init__(self, name, values, manifests):
+        self.name, self.values = name, values
+        self.notes = next(text for path, text in manifests.items() if path.endswith("NOTES.txt"))
+        texts = [text for path, text in sorted(manifests.items()) if not path.endswith(".txt")]
+        self.text = "\n---\n".join(texts)
+        self.objects = [found for text in texts for found in yaml.load_all(text, Loader) if found]
+        self.file = None
+
+    def of_kind(self, *kinds):
+        return [found for found in self.objects if found["kind"] in kinds]
+
+    def pods(self):
+        """The name, the labels and the spec of each pod."""
+        for found in self.of_kind(*POD_PATHS):
+            pod = found
+            for step in POD_PATHS[found["kind"]]:
+                pod = pod[step]
+            spec = pod["spec"]
+            if claims := found["spec"].get("volumeClaimTemplates"):
+                volumes = [
+                    {"name": claim["metadata"]["name"], "persistentVolumeClaim": {}}
+                    for claim in claims
+                ]
+                spec = {**spec, "volumes": spec["volumes"] + volumes}
+            yield f"{found['kind']} {found['metadata']['name']}", pod["metadata"]["labels"], spec
+
+    def secrets(self):
+        """The Secrets that the chart itself makes: name, key, value."""
+        return {
+            found["metadata"]["name"]: {
+                key: base64.b64decode(value).decode() for key, value in found["data"].items()
+            }
+            for found in self.of_kind("Secret")
+        }
+
+
+def component(labels):
+    return labels["app.kubernetes.io/component"]
+
+
+def render(values, name="assay", revision=1):
+    with quietly():
+        manifests = CHART.render(values, name=name, namespace="quality", revision=revision)
+    return Rendering(name, CHART.merge_values(values), manifests)
+
+
+def values_files():
+    return {
+        path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("ci/*.yaml"))
+    }
+
+
+def renderings(folder):
+    found = []
+    for name, values in values_files().items():
+        rendering = render(values)
+        rendering.name, rendering.file = name, folder / f"{name}.yaml"
+        rendering.file.write_text(rendering.text)
+        found.append(rendering)
+    return found
+
+
+def lint(_):
+    for name, values in values_files().items():
+        with quietly():
+            said = helm.lint(FOLDER, values=values, strict=True)["messages"]
+        for finding in said:
+            # What a chart without an icon is told is meant for public catalogues.
+            if finding["error"] != "icon is recommended":
+                yield f"{name}: {finding['path']}: {finding['error']}"
+
+    with tempfile.TemporaryDirectory() as folder:
+        with quietly():
+            chart = helm.Chart.load(helm.package(FOLDER, destination=folder))
+        packed = {file["name"]: file["data"].encode() for file in chart.files}
+        for name in ["alerts.yml", "dashboard.json", "nats-server.conf", "postgresql-init.sh"]:
+            if packed.get(f"files/{name}") != (FOLDER / "files" / name).read_bytes():
+                yield f"files/{name} is not in the package of the chart"
+        if any(name.startswith("ci/") for name in packed):
+            yield "the package of the chart has the values files of its tests"
+
+    version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
+    if yaml.safe_load((FOLDER / "Chart.yaml").read_text())["appVersion"] != version:
+        yield f"appVersion is not {version}, the version of the programs"

@@ -1,0 +1,101 @@
+"""Objects against the schemas of Kubernetes, and of what extends it."""
+
+import functools
+
+import jsonschema
+import kubernetes_validate
+from kubernetes_validate import utils
+
+# Each schema is read once, not for each object.
+utils.schema_contents = functools.cache(utils.schema_contents)
+
+# The oldest that the chart allows (kubeVersion), and the newest there is a schema for.
+VERSIONS = ["1.30", "1.37"]
+
+ANY = {"type": "object"}
+
+
+def strictly(**properties):
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(properties),
+        "properties": properties,
+    }
+
+
+# Kubernetes itself does not know these. What the chart says in them is described here as their
+# definitions have it: monitoring.coreos.com/v1 and gateway.networking.k8s.io/v1.
+RULE = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["alert", "expr", "annotations", "labels"],
+    "properties": {
+        "alert": {"type": "string"},
+        "expr": {"type": "string"},
+        "for": {"type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
+}
+EXTENSIONS = {
+    ("monitoring.coreos.com/v1", "ServiceMonitor"): strictly(
+        jobLabel={"type": "string"},
+        selector=strictly(matchLabels=ANY),
+        endpoints={
+            "type": "array",
+            "items": strictly(
+                port={"type": "string"}, path={"type": "string"}, interval={"type": "string"}
+            ),
+        },
+    ),
+    ("monitoring.coreos.com/v1", "PrometheusRule"): strictly(
+        groups={
+            "type": "array",
+            "items": strictly(name={"type": "string"}, rules={"type": "array", "items": RULE}),
+        }
+    ),
+    ("gateway.networking.k8s.io/v1", "HTTPRoute"): strictly(
+        parentRefs={"type": "array", "minItems": 1, "items": ANY},
+        hostnames={"type": "array", "items": {"type": "string"}},
+        rules={
+            "type": "array",
+            "items": strictly(
+                matches={
+                    "type": "array",
+                    "items": strictly(
+                        path=strictly(type={"enum": ["PathPrefix"]}, value={"type": "string"})
+                    ),
+                },
+                backendRefs={
+                    "type": "array",
+                    "items": strictly(name={"type": "string"}, port={"type": "integer"}),
+                },
+            ),
+        },
+    ),
+}
+
+
+def check(renderings):
+    extensions = set()
+    for rendering in renderings:
+        for found in rendering.objects:
+            who = f"{rendering.name}: {found['kind']} {found['metadata']['name']}"
+            if found["metadata"].get("namespace") != "quality":
+                yield f"{who} does not say that it is in the release's namespace"
+            extension = (found["apiVersion"], found["kind"])
+            if extension in EXTENSIONS:
+                extensions.add(extension)
+                for error in jsonschema.Draft7Validator(EXTENSIONS[extension]).iter_errors(
+                    found["spec"]
+                ):
+                    yield f"{who}: {error.json_path}: {error.message}"
+                continue
+            for version in VERSIONS:
+                try:
+                    kubernetes_validate.validate(found, version, strict=True)
+                except Exception as error:  # Its own, of which each is a problem.
+                    yield f"{who}: {version}: {str(error).splitlines()[0]}"
+    for missing in EXTENSIONS.keys() - extensions:
+        yield f"no values file has a {missing[1]}"

@@ -1,0 +1,271 @@
+"""The programs, where they are built, started as the chart would start them: with the variables, files,
+roles and NATS configuration of a bundled installation, on this machine instead of in pods."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from .chart import FOLDER, PROGRAMS, component, render
+from .programs import TARGET, built, skipped
+
+PATIENCE = 60  # seconds
+
+
+def check(_):
+    servers = TARGET / "debug/with-servers"
+    nats = nats_server()
+    missing = [f"assay-{program}" for program in PROGRAMS if not built(program)]
+    missing += [] if servers.exists() else ["with-servers"]
+    missing += [] if nats else ["nats-server"]
+    if missing:
+        yield from skipped("tried", missing)
+        return
+    command = [servers, sys.executable, "-B", "-m", "checks.trial"]
+    tried = subprocess.run(command, cwd=FOLDER.parent, capture_output=True, text=True)
+    if tried.returncode:
+        yield f"{tried.stdout[-2000:]}\n{tried.stderr[-4000:]}"
+
+
+def nats_server():
+    return shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin")
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Trial:
+    """What stands for the cluster: a folder for each pod, and a port here for each port there."""
+
+    def __init__(self, rendering, folder):
+        self.rendering, self.folder = rendering, folder
+        self.secrets = rendering.secrets()
+        self.ports = {}
+        server = urllib.parse.urlsplit(os.environ["ASSAY_TEST_DATABASE_URL"])
+        self.socket = urllib.parse.parse_qs(server.query)["host"][0]
+        self.superuser, self.postgres = server.username, server.port
+        self.running = []
+
+    def port(self, host, port):
+        return self.ports.setdefault((host, int(port)), free_port())
+
+    def here(self, text, name):
+        """A value or a file of a pod, as it has to be on this machine."""
+        there = f"?host={self.socket}&sslmode=disable"
+        text = re.sub(
+            r"@assay-postgresql:5432/(\w+)", rf"@localhost:{self.postgres}/\1{there}", text
+        )
+        text = re.sub(
+            r"\bassay-(\w+):(\d+)", lambda found: f"127.0.0.1:{self.port(found[1], found[2])}", text
+        )
+        text = re.sub(
+            r"^0\.0\.0\.0:(\d+)$", lambda found: f"127.0.0.1:{self.port(name, found[1])}", text
+        )
+        return re.sub(r"^/(run|tmp|var)/", rf"{self.folder}/{name}/\1/", text)
+
+    def pod(self, name):
+        """What a pod is started with: arguments and variables. Writes its files."""
+        pods = {component(labels): pod for _, labels, pod in self.rendering.pods()}
+        pod = pods[name]
+        for volume in pod["volumes"]:
+            for source in volume.get("projected", {}).get("sources", []):
+                for item in source["secret"]["items"]:
+                    file = pathlib.Path(self.here(f"/run/secrets/assay/{item['path']}", name))
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    value = self.secrets[source["secret"]["name"]][item["key"]]
+                    file.write_text(self.here(value, name))
+        container = pod["containers"][0]
+        variables = {found["name"]: self.here(found["value"], name) for found in container["env"]}
+        return container.get("args", []), {**os.environ, **variables}
+
+    def make_databases(self):
+        secrets = self.folder / "postgresql"
+        secrets.mkdir(parents=True)
+        for key, value in self.secrets["assay-postgresql"].items():
+            (secrets / key).write_text(value)
+        env = {
+            **os.environ,
+            "SECRETS": str(secrets),
+            "PGHOST": self.socket,
+            "PGPORT": str(self.postgres),
+            "POSTGRES_USER": self.superuser,
+        }
+        script = next(found for found in self.rendering.of_kind("ConfigMap"))["data"]["init.sh"]
+        subprocess.run(["bash", "-c", script], env=env, check=True)
+
+    def start(self, command, env=None):
+        log = open(self.folder / f"{len(self.running)}.log", "w")
+        self.running.append((subprocess.Popen(command, env=env, stdout=log, stderr=log), log.name))
+
+    def start_nats(self):
+        config = self.folder / "nats-server.conf"
+        text = self.secrets["assay-nats"]["nats-server.conf"]
+        config.write_text(text.replace("8222", str(self.port("nats", 8222))))
+        port = str(self.port("nats", 4222))
+        self.start(
+            [
+                nats_server(),
+                "--jetstream",
+                "--store_dir",
+                self.folder / "nats",
+                "--addr",
+                "127.0.0.1",
+                "--port",
+                port,
+                "--config",
+                config,
+            ]
+        )
+        self.eventually(f"http://127.0.0.1:{self.port('nats', 8222)}/healthz?js-server-only=true")
+
+    def migrate(self, service):
+        arguments, env = self.pod(f"{service}-migrate")
+        subprocess.run([built(service), *arguments], env=env, check=True, timeout=PATIENCE)
+
+    def sql(self, service, owner, statement):
+        """Whether a role of a service's database may do this."""
+        role = f"assay_{service}{'_owner' if owner else ''}"
+        command = [
+            "psql",
+            "--no-psqlrc",
+            "-qAt",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-h",
+            self.socket,
+            "-p",
+            str(self.postgres),
+            "-U",
+            role,
+            "-d",
+            f"assay_{service}",
+            "-c",
+            statement,
+        ]
+        return subprocess.run(command, capture_output=True).returncode == 0
+
+    def eventually(self, url, expected=200):
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with urllib.request.urlopen(url, timeout=5) as answer:
+                    if answer.status == expected:
+                        return answer.read().decode()
+                    said = answer.status
+            except (OSError, urllib.error.URLError) as error:
+                said = error
+            ended = [log for process, log in self.running if process.poll() is not None]
+            if ended or time.monotonic() > deadline:
+                raise SystemExit(f"{url}: {said}\n" + "\n".join(self.logs()))
+            time.sleep(0.1)
+
+    def logs(self, last=1500):
+        return [
+            f"{process.args[0]}: {pathlib.Path(log).read_text()[-last:]}"
+            for process, log in self.running
+        ]
+
+    def stop(self):
+        """All programs but the servers, which were started first; each has to end in good order."""
+        for process, log in reversed(self.running):
+            process.send_signal(signal.SIGTERM)
+            if process.wait(timeout=PATIENCE) and "assay-" in str(process.args[0]):
+                raise SystemExit(f"{process.args[0]} ended with {process.returncode}: {log}")
+
+
+def main():
+    trial = Trial(render({}), pathlib.Path(os.environ["ASSAY_TEST_DIR"]) / "trial")
+    services = [program for program in PROGRAMS if program != "gateway"]
+    trial.make_databases()
+    trial.start_nats()
+    try:
+        for service in services:
+            trial.migrate(service)
+            assert trial.sql(service, True, "select count(*) from outbox"), (
+                f"{service}: its owner has nothing"
+            )
+            assert trial.sql(service, False, "select count(*) from outbox"), (
+                f"{service}: its role reads nothing"
+            )
+            for other in set(services) - {service}:
+                command = [
+                    "psql",
+                    "-qAt",
+                    "-h",
+                    trial.socket,
+                    "-p",
+                    str(trial.postgres),
+                    "-U",
+                    f"assay_{service}",
+                    "-d",
+                    f"assay_{other}",
+                    "-c",
+                    "select 1",
+                ]
+                assert subprocess.run(command, capture_output=True).returncode, (
+                    f"{service} gets into {other}"
+                )
+            for statement in [
+                "create table mine ()",
+                "drop table outbox",
+                "alter table outbox add x int",
+            ]:
+                assert not trial.sql(service, False, statement), (
+                    f"{service}: its role may {statement}"
+                )
+        for program in PROGRAMS:
+            arguments, env = trial.pod(program)
+            trial.start([built(program), *arguments], env)
+        for program in PROGRAMS:
+            trial.eventually(f"http://127.0.0.1:{trial.port(program, 9090)}/readyz")
+        use(trial)
+    finally:
+        with contextlib.suppress(Exception):
+            print("\n".join(trial.logs()))
+        trial.stop()
+
+
+def use(trial):
+    """What `helm test` asks for, a login with the password that NOTES tells of, a write, and its news."""
+    gateway = f"http://127.0.0.1:{trial.port('gateway', 8080)}"
+    assert '"kty"' in trial.eventually(f"{gateway}/.well-known/jwks.json")
+    login = {
+        "Email": trial.rendering.values["admin"]["email"],
+        "Password": trial.secrets["assay-identity"]["admin-password"],
+    }
+    token = json.loads(ask(f"{gateway}/api/token/login", login))["token"]
+    project = json.loads(
+        ask(f"{gateway}/api/projects", {"Name": "A trial", "Description": ""}, token)
+    )
+    # Told from the catalog to the notification service by NATS.
+    deadline = time.monotonic() + PATIENCE
+    while project["Id"] not in ask(f"{gateway}/api/notifications", token=token):
+        assert time.monotonic() < deadline, "nobody hears of a new project"
+        time.sleep(0.1)
+    for line in "\n".join(trial.logs(last=0)).splitlines():
+        assert '"level":"ERROR"' not in line, line
+
+
+def ask(url, body=None, token=None):
+    headers = {"Content-Type": "application/json", "Authentication": f"Bearer {token}"}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return answer.read().decode()
+
+
+if __name__ == "__main__":
+    main()
