@@ -6,6 +6,7 @@ mod canary;
 mod catalog;
 mod deletion;
 mod engines;
+mod examples;
 mod faults;
 mod identity;
 mod junit;

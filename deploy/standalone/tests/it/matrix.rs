@@ -1,7 +1,7 @@
 //! Who may do what to which records: every operation of the document, tried by those who may not.
 
-mod operation;
-mod tenant;
+pub(crate) mod operation;
+pub(crate) mod tenant;
 
 use std::collections::BTreeMap;
 
