@@ -22,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         content_type = "application/jwk-set+json",
         example = json!({"keys": [{
             "kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig",
-            "kid": "019cadfb-85c0-7e3a-9b15-4f60d82c7a91",
+            "kid": "019cade2-11c0-7e3a-9b15-4f60d82c7a91",
             "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
         }]}),
     )),

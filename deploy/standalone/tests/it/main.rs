@@ -5,6 +5,7 @@ mod asyncapi;
 mod canary;
 mod catalog;
 mod deletion;
+mod documents;
 mod engines;
 mod examples;
 mod faults;

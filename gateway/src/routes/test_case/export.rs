@@ -118,7 +118,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Wanted {
             (TestCaseEntry = "application/x-ndjson"),
             (String = "text/csv", example = "Id,Identifier,Name,Description,LastPlanStatus,\
                 LastReportStatus,LastResult,LastSwName,LastSwIdentifier\r\n\
-                019cadfb-85c0-7b21-8d4f-0a96c3e15f72,checkout.pay_by_card,Pay by card,,\
+                019cade2-11c0-7b21-8d4f-0a96c3e15f72,checkout.pay_by_card,Pay by card,,\
                 ReadyForExecution,InReview,Passed,Web shop,2.4.1\r\n"),
         ),
         headers(("Content-Disposition" = String, description = "A name for the file")),
