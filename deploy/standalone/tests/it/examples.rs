@@ -40,7 +40,7 @@ impl Trial {
         let parameters = operations()
             .into_iter()
             .flat_map(|operation| operation.said["parameters"].as_array().unwrap().iter());
-        let ids = parameters.filter(|parameter| parameter["schema"]["format"] == "uuid");
+        let ids = parameters.filter(|p| p["in"] == "path" && p["schema"]["format"] == "uuid");
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let shown = ids.map(|id| (text(&id["example"]), text(&id["name"]))).collect();
         Self { world, tenant, made: BTreeMap::new(), shown }

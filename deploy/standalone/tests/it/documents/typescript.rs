@@ -5,6 +5,8 @@ use std::{
     process::Output,
 };
 
+use serde_json::Value;
+
 use super::{at, dir, node, said, tool};
 use crate::world::{ADMIN, PASSWORD, World, id};
 
@@ -25,6 +27,20 @@ async fn example(change: impl Fn(String) -> String) -> PathBuf {
     let made = generator.output().await.unwrap();
     assert!(made.status.success(), "{}", said(&made));
     dir
+}
+
+/// The example is for users what the tools are for the tests.
+#[test]
+fn the_example_names_the_versions_that_are_tested() {
+    let [example, tools] = [EXAMPLE, "deploy/local/tools"].map(|place| {
+        let text = std::fs::read_to_string(at(place).join("package.json")).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap()
+    });
+    for kind in ["dependencies", "devDependencies"] {
+        for (name, version) in example[kind].as_object().unwrap() {
+            assert_eq!(*version, tools["dependencies"][name], "{name}");
+        }
+    }
 }
 
 async fn compile(dir: &Path) -> Output {
