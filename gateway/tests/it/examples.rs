@@ -86,6 +86,9 @@ impl Checked {
         for (name, response) in document["components"]["responses"].as_object().unwrap() {
             self.response(name, response);
         }
+        for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+            self.is_described(name, schema);
+        }
         self
     }
 }

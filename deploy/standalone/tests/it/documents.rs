@@ -8,6 +8,7 @@ use std::{
 };
 
 use assay_testkit::test_dir;
+use serde_json::{Value, json};
 use tokio::process::Command;
 use uuid::Uuid;
 
@@ -63,7 +64,7 @@ async fn spectral(document: &Path) -> Output {
 }
 
 /// The OpenAPI document with something wrong in it.
-fn spoilt(document: &Path, spoil: impl Fn(&mut serde_json::Value)) -> PathBuf {
+fn spoilt(document: &Path, spoil: impl Fn(&mut Value)) -> PathBuf {
     let text = std::fs::read_to_string(document).unwrap();
     let mut document = serde_json::from_str(&text).unwrap();
     spoil(&mut document);
@@ -81,22 +82,29 @@ async fn redocly_has_nothing_to_say_of_the_interface() {
 
     // A warning alone would be seen.
     let document = spoilt(&document, |document| {
-        document["components"]["schemas"]["Unused"] = serde_json::json!({"type": "object"});
+        document["components"]["schemas"]["Unused"] = json!({"type": "object"});
     });
     let text = said(&redocly(&document).await);
     assert!(text.contains("warning") && text.contains("no-unused-components"), "{text}");
 }
 
 #[tokio::test]
-async fn spectral_has_nothing_to_say_of_the_documents() {
-    for document in ["docs/openapi.json", "docs/asyncapi.yaml"] {
-        let output = spectral(&at(document)).await;
-        assert!(output.status.success(), "{}", said(&output));
-    }
+async fn spectral_has_nothing_to_say_of_the_interface() {
+    let output = spectral(&at("docs/openapi.json")).await;
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[tokio::test]
+async fn spectral_has_nothing_to_say_of_what_is_published() {
+    let output = spectral(&at("docs/asyncapi.yaml")).await;
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[tokio::test]
+async fn what_spectral_says_is_heard() {
     let document = spoilt(&at("docs/openapi.json"), |document| {
-        document["paths"] =
-            serde_json::json!({"/api/projects": document["paths"]["/api/projects"]});
-        document["paths"]["/api/projects"]["post"]["tags"] = serde_json::json!(["Unknown"]);
+        document["paths"] = json!({"/api/projects": document["paths"]["/api/projects"]});
+        document["paths"]["/api/projects"]["post"]["tags"] = json!(["Unknown"]);
     });
     let output = spectral(&document).await;
     assert!(said(&output).contains("operation-tag-defined"), "{}", said(&output));
