@@ -43,7 +43,8 @@ impl IntoParams for IdempotencyKey {
                  request is refused with 422 `idempotency_key_reused`. Keys belong to their user \
                  and are known as long as the execution.",
             ))
-            .schema(Some(text));
+            .schema(Some(text))
+            .example(Some("build-1205".into()));
         vec![parameter.build()]
     }
 }

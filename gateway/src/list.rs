@@ -27,11 +27,13 @@ const LIMITS: std::ops::RangeInclusive<i32> = 1..=1000;
 #[into_params(parameter_in = Query)]
 struct ListQuery {
     /// How many records to answer at most.
-    #[param(value_type = Option<i32>, minimum = 1, maximum = 1000)]
+    #[param(value_type = Option<i32>, minimum = 1, maximum = 1000, example = 100)]
     limit: Option<String>,
     /// Where to go on: the cursor in the link of the previous part.
+    #[param(example = "019cade2-11c0-7b21-8d4f-0a96c3e15f72")]
     cursor: Option<String>,
     /// Only records whose name or identifier contains this text, in any case.
+    #[param(example = "pay")]
     q: Option<String>,
 }
 

@@ -99,11 +99,18 @@ impl Problem {
     }
 
     /// A change with `If-Match` states a precondition; one with a version in its body does not.
-    fn of_precondition(mut self, stated: bool) -> Self {
+    pub(crate) fn of_precondition(mut self, stated: bool) -> Self {
         if stated && self.code == STALE {
             self.status = StatusCode::PRECONDITION_FAILED;
         }
         self
+    }
+
+    /// As it is answered to somebody who wants to change a project.
+    pub(crate) fn into_example(self) -> Document {
+        let instance = "/api/projects".to_owned();
+        let trace_id = Some("0af7651916cd43dd8448eb211c80319c".to_owned());
+        Document { trace_id, ..self.into_document(instance) }
     }
 
     fn into_document(self, instance: String) -> Document {

@@ -8,11 +8,13 @@
 //! * `…List` messages are arrays that may be null.
 //! * Everything else can be read from a row with the same column names.
 //! * Every method names who may call it; together they are the table `POLICY`.
+//! * Fields say what they may hold: the table `EXAMPLES`.
 
 #![expect(clippy::disallowed_methods, reason = "cargo tells a build script where to write so")]
 
 mod batches;
 mod changes;
+mod examples;
 mod policy;
 mod shape;
 
@@ -68,6 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR")?;
     let out = Path::new(&out);
     fs::write(out.join("policy.rs"), policy::table(&pool)?)?;
+    fs::write(out.join("examples.rs"), examples::table(&pool)?)?;
     fs::write(out.join("changes.rs"), changes::impls(&pool)?)?;
     fs::write(out.join("batches.rs"), batches::impls(&pool)?)?;
     fs::write(out.join("descriptors.bin"), files.encode_to_vec())?;

@@ -176,9 +176,11 @@ fn text(field: &FieldDescriptor, extension_name: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn extension(field: &FieldDescriptor, name: &str) -> Option<prost_reflect::Value> {
+/// What an option of ours says of a field, if it is there.
+pub fn extension(field: &FieldDescriptor, name: &str) -> Option<prost_reflect::Value> {
     let extension = field.parent_pool().get_extension_by_name(name)?;
-    Some(field.options().get_extension(&extension).into_owned())
+    let options = field.options();
+    options.has_extension(&extension).then(|| options.get_extension(&extension).into_owned())
 }
 
 /// Where the type generated for `full_name` is: packages are modules of this crate.

@@ -58,6 +58,7 @@ packages! {
 mod shapes;
 
 include!(concat!(env!("OUT_DIR"), "/policy.rs"));
+include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 include!(concat!(env!("OUT_DIR"), "/changes.rs"));
 include!(concat!(env!("OUT_DIR"), "/batches.rs"));
 

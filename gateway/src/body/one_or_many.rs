@@ -57,7 +57,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
 impl<T: ToSchema> PartialSchema for OneOrMany<T> {
     fn schema() -> RefOr<Schema> {
         let one = || Ref::from_schema_name(T::name());
-        OneOfBuilder::new().item(one()).item(ArrayBuilder::new().items(one())).into()
+        let one_or_many = OneOfBuilder::new().item(one()).item(ArrayBuilder::new().items(one()));
+        one_or_many.description(Some("One, or an array of them.")).into()
     }
 }
 

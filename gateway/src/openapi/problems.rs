@@ -1,27 +1,49 @@
 //! How operations can fail, which follows from what they take.
 
+use std::time::Duration;
+
+use assay_proto::Fault;
 use utoipa::openapi::{
     Components, Content, Ref, RefOr, Response, ResponseBuilder,
     path::{Operation, Parameter, ParameterIn},
 };
 
-/// A way to fail: status, name, meaning, and whether an operation of some HTTP method has it.
-type Failure = (u16, &'static str, &'static str, fn(&str, &Operation) -> bool);
+use crate::{body, problem::Problem};
+
+/// A way to fail: status, name, meaning, whether an operation of some HTTP method has it, and what
+/// is answered then.
+type Failure = (u16, &'static str, &'static str, fn(&str, &Operation) -> bool, fn() -> Problem);
 
 const FAILURES: [Failure; 13] = [
-    (400, "Malformed", "The request cannot be read", has_input),
-    (401, "Unauthenticated", "There is no token, or no valid one", proves),
-    (403, "Forbidden", "The permission is missing", is_closed),
-    (404, "NotFound", "There is no such record for this customer", names_record),
-    (409, "Conflict", "The state of the record does not allow it", writes),
-    (412, "Outdated", "The record is not as `If-Match` says", is_conditional),
-    (413, "TooLarge", "The body is too large", has_body),
-    (415, "Unsupported", "The body is of another media type", has_body),
-    (422, "Invalid", "Fields or parameters are not right", has_input),
-    (429, "Busy", "Too many requests; try again later", always),
-    (500, "Failed", "Something went wrong", always),
-    (503, "Unavailable", "Something is not available; try again later", always),
-    (504, "TimedOut", "The answer took too long", always),
+    (400, "Malformed", "The request cannot be read", has_input, body::missing),
+    (401, "Unauthenticated", "There is no token, or no valid one", proves, || {
+        Fault::Unauthenticated.into()
+    }),
+    (403, "Forbidden", "The permission is missing, or the link is not valid", refuses, || {
+        Fault::Forbidden("this needs the permission Write".to_owned()).into()
+    }),
+    (404, "NotFound", "There is no such record for this customer", names_record, Problem::not_found),
+    (409, "Conflict", "The state of the record does not allow it", writes, || {
+        Fault::Stale("project").into()
+    }),
+    (412, "Outdated", "The record is not as `If-Match` says", is_conditional, || {
+        Problem::from(Fault::Stale("project")).of_precondition(true)
+    }),
+    (413, "TooLarge", "The body is too large", has_body, Problem::too_large),
+    (415, "Unsupported", "The body is of another media type", has_body, || {
+        Problem::unsupported("application/json is expected")
+    }),
+    (422, "Invalid", "Fields or parameters are not right", has_input, || {
+        Problem::invalid("Name", "must not be blank")
+    }),
+    (429, "Busy", "Too many requests; try again later", always, || {
+        Fault::Busy(Duration::from_secs(1)).into()
+    }),
+    (500, "Failed", "Something went wrong", always, Problem::internal),
+    (503, "Unavailable", "Something is not available; try again later", always, || {
+        Fault::Unavailable("the database").into()
+    }),
+    (504, "TimedOut", "The answer took too long", always, Problem::timed_out),
 ];
 
 fn always(_: &str, _: &Operation) -> bool {
@@ -34,6 +56,11 @@ fn writes(method: &str, _: &Operation) -> bool {
 
 fn is_closed(_: &str, operation: &Operation) -> bool {
     operation.security.is_none()
+}
+
+/// Files are for everybody who has a link, while it is valid.
+fn refuses(method: &str, operation: &Operation) -> bool {
+    is_closed(method, operation) || operation.operation_id.as_deref() == Some("download_artifact")
 }
 
 /// Logging in needs no token, but a right password.
@@ -75,19 +102,20 @@ fn known(parameter: &RefOr<Parameter>) -> Option<&Parameter> {
 
 /// Describes all ways to fail.
 pub(super) fn define(components: &mut Components) {
-    for (_, name, meaning, _) in FAILURES {
-        components.responses.insert(name.to_owned(), response(meaning).into());
+    for (_, name, meaning, _, example) in FAILURES {
+        components.responses.insert(name.to_owned(), response(meaning, example()).into());
     }
 }
 
-fn response(meaning: &str) -> Response {
-    let content = Content::new(Some(Ref::from_schema_name("Problem")));
+fn response(meaning: &str, example: Problem) -> Response {
+    let mut content = Content::new(Some(Ref::from_schema_name("Problem")));
+    content.example = serde_json::to_value(example.into_example()).ok();
     ResponseBuilder::new().description(meaning).content("application/problem+json", content).build()
 }
 
 /// Tells how an operation can fail.
 pub(super) fn tell(method: &str, operation: &mut Operation) {
-    for (status, name, _, applies) in FAILURES {
+    for (status, name, _, applies, _) in FAILURES {
         if applies(method, operation) {
             let response = RefOr::Ref(Ref::from_response_name(name));
             operation.responses.responses.insert(status.to_string(), response);

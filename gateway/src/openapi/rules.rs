@@ -23,9 +23,20 @@ pub(super) fn apply(document: &mut OpenApi) {
             problems::tell(method, operation);
         }
     }
+    drop_what_nobody_sends(document);
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
+/// What is written in changes only has another shape there.
+fn drop_what_nobody_sends(document: &mut OpenApi) {
+    let written = serde_json::to_string(document).unwrap_or_default();
+    let is_sent = |name: &str| written.contains(&format!("\"#/components/schemas/{name}\""));
+    let components = document.components.get_or_insert_default();
+    components.schemas.retain(|name, _| !name.ends_with("Input") || is_sent(name));
+}
+
+pub(super) fn operations(
+    item: &mut PathItem,
+) -> impl Iterator<Item = (&'static str, &mut Operation)> {
     let all = [
         ("GET", &mut item.get),
         ("POST", &mut item.post),

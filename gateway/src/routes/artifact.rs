@@ -57,9 +57,9 @@ impl<S: Sync> FromRequest<S> for File {
     put, path = "/api/projects/{projectId}/executions/{executionId}/results/artifacts/{name}",
     operation_id = "upload_artifact", tag = "Results",
     params(("name" = String, Path, description = "What results call the file: letters, digits, \
-        `.`, `_` and `-`, at most 200", example = "login-page.png")),
+        `.`, `_` and `-`, at most 200", example = "payment.log")),
     request_body(content = String, content_type = "application/octet-stream",
-        description = "The file, of any media type"),
+        description = "The file, of any media type", example = json!("09:30:04 The bank said yes\n")),
     responses((status = OK, description = "The file is kept", body = Artifact)),
 )]
 async fn upload(
@@ -84,9 +84,9 @@ async fn upload(
     put, path = "/api/automation/leases/{leaseId}/artifacts/{name}",
     operation_id = "upload_artifact_of_lease", tag = "Automation",
     params(("name" = String, Path, description = "What results call the file: letters, digits, \
-        `.`, `_` and `-`, at most 200", example = "login-page.png")),
+        `.`, `_` and `-`, at most 200", example = "payment.log")),
     request_body(content = String, content_type = "application/octet-stream",
-        description = "The file, of any media type"),
+        description = "The file, of any media type", example = json!("09:30:04 The bank said yes\n")),
     responses((status = OK, description = "The file is kept", body = Artifact)),
 )]
 async fn upload_of_lease(
@@ -120,10 +120,11 @@ struct Access {
     customer: String,
     /// When the link expires, in seconds since 1970.
     #[serde(default)]
-    #[param(value_type = i64)]
+    #[param(value_type = i64, example = 1_772_447_400)]
     expires: String,
     /// What proves that the link is one of ours.
     #[serde(default)]
+    #[param(example = "3q2-7wQ5Yk")]
     signature: String,
 }
 
@@ -131,11 +132,12 @@ struct Access {
 #[utoipa::path(
     get, path = "/api/artifacts/{artifactId}/{name}",
     operation_id = "download_artifact", tag = "Results",
-    params(("name" = String, Path, description = "What the file is called"), Access),
+    params(("name" = String, Path, description = "What the file is called",
+        example = "payment.log"), Access),
     responses(
         (status = OK, description = "The file", body = String,
-            content_type = "application/octet-stream"),
-        (status = FORBIDDEN, description = "The link is not valid, or has expired"),
+            content_type = "application/octet-stream",
+            example = json!("09:30:04 The bank said yes\n")),
     ),
 )]
 async fn download(

@@ -39,6 +39,7 @@ struct Filter {
     #[param(value_type = Option<String>, format = Uuid)]
     user_id: Option<String>,
     /// Only this action, such as `LoginRefused`.
+    #[param(example = "LoginRefused")]
     action: Option<String>,
 }
 

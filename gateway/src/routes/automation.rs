@@ -83,7 +83,8 @@ async fn renew(
 /// answered was stored. `TestCaseId` and `Identifier` are not needed here.
 #[utoipa::path(
     post, path = "/api/automation/leases/{leaseId}/instances", operation_id = "report_instances",
-    tag = "Automation", request_body = Vec<InstanceResultInput>,
+    tag = "Automation",
+    request_body(content = Vec<InstanceResultInput>, description = "What came of the instances"),
     responses((status = OK, description = "The instances of these numbers", body = [InstanceEntry])),
 )]
 async fn report(

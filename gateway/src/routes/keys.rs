@@ -20,6 +20,11 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     responses((
         status = OK, description = "A JSON web key set (RFC 7517)", body = serde_json::Value,
         content_type = "application/jwk-set+json",
+        example = json!({"keys": [{
+            "kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig",
+            "kid": "019cade2-11c0-7e3a-9b15-4f60d82c7a91",
+            "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+        }]}),
     )),
 )]
 async fn list(

@@ -35,8 +35,10 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 #[into_params(parameter_in = Query)]
 struct Filter {
     /// Only those of this kind of source, such as `TestCase`.
+    #[param(example = "TestCase")]
     source: Option<String>,
     /// Only those of this action, such as `Created`.
+    #[param(example = "Created")]
     action: Option<String>,
 }
 

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
+pub(super) use self::media::EXAMPLE;
 use self::media::{Reported, TestRun};
 use super::execution::location;
 use crate::{
@@ -36,7 +37,7 @@ impl Answer for ReportedResults {}
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/results",
     operation_id = "report_results", tag = "Results",
-    request_body(content(
+    request_body(description = "What came of the instances", content(
         (Vec<InstanceResultInput> = "application/json"),
         (InstanceResultInput = "application/x-ndjson"),
     )),
@@ -69,6 +70,7 @@ struct RanOn {
     #[param(format = Uuid)]
     environment_id: Option<String>,
     /// Separated by commas; absent: those of the set.
+    #[param(example = "nightly, release")]
     tags: Option<String>,
 }
 
@@ -79,9 +81,10 @@ struct RanOn {
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/results",
     operation_id = "upload_results", tag = "Results", params(RanOn),
-    request_body(content(
-        (String = "application/xml"), (String = "text/xml"),
-        (media::Files = "multipart/form-data"),
+    request_body(description = "The report, in one file or several", content(
+        (String = "application/xml", example = json!(EXAMPLE)),
+        (String = "text/xml", example = json!(EXAMPLE)),
+        (media::Files = "multipart/form-data", example = json!({"file": [EXAMPLE]})),
     )),
     responses((status = CREATED, description = "The execution", body = Execution)),
 )]

@@ -28,12 +28,13 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 #[into_params(parameter_in = Query)]
 struct Filter {
     /// The first day (UTC) on which they were requested, as yyyy-MM-dd.
-    #[param(format = Date)]
+    #[param(format = Date, example = "2026-03-01")]
     from_date: Option<String>,
     /// The last day (UTC) on which they were requested, as yyyy-MM-dd.
-    #[param(format = Date)]
+    #[param(format = Date, example = "2026-03-31")]
     to_date: Option<String>,
     /// One of their tags.
+    #[param(example = "nightly")]
     tag: Option<String>,
     /// The environment that they ran in.
     #[param(format = Uuid)]

@@ -3,6 +3,7 @@
 mod api;
 mod bodies;
 mod edge;
+mod examples;
 mod lists;
 mod openapi;
 mod problems;

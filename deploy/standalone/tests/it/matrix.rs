@@ -1,6 +1,6 @@
 //! Who may do what to which records: every operation of the document, tried by those who may not.
 
-mod operation;
+pub(crate) mod operation;
 
 use std::collections::BTreeMap;
 

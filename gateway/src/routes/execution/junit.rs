@@ -29,7 +29,8 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     get, path = "/api/projects/{projectId}/executions/{executionId}/junit",
     operation_id = "export_results", tag = "Results",
     responses((status = OK, description = "The report", body = String,
-        content_type = "application/xml")),
+        content_type = "application/xml",
+        example = json!(super::super::results::EXAMPLE))),
 )]
 async fn export(
     State(mut results): State<Results>,

@@ -44,6 +44,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 #[into_params(names("Last-Event-ID"), parameter_in = Header)]
 struct LastEventId(
     /// The id of the last event that was seen; absent: only what is added from now on
+    #[param(example = 42)]
     Option<i64>,
 );
 

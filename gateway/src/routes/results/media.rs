@@ -5,6 +5,12 @@ use utoipa::ToSchema;
 
 use crate::{body::media_type, problem::Problem, upload::Upload};
 
+/// A report, for the documentation.
+pub(crate) const EXAMPLE: &str = r#"<testsuite name="checkout" tests="1">
+  <testcase classname="checkout" name="pay_by_card" time="8.3"/>
+</testsuite>
+"#;
+
 /// Results as an array, or one a line.
 pub(super) struct Reported {
     pub(super) lines: bool,

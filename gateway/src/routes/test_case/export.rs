@@ -78,6 +78,7 @@ struct ExportQuery {
     #[param(value_type = Option<ExportFormat>, inline)]
     format: Option<String>,
     /// Only test cases whose name or identifier contains this text, in any case.
+    #[param(example = "pay")]
     q: Option<String>,
 }
 
@@ -115,7 +116,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Wanted {
         content(
             (Vec<TestCaseEntry> = "application/json"),
             (TestCaseEntry = "application/x-ndjson"),
-            (String = "text/csv"),
+            (String = "text/csv", example = "Id,Identifier,Name,Description,LastPlanStatus,\
+                LastReportStatus,LastResult,LastSwName,LastSwIdentifier\r\n\
+                019cade2-11c0-7b21-8d4f-0a96c3e15f72,checkout.pay_by_card,Pay by card,,\
+                ReadyForExecution,InReview,Passed,Web shop,2.4.1\r\n"),
         ),
         headers(("Content-Disposition" = String, description = "A name for the file")),
     )),

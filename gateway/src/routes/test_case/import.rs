@@ -55,10 +55,10 @@ impl<S: Sync> FromRequest<S> for Rows {
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testcases/import",
     operation_id = "import_test_cases", tag = "Test cases",
-    request_body(content(
+    request_body(description = "The test cases, a row each", content(
         (Vec<TestCaseInput> = "application/json"),
         (TestCaseInput = "application/x-ndjson"),
-        (String = "text/csv", example = "Identifier,Name,Description\nlogin,Log in,\n"),
+        (String = "text/csv", example = "Identifier,Name,Description\ncheckout.pay_by_card,Pay by card,\n"),
     )),
     responses((status = OK, description = "What became of the rows", body = [ImportedTestCase])),
 )]

@@ -51,9 +51,10 @@ impl Answer for Steps {
 #[into_params(parameter_in = Query)]
 struct SelectionQuery {
     /// Only steps whose comment contains this text, in any case.
+    #[param(example = "sandbox")]
     comment: Option<String>,
     /// How many steps to answer at most.
-    #[param(value_type = Option<i32>, minimum = 0)]
+    #[param(value_type = Option<i32>, minimum = 0, example = 20)]
     count: Option<String>,
 }
 
@@ -106,7 +107,7 @@ async fn get(
 #[utoipa::path(
     put, tag = "Test plans", operation_id = "replace_automation_steps", params(IfMatch),
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/automationSteps",
-    request_body = StepInputs,
+    request_body(content = StepInputs, description = "The new steps: one, or several"),
     responses((
         status = OK, description = "The new steps", body = [AutomationStep],
         headers(("ETag" = String, description = "The `DataVersion` of the plan, in quotes")),

@@ -51,7 +51,8 @@ async fn list(
 /// Including one that the set has already changes nothing.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
-    operation_id = "include_test_cases", tag = "Test sets", request_body = References,
+    operation_id = "include_test_cases", tag = "Test sets",
+    request_body(content = References, description = "What to include: one test case, or several"),
     responses((status = OK, description = "The changed test set", body = TestSet)),
 )]
 async fn include(
@@ -68,7 +69,7 @@ async fn include(
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "include_test_cases_by_put", tag = "Test sets",
-    request_body = References,
+    request_body(content = References, description = "What to include: one test case, or several"),
     responses((status = OK, description = "The changed test set", body = TestSet)),
 )]
 async fn include_many(
@@ -83,7 +84,8 @@ async fn include_many(
 /// Takes test cases out of a test set, all or none.
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
-    operation_id = "exclude_test_cases", tag = "Test sets", request_body = References,
+    operation_id = "exclude_test_cases", tag = "Test sets",
+    request_body(content = References, description = "What to exclude: one test case, or several"),
     responses((status = NO_CONTENT, description = "The test cases are not in the set any more")),
 )]
 async fn exclude(

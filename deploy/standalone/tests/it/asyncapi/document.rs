@@ -57,6 +57,10 @@ pub(super) fn asyncapi() -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "description": ABOUT,
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
+            "tags": [
+                {"name": "stable", "description": "What other systems can build on"},
+                {"name": "internal", "description": "What Assay's programs tell each other"},
+            ],
         },
         "defaultContentType": "application/cloudevents+json",
         "servers": {"nats": {
@@ -106,9 +110,10 @@ pub(super) fn asyncapi() -> Value {
     let names: Vec<String> = keys(&document["channels"]);
     for name in names {
         let channel = json!({"$ref": format!("#/channels/{name}")});
-        let summary = document["channels"][&name]["title"].clone();
-        document["operations"][format!("publish.{name}")] =
-            json!({"action": "send", "channel": channel, "summary": summary});
+        let about = &document["channels"][&name];
+        let (summary, description) = (about["title"].clone(), about["description"].clone());
+        document["operations"][format!("publish.{name}")] = json!({"action": "send", "channel": channel, "summary": summary,
+                   "description": description});
     }
     document
 }

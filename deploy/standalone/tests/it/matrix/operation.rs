@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-static DOCUMENT: LazyLock<Value> =
+pub(crate) static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::to_value(assay_gateway::openapi()).unwrap());
 
 /// Who may call an operation.
@@ -23,6 +23,8 @@ pub(crate) struct Operation {
     /// With names in braces.
     path: String,
     pub(crate) needs: Needs,
+    /// All that the document says of it.
+    pub(crate) said: &'static Value,
     /// The names of its query parameters.
     pub(crate) query: Vec<String>,
     /// The media type and the schema of its body.
@@ -42,7 +44,7 @@ pub(crate) fn operations() -> Vec<Operation> {
 }
 
 impl Operation {
-    fn read(method: &str, path: &str, operation: &Value) -> Self {
+    fn read(method: &str, path: &str, operation: &'static Value) -> Self {
         let parameters = operation["parameters"].as_array().unwrap().iter();
         let query = parameters.filter(|parameter| parameter["in"] == "query");
         let body = operation["requestBody"]["content"].as_object().map(|content| {
@@ -56,6 +58,7 @@ impl Operation {
             method: method.to_uppercase().parse().unwrap(),
             path: path.to_owned(),
             needs: needs(operation["description"].as_str().unwrap()),
+            said: operation,
             query: query.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect(),
             body,
         }

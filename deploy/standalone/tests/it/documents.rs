@@ -1,0 +1,112 @@
+//! What tools for OpenAPI and AsyncAPI say of the documents, and a client that is made from one.
+
+mod typescript;
+
+use std::{
+    path::{Path, PathBuf},
+    process::Output,
+};
+
+use assay_testkit::test_dir;
+use serde_json::{Value, json};
+use tokio::process::Command;
+use uuid::Uuid;
+
+/// A path in the repository.
+fn at(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path).canonicalize().unwrap()
+}
+
+/// A directory for one test.
+fn dir() -> PathBuf {
+    let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// Node, as `deploy/local/install test` has installed it; it writes only to a directory of its own.
+fn node(dir: &Path) -> Command {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/node");
+    assert!(tools.join("installed").exists(), "run deploy/local/install test");
+    let mut command = Command::new(tools.join("node"));
+    command
+        .current_dir(dir)
+        .env("HOME", dir)
+        .env("TMPDIR", dir)
+        .env("REDOCLY_TELEMETRY", "off")
+        .env("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true")
+        .kill_on_drop(true);
+    command
+}
+
+/// A program of a package that was installed with Node.
+fn tool(program: &str, dir: &Path) -> Command {
+    let mut command = node(dir);
+    command.arg(at("target/tools/node/node_modules").join(program));
+    command
+}
+
+/// All that a program has said.
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat()
+}
+
+async fn redocly(document: &Path) -> Output {
+    let mut redocly = tool("@redocly/cli/bin/cli.js", &dir());
+    redocly.args(["lint", "--format", "stylish", "--config"]);
+    redocly.arg(at("deploy/local/tools/redocly.yaml")).arg(document).output().await.unwrap()
+}
+
+async fn spectral(document: &Path) -> Output {
+    let mut spectral = tool("@stoplight/spectral-cli/dist/index.js", &dir());
+    spectral.args(["lint", "--fail-severity", "hint", "--ruleset"]);
+    spectral.arg(at("deploy/local/tools/spectral.yaml")).arg(document).output().await.unwrap()
+}
+
+/// The OpenAPI document with something wrong in it.
+fn spoilt(document: &Path, spoil: impl Fn(&mut Value)) -> PathBuf {
+    let text = std::fs::read_to_string(document).unwrap();
+    let mut document = serde_json::from_str(&text).unwrap();
+    spoil(&mut document);
+    let file = dir().join("openapi.json");
+    std::fs::write(&file, document.to_string()).unwrap();
+    file
+}
+
+#[tokio::test]
+async fn redocly_has_nothing_to_say_of_the_interface() {
+    let document = at("docs/openapi.json");
+    let output = redocly(&document).await;
+    let text = said(&output);
+    assert!(output.status.success() && !text.contains("warning"), "{text}");
+
+    // A warning alone would be seen.
+    let document = spoilt(&document, |document| {
+        document["components"]["schemas"]["Unused"] = json!({"type": "object"});
+    });
+    let text = said(&redocly(&document).await);
+    assert!(text.contains("warning") && text.contains("no-unused-components"), "{text}");
+}
+
+#[tokio::test]
+async fn spectral_has_nothing_to_say_of_the_interface() {
+    let output = spectral(&at("docs/openapi.json")).await;
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[tokio::test]
+async fn spectral_has_nothing_to_say_of_what_is_published() {
+    let output = spectral(&at("docs/asyncapi.yaml")).await;
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[tokio::test]
+async fn what_spectral_says_is_heard() {
+    let document = spoilt(&at("docs/openapi.json"), |document| {
+        document["paths"] = json!({"/api/projects": document["paths"]["/api/projects"]});
+        document["paths"]["/api/projects"]["post"]["tags"] = json!(["Unknown"]);
+    });
+    let output = spectral(&document).await;
+    assert!(said(&output).contains("operation-tag-defined"), "{}", said(&output));
+    assert!(!output.status.success());
+}

@@ -1,0 +1,98 @@
+//! The client in TypeScript, whose types are made from the document.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Output,
+};
+
+use serde_json::Value;
+
+use super::{at, dir, node, said, tool};
+use crate::world::{ADMIN, PASSWORD, World, id};
+
+const EXAMPLE: &str = "docs/clients/typescript";
+
+/// The example in a directory of its own, with types that were made now, and changed like that.
+async fn example(change: impl Fn(String) -> String) -> PathBuf {
+    let dir = dir();
+    for file in ["package.json", "tsconfig.json"] {
+        std::fs::copy(at(EXAMPLE).join(file), dir.join(file)).unwrap();
+    }
+    let session = std::fs::read_to_string(at(EXAMPLE).join("session.ts")).unwrap();
+    std::fs::write(dir.join("session.ts"), change(session)).unwrap();
+    std::os::unix::fs::symlink(at("target/tools/node/node_modules"), dir.join("node_modules"))
+        .unwrap();
+    let mut generator = tool("openapi-typescript/bin/cli.js", &dir);
+    generator.arg(at("docs/openapi.json")).args(["--output", "assay.d.ts"]);
+    let made = generator.output().await.unwrap();
+    assert!(made.status.success(), "{}", said(&made));
+    dir
+}
+
+/// The example is for users what the tools are for the tests.
+#[test]
+fn the_example_names_the_versions_that_are_tested() {
+    let [example, tools] = [EXAMPLE, "deploy/local/tools"].map(|place| {
+        let text = std::fs::read_to_string(at(place).join("package.json")).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap()
+    });
+    for kind in ["dependencies", "devDependencies"] {
+        for (name, version) in example[kind].as_object().unwrap() {
+            assert_eq!(*version, tools["dependencies"][name], "{name}");
+        }
+    }
+}
+
+async fn compile(dir: &Path) -> Output {
+    tool("typescript/bin/tsc", dir).output().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_made_from_the_document_goes_through_a_session() {
+    let dir = example(|session| session).await;
+    let compiled = compile(&dir).await;
+    assert!(compiled.status.success(), "{}", said(&compiled));
+
+    let world = World::start().await;
+    let mut session = node(&dir);
+    session.arg("session.ts").args([&world.url(), ADMIN]).arg(at("docs/first-session/junit.xml"));
+    let session = session.env("ASSAY_PASSWORD", PASSWORD).output().await.unwrap();
+    let told = said(&session);
+    assert!(session.status.success(), "{told}");
+    for what in ["1 result, 1 passed", "Pay by card: Passed, Accepted", "uploaded", "1 Failed: "] {
+        assert!(told.contains(what), "{told}");
+    }
+    let projects = world.api.get("/api/projects").await.ok();
+    let executions = format!("/api/projects/{}/executions", id(&projects[0]));
+    let executions = world.api.get(&executions).await.ok();
+    assert_eq!(executions.as_array().unwrap().len(), 2, "{told}");
+    world.stop().await;
+}
+
+/// Neither what is sent nor what is read can be misspelt.
+#[tokio::test]
+async fn what_is_not_in_the_document_does_not_compile() {
+    let slips = [
+        ("Description:", "Descripton:"),
+        (".TestCasesPassed", ".TestCasesPased"),
+        ("\"ReadyForExecution\"", "\"Ready\""),
+        ("/results\"", "/outcome\""),
+        ("testSetId: set.Id", "setId: set.Id"),
+    ];
+    let dir = example(|session| {
+        slips.iter().fold(session, |session, (right, wrong)| {
+            assert!(session.contains(right), "there is no {right}");
+            session.replacen(right, wrong, 1)
+        })
+    });
+    let compiled = compile(&dir.await).await;
+    let told = said(&compiled);
+    assert!(!compiled.status.success(), "{told}");
+    let errors: Vec<&str> = told.lines().filter(|line| line.starts_with("session.ts(")).collect();
+    assert!(errors.len() >= slips.len(), "{told}");
+    for (_, wrong) in slips {
+        let wrong = wrong.trim_matches(|letter: char| !letter.is_alphanumeric());
+        let wrong = wrong.split(':').next().unwrap();
+        assert!(told.contains(wrong), "{wrong}: {told}");
+    }
+}

@@ -1,0 +1,228 @@
+//! What the OpenAPI document shows is what the system takes and answers.
+
+use std::collections::BTreeMap;
+
+use assay_testkit::{Answer, Api};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use url::form_urlencoded;
+
+use crate::{
+    matrix::operation::{DOCUMENT, Operation, operations},
+    tenant::Tenant,
+    world::World,
+};
+
+/// What ends something that others need.
+const LATE: [&str; 3] = ["complete_lease", "complete_execution", "update_execution"];
+
+/// What needs something that only a mail or a signed link has; other stories have them.
+const ELSEWHERE: [&str; 2] = ["reset_password", "download_artifact"];
+
+/// A customer, and what was made from examples there.
+struct Trial {
+    world: World,
+    tenant: Tenant,
+    /// Ids of what was made, by the names of paths.
+    made: BTreeMap<String, String>,
+    /// Which id of the examples is that of what kind of record, by the names of paths.
+    shown: BTreeMap<String, String>,
+}
+
+impl Trial {
+    async fn new() -> Self {
+        let world = World::start().await;
+        let tenant = Tenant::new(&world, "shops-for-examples").await;
+        let hook = format!("/api/webhooks/{}", tenant.id("webhookId"));
+        tenant.api.put(&hook, json!({"Archived": false})).await.ok();
+        let parameters = operations()
+            .into_iter()
+            .flat_map(|operation| operation.said["parameters"].as_array().unwrap().iter());
+        let ids = parameters.filter(|p| p["in"] == "path" && p["schema"]["format"] == "uuid");
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let shown = ids.map(|id| (text(&id["example"]), text(&id["name"]))).collect();
+        Self { world, tenant, made: BTreeMap::new(), shown }
+    }
+
+    fn id(&self, name: &str) -> String {
+        self.made.get(name).cloned().unwrap_or_else(|| self.tenant.id(name).to_owned())
+    }
+
+    /// The path; a report has the plan that it has.
+    fn path(&self, operation: &Operation) -> String {
+        let of_report = operation.places().contains(&"testReportId");
+        let own = |name: &str| {
+            if of_report { self.tenant.id(name).to_owned() } else { self.id(name) }
+        };
+        operation.path(|_, name| own(name))
+    }
+
+    /// The example with the ids that there are.
+    fn with_own_ids(&self, example: &Value) -> Value {
+        let own = |name: &String| match name.as_str() {
+            // Somebody belongs to a customer that was there before.
+            "customerId" => self.tenant.id(name).to_owned(),
+            name => self.id(name),
+        };
+        match example {
+            Value::String(text) => self.shown.get(text).map_or(text.clone(), own).into(),
+            Value::Array(items) => items.iter().map(|item| self.with_own_ids(item)).collect(),
+            Value::Object(fields) => {
+                let fields = fields.iter();
+                fields.map(|(name, value)| (name.clone(), self.with_own_ids(value))).collect()
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Customers are for those who run Assay.
+    fn api(&self, operation: &Operation) -> &Api {
+        let for_operators =
+            operation.name.contains("customer") && !operation.name.contains("current");
+        if for_operators { &self.world.api } else { &self.tenant.api }
+    }
+
+    fn request(&self, operation: &Operation) -> RequestBuilder {
+        self.api(operation).request(operation.method.clone(), &self.path(operation))
+    }
+
+    /// The request with a body as it is shown in a media type.
+    async fn with_body(&self, operation: &Operation, media_type: &str, content: &Value) -> Answer {
+        let request = self.request(operation);
+        let mut example = self.with_own_ids(&content["example"]);
+        if operation.method == Method::PUT && example.get("DataVersion").is_some() {
+            example["DataVersion"] = self.version(operation).await;
+        }
+        let (media_type, text) = match (media_type, &example) {
+            ("multipart/form-data", _) => {
+                ("multipart/form-data; boundary=-", form(example["file"][0].as_str().unwrap()))
+            }
+            (_, Value::String(text)) => (media_type, text.clone()),
+            _ => (media_type, example.to_string()),
+        };
+        Answer::of(request.header("Content-Type", media_type).body(text)).await
+    }
+
+    /// The version of what is to be changed; null, where it cannot be read.
+    async fn version(&self, operation: &Operation) -> Value {
+        let answer = self.api(operation).get(&self.path(operation)).await;
+        if answer.status == 200 { answer.json()["DataVersion"].clone() } else { Value::Null }
+    }
+
+    /// Remembers what was made, if paths can name it.
+    fn know(&mut self, operation: &Operation, answer: &Answer) {
+        let place = match operation.name.as_str() {
+            "create_user" => "userId",
+            "create_user_group" => "userGroupId",
+            "create_customer" => "customerId",
+            "create_test_plan" => "testPlanId",
+            _ => return,
+        };
+        let id = answer.json()["Id"].as_str().unwrap().to_owned();
+        self.made.insert(place.to_owned(), id);
+    }
+}
+
+/// A form with one file.
+fn form(file: &str) -> String {
+    let disposition = "Content-Disposition: form-data; name=\"file\"; filename=\"junit.xml\"";
+    format!("---\r\n{disposition}\r\n\r\n{file}\r\n-----\r\n")
+}
+
+/// What is wrong with an answer.
+fn problems(operation: &Operation, answer: &Answer) -> Vec<String> {
+    let status = answer.status.as_str();
+    let response = &operation.said["responses"][status];
+    if !answer.status.is_success() || response.is_null() {
+        return vec![format!("{}: {answer}", operation.name)];
+    }
+    let mut found = Vec::new();
+    if let Some(content) = response["content"].get("application/json") {
+        let mut schema = content["schema"].clone();
+        schema["components"] = DOCUMENT["components"].clone();
+        let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+        let errors =
+            validator.iter_errors(&answer.json()).map(|e| e.to_string()).collect::<Vec<_>>();
+        found.extend(errors.into_iter().map(|e| format!("{}: {e}", operation.name)));
+    }
+    for (name, header) in response["headers"].as_object().into_iter().flatten() {
+        let Some(value) = answer.headers.get(name.as_str()) else {
+            // There is no next page.
+            if name != "Link" {
+                found.push(format!("{}: there is no {name}", operation.name));
+            }
+            continue;
+        };
+        let (shown, real) = (header["example"].as_str().unwrap(), value.to_str().unwrap());
+        if name == "Location" && without_ids(shown) != without_ids(real) {
+            found.push(format!("{}: {real} is not like {shown}", operation.name));
+        }
+    }
+    found
+}
+
+fn without_ids(path: &str) -> String {
+    let segments = path.split('/').map(|part| if part.len() == 36 { "…" } else { part });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// Operations in an order in which none takes away what a later one needs.
+fn in_order() -> Vec<Operation> {
+    let all = operations().into_iter();
+    let all = all.filter(|operation| !ELSEWHERE.contains(&operation.name.as_str()));
+    let (late, early): (Vec<_>, Vec<_>) = all
+        .filter(|o| o.method != Method::DELETE || o.media_type().is_some())
+        .partition(|operation| LATE.contains(&operation.name.as_str()));
+    early.into_iter().chain(late).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_shown_is_taken_and_answered() {
+    let mut trial = Trial::new().await;
+    let (mut sent, mut found) = (0, Vec::new());
+    for operation in in_order() {
+        let content = operation.said["requestBody"]["content"].as_object();
+        for (media_type, content) in content.into_iter().flatten() {
+            let answer = trial.with_body(&operation, media_type, content).await;
+            found.extend(problems(&operation, &answer));
+            if answer.status == 201 {
+                trial.know(&operation, &answer);
+            }
+            sent += 1;
+        }
+        if content.is_none() && operation.name != "watch_notifications" {
+            let answer = Answer::of(trial.request(&operation)).await;
+            found.extend(problems(&operation, &answer));
+            sent += 1;
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(sent > 100, "{sent}");
+    trial.world.stop().await;
+}
+
+/// Parameters are taken as they are shown, all that an operation has at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn parameters_are_taken_as_they_are_shown() {
+    let trial = Trial::new().await;
+    for operation in operations().iter().filter(|operation| operation.method == Method::GET) {
+        if ELSEWHERE.contains(&operation.name.as_str()) || operation.query.is_empty() {
+            continue;
+        }
+        let parameters = operation.said["parameters"].as_array().unwrap().iter();
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        // A cursor is good only for the list that has answered it.
+        let query_of =
+            |parameter: &&Value| parameter["in"] == "query" && parameter["name"] != "cursor";
+        for parameter in parameters.filter(query_of) {
+            let value = trial.with_own_ids(&parameter["example"]);
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            query.append_pair(parameter["name"].as_str().unwrap(), &text);
+        }
+        let path = format!("{}?{}", trial.path(operation), query.finish());
+        let request = trial.api(operation).request(Method::GET, &path);
+        let status = request.send().await.unwrap().status();
+        assert_eq!(status, 200, "{}: {path}", operation.name);
+    }
+    trial.world.stop().await;
+}

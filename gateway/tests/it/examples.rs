@@ -1,0 +1,138 @@
+//! The document shows all that is sent and answered, and what it shows is right.
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+/// The document, and what was found wrong with it.
+struct Checked {
+    document: Value,
+    problems: Vec<String>,
+    examples: usize,
+}
+
+impl Checked {
+    fn new() -> Self {
+        let document = serde_json::to_value(assay_gateway::openapi()).unwrap();
+        Self { document, problems: Vec::new(), examples: 0 }
+    }
+
+    /// A validator of what has this schema.
+    fn validator(&self, schema: &Value) -> Validator {
+        let mut schema = schema.clone();
+        if schema.to_string().contains("$ref") {
+            schema["components"] = self.document["components"].clone();
+        }
+        jsonschema::options().should_validate_formats(true).build(&schema).unwrap()
+    }
+
+    /// A parameter, header or media type has an example of its own schema.
+    fn has_example(&mut self, what: &str, part: &Value) {
+        let Some(example) = part.get("example") else {
+            return self.problems.push(format!("{what} has no example"));
+        };
+        self.examples += 1;
+        let validator = self.validator(&part["schema"]);
+        let errors = validator.iter_errors(example);
+        self.problems.extend(errors.map(|e| format!("{what}: {}: {e}", e.instance_path())));
+    }
+
+    fn is_described(&mut self, what: &str, part: &Value) {
+        if part["description"].as_str().is_none_or(str::is_empty) {
+            self.problems.push(format!("{what} is not described"));
+        }
+    }
+
+    fn content(&mut self, what: &str, part: &Value) {
+        for (media_type, content) in part["content"].as_object().into_iter().flatten() {
+            self.has_example(&format!("{what} as {media_type}"), content);
+        }
+    }
+
+    fn operation(&mut self, what: &str, operation: &Value) {
+        for parameter in operation["parameters"].as_array().unwrap() {
+            let what = format!("{what}: {}", parameter["name"]);
+            self.is_described(&what, parameter);
+            self.has_example(&what, parameter);
+        }
+        if let Some(body) = operation.get("requestBody") {
+            let what = format!("{what}: the body");
+            self.is_described(&what, body);
+            self.content(&what, body);
+        }
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            if response.get("$ref").is_none() {
+                self.response(&format!("{what}: {status}"), response);
+            }
+        }
+    }
+
+    fn response(&mut self, what: &str, response: &Value) {
+        self.is_described(what, response);
+        self.content(what, response);
+        for (name, header) in response["headers"].as_object().into_iter().flatten() {
+            let what = format!("{what}: {name}");
+            self.is_described(&what, header);
+            self.has_example(&what, header);
+        }
+    }
+
+    fn all(mut self) -> Self {
+        let document = self.document.clone();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                self.operation(&format!("{method} {path}"), operation);
+            }
+        }
+        for (name, response) in document["components"]["responses"].as_object().unwrap() {
+            self.response(name, response);
+        }
+        for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+            self.is_described(name, schema);
+        }
+        self
+    }
+}
+
+#[test]
+fn all_that_is_sent_and_answered_is_described_and_shown() {
+    let checked = Checked::new().all();
+    assert!(checked.problems.is_empty(), "{:#?}", checked.problems);
+    assert!(checked.examples > 500, "{}", checked.examples);
+}
+
+/// Proof that the check can fail.
+#[test]
+fn an_example_that_is_missing_or_not_right_is_noticed() {
+    let mut checked = Checked::new();
+    let create = "/paths/~1api~1projects/post";
+    let get = "/paths/~1api~1projects~1{projectId}/get";
+    let json = "content/application~1json";
+    let change = |document: &mut Value, pointer: &str, value: Value| {
+        *document.pointer_mut(pointer).unwrap() = value;
+    };
+    let document = &mut checked.document;
+    change(document, &format!("{create}/requestBody/{json}/example"), json!({"Name": 1}));
+    change(document, &format!("{create}/requestBody/description"), "".into());
+    change(document, &format!("{get}/parameters/0"), json!({"name": "x", "description": "x"}));
+    let field = format!("{get}/responses/200/{json}/example");
+    document.pointer_mut(&field).unwrap().as_object_mut().unwrap().remove("DataVersion");
+    let problems = checked.all().problems;
+    assert_eq!(problems.len(), 4, "{problems:#?}");
+}
+
+/// A problem is shown as it would be answered.
+#[test]
+fn problems_are_shown_with_the_status_that_they_have() {
+    let checked = Checked::new();
+    let responses = checked.document["components"]["responses"].clone();
+    let paths = checked.document["paths"].as_object().unwrap();
+    let operations = paths.values().flat_map(|item| item.as_object().unwrap().values());
+    for operation in operations {
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let Some(name) = response["$ref"].as_str() else { continue };
+            let response = &responses[name.rsplit('/').next().unwrap()];
+            let example = &response["content"]["application/problem+json"]["example"];
+            assert_eq!(example["status"].to_string(), *status, "{name}");
+        }
+    }
+}
