@@ -8,6 +8,8 @@
 //! * `…List` messages are arrays that may be null.
 //! * Everything else can be read from a row with the same column names.
 //! * Every method names who may call it; together they are the table `POLICY`.
+//! * Methods that Get, List, Find, Export, Download or Watch change nothing, and may be called twice;
+//!   together they are the table `READING`.
 
 #![expect(clippy::disallowed_methods, reason = "cargo tells a build script where to write so")]
 
