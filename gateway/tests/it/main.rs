@@ -5,6 +5,7 @@ mod bodies;
 mod edge;
 mod lists;
 mod openapi;
+mod outage;
 mod problems;
 mod records;
 mod reset_password;
