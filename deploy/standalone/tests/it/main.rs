@@ -22,6 +22,7 @@ mod reports;
 mod slow;
 mod stream;
 mod subscribers;
+mod traces;
 mod verify;
 mod webhooks;
 mod world;

@@ -20,7 +20,9 @@ const DASHBOARD: &str = include_str!("../../../observability/dashboard.json");
 fn metrics(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let ours = words.filter(|word| {
-        ["assay_", "http_server_", "rpc_server_"].iter().any(|prefix| word.starts_with(prefix))
+        ["assay_", "http_server_", "rpc_server_", "rpc_client_"]
+            .iter()
+            .any(|prefix| word.starts_with(prefix))
     });
     let name = |word: &str| {
         let parts = ["_bucket", "_count", "_sum"];

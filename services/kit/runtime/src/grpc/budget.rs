@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use metrics::Counter;
 use tower::{
     retry::{
         backoff::{Backoff, ExponentialBackoff, ExponentialBackoffMaker, MakeBackoff},
@@ -11,7 +12,7 @@ use tower::{
 };
 
 /// How often a call may be sent.
-pub(super) const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 3;
 
 /// Of the calls of the last ten seconds, one in ten may be tried again; and ten a second in any
 /// case, for the sake of those who call seldom.
@@ -24,25 +25,36 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 
 /// What a channel may still try again.
 #[derive(Clone)]
-pub(super) struct Retries(Arc<TpsBudget>);
+pub(super) struct Retries {
+    budget: Arc<TpsBudget>,
+    sent: Counter,
+    over_budget: Counter,
+}
 
 impl Retries {
     pub(super) fn new() -> Self {
-        Self(Arc::new(TpsBudget::new(WINDOW, AT_LEAST, PART)))
+        let count = |result| {
+            let counter = metrics::counter!("rpc_client_retries_total", "result" => result);
+            // What has not happened yet can be seen, too.
+            counter.increment(0);
+            counter
+        };
+        let budget = Arc::new(TpsBudget::new(WINDOW, AT_LEAST, PART));
+        Self { budget, sent: count("sent"), over_budget: count("over budget") }
     }
 
     /// For a call that may be tried again.
     pub(super) fn begin(&self) -> Session {
-        self.0.deposit();
+        self.budget.deposit();
         let pauses = ExponentialBackoffMaker::new(PAUSES.0, PAUSES.1, 0.99, HasherRng::default());
         let pauses = pauses.expect("the pauses are in order").make_backoff();
-        Session { budget: self.0.clone(), pauses, left: ATTEMPTS - 1 }
+        Session { retries: self.clone(), pauses, left: ATTEMPTS - 1 }
     }
 }
 
 /// The tries of one call.
 pub(super) struct Session {
-    budget: Arc<TpsBudget>,
+    retries: Retries,
     pauses: ExponentialBackoff,
     left: usize,
 }
@@ -54,12 +66,12 @@ impl Session {
             return false;
         }
         self.left -= 1;
-        let granted = self.budget.withdraw();
-        let result = if granted { "sent" } else { "over budget" };
-        metrics::counter!("rpc_client_retries_total", "result" => result).increment(1);
-        if granted {
-            self.pauses.next_backoff().await;
+        if !self.retries.budget.withdraw() {
+            self.retries.over_budget.increment(1);
+            return false;
         }
-        granted
+        self.pauses.next_backoff().await;
+        self.retries.sent.increment(1);
+        true
     }
 }

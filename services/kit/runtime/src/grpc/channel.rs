@@ -25,6 +25,7 @@ use http::{
 };
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use metrics::Counter;
 use tokio::{
     net::lookup_host,
     sync::watch,
@@ -33,7 +34,7 @@ use tokio::{
 };
 use tonic::{Code, Status, body::Body};
 use tower::Service;
-use tracing::{Instrument, field::Empty};
+use tracing::{Instrument, Span, field::Empty};
 
 use super::{
     LONGEST_CALL,
@@ -41,7 +42,7 @@ use super::{
     deadline,
     replicas::{Failure, Known, Place, Replica, follow},
 };
-use crate::trace;
+use crate::{telemetry::pass_on, trace};
 
 /// How long a call waits for the first connection of all to be made.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -57,6 +58,7 @@ pub struct Channel {
     known: watch::Receiver<Known>,
     turn: Arc<AtomicUsize>,
     retries: Retries,
+    refused: Counter,
     _tasks: Arc<JoinSet<()>>,
 }
 
@@ -86,7 +88,10 @@ impl Channel {
         let first = place.trying();
         tasks.spawn(follow(name.clone(), look_up, place, first));
         let turn = Arc::default();
-        Self { name, known, turn, retries: Retries::new(), _tasks: Arc::new(tasks) }
+        let refused = metrics::counter!("rpc_client_refused_total", "server" => name.to_string());
+        // What has not happened yet can be seen, too.
+        refused.increment(0);
+        Self { name, known, turn, retries: Retries::new(), refused, _tasks: Arc::new(tasks) }
     }
 
     /// Carries out a call within its deadline.
@@ -98,6 +103,7 @@ impl Channel {
         uri.authority = Some(self.name.clone());
         *request.uri_mut() = Uri::from_parts(uri).map_err(|e| Status::internal(e.to_string()))?;
         trace::inject(request.headers_mut());
+        pass_on(request.headers_mut());
 
         let answered = timeout_at(deadline, async {
             // When it is not known in time who is there, nobody is.
@@ -152,8 +158,7 @@ impl Channel {
     }
 
     fn nobody(&self) -> Status {
-        let server = self.name.to_string();
-        metrics::counter!("rpc_client_refused_total", "server" => server).increment(1);
+        self.refused.increment(1);
         self.unavailable("does not answer")
     }
 
@@ -194,20 +199,24 @@ impl Service<Request<Body>> for Channel {
         let (channel, path) = (self.clone(), request.uri().path());
         let method = path.trim_start_matches('/').to_owned();
         let label = if Needs::of(path).is_some() { method.clone() } else { "other".to_owned() };
-        let span = tracing::info_span!(
-            "call",
-            otel.name = method,
-            otel.kind = "client",
-            otel.status_code = Empty,
-            rpc.system.name = "grpc",
-            rpc.method = method,
-            rpc.response.status_code = Empty,
-            server.address = self.name.host(),
-        );
+        let span = || {
+            tracing::info_span!(
+                "call",
+                otel.name = method,
+                otel.kind = "client",
+                rpc.system.name = "grpc",
+                rpc.method = method,
+                rpc.response.status_code = Empty,
+                server.address = self.name.host(),
+            )
+        };
+        // What programs ask each other by themselves, time and again, is no trace of its own.
+        let span = trace::id().map_or_else(Span::none, |_| span());
         let measured = async move {
             let started = Instant::now();
             let answer = channel.carry_out(request).await;
             let code = code(&answer);
+            Span::current().record("rpc.response.status_code", i32::from(code));
             let labels = [("method", label), ("code", format!("{code:?}"))];
             let seconds = started.elapsed().as_secs_f64();
             metrics::histogram!("rpc_client_call_duration_seconds", &labels).record(seconds);

@@ -22,7 +22,7 @@ use tonic_health::{ServingStatus, server::health_reporter};
 use tracing::Instrument;
 
 use super::{CONNECTION_WINDOW, LONGEST_CALL, STREAM_WINDOW};
-use crate::{Runtime, trace};
+use crate::{Runtime, telemetry::request_id_in, trace};
 
 /// How many calls a connection carries at once. Most of them only wait, for work to be done.
 const MOST_CALLS: u32 = 10_000;
@@ -106,6 +106,7 @@ async fn observe_call(request: Request, next: Next) -> Response {
         otel.kind = "server",
         rpc.system.name = "grpc",
         rpc.method = method,
+        request.id = request_id_in(request.headers()),
     );
     trace::follow(&span, request.headers());
     let started = Instant::now();
