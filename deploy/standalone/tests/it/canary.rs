@@ -30,7 +30,7 @@ const EVERYTHING: &str = "trace,h2=info,hyper=info,hyper_util=info,mio=info,want
 async fn handle_credentials(api: &Api) -> Vec<String> {
     let token = json!({"Name": "CI", "UsagePermission": "Read"});
     let token = api.post("/api/users/current/tokens", token).await.created();
-    let token = token["Token"].as_str().unwrap().to_owned();
+    let token = token["Secret"].as_str().unwrap().to_owned();
     api.with_token(token.as_str()).get("/api/projects").await.ok();
     api.with_token(token.as_str()).post("/api/projects", json!({"Name": "No"})).await.expect(403);
 

@@ -66,7 +66,7 @@ impl Collector {
         let service = service.accept_compressed(CompressionEncoding::Gzip);
         let server = Server::builder().add_service(service);
         tasks.spawn(async {
-            server.serve_with_incoming(TcpIncoming::from(listener)).await.unwrap()
+            server.serve_with_incoming(TcpIncoming::from(listener)).await.unwrap();
         });
         address
     }
@@ -79,7 +79,7 @@ impl Collector {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
 /// The spans of one trace.
