@@ -12,7 +12,8 @@ pub struct Config {
     /// Where the HTTP interface is served
     #[arg(long, env = "ASSAY_HTTP_LISTEN", default_value = "127.0.0.1:8080")]
     pub http_listen: SocketAddr,
-    /// The identity service, as <http://host:port>
+    /// The identity service, as <http://host:port>. Here and below: of a host with several addresses,
+    /// all are called that serve
     #[arg(long, env = "ASSAY_IDENTITY_URL")]
     pub identity_url: String,
     /// The catalog service, as <http://host:port>

@@ -6,12 +6,11 @@ use assay_auth::Verifier;
 use assay_proto::{catalog, execution, identity, notification};
 use assay_runtime::{
     Runtime,
-    grpc::{MESSAGE_LIMIT, connect},
+    grpc::{Channel, MESSAGE_LIMIT, connect},
     nats,
 };
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::Channel;
 
 use crate::Config;
 

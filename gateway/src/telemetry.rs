@@ -2,20 +2,18 @@
 
 use std::time::Instant;
 
-use assay_runtime::trace;
+use assay_runtime::{
+    telemetry::{REQUEST_ID, request_id_in},
+    trace,
+};
 use axum::{
     extract::{MatchedPath, Request},
     middleware::Next,
     response::Response,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use tracing::{Instrument, Span, field::Empty};
 use uuid::Uuid;
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// The longest id of a request that is taken over.
-const LONGEST_ID: usize = 128;
 
 /// Gives each request an id and a span, and measures it.
 pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
@@ -61,14 +59,8 @@ fn span(request: &Request, id: &HeaderValue, route: &str) -> Span {
 
 /// The id that the client gave the request, if it is one, or a new one.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(byte);
-    let fits =
-        |id: &&HeaderValue| (1..=LONGEST_ID).contains(&id.len()) && id.as_bytes().iter().all(plain);
-    let given = headers.get(REQUEST_ID).filter(fits).cloned();
-    given.unwrap_or_else(|| {
-        let id = Uuid::now_v7().hyphenated().to_string();
-        HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
-    })
+    let id = request_id_in(headers).map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
+    HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
 }
 
 /// Clients can make up methods, and each would be a time series of its own.

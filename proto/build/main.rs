@@ -9,6 +9,8 @@
 //! * Everything else can be read from a row with the same column names.
 //! * Every method names who may call it; together they are the table `POLICY`.
 //! * Fields say what they may hold: the table `EXAMPLES`.
+//! * Methods that Get, List, Find, Export, Download or Watch change nothing, and may be called twice;
+//!   together they are the table `READING`.
 
 #![expect(clippy::disallowed_methods, reason = "cargo tells a build script where to write so")]
 

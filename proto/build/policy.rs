@@ -1,20 +1,27 @@
-//! Writes the table of who may call which method.
+//! Writes the tables of who may call which method, and of the methods that change nothing.
 
 use std::{error::Error, fmt::Write};
 
 use prost_reflect::{DescriptorPool, MethodDescriptor, Value};
 
+/// What the names of methods begin with that change nothing, so that they may be called twice.
+const READING: [&str; 6] = ["Get", "List", "Find", "Export", "Download", "Watch"];
+
 /// Fails for a method that says neither which permission it needs nor how open it is.
 pub fn table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
     let mut table = String::from("pub static POLICY: &[(&str, Needs)] = &[\n");
+    let mut reading = String::from("pub static READING: &[&str] = &[\n");
     for method in pool.services().flat_map(|service| service.methods().collect::<Vec<_>>()) {
         let needs = needs(pool, &method)
             .ok_or_else(|| format!("{} needs a permission", method.full_name()))?;
         let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
         writeln!(table, "    ({path:?}, {needs}),")?;
+        let reads = READING.iter().any(|verb| method.name().starts_with(verb));
+        if reads && !method.is_client_streaming() {
+            writeln!(reading, "    {path:?},")?;
+        }
     }
-    table.push_str("];\n");
-    Ok(table)
+    Ok(format!("{table}];\n\n{reading}];\n"))
 }
 
 fn needs(pool: &DescriptorPool, method: &MethodDescriptor) -> Option<String> {

@@ -20,7 +20,7 @@ pub use self::{
     changes::Changes,
     fault::{Fault, Violation},
     id::*,
-    policy::{Needs, Permissions},
+    policy::{Needs, Permissions, only_reads},
     result::worst,
     timestamp::Timestamp,
     value::*,

@@ -1,6 +1,9 @@
 //! Who may call what.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
 
 use crate::{Fault, Permission};
 
@@ -22,6 +25,14 @@ impl Needs {
             LazyLock::new(|| crate::POLICY.iter().copied().collect());
         BY_PATH.get(path).copied()
     }
+}
+
+/// Whether the method at this path changes nothing, so that it may be called twice where once was
+/// meant.
+pub fn only_reads(path: &str) -> bool {
+    static READING: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| crate::READING.iter().copied().collect());
+    READING.contains(path)
 }
 
 /// A set of permissions.

@@ -102,3 +102,21 @@ fn what_the_contract_does_not_mention_is_closed() {
     let create = Needs::of("/assay.catalog.v1.ProjectService/CreateProject");
     assert!(matches!(create, Some(Needs::AnyOf([Permission::Write]))));
 }
+
+#[test]
+fn what_changes_something_is_not_called_twice() {
+    let verb = |path: &&str| path.rsplit('/').next().unwrap().to_owned();
+    let reading: Vec<String> = crate::READING.iter().map(verb).collect();
+    for verb in ["GetProject", "ListProjects", "FindRecords", "ListKeys", "WatchNotifications"] {
+        assert!(reading.contains(&verb.to_owned()), "{verb} only reads");
+    }
+    let all = crate::POLICY.iter().map(|(path, _)| *path);
+    for path in all.filter(|path| !crate::only_reads(path)) {
+        let name = verb(&path);
+        let reads = ["Read", "Show", "Search", "Count", "Query", "Fetch"];
+        assert!(
+            !reads.iter().any(|verb| name.starts_with(verb)),
+            "{name} should be a Get or a List"
+        );
+    }
+}

@@ -13,7 +13,7 @@ use assay::{
 };
 use assay_execution::DepotConfig;
 use assay_runtime::{
-    Runtime, install_crypto, parse, stop_signal,
+    AdminConfig, Gate, Runtime, install_crypto, parse, serve_admin, stop_signal,
     telemetry::{Telemetry, TelemetryConfig},
 };
 use assay_servers::DataDir;
@@ -87,29 +87,65 @@ async fn serve(options: Options) -> Result<()> {
         notification_retention_days: options.notification_retention_days,
         webhooks: options.webhooks,
     };
-    let metrics = Runtime::new("metrics");
-    telemetry.keep_up(&metrics);
+    let watched = Watched::start(&telemetry, options.admin_listen).await;
 
-    let served = run(&backends, settings, &servers).await;
+    let served = match &watched {
+        Ok(watched) => run(&backends, settings, &servers, watched).await,
+        Err(_) => Ok(()),
+    };
     let stopped = servers.stop().await;
-    metrics.stop(Duration::from_secs(1)).await?;
+    watched?.runtime.stop(Duration::from_secs(1)).await?;
     telemetry.flush().await;
     served.and(stopped)
 }
 
+/// What whoever looks after the whole sees of it.
+struct Watched {
+    runtime: Runtime,
+    /// Closed until all programs are ready.
+    programs: Gate,
+    /// Where it is to be seen, if anywhere.
+    address: Option<SocketAddr>,
+}
+
+impl Watched {
+    async fn start(telemetry: &Telemetry, admin_listen: Option<SocketAddr>) -> Result<Self> {
+        let runtime = Runtime::new("assay");
+        telemetry.keep_up(&runtime);
+        let programs = runtime.gate("programs");
+        let mut address = None;
+        if let Some(admin_listen) = admin_listen {
+            let config = AdminConfig { admin_listen };
+            let served = serve_admin(&runtime, &config, telemetry.metrics()).await;
+            address = Some(served.with_context(|| {
+                format!("cannot listen on {admin_listen}; see ASSAY_ADMIN_LISTEN")
+            })?);
+        }
+        Ok(Self { runtime, programs, address })
+    }
+}
+
 /// Runs the programs until a signal, or until one of them or a server fails.
-async fn run(backends: &Backends, settings: Settings, servers: &Servers) -> Result<()> {
+async fn run(
+    backends: &Backends,
+    settings: Settings,
+    servers: &Servers,
+    watched: &Watched,
+) -> Result<()> {
     let assay = tokio::select! {
         started = Assay::start(backends, settings) => started?,
         error = servers.failed() => return Err(error),
         () = stop_signal() => return Ok(()),
     };
-    print_welcome(&assay);
+    watched.programs.open();
+    print_welcome(&assay, watched.address);
     let failed = tokio::select! {
         () = stop_signal() => Ok(()),
         () = assay.stopped() => Ok(()),
         error = servers.failed() => Err(error),
     };
+    // It is not ready any more.
+    watched.runtime.stopping().cancel();
     let stopped = tokio::select! {
         stopped = assay.stop() => stopped,
         () = stop_signal() => Err(anyhow!("stopped by a second signal")),
@@ -131,10 +167,13 @@ async fn check_address(address: SocketAddr) -> Result<()> {
     }
 }
 
-fn print_welcome(assay: &Assay) {
+fn print_welcome(assay: &Assay, admin: Option<SocketAddr>) {
     let url = format!("http://{}", assay.address);
     println!("Assay is ready: {url}/api");
     println!("Documentation:  {url}/docs");
+    if let Some(admin) = admin {
+        println!("Metrics:        http://{admin}/metrics");
+    }
     match &assay.first_login {
         Some(login) => {
             println!("Log in as:      {}", login.email);

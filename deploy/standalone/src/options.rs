@@ -98,6 +98,9 @@ pub(crate) struct Options {
     /// How log lines are written
     #[arg(long, env = "ASSAY_LOG_FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
+    /// Where `/livez`, `/readyz` and `/metrics` are served; by default nowhere
+    #[arg(long, env = "ASSAY_ADMIN_LISTEN")]
+    pub(crate) admin_listen: Option<SocketAddr>,
     /// Where traces are sent to by OTLP over gRPC; none are sent without it
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub(crate) otlp_endpoint: Option<String>,

@@ -4,11 +4,10 @@ use std::{error::Error, time::Duration};
 
 use assay_proto::Violation;
 use http::StatusCode;
-use tonic::{Code, Status, TimeoutExpired};
+use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::Problem;
-use crate::cause::caused_by;
 
 /// When to try again what could not be done for want of a service.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -51,7 +50,6 @@ fn said(status: &Status, details: &ErrorDetails, reason: &str) -> Problem {
 fn failed(status: &Status) -> Problem {
     match status.code() {
         Code::DeadlineExceeded => Problem::timed_out(),
-        _ if caused_by::<TimeoutExpired>(status) => Problem::timed_out(),
         _ if status.source().is_some() => unavailable(),
         Code::Unavailable | Code::ResourceExhausted => unavailable(),
         // What a server says that gave up at the deadline of the call.

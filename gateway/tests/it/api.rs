@@ -1,11 +1,12 @@
 //! A gateway in front of the services of the tests, and requests to it.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use assay_auth::{Grant, Issuer, SigningKey, Verifier};
 use assay_gateway::{EdgeConfig, Upstream};
 use assay_proto::{CustomerId, DESCRIPTORS, Permissions, UserId};
 use assay_runtime::{Runtime, grpc};
+use assay_testkit::Wire;
 use axum::{Router, body::Body};
 use clap::Parser;
 use http::{HeaderMap, Request, StatusCode, request::Builder};
@@ -41,33 +42,41 @@ impl Api {
     /// With options of its own, as on the command line.
     pub(crate) async fn start_with(options: &[&str]) -> Self {
         let (uploads, seen) = mpsc::unbounded_channel();
-        let runtime = Runtime::new("test");
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (issuer, verifier) = keys();
-        let routes = assay_auth::guard(services::routes(uploads), verifier.clone());
-        let address = grpc::serve(&runtime, listener, routes, DESCRIPTORS).unwrap();
-        Self::before(&format!("http://{address}"), options, &issuer, verifier, seen)
+        let address = serve(uploads, &verifier).await;
+        Self::before([address; 2], options, &issuer, verifier, seen)
+    }
+
+    /// The catalog is a program of its own, at the other end of the wire.
+    pub(crate) async fn start_apart() -> (Self, Wire) {
+        let (uploads, seen) = mpsc::unbounded_channel();
+        let (issuer, verifier) = keys();
+        let wire = Wire::to(serve(uploads.clone(), &verifier).await).await.unwrap();
+        let others = serve(uploads, &verifier).await;
+        (Self::before([wire.address(), others], &[], &issuer, verifier, seen), wire)
     }
 
     /// A gateway whose services cannot be reached.
     pub(crate) fn alone() -> Self {
         let (issuer, verifier) = keys();
-        Self::before("http://127.0.0.1:9", &[], &issuer, verifier, mpsc::unbounded_channel().1)
+        let nobody = SocketAddr::from(([127, 0, 0, 1], 9));
+        Self::before([nobody; 2], &[], &issuer, verifier, mpsc::unbounded_channel().1)
     }
 
     fn before(
-        url: &str,
+        addresses: [SocketAddr; 2],
         options: &[&str],
         issuer: &Issuer,
         verifier: Verifier,
         uploads: mpsc::UnboundedReceiver<Uploaded>,
     ) -> Self {
-        let services = grpc::connect(url).unwrap();
+        let connect = |address| grpc::connect(&format!("http://{address}")).unwrap();
+        let [catalog, others] = addresses.map(connect);
         let upstream = Upstream {
-            identity: services.clone(),
-            catalog: services.clone(),
-            execution: services.clone(),
-            notification: services,
+            identity: others.clone(),
+            catalog,
+            execution: others.clone(),
+            notification: others,
             verifier,
             stopping: CancellationToken::new(),
         };
@@ -116,6 +125,14 @@ impl Api {
 /// A request without a token.
 pub(crate) fn request(method: &str, path: &str) -> Builder {
     Request::builder().method(method).uri(path)
+}
+
+/// Serves what there is of services.
+async fn serve(uploads: mpsc::UnboundedSender<Uploaded>, verifier: &Verifier) -> SocketAddr {
+    let runtime = Runtime::new("test");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let routes = assay_auth::guard(services::routes(uploads), verifier.clone());
+    grpc::serve(&runtime, listener, routes, DESCRIPTORS).unwrap()
 }
 
 fn keys() -> (Issuer, Verifier) {

@@ -6,6 +6,7 @@ mod edge;
 mod examples;
 mod lists;
 mod openapi;
+mod outage;
 mod problems;
 mod records;
 mod reset_password;

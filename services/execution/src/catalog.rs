@@ -9,9 +9,9 @@ use assay_proto::catalog::{
     automation_service_client::AutomationServiceClient, lookup_service_client::LookupServiceClient,
     snapshot_service_client::SnapshotServiceClient,
 };
-use assay_runtime::grpc::MESSAGE_LIMIT;
+use assay_runtime::grpc::{Channel, MESSAGE_LIMIT};
 use futures::{TryStreamExt, stream};
-use tonic::{Status, Streaming, transport::Channel};
+use tonic::{Status, Streaming};
 
 /// How long a look at a record may take.
 const LOOK: Duration = Duration::from_secs(3);

@@ -28,10 +28,13 @@ use assay_proto::execution::{
     statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
 };
-use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
+use assay_runtime::{
+    Database, DatabaseConfig, Runtime,
+    grpc::{self, Channel},
+};
 use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
-use tonic::{service::Routes, transport::Channel};
+use tonic::service::Routes;
 
 pub use self::{
     artifact::{ArtifactConfig, Artifacts, DepotConfig},

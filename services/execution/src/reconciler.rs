@@ -22,6 +22,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// How many executions it looks after in one round, of each kind.
 const BATCH: i64 = 100;
 
+/// How many leases were taken back from engines.
+const EXPIRED: &str = "assay_leases_expired_total";
+
 /// What looks after executions.
 #[derive(Clone)]
 pub struct Reconciler {
@@ -41,9 +44,14 @@ impl Reconciler {
         runtime.spawn("reconciler", async move {
             stopping.run_until_cancelled(database.ready()).await;
             let interval = INTERVAL.min(self.settings.lease() / 4);
+            // What has not happened yet can be seen, too.
+            metrics::counter!(EXPIRED).increment(0);
             while !stopping.is_cancelled() {
                 if let Err(fault) = self.round().await {
                     tracing::warn!(error = %fault, "executions were not looked after");
+                }
+                if let Ok(held) = lease::store::held(&self.db).await {
+                    metrics::gauge!("assay_leases_held").set(held);
                 }
                 stopping.run_until_cancelled(sleep(interval)).await;
             }
@@ -70,17 +78,19 @@ impl Reconciler {
             // Somebody is at it; there is another round.
             return Ok(());
         };
-        let mut told = Vec::new();
+        let (mut told, mut expired) = (Vec::new(), 0);
         if run.has_ended() {
             lease::store::cancel_all(&mut tx, customer, id).await?;
         } else if execution::store::is_overdue(&mut tx, customer, id).await? {
             finish(&mut tx, customer, &mut run, Ending::Aborted).await?;
         } else {
             let lost = lease::store::lose(&mut tx, customer, id).await?;
+            expired = lost.len() as u64;
             let lost = schedule::store::lose(&mut tx, customer, &lost).await?;
             told = self.take_back(&mut tx, customer, &mut run, lost).await?;
         }
         tx.commit().await?;
+        metrics::counter!(EXPIRED).increment(expired);
         told.dedup();
         for group in told {
             self.queue.tell(customer, &group).await;

@@ -35,6 +35,8 @@ create table webhook_delivery (
     delivered_at timestamptz,
     response_status int,
     error text,
+    -- The trace that the notification is part of.
+    trace jsonb not null default '{}',
     constraint webhook_delivery_pkey primary key (webhook_id, notification_id),
     constraint webhook_delivery_webhook_id_fkey foreign key (webhook_id)
         references webhook (id),

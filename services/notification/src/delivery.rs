@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use assay_auth::Seal;
 use assay_proto::Fault;
-use assay_runtime::{Database, Runtime};
+use assay_runtime::{Database, Runtime, trace};
 use futures::future::join_all;
 use sqlx::PgPool;
 use tokio::{task::JoinSet, time::sleep};
+use tracing::Instrument;
 
 pub(crate) use self::reach::Reach;
 use self::{
@@ -126,7 +127,15 @@ impl Sender {
         let id = &due.notification.id;
         let signature = signer.sign(id, round.timestamp, &body);
         let message = Message { id, timestamp: round.timestamp, signature: &signature, body };
-        let outcome = self.post.send(&round.url, message).await;
+        let span = tracing::info_span!(
+            parent: None,
+            "deliver",
+            otel.kind = "client",
+            http.request.method = "POST",
+            webhook = %round.webhook,
+        );
+        trace::follow_map(&span, &due.trace);
+        let outcome = self.post.send(&round.url, message).instrument(span).await;
         let result = if outcome.problem.is_none() { "delivered" } else { "failed" };
         metrics::counter!("assay_webhook_attempts_total", "result" => result).increment(1);
         let pause = rules::pause(due.attempts + 1).map(|pause| pause.max(outcome.retry_after));

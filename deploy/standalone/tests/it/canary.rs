@@ -17,8 +17,33 @@ use crate::{
 
 const CANARY: &str = "canary-7f3a9c51";
 
+/// What somebody takes for a secret, perhaps because it is one elsewhere.
+const WRONG: &str = "wrong-2d60e4b7";
+
 /// Text that is no secret, which shows that the search would find one.
 const MARKER: &str = "marker-5b1e8d02";
+
+/// What is logged: all that we have to say, and most of what others have.
+const EVERYTHING: &str = "trace,h2=info,hyper=info,hyper_util=info,mio=info,want=info";
+
+/// Makes what only its owner is shown, and uses it, rightly and wrongly. Says what that is.
+async fn handle_credentials(api: &Api) -> Vec<String> {
+    let token = json!({"Name": "CI", "UsagePermission": "Read"});
+    let token = api.post("/api/users/current/tokens", token).await.created();
+    let token = token["Secret"].as_str().unwrap().to_owned();
+    api.with_token(token.as_str()).get("/api/projects").await.ok();
+    api.with_token(token.as_str()).post("/api/projects", json!({"Name": "No"})).await.expect(403);
+
+    let hook = json!({"Url": "https://127.0.0.1:9/", "Events": ["*"]});
+    let hook = api.post("/api/webhooks", hook).await.created();
+    let wrong = format!("{WRONG}-password-of-nobody");
+    let login = json!({"Email": "ada@example.org", "Password": wrong});
+    api.post("/api/token/login", login).await.expect(401);
+    api.with_token(format!("{WRONG}.token")).get("/api/projects").await.expect(401);
+    let reset = json!({"Token": format!("{WRONG}-reset-token"), "NewPassword": wrong});
+    api.put("/api/users/reset", reset).await;
+    vec![token, hook["Secret"].as_str().unwrap().to_owned(), WRONG.to_owned()]
+}
 
 /// Writes secrets wherever they can be written, reads and changes them, and makes mistakes.
 async fn handle_secrets(api: &Api) {
@@ -91,7 +116,7 @@ async fn a_secret_is_found_in_no_log_event_or_file() {
     let data = data_dir();
     let log = data.with_extension("log");
     let mut assay = command(&data);
-    assay.env("ASSAY_LOG", "debug,h2=info,hyper=info").stderr(File::create(&log).unwrap());
+    assay.env("ASSAY_LOG", EVERYTHING).stderr(File::create(&log).unwrap());
     let Program { mut child, mut lines, mut welcome, address } = Program::start(assay).await;
     let mut said = JoinSet::new();
     said.spawn(async move {
@@ -104,7 +129,9 @@ async fn a_secret_is_found_in_no_log_event_or_file() {
     let login = json!({"Email": "ada@example.org", "Password": PASSWORD});
     let token = api.post("/api/token/login", login).await.ok();
     let token = token["token"].as_str().unwrap();
-    handle_secrets(&api.with_token(token)).await;
+    let api = api.with_token(token);
+    handle_secrets(&api).await;
+    let credentials = handle_credentials(&api).await;
 
     let pid = child.id().unwrap().to_string();
     assert!(Command::new("kill").arg(pid).status().await.unwrap().success());
@@ -112,8 +139,10 @@ async fn a_secret_is_found_in_no_log_event_or_file() {
     let said = said.join_next().await.unwrap().unwrap() + &fs::read_to_string(log).unwrap();
     assert!(said.contains("/api/projects"), "the log tells of requests: {said}");
     assert!(!files_with(&data, MARKER).await.is_empty(), "what is no secret is found");
-    for secret in [CANARY, PASSWORD, token] {
-        assert!(!said.contains(secret), "a secret is in the log");
+    let credentials = credentials.iter().map(String::as_str);
+    for secret in [CANARY, PASSWORD, token].into_iter().chain(credentials) {
+        let line = said.lines().find(|line| line.contains(secret));
+        assert_eq!(line, None, "a secret is in the log");
         assert_eq!(files_with(&data, secret).await, "");
     }
 }

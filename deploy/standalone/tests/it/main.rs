@@ -28,6 +28,7 @@ mod slow;
 mod stream;
 mod subscribers;
 mod tenant;
+mod traces;
 mod verify;
 mod webhooks;
 mod world;

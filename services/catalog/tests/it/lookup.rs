@@ -1,7 +1,8 @@
 //! Looking records up without opening them.
 
 use assay_proto::catalog::{lookup_service_client::LookupServiceClient, *};
-use tonic::{Response, transport::Channel};
+use assay_runtime::grpc::Channel;
+use tonic::Response;
 
 use crate::{
     user::User,

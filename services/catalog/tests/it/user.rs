@@ -13,8 +13,9 @@ use assay_proto::{
         test_set_service_client::TestSetServiceClient, *,
     },
 };
+use assay_runtime::grpc::Channel;
 use assay_testkit::TestUser;
-use tonic::{Request, Response, transport::Channel};
+use tonic::{Request, Response};
 
 use crate::world::{Answer, whole};
 

@@ -6,12 +6,15 @@ use assay_proto::{
     Batch, DESCRIPTORS, Page,
     catalog::{Snapshot, TestSet},
 };
-use assay_runtime::{Runtime, grpc};
+use assay_runtime::{
+    Runtime,
+    grpc::{self, Channel},
+};
 use assay_testkit::{TestDatabase, TestKeys, TestUser};
 use secrecy::SecretString;
 use sqlx::{PgPool, postgres::PgPoolOptions};
 use tokio::net::TcpListener;
-use tonic::{Response, Status, Streaming, transport::Channel};
+use tonic::{Response, Status, Streaming};
 use tonic_types::StatusExt;
 
 use crate::user::User;

@@ -178,6 +178,12 @@ pub(crate) async fn lose(
     Ok(lost.bind(customer).bind(execution).fetch_all(&mut **tx).await?)
 }
 
+/// How many leases engines hold, of any customer.
+pub(crate) async fn held(db: impl PgExecutor<'_>) -> Result<f64, Fault> {
+    let held = sqlx::query_scalar("select count(*)::float8 from lease where ended_at is null");
+    Ok(held.fetch_one(db).await?)
+}
+
 /// What an engine has to know of a report that it is to fill.
 #[derive(Debug, FromRow)]
 pub(crate) struct Work {

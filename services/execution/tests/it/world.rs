@@ -19,12 +19,15 @@ use assay_proto::{
         statistics_service_client::StatisticsServiceClient,
     },
 };
-use assay_runtime::{Runtime, grpc};
+use assay_runtime::{
+    Runtime,
+    grpc::{self, Channel},
+};
 use assay_testkit::{TestDatabase, TestKeys, TestUser, test_dir};
 use serde_json::Value;
 use sqlx::PgPool;
 use tokio::net::TcpListener;
-use tonic::{Code, Status, service::Routes, transport::Channel};
+use tonic::{Code, Status, service::Routes};
 use tonic_types::StatusExt;
 use uuid::Uuid;
 

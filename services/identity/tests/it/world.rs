@@ -17,11 +17,15 @@ use assay_proto::{
         user_settings_service_client::UserSettingsServiceClient,
     },
 };
-use assay_runtime::{Runtime, grpc, install_crypto};
+use assay_runtime::{
+    Runtime,
+    grpc::{self, Channel},
+    install_crypto,
+};
 use assay_testkit::eventually;
 use sqlx::PgPool;
 use tokio::sync::oneshot;
-use tonic::{Status, transport::Channel};
+use tonic::Status;
 use tonic_types::StatusExt;
 
 pub(crate) use crate::settings::Settings;

@@ -9,9 +9,10 @@ use assay_proto::{
     Fault,
     identity::{ExchangeApiTokenRequest, token_service_client::TokenServiceClient},
 };
+use assay_runtime::grpc::Channel;
 use moka::sync::Cache;
 use tokio::{sync::Mutex, time::Instant};
-use tonic::{Code, transport::Channel};
+use tonic::Code;
 
 use crate::caller::anonymous_within;
 

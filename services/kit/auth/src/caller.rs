@@ -3,11 +3,10 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use assay_proto::{ApiTokenId, CustomerId, Fault, Permission, Permissions, UserId};
-use assay_runtime::trace;
 use http::HeaderMap;
 use tonic::{
     Request,
-    metadata::{Ascii, MetadataMap, MetadataValue},
+    metadata::{Ascii, MetadataValue},
 };
 
 /// How long a call to another program may take until its answer begins.
@@ -79,9 +78,6 @@ pub fn anonymous_from<T>(address: Option<IpAddr>, message: T) -> Request<T> {
 /// As [`anonymous`], for calls that may take longer or shorter.
 pub(crate) fn anonymous_within<T>(deadline: Duration, message: T) -> Request<T> {
     let mut request = Request::new(message);
-    let mut headers = std::mem::take(request.metadata_mut()).into_headers();
-    trace::inject(&mut headers);
-    *request.metadata_mut() = MetadataMap::from_headers(headers);
     request.set_timeout(deadline);
     request
 }

@@ -8,10 +8,14 @@ use std::time::Duration;
 use assay_proto::identity::{
     ListRevocationsRequest, Revocation, token_service_client::TokenServiceClient,
 };
-use assay_runtime::{Gate, Runtime, grpc::MESSAGE_LIMIT, nats};
+use assay_runtime::{
+    Gate, Runtime,
+    grpc::{Channel, MESSAGE_LIMIT},
+    nats,
+};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use tonic::{Status, transport::Channel};
+use tonic::Status;
 
 use crate::{Verifier, caller::anonymous_within, keys::FRESH};
 

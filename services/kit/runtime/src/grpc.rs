@@ -1,27 +1,17 @@
-//! gRPC between the programs: servers and connections.
+//! gRPC between the programs: how they serve it, and how they reach each other.
 
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+mod budget;
+mod channel;
+mod deadline;
+mod replicas;
+mod server;
 
-use assay_proto::Needs;
-use axum::{
-    Router,
-    extract::{Request, State},
-    middleware::{Next, from_fn, from_fn_with_state},
-    response::{IntoResponse, Response},
-};
-use tokio::net::TcpListener;
-use tonic::{
-    Code, Status,
-    service::Routes,
-    transport::{Channel, Endpoint, Server, server::TcpIncoming},
-};
-use tonic_health::{ServingStatus, server::health_reporter};
-use tracing::Instrument;
+use std::time::Duration;
 
-use crate::{Runtime, trace};
+pub use self::{
+    channel::{Channel, connect},
+    server::serve,
+};
 
 /// HTTP/2 windows; with the default of 64 KiB, lists are a third slower.
 const STREAM_WINDOW: u32 = 1 << 20;
@@ -30,109 +20,5 @@ const CONNECTION_WINDOW: u32 = 4 << 20;
 /// How long a call may take until its answer begins, whatever its caller allows.
 const LONGEST_CALL: Duration = Duration::from_mins(2);
 
-/// How many calls a connection carries at once. Most of them only wait, for work to be done.
-const MOST_CALLS: u32 = 10_000;
-
 /// What a message of a call that is no list may have at most.
 pub const MESSAGE_LIMIT: usize = 16 << 20;
-
-/// A connection to a service. It is made when it is needed, and again when it is lost.
-pub fn connect(url: &str) -> anyhow::Result<Channel> {
-    Ok(Endpoint::from_shared(url.to_owned())?
-        .connect_timeout(Duration::from_secs(2))
-        .timeout(LONGEST_CALL)
-        .tcp_nodelay(true)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .http2_keep_alive_interval(Duration::from_secs(10))
-        .keep_alive_timeout(Duration::from_secs(5))
-        .keep_alive_while_idle(true)
-        .connect_lazy())
-}
-
-/// Serves gRPC methods, beside health and reflection. Calls before the program is ready are told
-/// so.
-///
-/// `app` is a router of tonic services, already behind its authorization.
-pub fn serve(
-    runtime: &Runtime,
-    listener: TcpListener,
-    app: Router,
-    descriptors: &'static [u8],
-) -> anyhow::Result<SocketAddr> {
-    let address = listener.local_addr()?;
-    let (health, health_service) = health_reporter();
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(descriptors)
-        .build_v1()?;
-    let app = app
-        .layer(from_fn_with_state(runtime.clone(), refuse_until_ready))
-        .layer(from_fn(observe_call));
-
-    let server = Server::builder()
-        .timeout(LONGEST_CALL)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_concurrent_streams(MOST_CALLS)
-        .http2_keepalive_interval(Some(Duration::from_secs(30)))
-        .add_routes(Routes::from(app))
-        .add_service(health_service)
-        .add_service(reflection);
-    let stopping = runtime.stopping();
-    let told = runtime.clone();
-    runtime.spawn("grpc server", async move {
-        told.ready().await;
-        health.set_service_status("", ServingStatus::Serving).await;
-        told.stopping().cancelled().await;
-        health.set_service_status("", ServingStatus::NotServing).await;
-        Ok(())
-    });
-    runtime.spawn("grpc server", async move {
-        // Of a server that is given its connections, tonic sets no options; without this one, the
-        // end of every list would wait for the peer to acknowledge its beginning, some 40 ms.
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-        server.serve_with_incoming_shutdown(incoming, stopping.cancelled_owned()).await?;
-        Ok(())
-    });
-    Ok(address)
-}
-
-async fn refuse_until_ready(
-    State(runtime): State<Runtime>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let missing = runtime.waits_for();
-    if missing.is_empty() {
-        return next.run(request).await;
-    }
-    let text = format!("{} is starting: it waits for its {}", runtime.name(), missing.join(", "));
-    Status::unavailable(text).into_http::<axum::body::Body>().into_response()
-}
-
-/// One span and one measurement for each call, in the trace of its caller.
-async fn observe_call(request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    // What is not in a contract is made up by the caller, and would be a time series of its own.
-    let known = Needs::of(path).map(|_| path.trim_start_matches('/').to_owned());
-    let method = path.trim_start_matches('/').to_owned();
-    let span = tracing::info_span!(
-        // A call is no part of the task that serves its connection.
-        parent: None,
-        "rpc",
-        otel.name = method,
-        otel.kind = "server",
-        rpc.system.name = "grpc",
-        rpc.method = method,
-    );
-    trace::follow(&span, request.headers());
-    let started = Instant::now();
-    let response = next.run(request).instrument(span).await;
-    // Of a call that has failed before it answered anything; the end of a stream is not waited for.
-    let code = Status::from_header_map(response.headers()).map_or(Code::Ok, |status| status.code());
-    let labels =
-        [("method", known.unwrap_or_else(|| "other".to_owned())), ("code", format!("{code:?}"))];
-    let seconds = started.elapsed().as_secs_f64();
-    metrics::histogram!("rpc_server_call_duration_seconds", &labels).record(seconds);
-    response
-}

@@ -16,6 +16,8 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
+use crate::telemetry::TASK;
+
 /// One running program. Its tasks live and end together.
 #[derive(Clone)]
 pub struct Runtime(Arc<Inner>);
@@ -75,7 +77,7 @@ impl Runtime {
         future: impl Future<Output = anyhow::Result<()>> + Send + 'static,
     ) {
         let runtime = self.clone();
-        let span = tracing::info_span!("task", program = self.0.name, task);
+        let span = tracing::info_span!(TASK, program = self.0.name, task);
         let watched = async move {
             let failure = match AssertUnwindSafe(future).catch_unwind().await {
                 Ok(Ok(())) => return,

@@ -1,5 +1,9 @@
 //! Logs, traces and metrics of a program.
 
+mod lines;
+mod request;
+mod statements;
+
 use std::{io::IsTerminal, time::Duration};
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -7,10 +11,21 @@ use opentelemetry::{global, trace::TracerProvider};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig};
 use opentelemetry_sdk::{Resource, propagation::TraceContextPropagator, trace::SdkTracerProvider};
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, fmt, layer::SubscriberExt, util::SubscriberInitExt,
+    EnvFilter, Layer, Registry,
+    filter::{FilterExt, filter_fn},
+    fmt,
+    fmt::format::JsonFields,
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
 };
 
+use self::lines::Lines;
+pub(crate) use self::request::pass_on;
+pub use self::request::{REQUEST_ID, request_id_in};
 use crate::Runtime;
+
+/// The span of a task, which lasts as long as the program; what is done in it is not one trace.
+pub(crate) const TASK: &str = "task";
 
 /// Seconds, from a cached read to a large upload.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
@@ -64,9 +79,8 @@ impl Telemetry {
 
         let lines: Box<dyn Layer<Registry> + Send + Sync> = match config.log_format {
             LogFormat::Json => fmt::layer()
-                .json()
-                .flatten_event(true)
-                .with_span_list(false)
+                .fmt_fields(JsonFields::new())
+                .event_format(Lines::new())
                 .with_writer(std::io::stderr)
                 .boxed(),
             LogFormat::Text => fmt::layer()
@@ -75,12 +89,16 @@ impl Telemetry {
                 .with_writer(std::io::stderr)
                 .boxed(),
         };
+        let ours = EnvFilter::new("info,h2=off,hyper=off,tonic=off,opentelemetry=off");
         let spans = tracing_opentelemetry::layer()
             .with_tracer(tracer.tracer(program))
-            .with_filter(EnvFilter::new("info,h2=off,hyper=off,tonic=off,opentelemetry=off"));
+            .with_filter(ours.and(filter_fn(|metadata| metadata.name() != TASK)));
+        let is_sent = config.otlp_endpoint.is_some();
         tracing_subscriber::registry()
             .with(lines.with_filter(EnvFilter::try_new(&config.log)?))
             .with(spans)
+            .with(is_sent.then(|| statements::layer(tracer.tracer(program))))
+            .with(request::layer())
             .try_init()?;
 
         let metrics = PrometheusBuilder::new()

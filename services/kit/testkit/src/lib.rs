@@ -1,11 +1,12 @@
-//! What tests need: a database of their own, a broker that comes and goes, users with tokens, and a
-//! client that reads well.
+//! What tests need: a database of their own, a broker that comes and goes, a wire that breaks, users
+//! with tokens, and a client that reads well.
 
 mod api;
 mod broker;
 mod database;
 mod eventually;
 mod user;
+mod wire;
 
 pub use self::{
     api::{Answer, Api},
@@ -13,4 +14,5 @@ pub use self::{
     database::{TestDatabase, test_dir},
     eventually::eventually,
     user::{TestKeys, TestUser},
+    wire::{Wire, black_hole},
 };

@@ -2,9 +2,10 @@
 
 use std::{error::Error, iter::successors, sync::Arc, time::Duration};
 
+use assay_runtime::trace;
 use reqwest::{
     Client, Response, StatusCode,
-    header::{CONTENT_TYPE, RETRY_AFTER},
+    header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER},
     redirect::Policy,
 };
 use tokio::time::timeout;
@@ -100,9 +101,12 @@ impl Post {
         if let Some(problem) = self.reach.problem(&url) {
             return Outcome::failed(format!("the URL {problem}"));
         }
+        let mut headers = HeaderMap::new();
+        trace::inject(&mut headers);
         let client = if url.scheme() == "https" { &self.https } else { &self.http };
         let request = client
             .post(url)
+            .headers(headers)
             .header(CONTENT_TYPE, assay_events::CONTENT_TYPE)
             .header("webhook-id", message.id)
             .header("webhook-timestamp", message.timestamp)

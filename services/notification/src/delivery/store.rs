@@ -1,14 +1,14 @@
 //! Deliveries in PostgreSQL. Those that serve a client are bound to one customer; the others find
 //! what is due of all.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use assay_proto::{
     CustomerId, Fault, NotificationId, Timestamp, WebhookId,
     notification::{Delivery, DeliveryStatus, Notification},
 };
-use assay_runtime::list::Slice;
-use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
+use assay_runtime::{list::Slice, trace};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
 
 use super::{post::Outcome, rules::Health};
 use crate::notification;
@@ -45,6 +45,8 @@ pub(super) struct Due {
     pub(super) created_at: Timestamp,
     /// How often it was tried before.
     pub(super) attempts: i32,
+    /// The trace that it is part of.
+    pub(super) trace: Json<HashMap<String, String>>,
 }
 
 /// What came of sending a notification.
@@ -65,8 +67,8 @@ pub(crate) async fn insert_for(
         notifications.iter().map(|notification| NotificationId::named(&notification.id)).collect();
     let column = |of: fn(&Notification) -> &str| notifications.iter().map(of).collect::<Vec<_>>();
     sqlx::query(
-        "insert into webhook_delivery (webhook_id, notification_id)
-         select webhook.id, added.id
+        "insert into webhook_delivery (webhook_id, notification_id, trace)
+         select webhook.id, added.id, $5
          from webhook, unnest($2::uuid[], $3::text[], $4::text[]) as added (id, source, action)
          where webhook.customer_id = $1 and webhook.deleted_at is null and not webhook.archived
            and webhook.events && array['*', added.source || '.*', '*.' || added.action,
@@ -76,6 +78,7 @@ pub(crate) async fn insert_for(
     .bind(ids?)
     .bind(column(|notification| &notification.source))
     .bind(column(|notification| &notification.action))
+    .bind(Json(trace::to_map()))
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -150,9 +153,9 @@ pub(super) async fn begin(db: &PgPool, most: usize) -> Result<Vec<Round>, Fault>
 async fn due(db: impl PgExecutor<'_>, webhooks: &[WebhookId]) -> Result<Vec<Due>, Fault> {
     let columns = notification::store::COLUMNS;
     let due = sqlx::query_as(AssertSqlSafe(format!(
-        "select webhook_id, attempts, created_at, {columns}
+        "select webhook_id, attempts, created_at, trace, {columns}
          from unnest($1::uuid[]) as webhook (webhook_id), lateral (
-             select notification_id, attempts from webhook_delivery d
+             select notification_id, attempts, trace from webhook_delivery d
              where d.webhook_id = webhook.webhook_id and d.next_attempt_at <= now()
              order by d.next_attempt_at
              limit $2

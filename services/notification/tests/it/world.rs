@@ -12,7 +12,10 @@ use assay_proto::{
         webhook_service_client::WebhookServiceClient,
     },
 };
-use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
+use assay_runtime::{
+    Database, DatabaseConfig, Runtime,
+    grpc::{self, Channel},
+};
 use assay_servers::DataDir;
 use assay_testkit::{TestDatabase, TestKeys, TestUser, eventually, test_dir};
 use async_nats::jetstream::{self, message::StreamMessage};
@@ -21,7 +24,7 @@ use futures::TryStreamExt;
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::PgPool;
 use tokio::net::TcpListener;
-use tonic::{Status, transport::Channel};
+use tonic::Status;
 
 #[derive(Parser)]
 struct Options {

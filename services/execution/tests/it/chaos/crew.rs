@@ -9,13 +9,13 @@ use std::{
 };
 
 use assay_proto::execution::{Lease, LeaseInput};
+use assay_runtime::grpc::Channel;
 use serde_json::json;
 use tokio::{
     sync::watch,
     task::{AbortHandle, JoinSet},
     time::sleep,
 };
-use tonic::transport::Channel;
 
 use crate::world::{Engine, Server, World, now, reason};
 

@@ -5,10 +5,11 @@ use assay_proto::execution::{
     LeaseSchedulesRequest, LeaseState, ReleaseLeaseRequest, RenewLeaseRequest,
     ReportInstancesRequest, automation_service_client::AutomationServiceClient,
 };
+use assay_runtime::grpc::Channel;
 use assay_testkit::TestUser;
 use futures::{TryStreamExt, stream};
 use serde_json::{Value, json};
-use tonic::{Status, transport::Channel};
+use tonic::Status;
 
 use crate::world::World;
 

@@ -5,7 +5,8 @@ use assay_proto::execution::{
     GetExecutionRequest, StartExecutionInput, StartExecutionRequest,
     execution_service_client::ExecutionServiceClient,
 };
-use tonic::{Response, Status, Streaming, transport::Channel};
+use assay_runtime::grpc::Channel;
+use tonic::{Response, Status, Streaming};
 
 use super::World;
 

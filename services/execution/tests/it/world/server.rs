@@ -7,8 +7,10 @@ use anyhow::{Context, Result};
 use assay_auth::guard;
 use assay_execution::{Artifacts, LeaseSettings, Queue, Reconciler};
 use assay_proto::DESCRIPTORS;
-use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
-use tonic::transport::Channel;
+use assay_runtime::{
+    Database, DatabaseConfig, Runtime,
+    grpc::{self, Channel},
+};
 
 use crate::world::World;
 

@@ -4,8 +4,9 @@ use assay_proto::execution::{
     GetInstanceRequest, GetTestReportRequest, InstanceEntry, ListInstancesRequest, TestReport,
     test_report_service_client::TestReportServiceClient,
 };
+use assay_runtime::grpc::Channel;
 use futures::TryStreamExt;
-use tonic::{Status, transport::Channel};
+use tonic::Status;
 
 use super::World;
 

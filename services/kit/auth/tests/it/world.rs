@@ -87,7 +87,7 @@ impl Identity {
         Ok((runtime, verifier))
     }
 
-    pub(crate) fn channel(&self) -> Result<tonic::transport::Channel> {
+    pub(crate) fn channel(&self) -> Result<grpc::Channel> {
         grpc::connect(&format!("http://{}", self.address))
     }
 

@@ -1,0 +1,5 @@
+//! The kit's own promises, with programs of the tests' own.
+
+mod outage;
+mod replicas;
+mod world;

@@ -1,0 +1,193 @@
+//! A program that counts what it is asked, and those who ask it.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use assay_proto::{
+    DESCRIPTORS,
+    identity::{
+        UpdateUserSettingsRequest, UserSettings,
+        user_settings_service_client::UserSettingsServiceClient,
+        user_settings_service_server::{UserSettingsService, UserSettingsServiceServer},
+    },
+};
+use assay_runtime::{
+    Runtime,
+    grpc::{self, Channel},
+};
+use tokio::{
+    net::TcpListener,
+    sync::watch,
+    time::{Instant, timeout},
+};
+use tonic::{Request, Response, Status, async_trait, service::Routes};
+
+/// What a program does with calls.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(crate) enum Conduct {
+    #[default]
+    Answers,
+    /// Says that it is not available.
+    Refuses,
+    /// Works on them for ever.
+    Works,
+}
+
+/// What a program was asked.
+#[derive(Default)]
+pub(crate) struct Asked {
+    pub(crate) reads: AtomicUsize,
+    pub(crate) writes: AtomicUsize,
+    /// Calls that are worked on.
+    pub(crate) open: AtomicUsize,
+}
+
+impl Asked {
+    pub(crate) fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn writes(&self) -> usize {
+        self.writes.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
+}
+
+struct Settings {
+    name: &'static str,
+    asked: Arc<Asked>,
+    conduct: watch::Receiver<Conduct>,
+}
+
+/// Tells when nobody works on a call any more.
+struct Open(Arc<Asked>);
+
+impl Open {
+    fn new(asked: &Arc<Asked>) -> Self {
+        asked.open.fetch_add(1, Ordering::SeqCst);
+        Self(asked.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Settings {
+    async fn answer(&self) -> Result<Response<UserSettings>, Status> {
+        let _open = Open::new(&self.asked);
+        let conduct = *self.conduct.borrow();
+        match conduct {
+            Conduct::Answers => {}
+            Conduct::Refuses => return Err(Status::unavailable("not now")),
+            Conduct::Works => {
+                let mut conduct = self.conduct.clone();
+                let _ = conduct.wait_for(|conduct| *conduct != Conduct::Works).await;
+            }
+        }
+        let data_version = self.name.to_owned();
+        Ok(Response::new(UserSettings { data_version, ..UserSettings::default() }))
+    }
+}
+
+#[async_trait]
+impl UserSettingsService for Settings {
+    async fn get_user_settings(&self, _: Request<()>) -> Result<Response<UserSettings>, Status> {
+        self.asked.reads.fetch_add(1, Ordering::SeqCst);
+        self.answer().await
+    }
+
+    async fn update_user_settings(
+        &self,
+        _: Request<UpdateUserSettingsRequest>,
+    ) -> Result<Response<UserSettings>, Status> {
+        self.asked.writes.fetch_add(1, Ordering::SeqCst);
+        self.answer().await
+    }
+}
+
+/// A program that serves, and its address.
+pub(crate) struct Program {
+    pub(crate) address: SocketAddr,
+    pub(crate) asked: Arc<Asked>,
+    pub(crate) conduct: watch::Sender<Conduct>,
+    pub(crate) runtime: Runtime,
+}
+
+impl Program {
+    pub(crate) async fn start(name: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at(name, listener)
+    }
+
+    pub(crate) fn start_at(name: &'static str, listener: TcpListener) -> Self {
+        let runtime = Runtime::new(name);
+        let (conduct, asked) = (watch::Sender::default(), Arc::default());
+        let settings = Settings { name, asked: Arc::clone(&asked), conduct: conduct.subscribe() };
+        let routes = Routes::new(UserSettingsServiceServer::new(settings)).into_axum_router();
+        let address = grpc::serve(&runtime, listener, routes, DESCRIPTORS).unwrap();
+        Self { address, asked, conduct, runtime }
+    }
+}
+
+/// Who calls programs.
+#[derive(Clone)]
+pub(crate) struct Client(UserSettingsServiceClient<Channel>);
+
+impl Client {
+    pub(crate) fn of(address: SocketAddr) -> Self {
+        let channel = grpc::connect(&format!("http://{address}")).unwrap();
+        Self(UserSettingsServiceClient::new(channel))
+    }
+
+    /// Of programs behind one name.
+    pub(crate) fn of_all(addresses: &watch::Sender<Vec<SocketAddr>>) -> Self {
+        let addresses = addresses.subscribe();
+        let channel = Channel::resolved_by("settings:50051".parse().unwrap(), move || {
+            let found = addresses.borrow().clone();
+            async { io::Result::Ok(found) }
+        });
+        Self(UserSettingsServiceClient::new(channel))
+    }
+
+    /// Reads something; says who has answered.
+    pub(crate) async fn read(&self) -> Result<String, Status> {
+        self.read_within(Duration::from_secs(15)).await
+    }
+
+    pub(crate) async fn read_within(&self, patience: Duration) -> Result<String, Status> {
+        let mut request = Request::new(());
+        request.set_timeout(patience);
+        let answer = self.0.clone().get_user_settings(request).await?;
+        Ok(answer.into_inner().data_version)
+    }
+
+    /// Changes something; says who has answered.
+    pub(crate) async fn write(&self) -> Result<String, Status> {
+        let mut request = Request::new(UpdateUserSettingsRequest::default());
+        request.set_timeout(Duration::from_secs(15));
+        let answer = self.0.clone().update_user_settings(request).await?;
+        Ok(answer.into_inner().data_version)
+    }
+}
+
+/// What came of something, and how long that took.
+pub(crate) async fn measured<T>(what: &str, done: impl Future<Output = T>) -> (T, Duration) {
+    let started = Instant::now();
+    let done = timeout(Duration::from_secs(20), done).await;
+    let taken = started.elapsed();
+    println!("{what}: {taken:?}");
+    (done.unwrap_or_else(|_| panic!("{what} takes too long")), taken)
+}
