@@ -13,7 +13,7 @@ use assay::{
 };
 use assay_execution::DepotConfig;
 use assay_runtime::{
-    AdminConfig, Gate, Runtime, install_crypto, parse, serve_admin, stop_signal,
+    Gate, Runtime, install_crypto, parse, serve_admin, stop_signal,
     telemetry::{Telemetry, TelemetryConfig},
 };
 use assay_servers::DataDir;
@@ -115,8 +115,7 @@ impl Watched {
         let programs = runtime.gate("programs");
         let mut address = None;
         if let Some(admin_listen) = admin_listen {
-            let config = AdminConfig { admin_listen };
-            let served = serve_admin(&runtime, &config, telemetry.metrics()).await;
+            let served = serve_admin(&runtime, admin_listen, telemetry.metrics()).await;
             address = Some(served.with_context(|| {
                 format!("cannot listen on {admin_listen}; see ASSAY_ADMIN_LISTEN")
             })?);

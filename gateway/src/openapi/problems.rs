@@ -22,7 +22,13 @@ const FAILURES: [Failure; 13] = [
     (403, "Forbidden", "The permission is missing, or the link is not valid", refuses, || {
         Fault::Forbidden("this needs the permission Write".to_owned()).into()
     }),
-    (404, "NotFound", "There is no such record for this customer", names_record, Problem::not_found),
+    (
+        404,
+        "NotFound",
+        "There is no such record for this customer",
+        names_record,
+        Problem::not_found,
+    ),
     (409, "Conflict", "The state of the record does not allow it", writes, || {
         Fault::Stale("project").into()
     }),

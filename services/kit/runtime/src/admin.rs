@@ -16,22 +16,22 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where a program answers its orchestrator.
 #[derive(clap::Args, Clone, Debug)]
-pub struct AdminConfig {
+pub(crate) struct AdminConfig {
     /// Where `/livez`, `/readyz` and `/metrics` are served
     #[arg(long, env = "ASSAY_ADMIN_LISTEN", default_value = "127.0.0.1:9090")]
-    pub admin_listen: SocketAddr,
+    pub(crate) admin_listen: SocketAddr,
     /// Asks the program that runs with these options whether it is ready, and fails if it is not
     #[arg(long)]
-    pub is_ready: bool,
+    pub(crate) is_ready: bool,
 }
 
 /// Serves `/livez`, `/readyz` and `/metrics`.
 pub async fn serve_admin(
     runtime: &Runtime,
-    config: &AdminConfig,
+    address: SocketAddr,
     metrics: PrometheusHandle,
 ) -> anyhow::Result<SocketAddr> {
-    let listener = TcpListener::bind(config.admin_listen).await?;
+    let listener = TcpListener::bind(address).await?;
     let readiness = runtime.clone();
     let app = Router::new()
         .route("/livez", get(|| async { "ok" }))
@@ -41,9 +41,9 @@ pub async fn serve_admin(
 }
 
 /// Fails with what the program that is served at this address waits for.
-pub(crate) async fn ask_readiness(config: &AdminConfig) -> anyhow::Result<()> {
+pub(crate) async fn ask_readiness(address: SocketAddr) -> anyhow::Result<()> {
     let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
-    let url = format!("http://{}/readyz", config.admin_listen).parse()?;
+    let url = format!("http://{address}/readyz").parse()?;
     let answer = timeout(PATIENCE, client.get(url)).await??;
     if answer.status() == StatusCode::OK {
         return Ok(());

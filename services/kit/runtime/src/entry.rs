@@ -9,9 +9,8 @@ use clap::{
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
-    AdminConfig, Runtime,
-    admin::ask_readiness,
-    serve_admin,
+    Runtime,
+    admin::{AdminConfig, ask_readiness, serve_admin},
     telemetry::{Telemetry, TelemetryConfig},
 };
 
@@ -104,12 +103,12 @@ fn serve<C: Args>(
     let served = tokio.map_err(anyhow::Error::from).and_then(|tokio| {
         tokio.block_on(async {
             if options.admin.is_ready {
-                return ask_readiness(&options.admin).await;
+                return ask_readiness(options.admin.admin_listen).await;
             }
             let telemetry = Telemetry::install(name, &options.telemetry)?;
             let runtime = Runtime::new(name);
             telemetry.keep_up(&runtime);
-            serve_admin(&runtime, &options.admin, telemetry.metrics()).await?;
+            serve_admin(&runtime, options.admin.admin_listen, telemetry.metrics()).await?;
             start(&runtime, options.program).await?;
             tokio::select! {
                 () = stop_signal() => {}

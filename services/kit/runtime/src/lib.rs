@@ -17,7 +17,7 @@ mod turns;
 mod wakeups;
 
 pub use self::{
-    admin::{AdminConfig, serve_admin},
+    admin::serve_admin,
     database::{Database, DatabaseConfig, Migrate, connect_options},
     entry::{Given, install_crypto, parse, run, run_or, stop_signal},
     lifecycle::{Gate, Runtime},
