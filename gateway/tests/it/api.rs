@@ -7,7 +7,7 @@ use assay_gateway::{EdgeConfig, Upstream};
 use assay_proto::{CustomerId, DESCRIPTORS, Permissions, UserId};
 use assay_runtime::{Runtime, grpc};
 use assay_testkit::Wire;
-use axum::{Router, body::Body};
+use axum::{Router, body::Body, response::Response};
 use clap::Parser;
 use http::{HeaderMap, Request, StatusCode, request::Builder};
 use http_body_util::BodyExt;
@@ -105,6 +105,16 @@ impl Api {
     pub(crate) async fn json(&self, method: &str, path: &str, json: impl ToString) -> Answer {
         let request = self.request(method, path).header("Content-Type", "application/json");
         self.send(request, Body::from(json.to_string())).await
+    }
+
+    /// Sends a request without a body, whose answer nobody reads yet.
+    pub(crate) async fn open(&self, request: Builder) -> Response {
+        let mut response =
+            self.app.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        // There is an answer, and then nobody cares.
+        let first = response.body_mut().frame().await;
+        assert!(first.is_some_and(|frame| frame.is_ok()), "it has begun");
+        response
     }
 
     pub(crate) async fn send(&self, request: Builder, body: Body) -> Answer {

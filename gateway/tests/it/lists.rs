@@ -1,6 +1,9 @@
 //! Lists, as a client sees them.
 
+use std::time::Duration;
+
 use serde_json::json;
+use tokio::time::timeout;
 
 use crate::api::Api;
 
@@ -33,6 +36,18 @@ async fn a_limit_is_from_1_to_1000() {
     for limit in ["0", "1001", "-1", "x", ""] {
         let answer = api.get(&format!("/api/projects?limit={limit}")).await;
         assert_eq!(answer.wrong_fields(), ["/limit"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reads_slowly_holds_up_nobody_else() {
+    let api = Api::start().await;
+    let mut unread = Vec::new();
+    for _ in 0..50 {
+        let list = api.request("GET", "/api/projects?q=endless");
+        unread.push(api.open(list).await);
+        let other = timeout(Duration::from_secs(5), api.get("/api/projects/p"));
+        other.await.unwrap_or_else(|_| panic!("{} hold up others", unread.len())).ok();
     }
 }
 

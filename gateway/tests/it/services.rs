@@ -59,6 +59,11 @@ impl ProjectService for Catalog {
             Some("nothing") => vec![],
             Some("breaks off") => vec![Ok(batch(&["a"], None)), broken_off()],
             Some("fails") => return Err(Fault::invalid("cursor", "is none").into()),
+            Some("endless") => {
+                let long = "x".repeat(64 << 10);
+                let batches = stream::repeat_with(move || Ok(batch(&[&long], None)));
+                return Ok(Response::new(batches.boxed()));
+            }
             _ if page.limit == Some(2) => vec![Ok(batch(&["a", "b"], Some("b/2")))],
             _ => [&["a", "b"][..], &[], &["c"]].map(|names| Ok(batch(names, None))).into(),
         };

@@ -116,6 +116,7 @@ async fn a_secret_is_found_in_no_log_event_or_file() {
     let data = data_dir();
     let log = data.with_extension("log");
     let mut assay = command(&data);
+    assay.env("ASSAY_WEBHOOK_NETWORKS", "127.0.0.1");
     assay.env("ASSAY_LOG", EVERYTHING).stderr(File::create(&log).unwrap());
     let Program { mut child, mut lines, mut welcome, address } = Program::start(assay).await;
     let mut said = JoinSet::new();

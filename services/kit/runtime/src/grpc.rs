@@ -13,9 +13,13 @@ pub use self::{
     server::serve,
 };
 
-/// HTTP/2 windows; with the default of 64 KiB, lists are a third slower.
+/// How much of one stream may be under way, or unread; with the default of HTTP/2, 64 KiB, lists are a
+/// third slower.
 const STREAM_WINDOW: u32 = 1 << 20;
-const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// The same of a connection. It is more than streams that nobody reads any more will fill: those would
+/// hold up all others.
+const CONNECTION_WINDOW: u32 = 1 << 30;
 
 /// How long a call may take until its answer begins, whatever its caller allows.
 const LONGEST_CALL: Duration = Duration::from_mins(2);

@@ -90,7 +90,9 @@ struct Statement<'a> {
 impl<'a> Statement<'a> {
     /// Reads it off the text: of several parts, what is done first.
     fn of(text: &'a str) -> Self {
-        let words = || text.split(|c: char| c.is_whitespace() || "(,".contains(c));
+        // What is still in parentheses after that is a call, such as `now()`.
+        let trim = |word: &'a str| word.trim_start_matches('(').trim_end_matches([')', ',', ';']);
+        let words = || text.split_whitespace().map(trim);
         let is_name = |word: &&str| {
             !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b"_.".contains(&b))
         };
@@ -115,6 +117,7 @@ fn a_statement_is_named_by_what_it_does_and_to_what() {
         ("select extract(epoch from now()), id\n from test_case", "select", "test_case"),
         ("insert into outbox (id) values ($1)", "insert", "outbox"),
         ("update lease set ended_at = now()", "update", "lease"),
+        ("(select id from lease) union (select 1)", "select", "lease"),
         ("delete from inbox where id = 'secret'", "delete", "inbox"),
         ("with done as (\n insert into report (id) select $1) select", "insert", "report"),
     ] {
