@@ -57,9 +57,9 @@ fn settings(help: &str) -> Vec<Setting> {
         if let Some(variable) = tag("[env: ") {
             setting.variable = variable.split('=').next().map(str::to_owned);
         } else if let Some(default) = tag("[default: ") {
-            default.clone_into(&mut setting.default);
+            default.trim_matches('"').clone_into(&mut setting.default);
         } else if !text.is_empty() {
-            setting.meaning.push(text.to_owned());
+            setting.meaning.push(text.trim_start_matches("- ").to_owned());
         }
     }
     settings

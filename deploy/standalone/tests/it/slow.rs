@@ -1,6 +1,6 @@
 //! Clients that are slow on purpose.
 
-use std::time::Duration;
+use std::{io::ErrorKind::WouldBlock, time::Duration};
 
 use assay_testkit::Api;
 use futures::future::join_all;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
-    time::timeout,
+    time::{interval, timeout},
 };
 
 use crate::world::World;
@@ -77,5 +77,31 @@ async fn an_answer_comes_whole_though_a_body_comes_late_that_nobody_wants() {
         let document: Value = serde_json::from_str(body).unwrap();
         assert_eq!(document["info"]["title"], "Assay");
     }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reads_nothing_of_an_answer_is_not_waited_for() {
+    let world = World::start().await;
+    let address = world.url().trim_start_matches("http://").parse().unwrap();
+    let stalled = join_all((0..20).map(|_| async {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(1 << 12).unwrap();
+        let mut connection = socket.connect(address).await.unwrap();
+        // More than what the system keeps for a connection.
+        let request = "GET /api/openapi.json HTTP/1.1\r\nHost: assay.test\r\n\r\n".repeat(12);
+        connection.write_all(request.as_bytes()).await.unwrap();
+        connection
+    }));
+    let stalled = stalled.await;
+    answers_soon(&world.api).await;
+    // What is written to a connection that has ended is refused.
+    let ended = async |connection: TcpStream| {
+        let mut tick = interval(Duration::from_millis(100));
+        while !connection.try_write(b"G").is_err_and(|error| error.kind() != WouldBlock) {
+            tick.tick().await;
+        }
+    };
+    timeout(Duration::from_secs(60), join_all(stalled.into_iter().map(ended))).await.unwrap();
     world.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Connections that are closed without losing what was sent last.
+//! Connections to clients that read late, or not at all.
 
 use std::{
     future::Future,
@@ -15,23 +15,40 @@ use tokio::{
 };
 
 /// How long a client may take to read the end of an answer when its connection is closed.
-const PATIENCE: Duration = Duration::from_secs(5);
+const UNTIL_CLOSED: Duration = Duration::from_secs(5);
 
-/// A connection that is closed when the client has closed it as well. What the client still sends,
-/// such as a body that nobody wants, is read and forgotten: the system would answer it with a reset,
-/// and drop what of the answer is still on its way (RFC 9112, 9.6).
+/// How long a client may read nothing of what waits for it.
+const UNTIL_READ: Duration = Duration::from_secs(30);
+
+/// A connection that ends when its client reads nothing for long, and is closed when the client has
+/// closed it as well. What the client still sends then, such as a body that nobody wants, is read and
+/// forgotten: the system would answer it with a reset, and drop what of the answer is still on its
+/// way (RFC 9112, 9.6).
 pub(super) struct Lingering {
     stream: TcpStream,
-    patience: Option<Pin<Box<Sleep>>>,
+    /// When the client has to have read something, if it is waited for.
+    until_read: Option<Pin<Box<Sleep>>>,
+    /// When the client has to have closed the connection, if it is being closed.
+    until_closed: Option<Pin<Box<Sleep>>>,
 }
 
 impl Lingering {
     pub(super) fn new(stream: TcpStream) -> Self {
-        Self { stream, patience: None }
+        Self { stream, until_read: None, until_closed: None }
     }
 
-    fn stream(self: Pin<&mut Self>) -> Pin<&mut TcpStream> {
-        Pin::new(&mut self.get_mut().stream)
+    /// Gives up when nothing could be written for too long.
+    fn in_time(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.until_read = None;
+            return written;
+        }
+        let until_read = self.until_read.get_or_insert_with(|| Box::pin(sleep(UNTIL_READ)));
+        until_read.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -41,7 +58,7 @@ impl AsyncRead for Lingering {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.stream().poll_read(cx, buffer)
+        Pin::new(&mut self.get_mut().stream).poll_read(cx, buffer)
     }
 }
 
@@ -51,7 +68,9 @@ impl AsyncWrite for Lingering {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.stream().poll_write(cx, bytes)
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
+        this.in_time(cx, written)
     }
 
     fn poll_write_vectored(
@@ -59,7 +78,9 @@ impl AsyncWrite for Lingering {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.stream().poll_write_vectored(cx, parts)
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write_vectored(cx, parts);
+        this.in_time(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -67,22 +88,22 @@ impl AsyncWrite for Lingering {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream().poll_flush(cx)
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, patience } = self.get_mut();
-        if patience.is_none() {
+        let Self { stream, until_closed, .. } = self.get_mut();
+        if until_closed.is_none() {
             ready!(Pin::new(&mut *stream).poll_shutdown(cx))?;
         }
-        let patience = patience.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        let until_closed = until_closed.get_or_insert_with(|| Box::pin(sleep(UNTIL_CLOSED)));
         let mut forgotten = [0; 4096];
         loop {
             let mut buffer = ReadBuf::new(&mut forgotten);
             match Pin::new(&mut *stream).poll_read(cx, &mut buffer) {
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
                 Poll::Ready(_) => return Poll::Ready(Ok(())),
-                Poll::Pending => return patience.as_mut().poll(cx).map(Ok),
+                Poll::Pending => return until_closed.as_mut().poll(cx).map(Ok),
             }
         }
     }
