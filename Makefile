@@ -26,6 +26,9 @@ chart: ## checks the Helm chart
 	@deploy/local/install charts
 	@deploy/kubernetes/check
 
+compose: ## builds and tries the containers of docker-compose.yml, which needs Docker
+	@python3 deploy/compose/test
+
 servers: ## a shell with a PostgreSQL for tests in $ASSAY_TEST_DATABASE_URL
 	@deploy/local/install test
 	@cargo run -q -p assay-testkit --bin with-servers -- "$${SHELL:-bash}"
@@ -38,4 +41,4 @@ measure: ## the figures of docs/performance.md, in some minutes
 clean: ## removes what was built, not the data
 	@cargo clean
 
-.PHONY: help run test check chart servers measure clean
+.PHONY: help run test check chart compose servers measure clean

@@ -15,6 +15,7 @@ use crate::{
 };
 
 const ALERTS: &str = include_str!("../../../observability/alerts.yml");
+const OPERATIONS: &str = include_str!("../../../../docs/operations.md");
 const DASHBOARD: &str = include_str!("../../../observability/dashboard.json");
 
 /// The names of metrics in a text, without what Prometheus adds to those of histograms.
@@ -85,4 +86,13 @@ async fn every_metric_of_the_dashboard_and_the_alerts_exists() {
     })
     .await;
     world.stop().await;
+}
+
+#[test]
+fn the_guide_tells_what_each_alert_means() {
+    let alerts: Vec<_> = ALERTS.lines().filter_map(|line| line.split_once("alert: ")).collect();
+    assert!(alerts.len() >= 10, "{alerts:?}");
+    for (_, alert) in alerts {
+        assert!(OPERATIONS.contains(&format!("| `{alert}` |")), "{alert}");
+    }
 }

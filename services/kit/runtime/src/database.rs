@@ -93,10 +93,10 @@ impl Database {
         measure(runtime, pool.clone());
         let database = Self { pool, migrated: CancellationToken::new() };
         let gate = runtime.gate("database");
-        let (this, stopping, migrates) =
+        let (this, stopping, is_owner) =
             (database.clone(), runtime.stopping(), config.database_migrate);
         runtime.spawn("migration", async move {
-            let migrated = migration::complete(&this.pool, &migrations, migrates);
+            let migrated = migration::complete(&this.pool, &migrations, is_owner);
             if let Some(migrated) = stopping.run_until_cancelled(migrated).await {
                 migrated?;
                 this.migrated.cancel();
