@@ -22,9 +22,11 @@ check: ## format and lints
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --locked -- -D warnings
 
-chart: ## checks the Helm chart
+chart: ## checks the Helm chart, and that the programs run as it starts them
 	@deploy/local/install charts
-	@deploy/kubernetes/check
+	@# As for tests, which have built it all.
+	@cargo build --workspace --all-targets --locked
+	@deploy/kubernetes/check --built
 
 compose: ## builds and tries the containers of docker-compose.yml, which needs Docker
 	@python3 deploy/compose/test

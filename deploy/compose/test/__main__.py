@@ -139,6 +139,47 @@ def roll(containers, client, project):
     say(f"both gateways were rolled, none of {count} requests failed")
 
 
+def replica(containers, client, project):
+    """Kills one of two catalogs: who reads does not notice."""
+    scale = ["--scale", "gateway=2", "--scale", "catalog=2"]
+    containers.compose("up", "--detach", *scale, *PROGRAMS)
+    containers.wait_until_healthy(["catalog"])
+    with Load(client, project, [READS["catalog"]]) as load:
+        eventually("the load", lambda: all(load.statuses.values()))
+        run("docker", "kill", containers.of("catalog")[0])
+        time.sleep(3)
+    seen = load.seen(READS["catalog"])
+    expect(seen == {200} and not load.broken, f"one of two catalogs is killed: {seen}")
+    kept = {case["Id"] for case in client.ok("GET", f"{project}/testcases")}
+    expect(load.acknowledged <= kept, "acknowledged test cases are lost")
+    say(f"one of two catalogs killed: all of {len(load.statuses[READS['catalog']])} reads answered")
+
+
+def restore(containers, client, project):
+    """What docs/operations.md says of backup and restore."""
+    guide = (ROOT / "docs/operations.md").read_text()
+    part = guide.split("## Backup and restore")[1].split("\n## ")[0]
+    backup, back, follow = re.findall(r"```sh\n(.*?)```", part, re.S)
+    with Load(client, project, [READS["catalog"]]) as load:
+        eventually("the load", lambda: load.acknowledged)
+        kept = set(load.acknowledged)
+        began = time.monotonic()
+        containers.script(backup)
+        took = time.monotonic() - began
+    containers.compose("down", "--volumes")
+    began = time.monotonic()
+    containers.script(back)
+    containers.wait_until_healthy([*PROGRAMS, *SERVERS])
+    say(f"backed up under load in {took:.0f} s, restored in {time.monotonic() - began:.0f} s")
+    containers.script(follow)
+    replicas = [containers.address(gateway) for gateway in containers.of("gateway")]
+    client = Client(replicas).log_in()
+    there = {case["Id"] for case in client.ok("GET", f"{project}/testcases")}
+    expect(kept <= there, f"{len(kept - there)} test cases of before the backup are missing")
+    say("all of before the backup is there, and life goes on:")
+    story(client)
+
+
 def main():
     first = 18080
     containers = Containers(f"{first}-{first + 1}")
@@ -152,6 +193,8 @@ def main():
         for service in ["catalog", "execution", "notification", "identity", "nats", "postgres"]:
             outage(containers, client, project, service)
         roll(containers, client, project)
+        replica(containers, client, project)
+        restore(containers, client, project)
         say("all is well")
     except BaseException:
         print(containers.compose("logs", "--tail=15"), file=sys.stderr)

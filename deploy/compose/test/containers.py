@@ -16,9 +16,9 @@ SERVERS = ["postgres", "nats"]
 PASSWORD = "a long enough passphrase"
 
 
-def run(*command, env=None, **options):
+def run(*command, cwd=ROOT, env=None):
     """What a command prints; what it says of a failure is shown."""
-    done = subprocess.run(command, text=True, capture_output=True, cwd=ROOT, env=env, **options)
+    done = subprocess.run(command, text=True, capture_output=True, cwd=cwd, env=env)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
     return done.stdout
@@ -32,18 +32,24 @@ class Containers:
             ["docker", "compose", "version"], capture_output=True
         ).returncode
         self.folder = tempfile.TemporaryDirectory()
-        settings = pathlib.Path(self.folder.name) / "env"
+        settings = pathlib.Path(self.folder.name) / ".env"
         text = run("deploy/compose/secrets")
         text = text.replace("ASSAY_PORT=8080", f"ASSAY_PORT={ports}")
         text = text.replace("ASSAY_ADMIN_PASSWORD=", f"ASSAY_ADMIN_PASSWORD={PASSWORD}")
         settings.write_text(text)
         self.name = f"assay-test-{os.getpid()}"
         compose = ["docker", "compose"] if has_plugin else ["docker-compose"]
-        self.command = [*compose, "--env-file", str(settings), "--project-name", self.name]
+        self.command = [*compose, "--file", f"{ROOT}/docker-compose.yml", "--project-directory",
+                        str(ROOT), "--env-file", str(settings), "--project-name", self.name]
         self.env = dict(os.environ, DOCKER_BUILDKIT="1", COMPOSE_DOCKER_CLI_BUILD="1")
 
     def compose(self, *arguments):
         return run(*self.command, *arguments, env=self.env)
+
+    def script(self, text):
+        """Runs commands of the documentation, in the folder that has this project's `.env`."""
+        text = text.replace("docker compose", " ".join(self.command))
+        return run("bash", "-euo", "pipefail", "-c", text, env=self.env, cwd=self.folder.name)
 
     def of(self, service):
         """The ids of the containers of a service."""
