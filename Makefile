@@ -4,7 +4,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 help: ## lists the targets
-	@sed -n 's/^\([a-z]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: ## runs Assay with its own PostgreSQL and NATS, data in ./data
 	@deploy/local/install
@@ -28,7 +28,7 @@ chart: ## checks the Helm chart, and that the programs run as it starts them
 	@cargo build --workspace --all-targets --locked
 	@deploy/kubernetes/check --built
 
-compose: ## builds and tries the containers of docker-compose.yml, which needs Docker
+test-compose: ## builds and tries the containers of docker-compose.yml, which needs Docker
 	@python3 deploy/compose/test
 
 servers: ## a shell with a PostgreSQL for tests in $ASSAY_TEST_DATABASE_URL
@@ -43,4 +43,4 @@ measure: ## the figures of docs/performance.md, in some minutes
 clean: ## removes what was built, not the data
 	@cargo clean
 
-.PHONY: help run test check chart compose servers measure clean
+.PHONY: help run test check chart test-compose servers measure clean

@@ -1,6 +1,6 @@
 """Tries docker-compose.yml for real: builds, starts, uses, kills and restarts the containers.
 
-Needs Linux, Docker with BuildKit and its Compose. Run by `make compose`; takes down what it starts.
+Needs Linux, Docker with BuildKit and its Compose. Run by `make test-compose`; takes down what it starts.
 """
 
 import re
