@@ -5,7 +5,10 @@ mod problems;
 mod rules;
 mod versions;
 
-use axum::Router;
+use axum::{Router, routing::get};
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use serde_json::{Map, Value};
 use utoipa::{
     OpenApi,
     openapi::security::{ApiKey, ApiKeyValue, SecurityScheme},
@@ -13,6 +16,9 @@ use utoipa::{
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::{problem, routes};
+
+/// Where the page has its document from.
+const PAGE: &str = "/docs/openapi.json";
 
 /// How clients show who they are.
 const TOKEN: &str = "Token";
@@ -72,6 +78,24 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 
 /// `/api/openapi.json`, and `/docs`, which loads nothing from elsewhere.
 pub(crate) fn documentation<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    let pages = SwaggerUi::new("/docs").url("/api/openapi.json", openapi());
-    pages.config(Config::default().validator_url("none").try_it_out_enabled(true)).into()
+    let document = serde_json::to_value(openapi()).expect("the document is JSON");
+    let text = Bytes::from(document.to_string());
+    let pages = SwaggerUi::new("/docs").external_url_unchecked(PAGE, to_try_out(document));
+    let pages = pages.config(Config::default().validator_url("none").try_it_out_enabled(true));
+    let json = [(CONTENT_TYPE, "application/json")];
+    Router::from(pages).route("/api/openapi.json", get(async move || (json, text)))
+}
+
+/// The document as the page has it: filters are empty there, instead of filled in with examples.
+fn to_try_out(mut document: Value) -> Value {
+    let paths = document["paths"].as_object_mut().into_iter().flat_map(Map::values_mut);
+    let operations = paths.filter_map(Value::as_object_mut).flat_map(Map::values_mut);
+    for operation in operations {
+        for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
+            if parameter["in"] == "query" && parameter["required"] != true {
+                parameter.as_object_mut().and_then(|parameter| parameter.remove("example"));
+            }
+        }
+    }
+    document
 }

@@ -13,8 +13,7 @@ const SECONDS: &str = "60";
 /// What has to hold for every answer.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_headers_conformance,response_schema_conformance,\
-                      unsupported_method,allow_header_conformance,ignored_auth,\
-                      use_after_free,ensure_resource_availability";
+                      unsupported_method,allow_header_conformance,ignored_auth";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_is_asked_the_answer_is_as_the_document_says() {

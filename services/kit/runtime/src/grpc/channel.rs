@@ -47,6 +47,10 @@ use crate::{telemetry::pass_on, trace};
 /// How long a call waits for the first connection of all to be made.
 const SETTLE: Duration = Duration::from_secs(2);
 
+/// How long a call waits for somebody to serve when nobody does: who has just become ready, or has
+/// lost a connection, is back in a moment.
+const MOMENT: Duration = Duration::from_millis(200);
+
 /// What comes of a call; for a stream, what comes of its beginning.
 type Answer = Result<Response<Incoming>, Status>;
 
@@ -108,6 +112,7 @@ impl Channel {
         let answered = timeout_at(deadline, async {
             // When it is not known in time who is there, nobody is.
             let _ = timeout(SETTLE, self.known.wait_for(Known::is_settled)).await;
+            let _ = timeout(MOMENT, self.known.wait_for(|known| !known.serving.is_empty())).await;
             let answer = if only_reads(request.uri().path()) {
                 self.read(request, deadline).await?
             } else {

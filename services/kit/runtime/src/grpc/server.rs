@@ -12,7 +12,7 @@ use axum::{
     middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::sleep};
 use tonic::{
     Code, Status,
     service::Routes,
@@ -26,6 +26,10 @@ use crate::{Runtime, telemetry::request_id_in, trace};
 
 /// How many calls a connection carries at once. Most of them only wait, for work to be done.
 const MOST_CALLS: u32 = 10_000;
+
+/// How long connections go on after callers were told that the program stops: none of them is to send
+/// a call that nobody takes any more.
+const NOTICE: Duration = Duration::from_millis(250);
 
 /// Serves gRPC methods, beside health and reflection. Calls before the program is ready are told
 /// so.
@@ -73,7 +77,11 @@ pub fn serve(
         // Of a server that is given its connections, tonic sets no options; without this one, the
         // end of every list would wait for the peer to acknowledge its beginning, some 40 ms.
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-        server.serve_with_incoming_shutdown(incoming, stopping.cancelled_owned()).await?;
+        let stop = async move {
+            stopping.cancelled().await;
+            sleep(NOTICE).await;
+        };
+        server.serve_with_incoming_shutdown(incoming, stop).await?;
         Ok(())
     });
     Ok(address)

@@ -13,7 +13,7 @@ use crate::world::{Client, Conduct, Program, measured};
 const TOLD: Duration = Duration::from_secs(3);
 
 /// Until that is known from others.
-const AT_ONCE: Duration = Duration::from_millis(100);
+const AT_ONCE: Duration = Duration::from_millis(400);
 
 /// Until a program that is back is called again.
 const BACK: Duration = Duration::from_secs(1);
