@@ -52,8 +52,6 @@ fn failed(status: &Status) -> Problem {
         Code::DeadlineExceeded => Problem::timed_out(),
         _ if status.source().is_some() => unavailable(),
         Code::Unavailable | Code::ResourceExhausted => unavailable(),
-        // What a server says that gave up at the deadline of the call.
-        Code::Cancelled => Problem::timed_out(),
         code => {
             tracing::error!(%code, message = status.message(), "a call failed unexpectedly");
             Problem::internal()

@@ -120,7 +120,14 @@ impl Channel {
             };
             answer.unwrap_or_else(|| Err(self.nobody()))
         });
-        answered.await.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time")))
+        let late = || Err(Status::deadline_exceeded("no answer in time"));
+        match answered.await {
+            // Who was called has given up a moment before, and says so in tonic's way. We ourselves
+            // have cancelled nothing, or would not be waiting.
+            Ok(answer) if code(&answer) == Code::Cancelled => late(),
+            Ok(answer) => answer,
+            Err(_) => late(),
+        }
     }
 
     /// Sends a call that may be sent more than once.

@@ -157,4 +157,8 @@ async fn nobody_works_on_a_call_whose_caller_has_given_up() {
     assert_eq!(failed.unwrap_err().code(), Code::DeadlineExceeded);
     assert_eq!(program.asked.reads(), 1);
     eventually("nobody at work", || async { (program.asked.open() == 0).then_some(()) }).await;
+
+    // Whoever of the two is the first to look at the clock.
+    program.conduct.send_replace(Conduct::GivesUp);
+    assert_eq!(client.read().await.unwrap_err().code(), Code::DeadlineExceeded);
 }

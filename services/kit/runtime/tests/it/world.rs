@@ -27,7 +27,7 @@ use tokio::{
     sync::watch,
     time::{Instant, timeout},
 };
-use tonic::{Request, Response, Status, async_trait, service::Routes};
+use tonic::{Request, Response, Status, TimeoutExpired, async_trait, service::Routes};
 
 /// What a program does with calls.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -36,6 +36,8 @@ pub(crate) enum Conduct {
     Answers,
     /// Says that it is not available.
     Refuses,
+    /// Says that the deadline has passed.
+    GivesUp,
     /// Works on them for ever.
     Works,
 }
@@ -92,6 +94,7 @@ impl Settings {
         match conduct {
             Conduct::Answers => {}
             Conduct::Refuses => return Err(Status::unavailable("not now")),
+            Conduct::GivesUp => return Err(Status::from_error(TimeoutExpired(()).into())),
             Conduct::Works => {
                 let mut conduct = self.conduct.clone();
                 let _ = conduct.wait_for(|conduct| *conduct != Conduct::Works).await;
