@@ -1,6 +1,7 @@
 //! The interface as an OpenAPI document, and the pages that show it.
 
 mod examples;
+mod meanings;
 mod problems;
 mod rules;
 mod versions;
@@ -72,6 +73,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     let components = document.components.get_or_insert_default();
     components.add_security_scheme(TOKEN, SecurityScheme::ApiKey(ApiKey::Header(token)));
     rules::apply(&mut document);
+    meanings::tell(&mut document);
     examples::show(&mut document);
     document
 }

@@ -95,7 +95,8 @@ impl Shape {
         if let Some(alias) = alias(field) {
             shape.serde.push(format!("alias = {alias:?}"));
         }
-        if role == Role::Record {
+        let is_required = || extension(field, "assay.required").is_some();
+        if role == Role::Record || role == Role::Input && is_required() {
             shape.rest.push("required = true".to_owned());
         }
         match field.kind() {

@@ -169,7 +169,7 @@ fn id_of(noun: &str) -> String {
 }
 
 /// `ProjectInput` is a form of `Project`.
-fn record_of(message: &str) -> &str {
+pub(super) fn record_of(message: &str) -> &str {
     let name = PREFIXES.iter().find_map(|prefix| message.strip_prefix(prefix)).unwrap_or(message);
     SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }

@@ -27,6 +27,7 @@ pub(super) fn tell_update(
         let version = ObjectBuilder::new()
             .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
             .description(Some("The version that the change is based on; absent: any."));
+        object.required.clear();
         object.properties.insert("DataVersion".to_owned(), version.into());
     }
     content.schema = Some(Ref::from_schema_name(&changes).into());

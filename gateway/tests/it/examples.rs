@@ -88,6 +88,12 @@ impl Checked {
         }
         for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
             self.is_described(name, schema);
+            for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
+                let is_described_itself = schema["$ref"].is_string() || schema["oneOf"].is_array();
+                if !is_described_itself {
+                    self.is_described(&format!("{name}: {field}"), schema);
+                }
+            }
         }
         self
     }

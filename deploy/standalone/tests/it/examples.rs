@@ -20,8 +20,8 @@ const LATE: [&str; 3] = ["complete_lease", "complete_execution", "update_executi
 const ELSEWHERE: [&str; 2] = ["reset_password", "download_artifact"];
 
 /// A customer, and what was made from examples there.
-struct Trial {
-    world: World,
+pub(crate) struct Trial {
+    pub(crate) world: World,
     tenant: Tenant,
     /// Ids of what was made, by the names of paths.
     made: BTreeMap<String, String>,
@@ -30,7 +30,7 @@ struct Trial {
 }
 
 impl Trial {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let world = World::start().await;
         let tenant = Tenant::new(&world, "shops-for-examples").await;
         let hook = format!("/api/webhooks/{}", tenant.id("webhookId"));
@@ -86,10 +86,15 @@ impl Trial {
         self.api(operation).request(operation.method.clone(), &self.path(operation))
     }
 
-    /// The request with a body as it is shown in a media type.
-    async fn with_body(&self, operation: &Operation, media_type: &str, content: &Value) -> Answer {
+    /// The request with a body of a media type.
+    pub(crate) async fn with_body(
+        &self,
+        operation: &Operation,
+        media_type: &str,
+        example: &Value,
+    ) -> Answer {
         let request = self.request(operation);
-        let mut example = self.with_own_ids(&content["example"]);
+        let mut example = self.with_own_ids(example);
         if operation.method == Method::PUT && example.get("DataVersion").is_some() {
             example["DataVersion"] = self.version(operation).await;
         }
@@ -167,7 +172,7 @@ fn without_ids(path: &str) -> String {
 }
 
 /// Operations in an order in which none takes away what a later one needs.
-fn in_order() -> Vec<Operation> {
+pub(crate) fn in_order() -> Vec<Operation> {
     let all = operations().into_iter();
     let all = all.filter(|operation| !ELSEWHERE.contains(&operation.name.as_str()));
     let (late, early): (Vec<_>, Vec<_>) = all
@@ -183,7 +188,7 @@ async fn what_is_shown_is_taken_and_answered() {
     for operation in in_order() {
         let content = operation.said["requestBody"]["content"].as_object();
         for (media_type, content) in content.into_iter().flatten() {
-            let answer = trial.with_body(&operation, media_type, content).await;
+            let answer = trial.with_body(&operation, media_type, &content["example"]).await;
             found.extend(problems(&operation, &answer));
             if answer.status == 201 {
                 trial.know(&operation, &answer);

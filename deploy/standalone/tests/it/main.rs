@@ -23,6 +23,7 @@ mod people;
 mod process;
 mod reference_engine;
 mod reports;
+mod required;
 mod settings;
 mod slow;
 mod stream;

@@ -52,6 +52,7 @@ impl<S: Sync> FromRequest<S> for TestRun {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its description is used: a form is read as it comes")]
 pub(super) struct Files {
+    /// As the test tools wrote them.
     #[schema(value_type = Vec<String>, format = Binary)]
     file: Vec<u8>,
 }
