@@ -32,7 +32,9 @@ const TOKEN: &str = "Token";
             Lists are answered whole, or a page at a time with `limit` and `cursor`. A field that \
             an operation does not take is ignored. In an update a field that is absent stays as \
             it is, and `null` clears it. Send the `DataVersion` of what you saw, in the body or \
-            as `If-Match`, to change nothing else.",
+            as `If-Match`, to change nothing else.\n\n\
+            Every answer has an `X-Request-Id`, by which it is found in the logs, and says in \
+            `RateLimit` how many requests are left.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     servers((url = "/", description = "Where this document came from")),

@@ -86,7 +86,7 @@ impl Problem {
     }
 
     /// What a status alone says. Routes that do not exist are answered with one.
-    fn of(status: StatusCode) -> Self {
+    pub(crate) fn of(status: StatusCode) -> Self {
         let (code, detail) = match status {
             StatusCode::NOT_FOUND => ("not_found", "there is no such record"),
             StatusCode::METHOD_NOT_ALLOWED => ("method_not_allowed", "see the header Allow"),

@@ -3,18 +3,24 @@
 use std::time::Duration;
 
 use assay_proto::Fault;
+use axum::response::IntoResponse;
+use http::{
+    StatusCode,
+    header::{RETRY_AFTER, WWW_AUTHENTICATE},
+};
 use utoipa::openapi::{
     Components, Content, Ref, RefOr, Response, ResponseBuilder,
     path::{Operation, Parameter, ParameterIn},
 };
 
+use super::versions::header;
 use crate::{body, problem::Problem};
 
 /// A way to fail: status, name, meaning, whether an operation of some HTTP method has it, and what
 /// is answered then.
 type Failure = (u16, &'static str, &'static str, fn(&str, &Operation) -> bool, fn() -> Problem);
 
-const FAILURES: [Failure; 13] = [
+const FAILURES: [Failure; 15] = [
     (400, "Malformed", "The request cannot be read", has_input, body::missing),
     (401, "Unauthenticated", "There is no token, or no valid one", proves, || {
         Fault::Unauthenticated.into()
@@ -29,6 +35,10 @@ const FAILURES: [Failure; 13] = [
         names_record,
         Problem::not_found,
     ),
+    (406, "NotAcceptable", "Nothing that the client accepts can be answered", always, || {
+        Problem::of(StatusCode::NOT_ACCEPTABLE)
+    }),
+    (408, "TooSlow", "The body came too slowly", has_body, Problem::too_slow),
     (409, "Conflict", "The state of the record does not allow it", writes, || {
         Fault::Stale("project").into()
     }),
@@ -46,9 +56,13 @@ const FAILURES: [Failure; 13] = [
         Fault::Busy(Duration::from_secs(1)).into()
     }),
     (500, "Failed", "Something went wrong", always, Problem::internal),
-    (503, "Unavailable", "Something is not available; try again later", always, || {
-        Fault::Unavailable("the database").into()
-    }),
+    (
+        503,
+        "Unavailable",
+        "Something is not available; try again later",
+        always,
+        Problem::overloaded,
+    ),
     (504, "TimedOut", "The answer took too long", always, Problem::timed_out),
 ];
 
@@ -115,8 +129,23 @@ pub(super) fn define(components: &mut Components) {
 
 fn response(meaning: &str, example: Problem) -> Response {
     let mut content = Content::new(Some(Ref::from_schema_name("Problem")));
-    content.example = serde_json::to_value(example.into_example()).ok();
-    ResponseBuilder::new().description(meaning).content("application/problem+json", content).build()
+    content.example = serde_json::to_value(example.clone().into_example()).ok();
+    let answered = example.into_response();
+    let told = [
+        (RETRY_AFTER, "Retry-After", "How many seconds to wait before the next try"),
+        (WWW_AUTHENTICATE, "WWW-Authenticate", "How to prove who asks"),
+    ];
+    let headers = told.into_iter().filter_map(|(name, shown_as, meaning)| {
+        let mut header = header(meaning);
+        header.example = Some(answered.headers().get(name)?.to_str().ok()?.into());
+        Some((shown_as, header))
+    });
+    headers
+        .fold(ResponseBuilder::new().description(meaning), |response, (name, header)| {
+            response.header(name, header)
+        })
+        .content("application/problem+json", content)
+        .build()
 }
 
 /// Tells how an operation can fail.

@@ -97,10 +97,12 @@ fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
 }
 
+pub(super) fn header(meaning: &str) -> Header {
+    HeaderBuilder::new().schema(Some(text())).description(Some(meaning)).build()
+}
+
 fn add_header(response: &mut Response, name: &str, meaning: &str) {
-    let header: Header =
-        HeaderBuilder::new().schema(Some(text())).description(Some(meaning)).build();
-    response.headers.insert(name.to_owned(), header.into());
+    response.headers.insert(name.to_owned(), header(meaning).into());
 }
 
 fn header_parameter(name: &str, meaning: &str) -> RefOr<Parameter> {

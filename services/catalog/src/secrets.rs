@@ -11,7 +11,7 @@ use std::{
 
 use assay_auth::{Caller, Seal};
 use assay_events::publish_all;
-use assay_proto::{Fault, Permission, Variable};
+use assay_proto::{Fault, Permission, Variable, VariableInput};
 use assay_records::Check;
 use sqlx::PgPool;
 
@@ -119,7 +119,7 @@ impl RecordSecrets {
     pub(crate) fn show_all(&self, stored: Vec<Variable>) -> Result<Vec<Variable>, Fault> {
         let shown = stored.into_iter().map(|variable| {
             let content = if variable.is_secured {
-                self.show(&place_of(&variable), &variable.content)?
+                self.show(&place_of(&variable.name), &variable.content)?
             } else {
                 variable.content
             };
@@ -132,7 +132,7 @@ impl RecordSecrets {
     /// same.
     pub(crate) fn store_all(
         &self,
-        written: &[Variable],
+        written: &[VariableInput],
         stored: &[Variable],
     ) -> Result<Vec<Variable>, Fault> {
         let mut check = Check::default();
@@ -149,11 +149,11 @@ impl RecordSecrets {
                     before.content.clone()
                 }
                 Some(before) if variable.content == MASK => {
-                    self.close(&place_of(variable), &before.content)?
+                    self.close(&place_of(&variable.name), &before.content)?
                 }
-                _ => self.close(&place_of(variable), &variable.content)?,
+                _ => self.close(&place_of(&variable.name), &variable.content)?,
             };
-            kept.push(Variable { content, ..variable.clone() });
+            kept.push(with_content(variable.clone(), content));
         }
         check.done().map(|()| kept)
     }
@@ -168,7 +168,7 @@ impl RecordSecrets {
             if !variable.is_secured || variable.content.is_empty() {
                 return Ok(variable);
             }
-            let place = place_of(&variable);
+            let place = place_of(&variable.name);
             let content = self.close(&place, &from.open(&place, &variable.content)?)?;
             Ok(Variable { content, ..variable })
         });
@@ -179,14 +179,14 @@ impl RecordSecrets {
     /// them: others could guess at secrets in this way.
     pub(crate) fn mask_unchanged(
         &self,
-        written: &mut [Variable],
+        written: &mut [VariableInput],
         stored: &[Variable],
     ) -> Result<(), Fault> {
         for variable in written.iter_mut().filter(|variable| self.can_see && variable.is_secured) {
             let is_same = |before: &&Variable| before.is_secured && before.name == variable.name;
             if let Some(before) = stored.iter().find(is_same)
                 && !before.content.is_empty()
-                && self.open(&place_of(before), &before.content)? == variable.content
+                && self.open(&place_of(&before.name), &before.content)? == variable.content
             {
                 MASK.clone_into(&mut variable.content);
             }
@@ -212,7 +212,7 @@ impl RecordSecrets {
 }
 
 /// What is wrong with the content of a variable, given the stored one of the same name.
-fn problem(variable: &Variable, before: Option<&Variable>) -> Option<&'static str> {
+fn problem(variable: &VariableInput, before: Option<&Variable>) -> Option<&'static str> {
     if variable.content != MASK {
         return None;
     }
@@ -224,8 +224,20 @@ fn problem(variable: &Variable, before: Option<&Variable>) -> Option<&'static st
     was_secured.then_some("has to be given for the variable to be secured no more")
 }
 
-fn place_of(variable: &Variable) -> String {
-    format!("Variables/{}", variable.name)
+fn place_of(name: &str) -> String {
+    format!("Variables/{name}")
+}
+
+fn with_content(variable: VariableInput, content: String) -> Variable {
+    Variable {
+        pool_name: variable.pool_name,
+        is_secured: variable.is_secured,
+        validation_rule: variable.validation_rule,
+        validation_error_msg: variable.validation_error_msg,
+        name: variable.name,
+        display_name: variable.display_name,
+        content,
+    }
 }
 
 /// Variables with their secrets masked, as they are compared and merged.
@@ -239,7 +251,7 @@ pub(crate) fn masked(variables: &[Variable]) -> Vec<Variable> {
 }
 
 /// Every variable has a name, and no two have the same.
-pub(crate) fn check(check: &mut Check, variables: &[Variable]) {
+pub(crate) fn check(check: &mut Check, variables: &[VariableInput]) {
     let mut names = HashSet::new();
     for (place, variable) in variables.iter().enumerate() {
         let field = format!("Variables/{place}/Name");

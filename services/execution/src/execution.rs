@@ -31,6 +31,7 @@ pub(crate) use self::{
 };
 use crate::{
     catalog::Catalog,
+    place,
     queue::Queue,
     test_report::{self, Ending},
 };
@@ -83,7 +84,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let set = TestSetId::named_if_any(request.test_set_id.as_deref())?;
         let (project_id, test_set_id) = (request.project_id, request.test_set_id);
         let place = FindRecordsRequest { project_id, test_set_id, ..Default::default() };
-        self.catalog.find(&caller, place).await?;
+        place::check(&self.db, &self.catalog, &caller, project, place).await?;
         let (db, customer, archived) = (self.db.clone(), caller.customer, request.archived);
         list::answer(request.page, move |slice| {
             let db = db.clone();

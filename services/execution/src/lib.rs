@@ -8,6 +8,7 @@ mod debug;
 mod execution;
 mod instance;
 mod lease;
+mod place;
 mod queue;
 mod reconciler;
 mod result;

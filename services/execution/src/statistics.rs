@@ -18,7 +18,7 @@ use sqlx::PgPool;
 use tonic::{Code, Request, Response, Status};
 
 use self::filter::Filter;
-use crate::catalog::Catalog;
+use crate::{catalog::Catalog, place};
 
 /// Answers calls about statistics.
 pub(crate) struct StatisticsService {
@@ -62,7 +62,7 @@ impl statistics_service_server::StatisticsService for StatisticsService {
     ) -> Result<Response<Self::ListExecutionStatisticsStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        ProjectId::named(&request.project_id)?;
+        let project = ProjectId::named(&request.project_id)?;
         let set = TestSetId::named(&request.test_set_id)?;
         let filter = Filter::of(&request)?;
         let place = FindRecordsRequest {
@@ -70,7 +70,7 @@ impl statistics_service_server::StatisticsService for StatisticsService {
             test_set_id: Some(request.test_set_id),
             ..Default::default()
         };
-        self.catalog.find(&caller, place).await?;
+        place::check(&self.db, &self.catalog, &caller, project, place).await?;
         if let Some(environment) = filter.environment {
             self.check_environment(&caller, &request.project_id, set, environment).await?;
         }
@@ -92,7 +92,7 @@ impl statistics_service_server::StatisticsService for StatisticsService {
         let case = TestCaseId::named(&test_case_id)?;
         let test_case_id = Some(test_case_id);
         let place = FindRecordsRequest { project_id, test_case_id, ..Default::default() };
-        self.catalog.find(&caller, place).await?;
+        place::check(&self.db, &self.catalog, &caller, project, place).await?;
         let (db, customer) = (self.db.clone(), caller.customer);
         list::answer(page, move |slice| {
             let db = db.clone();

@@ -79,7 +79,7 @@ impl RecordSecrets {
         let (mut variables, mut changed) = (stored.to_vec(), false);
         for variable in variables.iter_mut().filter(|one| one.is_secured && !one.content.is_empty())
         {
-            if let Some(resealed) = self.reseal(&place_of(variable), &variable.content)? {
+            if let Some(resealed) = self.reseal(&place_of(&variable.name), &variable.content)? {
                 variable.content = resealed;
                 changed = true;
             }

@@ -1,7 +1,7 @@
 //! What engines are told of plans, subjects and environments.
 
 use assay_proto::{
-    Variable,
+    VariableInput,
     catalog::{automation_service_client::AutomationServiceClient, *},
 };
 use futures::TryStreamExt;
@@ -13,8 +13,13 @@ use crate::{
 
 const CANARY: &str = "canary-19ac";
 
-fn secret(name: &str) -> Variable {
-    Variable { name: name.into(), is_secured: true, content: CANARY.into(), ..Variable::default() }
+fn secret(name: &str) -> VariableInput {
+    VariableInput {
+        name: name.into(),
+        is_secured: true,
+        content: CANARY.into(),
+        ..VariableInput::default()
+    }
 }
 
 async fn records(

@@ -1,6 +1,6 @@
 //! Automation steps, and how a plan is copied with them.
 
-use assay_proto::{PlanStatus, TestType, Variable, catalog::*};
+use assay_proto::{PlanStatus, TestType, VariableInput, catalog::*};
 use tonic::Response;
 
 use crate::{
@@ -181,11 +181,11 @@ async fn a_transfer_copies_a_plan_to_the_next_revision_with_another_type() {
     let world = World::start().await;
     let user = world.user().await;
     let case = user.case(&user.project().await, "login").await;
-    let secret = Variable {
+    let secret = VariableInput {
         name: "token".into(),
         is_secured: true,
         content: CANARY.into(),
-        ..Variable::default()
+        ..VariableInput::default()
     };
     let input = TestPlanInput {
         instances: Some(7),

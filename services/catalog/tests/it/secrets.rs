@@ -1,7 +1,7 @@
 //! Secrets: seen by those who may, stored encrypted, unchanged by their masks.
 
 use assay_auth::{SealConfig, new_seal_key};
-use assay_proto::{PlanStatus, Variable, catalog::*};
+use assay_proto::{PlanStatus, Variable, VariableInput, catalog::*};
 use secrecy::ExposeSecret;
 use sqlx::AssertSqlSafe;
 
@@ -13,8 +13,13 @@ use crate::{
 const CANARY: &str = "canary-7f3a";
 const MASK: &str = "********";
 
-fn variable(name: &str, is_secured: bool, content: &str) -> Variable {
-    Variable { name: name.into(), is_secured, content: content.into(), ..Variable::default() }
+fn variable(name: &str, is_secured: bool, content: &str) -> VariableInput {
+    VariableInput {
+        name: name.into(),
+        is_secured,
+        content: content.into(),
+        ..VariableInput::default()
+    }
 }
 
 fn contents(variables: &[Variable]) -> Vec<&str> {
@@ -246,8 +251,9 @@ async fn secrets_sent_back_in_clear_are_no_change_of_an_executed_plan() {
 
     for user in [&user, &insider] {
         let plan = user.get_plan(&plan.id).await;
-        let changes =
-            TestPlanInput { variables: plan.variables.clone(), ..TestPlanInput::default() };
+        let again = |shown: &Variable| variable(&shown.name, shown.is_secured, &shown.content);
+        let variables = plan.variables.iter().map(again).collect();
+        let changes = TestPlanInput { variables, ..TestPlanInput::default() };
         user.update_plan(&case, &plan, changes, &["Variables"]).await.unwrap();
     }
     assert_eq!(contents(&insider.get_plan(&plan.id).await.variables), [CANARY, "x"]);

@@ -1,6 +1,6 @@
 //! Test plans.
 
-use assay_proto::{PlanStatus, TestType, Variable, catalog::*};
+use assay_proto::{PlanStatus, TestType, VariableInput, catalog::*};
 
 use crate::{
     user::User,
@@ -141,7 +141,7 @@ async fn an_executed_plan_takes_only_status_and_texts() {
     let refused = user.update_plan(&case, &plan, changes.clone(), &["Instances"]).await;
     assert_eq!(fault(refused), "test_plan_frozen");
     let variables = TestPlanInput {
-        variables: vec![Variable { name: "new".into(), ..Variable::default() }],
+        variables: vec![VariableInput { name: "new".into(), ..VariableInput::default() }],
         ..TestPlanInput::default()
     };
     let refused = user.update_plan(&case, &plan, variables, &["Variables"]).await;

@@ -9,6 +9,7 @@ use assay_proto::{
         StartExecutionInput, StartExecutionRequest,
     },
 };
+use assay_testkit::eventually;
 use futures::{TryStreamExt, future::try_join_all};
 use serde_json::json;
 use tonic::{Code, Status};
@@ -324,6 +325,27 @@ async fn executions_are_listed_newest_first() -> Result<()> {
     assert_eq!(ids(list(&world, None, Page::default()).await?), started[1..]);
     let unknown = list(&world, Some(&world.project), Page::default()).await.unwrap_err();
     assert_eq!(unknown.code(), Code::NotFound);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_executed_is_listed_while_the_catalog_is_away() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let started = world.start().await?;
+    let stranger = world.stranger().await;
+
+    world.wire.cut();
+    eventually("the catalog to be away", async || world.start().await.err()).await;
+    let listed = list(&world, Some(&world.set), Page::default()).await?;
+    assert_eq!(listed.iter().map(|entry| &entry.id).collect::<Vec<_>>(), [&started.id]);
+    let request = ListExecutionsRequest { project_id: world.project.clone(), ..Default::default() };
+    let theirs = world.executions().list_executions(stranger.call(request)).await;
+    assert_eq!(theirs.map(drop).unwrap_err().code(), Code::Unavailable);
+
+    world.wire.mend();
+    let unknown = async || list(&world, Some(&world.project), Page::default()).await.err();
+    eventually("the catalog to be back", unknown).await;
     Ok(())
 }
 

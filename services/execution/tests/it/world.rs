@@ -7,7 +7,10 @@ mod result;
 mod server;
 mod test_report;
 
-use std::path::{Path, PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
@@ -23,7 +26,7 @@ use assay_runtime::{
     Runtime,
     grpc::{self, Channel},
 };
-use assay_testkit::{TestDatabase, TestKeys, TestUser, test_dir};
+use assay_testkit::{TestDatabase, TestKeys, TestUser, Wire, test_dir};
 use serde_json::Value;
 use sqlx::PgPool;
 use tokio::net::TcpListener;
@@ -56,6 +59,8 @@ pub(crate) struct World {
     pub(crate) database_url: String,
     pub(crate) catalog_url: String,
     catalog: Channel,
+    /// What is between the service and the catalog.
+    pub(crate) wire: Wire,
     execution: Channel,
     reconciler: Reconciler,
     pub(crate) project: String,
@@ -71,8 +76,10 @@ impl World {
         let catalog_db = PgPool::connect_with(database.options).await?;
         let openings = assay_catalog::Openings::start(&runtime, catalog_db.clone());
         let services = assay_catalog::services(&catalog_db, seal, openings);
-        let catalog_url = serve(&runtime, &keys, services).await?;
+        let address = serve(&runtime, &keys, services).await?;
+        let catalog_url = format!("http://{address}");
         let catalog = grpc::connect(&catalog_url)?;
+        let wire = Wire::to(address).await?;
 
         let database = TestDatabase::create("execution", &assay_execution::migrations()).await?;
         let db = PgPool::connect_with(database.options).await?;
@@ -82,12 +89,13 @@ impl World {
         let queue = Queue::local(&runtime);
         let services = assay_execution::services(
             &db,
-            catalog.clone(),
+            grpc::connect(&format!("http://{}", wire.address()))?,
             queue.clone(),
             LEASES,
             artifacts.clone(),
         );
-        let execution = grpc::connect(&serve(&runtime, &keys, services).await?)?;
+        let address = serve(&runtime, &keys, services).await?;
+        let execution = grpc::connect(&format!("http://{address}"))?;
         let reconciler = Reconciler::new(&db, &queue, LEASES);
         let user = keys.user(PERMISSIONS).await;
         let (project, set) = (String::new(), String::new());
@@ -103,6 +111,7 @@ impl World {
             database_url: database.url,
             catalog_url,
             catalog,
+            wire,
             execution,
             reconciler,
             project,
@@ -195,11 +204,10 @@ pub(crate) fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
 }
 
 /// Serves, and says where.
-async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<String> {
+async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let app = guard(services, keys.verifier());
-    let address = grpc::serve(runtime, listener, app, DESCRIPTORS)?;
-    Ok(format!("http://{address}"))
+    grpc::serve(runtime, listener, app, DESCRIPTORS)
 }
 
 /// The stable name of a fault.

@@ -118,7 +118,7 @@ pub fn below(pointer: &str, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use assay_proto::{Variable, catalog::SubjectInput};
+    use assay_proto::{VariableInput, catalog::SubjectInput};
 
     use super::*;
 
@@ -128,13 +128,13 @@ mod tests {
 
     #[test]
     fn no_text_of_an_input_is_forgotten() {
-        let variable = Variable { content: "a\0".into(), ..Variable::default() };
+        let variable = VariableInput { content: "a\0".into(), ..VariableInput::default() };
         let mut check = Check::default();
         check.texts(&SubjectInput {
             subject_type: 1,
             name: "x".repeat(LARGEST_TEXT + 1),
             framework_file_id: Some("\0".into()),
-            variables: vec![Variable::default(), variable],
+            variables: vec![VariableInput::default(), variable],
             ..SubjectInput::default()
         });
         let mut fields = fields(check);

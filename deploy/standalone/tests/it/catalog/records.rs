@@ -28,10 +28,7 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
     let of = |what: &str| format!("{project}/{what}");
     let page = json!({
         "Identifier": "1.0", "Name": "Shop", "SubjectType": "Webpage", "Uri": "https://shop.test",
-        "Variables": [{
-            "PoolName": "", "IsSecured": false, "ValidationRule": "", "Name": "user",
-            "DisplayName": "User", "Content": "ada",
-        }],
+        "Variables": [{"Name": "user", "Content": "ada"}],
     });
     let lab = json!({"Name": "Lab", "TargetGroup": "pads", "Username": "ada", "Password": "x"});
     let case = json!({"Name": "Log in", "Description": "d", "Identifier": "login"});

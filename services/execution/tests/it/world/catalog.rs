@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use assay_proto::{
-    PlanStatus, Reference, Variable,
+    PlanStatus, Reference, VariableInput,
     catalog::{
         environment_service_client::EnvironmentServiceClient,
         project_service_client::ProjectServiceClient,
@@ -236,6 +236,11 @@ impl World {
     }
 }
 
-fn variable(name: &str, secret: &str) -> Variable {
-    Variable { name: name.into(), is_secured: true, content: secret.into(), ..Variable::default() }
+fn variable(name: &str, secret: &str) -> VariableInput {
+    VariableInput {
+        name: name.into(),
+        is_secured: true,
+        content: secret.into(),
+        ..VariableInput::default()
+    }
 }
