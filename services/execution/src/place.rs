@@ -3,6 +3,7 @@
 use assay_auth::Caller;
 use assay_proto::{CustomerId, Fault, ProjectId, catalog::FindRecordsRequest};
 use sqlx::PgPool;
+use tokio::join;
 use tonic::{Code, Status};
 
 use crate::catalog::Catalog;
@@ -16,15 +17,17 @@ pub(crate) async fn check(
     project: ProjectId,
     place: FindRecordsRequest,
 ) -> Result<(), Status> {
-    match catalog.find(caller, place).await {
-        Err(status)
-            if [Code::Unavailable, Code::DeadlineExceeded].contains(&status.code())
-                && has_executions(db, caller.customer, project).await? =>
-        {
-            Ok(())
-        }
+    let is_known = has_executions(db, caller.customer, project);
+    let (found, is_known) = join!(catalog.find(caller, place), is_known);
+    let is_known = is_known?;
+    match found {
+        Err(status) if is_known && is_away(&status) => Ok(()),
         found => found,
     }
+}
+
+fn is_away(status: &Status) -> bool {
+    [Code::Unavailable, Code::DeadlineExceeded].contains(&status.code())
 }
 
 async fn has_executions(

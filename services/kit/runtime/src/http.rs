@@ -11,7 +11,10 @@ use hyper_util::{
     server::{conn::auto::Builder, graceful::GracefulShutdown},
     service::TowerToHyperService,
 };
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::{sleep, timeout},
+};
 use tower::ServiceExt;
 
 use self::lingering::Lingering;
@@ -19,6 +22,10 @@ use crate::Runtime;
 
 /// How long a client may take to send the head of a request, and a connection may idle.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long connections go on before they are told that the program stops: who has just got one sends
+/// a request.
+const NOTICE: Duration = Duration::from_millis(250);
 
 /// How long open requests may take to end when the program stops.
 const DRAIN: Duration = Duration::from_secs(20);
@@ -35,11 +42,19 @@ pub fn serve(runtime: &Runtime, listener: TcpListener, app: Router) -> anyhow::R
                 Err(error) => {
                     // Out of file descriptors, most likely; others have to be closed first.
                     tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    sleep(Duration::from_millis(100)).await;
                 }
             }
         }
-        if tokio::time::timeout(DRAIN, connections.shutdown()).await.is_err() {
+        // A connection that nobody has accepted would be reset, though it looks open to its client.
+        let listener = listener.into_std()?;
+        while let Ok((stream, peer)) = listener.accept() {
+            stream.set_nonblocking(true)?;
+            accept(&this, &connections, TcpStream::from_std(stream)?, peer, app.clone());
+        }
+        drop(listener);
+        sleep(NOTICE).await;
+        if timeout(DRAIN, connections.shutdown()).await.is_err() {
             tracing::warn!("requests were cut off: they did not end in time");
         }
         Ok(())

@@ -2,4 +2,5 @@
 
 mod outage;
 mod replicas;
+mod stopping;
 mod world;
