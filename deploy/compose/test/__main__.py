@@ -139,6 +139,35 @@ def roll(containers, client, project):
     say(f"both gateways were rolled, none of {count} requests failed")
 
 
+# What the first half of an upgrade may do: it adds something to every table.
+EXPAND = """
+for service in identity catalog execution notification; do
+  docker compose exec -T postgres psql --quiet --username=postgres --dbname=assay_$service \\
+    --set=ON_ERROR_STOP=1 << 'SQL'
+select format('alter table %s add column of_the_next_release text', oid::regclass) from pg_class
+where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace \\gexec
+insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+values (99999999999999, 'of the next release', true, '', 0);
+SQL
+done
+"""
+
+
+def upgrade(containers, client, project):
+    """The next release has migrated the databases: this one works on, and can still be started."""
+    reads = [path or f"{project}/executions" for path in READS.values()]
+    with Load(client, project, reads) as load:
+        eventually("the load", lambda: all(load.statuses.values()))
+        containers.script(EXPAND)
+    failed = [status for seen in load.statuses.values() for status, _ in seen if status >= 400]
+    expect(not failed and not load.broken, f"migrating fails requests: {failed} {load.broken[:3]}")
+    containers.compose("restart", *PROGRAMS)
+    containers.wait_until_healthy(PROGRAMS)
+    client.replicas = containers.gateways()
+    story(client)
+    say("the databases were migrated under load, and this release works on them")
+
+
 def replica(containers, client, project):
     """Kills one of two catalogs: who reads does not notice."""
     scale = ["--scale", "gateway=2", "--scale", "catalog=2"]
@@ -172,8 +201,7 @@ def restore(containers, client, project):
     containers.wait_until_healthy([*PROGRAMS, *SERVERS])
     say(f"backed up under load in {took:.0f} s, restored in {time.monotonic() - began:.0f} s")
     containers.script(follow)
-    replicas = [containers.address(gateway) for gateway in containers.of("gateway")]
-    client = Client(replicas).log_in()
+    client = Client(containers.gateways()).log_in()
     there = {case["Id"] for case in client.ok("GET", f"{project}/testcases")}
     expect(kept <= there, f"{len(kept - there)} test cases of before the backup are missing")
     say("all of before the backup is there, and life goes on:")
@@ -187,12 +215,12 @@ def main():
         build(containers)
         start(containers)
         session(first)
-        replicas = [containers.address(gateway) for gateway in containers.of("gateway")]
-        client = Client(replicas).log_in()
+        client = Client(containers.gateways()).log_in()
         project = story(client)
         for service in ["catalog", "execution", "notification", "identity", "nats", "postgres"]:
             outage(containers, client, project, service)
         roll(containers, client, project)
+        upgrade(containers, client, project)
         replica(containers, client, project)
         restore(containers, client, project)
         say("all is well")

@@ -57,8 +57,11 @@ class Containers:
         project = f"label=com.docker.compose.project={self.name}"
         return run("docker", "ps", "-aq", "--filter", project, "--filter", label).split()
 
+    def gateways(self):
+        """Where the gateways are reached: not through ports of this machine, as a balancer does."""
+        return [self.address(gateway) for gateway in self.of("gateway")]
+
     def address(self, container):
-        """Where a container is reached: not through a port of this machine, as a balancer does."""
         form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         return run("docker", "inspect", "--format", form, container).strip()
 
