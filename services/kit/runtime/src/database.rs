@@ -17,8 +17,9 @@ use tokio_util::sync::CancellationToken;
 pub use self::migration::Migrate;
 use crate::Runtime;
 
-/// How long a statement, and the wait for a connection, may take.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long the wait for a connection may take: who asks is told within three seconds that there is
+/// none.
+const PATIENCE: Duration = Duration::from_millis(2500);
 
 /// How often the connections are counted.
 const MEASURE: Duration = Duration::from_secs(5);

@@ -51,6 +51,9 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// lost a connection, is back in a moment.
 const MOMENT: Duration = Duration::from_millis(200);
 
+/// Who says later than this that something is not available, has tried for itself.
+const LATE: Duration = Duration::from_millis(500);
+
 /// What comes of a call; for a stream, what comes of its beginning.
 type Answer = Result<Response<Incoming>, Status>;
 
@@ -141,9 +144,12 @@ impl Channel {
         let mut retries = self.retries.begin();
         loop {
             let body = Body::new(Full::new(body.clone()));
+            let sent = Instant::now();
             let answer = self.attempt(Request::from_parts(head.clone(), body), deadline).await;
             let failed = answer.as_ref().is_some_and(|answer| code(answer) == Code::Unavailable);
-            if !failed || !retries.again().await {
+            let was_answered = matches!(answer, Some(Ok(_)));
+            let is_final = !failed || was_answered && sent.elapsed() > LATE;
+            if is_final || !retries.again().await {
                 return Ok(answer);
             }
         }

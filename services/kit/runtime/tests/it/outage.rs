@@ -114,6 +114,11 @@ async fn what_changes_something_is_sent_once_and_what_reads_again() {
     assert_eq!(client.read().await.unwrap_err().code(), Code::Unavailable);
     assert_eq!(program.asked.reads(), 3);
 
+    // Who has waited for something itself is not asked to do so again.
+    program.conduct.send_replace(Conduct::RefusesLate);
+    assert_eq!(client.read().await.unwrap_err().code(), Code::Unavailable);
+    assert_eq!(program.asked.reads(), 4);
+
     // Nobody knows whether it was done.
     program.conduct.send_replace(Conduct::Works);
     let mut writing = pin!(client.write());

@@ -25,7 +25,7 @@ use assay_runtime::{
 use tokio::{
     net::TcpListener,
     sync::watch,
-    time::{Instant, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tonic::{Request, Response, Status, TimeoutExpired, async_trait, service::Routes};
 
@@ -36,6 +36,8 @@ pub(crate) enum Conduct {
     Answers,
     /// Says that it is not available.
     Refuses,
+    /// Says so after a while, as if it had waited for something that is not available.
+    RefusesLate,
     /// Says that the deadline has passed.
     GivesUp,
     /// Works on them for ever.
@@ -94,6 +96,10 @@ impl Settings {
         match conduct {
             Conduct::Answers => {}
             Conduct::Refuses => return Err(Status::unavailable("not now")),
+            Conduct::RefusesLate => {
+                sleep(Duration::from_secs(1)).await;
+                return Err(Status::unavailable("not now"));
+            }
             Conduct::GivesUp => return Err(Status::from_error(TimeoutExpired(()).into())),
             Conduct::Works => {
                 let mut conduct = self.conduct.clone();
