@@ -1,6 +1,7 @@
 //! The interface as an OpenAPI document, and the pages that show it.
 
 mod examples;
+mod forms;
 mod meanings;
 mod problems;
 mod rules;

@@ -3,8 +3,6 @@
 
 mod shown;
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use assay_proto::EXAMPLES;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,16 +10,13 @@ use utoipa::openapi::OpenApi;
 use uuid::Builder;
 
 pub(super) use self::shown::show;
+use super::forms::{Said, record_of};
 
 /// When all that happened which has no other time.
 const MOMENT: &str = "2026-03-02T09:30:00.000000Z";
 
 /// When all records were made, in milliseconds since 1970.
 const MADE: u64 = 1_772_443_800_000;
-
-/// What messages are called besides the record that they show or change.
-const PREFIXES: [&str; 5] = ["New", "Debug", "Leased", "Automated", "Imported"];
-const SUFFIXES: [&str; 5] = ["DataChanges", "Changes", "Input", "Entry", "Summary"];
 
 /// Who refers to any kind of record, so that it depends on the place which one is meant.
 const REFERENCES: [&str; 2] = ["Reference", "FavoriteInput"];
@@ -30,24 +25,19 @@ const REFERENCES: [&str; 2] = ["Reference", "FavoriteInput"];
 struct Examples {
     schemas: Value,
     paths: Vec<String>,
-    /// By schema and field.
-    given: BTreeMap<(&'static str, &'static str), &'static str>,
-    /// By field, in all schemas.
-    by_field: BTreeMap<&'static str, BTreeSet<&'static str>>,
+    given: Said,
 }
 
 impl Examples {
     fn of(document: &OpenApi) -> Self {
-        let mut by_field = BTreeMap::<_, BTreeSet<_>>::new();
-        for (_, field, example) in EXAMPLES.iter().filter(|(.., example)| !example.is_empty()) {
-            by_field.entry(*field).or_default().insert(*example);
+        let mut given = Said::default();
+        for (message, field, example) in EXAMPLES {
+            given.add(message, field, example);
         }
-        let given = EXAMPLES.iter().map(|&(schema, field, example)| ((schema, field), example));
         Self {
             schemas: document.components.as_ref().map(|c| to_json(&c.schemas)).unwrap_or_default(),
             paths: document.paths.paths.keys().cloned().collect(),
-            given: given.collect(),
-            by_field,
+            given,
         }
     }
 
@@ -86,7 +76,7 @@ impl Examples {
         let fields = self.schemas[name]["properties"].as_object().into_iter().flatten();
         let example = |(field, schema): (&String, &Value)| {
             let place = if ["Id", "ForeignId"].contains(&field.as_str()) { noun } else { field };
-            let example = match self.given(name, field) {
+            let example = match self.given.of(name, field) {
                 Some("") if is_sent => None,
                 Some("") if !is(schema, "null") => Some("".into()),
                 Some("") => Some(Value::Null),
@@ -100,24 +90,9 @@ impl Examples {
         fields.filter_map(example).collect()
     }
 
-    /// What a field may hold: what is said of it, or of that field of the record that the message
-    /// is a form of, or of all fields of its name.
-    fn given(&self, message: &str, field: &str) -> Option<&'static str> {
-        let of = |message| self.given.get(&(message, field)).copied();
-        let by_field = || match self.by_field.get(field) {
-            Some(all) if all.len() == 1 => all.first().copied(),
-            _ => None,
-        };
-        let input = message.strip_suffix("Changes").map(|noun| format!("{noun}Input"));
-        of(message)
-            .or_else(|| self.given.get(&(input?.as_str(), field)).copied())
-            .or_else(|| of(record_of(message)))
-            .or_else(by_field)
-    }
-
     /// The version of a record, as headers have it.
     fn tag(&self) -> Option<Value> {
-        let version = self.by_field.get("DataVersion")?.first()?;
+        let version = self.given.of_any("DataVersion")?;
         Some(format!("\"{version}\"").into())
     }
 
@@ -166,12 +141,6 @@ fn id_of(noun: &str) -> String {
     random[..8].copy_from_slice(&hash.to_be_bytes());
     random[8..].copy_from_slice(&hash.to_le_bytes()[3..5]);
     Builder::from_unix_timestamp_millis(MADE, &random).into_uuid().to_string()
-}
-
-/// `ProjectInput` is a form of `Project`.
-pub(super) fn record_of(message: &str) -> &str {
-    let name = PREFIXES.iter().find_map(|prefix| message.strip_prefix(prefix)).unwrap_or(message);
-    SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
 /// The name of the schema that is referred to.

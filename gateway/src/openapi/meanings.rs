@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use utoipa::openapi::{OpenApi, RefOr, Schema};
 
-use super::examples::record_of;
+use super::forms::{Said, record_of};
 
 /// Describes all fields that nothing is said of, but for those that are records and choices: these
 /// are described themselves.
@@ -25,9 +25,7 @@ pub(super) fn tell(document: &mut OpenApi) {
 struct Meanings {
     /// All messages, in lower case.
     messages: BTreeSet<String>,
-    given: BTreeMap<(String, String), String>,
-    /// By field, in all messages.
-    by_field: BTreeMap<String, BTreeSet<String>>,
+    given: Said,
 }
 
 impl Meanings {
@@ -37,35 +35,29 @@ impl Meanings {
             meanings.messages.insert(message.to_lowercase());
             for (field, schema) in fields(schema) {
                 let Some(Some(said)) = description(schema) else { continue };
-                let place = (message.clone(), field.clone());
-                meanings.given.insert(place, said.clone());
-                meanings.by_field.entry(field.clone()).or_default().insert(said.clone());
+                meanings.given.add(message, field, said);
             }
         }
         meanings
     }
 
-    /// What is said of the field of the record, or of all fields of its name, or goes without
-    /// saying.
+    /// What is said of a field, or goes without saying.
     fn meaning(&self, message: &str, field: &str) -> Option<String> {
-        let record = record_of(message);
-        let by_field = || match self.by_field.get(field) {
-            Some(all) if all.len() == 1 => all.first(),
-            _ => None,
-        };
-        let given = self.given.get(&(record.to_owned(), field.to_owned())).or_else(by_field);
-        given.cloned().or_else(|| {
-            Some(match field {
-                "Id" => format!("The id of the {}.", words(record)),
-                "Name" => format!("The name of the {}.", words(record)),
-                "Archived" => format!("Whether the {} is in the archive.", words(record)),
-                "Deleted" => format!("Whether the {} was deleted.", words(record)),
-                _ => {
-                    let noun = field.strip_suffix("Id")?;
-                    let is_known = self.messages.contains(&noun.to_lowercase());
-                    is_known.then(|| format!("The id of the {}.", words(noun)))?
-                }
-            })
+        let known = self.given.of(message, field).map(str::to_owned);
+        known.or_else(|| self.matter_of_course(record_of(message), field))
+    }
+
+    fn matter_of_course(&self, record: &str, field: &str) -> Option<String> {
+        Some(match field {
+            "Id" => format!("The id of the {}.", words(record)),
+            "Name" => format!("The name of the {}.", words(record)),
+            "Archived" => format!("Whether the {} is in the archive.", words(record)),
+            "Deleted" => format!("Whether the {} was deleted.", words(record)),
+            _ => {
+                let noun = field.strip_suffix("Id")?;
+                let is_known = self.messages.contains(&noun.to_lowercase());
+                is_known.then(|| format!("The id of the {}.", words(noun)))?
+            }
         })
     }
 }

@@ -18,14 +18,10 @@ use tokio::{
 use tower::ServiceExt;
 
 use self::lingering::Lingering;
-use crate::Runtime;
+use crate::{Runtime, lifecycle::NOTICE};
 
 /// How long a client may take to send the head of a request, and a connection may idle.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long connections go on before they are told that the program stops: who has just got one sends
-/// a request.
-const NOTICE: Duration = Duration::from_millis(250);
 
 /// How long open requests may take to end when the program stops.
 const DRAIN: Duration = Duration::from_secs(20);

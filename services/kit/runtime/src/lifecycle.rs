@@ -18,6 +18,10 @@ use tracing::Instrument;
 
 use crate::telemetry::TASK;
 
+/// How long connections go on after a program was told to stop. Callers hear of it meanwhile, so that
+/// nobody sends a call that is not taken any more; and who has just connected sends a request.
+pub(crate) const NOTICE: Duration = Duration::from_millis(250);
+
 /// One running program. Its tasks live and end together.
 #[derive(Clone)]
 pub struct Runtime(Arc<Inner>);

@@ -22,14 +22,10 @@ use tonic_health::{ServingStatus, server::health_reporter};
 use tracing::Instrument;
 
 use super::{CONNECTION_WINDOW, LONGEST_CALL, STREAM_WINDOW};
-use crate::{Runtime, telemetry::request_id_in, trace};
+use crate::{Runtime, lifecycle::NOTICE, telemetry::request_id_in, trace};
 
 /// How many calls a connection carries at once. Most of them only wait, for work to be done.
 const MOST_CALLS: u32 = 10_000;
-
-/// How long connections go on after callers were told that the program stops: none of them is to send
-/// a call that nobody takes any more.
-const NOTICE: Duration = Duration::from_millis(250);
 
 /// Serves gRPC methods, beside health and reflection. Calls before the program is ready are told
 /// so.

@@ -1,0 +1,48 @@
+//! What is said of fields, once for all forms of a record.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What messages are called besides the record that they show or change.
+const PREFIXES: [&str; 5] = ["New", "Debug", "Leased", "Automated", "Imported"];
+const SUFFIXES: [&str; 5] = ["DataChanges", "Changes", "Input", "Entry", "Summary"];
+
+/// Texts about fields.
+#[derive(Default)]
+pub(super) struct Said {
+    by_message: BTreeMap<(String, String), String>,
+    /// By field, in all messages; but nothing that is empty.
+    by_field: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Said {
+    pub(super) fn add(&mut self, message: &str, field: &str, text: &str) {
+        self.by_message.insert((message.to_owned(), field.to_owned()), text.to_owned());
+        if !text.is_empty() {
+            self.by_field.entry(field.to_owned()).or_default().insert(text.to_owned());
+        }
+    }
+
+    /// What is said of a field, or of that field of the record that the message is a form of, or of
+    /// all fields of its name.
+    pub(super) fn of(&self, message: &str, field: &str) -> Option<&str> {
+        let of = |message: &str| self.by_message.get(&(message.to_owned(), field.to_owned()));
+        let input = message.strip_suffix("Changes").map(|noun| format!("{noun}Input"));
+        let by_field = || self.by_field.get(field).filter(|all| all.len() == 1)?.first();
+        of(message)
+            .or_else(|| of(&input?))
+            .or_else(|| of(record_of(message)))
+            .or_else(by_field)
+            .map(String::as_str)
+    }
+
+    /// Something that is said of some field of this name.
+    pub(super) fn of_any(&self, field: &str) -> Option<&str> {
+        self.by_field.get(field)?.first().map(String::as_str)
+    }
+}
+
+/// `ProjectInput` is a form of `Project`.
+pub(super) fn record_of(message: &str) -> &str {
+    let name = PREFIXES.iter().find_map(|prefix| message.strip_prefix(prefix)).unwrap_or(message);
+    SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+}
