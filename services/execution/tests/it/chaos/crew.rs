@@ -10,11 +10,13 @@ use std::{
 
 use assay_proto::execution::{Lease, LeaseInput};
 use assay_runtime::grpc::Channel;
+use assay_testkit::eventually;
 use serde_json::json;
+use sqlx::PgPool;
 use tokio::{
     sync::watch,
     task::{AbortHandle, JoinSet},
-    time::sleep,
+    time::timeout,
 };
 
 use crate::world::{Engine, Server, World, now, reason};
@@ -32,6 +34,7 @@ pub(super) struct Ledger {
 /// What all engines share.
 struct Common {
     engine: Engine,
+    db: PgPool,
     ledger: Mutex<Ledger>,
     marks: AtomicU32,
     channel: watch::Receiver<Channel>,
@@ -51,6 +54,7 @@ impl Crew {
         let (channel, current) = watch::channel(server.connect());
         let common = Common {
             engine: world.engine(),
+            db: world.db.clone(),
             ledger: Mutex::default(),
             marks: AtomicU32::new(1),
             channel: current,
@@ -100,8 +104,9 @@ impl Crew {
 
 /// An engine, until it is killed.
 async fn work(common: Arc<Common>) {
+    let mut channel = common.channel.clone();
     loop {
-        let engine = common.engine.at(common.channel.borrow().clone());
+        let engine = common.engine.at(channel.borrow_and_update().clone());
         let wanted = LeaseInput { wait_in_sec: Some(1), ..now("", 3) };
         match engine.lease(wanted).await {
             Ok(leases) => {
@@ -109,18 +114,26 @@ async fn work(common: Arc<Common>) {
                     run(&common, &lease).await;
                 }
             }
-            // The service is away; an engine does not hurry then.
-            Err(_) => sleep(Duration::from_millis(20)).await,
+            // The service is away; an engine waits for another one, but not for long.
+            Err(_) => {
+                let _ = timeout(Duration::from_millis(20), channel.changed()).await;
+            }
         }
     }
+}
+
+async fn has_ended(common: &Common, lease: &Lease) -> Option<()> {
+    let ended = sqlx::query_scalar("select ended_at is not null from lease where id::text = $1");
+    let ended: bool = ended.bind(&lease.id).fetch_one(&common.db).await.ok()?;
+    ended.then_some(())
 }
 
 async fn run(common: &Common, lease: &Lease) {
     for nr in &lease.instance_numbers {
         let mark = common.marks.fetch_add(1, Ordering::Relaxed);
         if mark.is_multiple_of(100) {
-            // Longer than the lease lasts.
-            sleep(Duration::from_millis(2400)).await;
+            // It is hung up for longer than the lease lasts.
+            eventually("the lease to be lost", || has_ended(common, lease)).await;
         }
         let engine = common.engine.at(common.channel.borrow().clone());
         let seconds = f64::from(mark);
