@@ -59,5 +59,10 @@ class Load:
     def seen(self, what):
         return {status for status, _ in self.statuses[what]}
 
+    def failures(self):
+        """The statuses that tell of a failure, and what broke off."""
+        statuses = [status for seen in self.statuses.values() for status, _ in seen]
+        return [status for status in statuses if status >= 400] + self.broken
+
     def slowest(self, what, status):
         return max((took for seen, took in self.statuses[what] if seen == status), default=0)
