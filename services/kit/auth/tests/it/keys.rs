@@ -16,14 +16,14 @@ async fn a_key_that_is_new_is_read_when_it_is_first_seen() -> Result<()> {
     identity.publish(&[&new, &identity.issuer])?;
     let token = new.issue(grant())?;
     // Keys are read once a second at most: until then, it is refused at once.
-    let (answer, taken) = eventually("keys to be read", || async {
+    let (answer, waited) = eventually("keys to be read", || async {
         let (reads, begun) = (identity.key_reads(), Instant::now());
         let answer = verifier.verify(&token).await;
         (identity.key_reads() > reads).then(|| (answer, begun.elapsed()))
     })
     .await;
     answer?;
-    assert!(taken < Duration::from_secs(1));
+    assert!(waited < Duration::from_secs(1));
     verifier.verify(&identity.issuer.issue(grant())?).await?;
     Ok(())
 }
