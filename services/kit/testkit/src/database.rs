@@ -1,12 +1,17 @@
-//! A PostgreSQL database for each test, cloned from a migrated template.
+//! A PostgreSQL database for each test, cloned from a migrated template, gone soon after it.
 
-use std::{path::PathBuf, str::FromStr};
+use std::{mem, path::PathBuf, str::FromStr, time::Duration};
 
 use anyhow::{Context, Result};
 use sqlx::{
     AssertSqlSafe, Connection, PgConnection, migrate::Migrator, postgres::PgConnectOptions,
 };
+use tokio::time::sleep;
 use uuid::Uuid;
+
+/// Some tests' databases are dropped at once: the first drop of a few has PostgreSQL write down what
+/// it has in memory, the others find that done.
+const DROP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Serialises the making of templates among test processes.
 const TEMPLATE_LOCK: i64 = 0x0061_7373_6179;
@@ -26,23 +31,47 @@ impl TestDatabase {
         let mut connection = PgConnection::connect(&server).await?;
         let template = template(&mut connection, schema, migrations).await?;
         let name = format!("test_{schema}_{}", Uuid::now_v7().simple());
-        execute(&mut connection, format!("create database {name} template {template}")).await?;
-        Self::named(&server, &name)
+        Self::make(connection, &server, &name, &format!(" template {template}")).await
     }
 
     /// Makes an empty database.
     pub async fn empty() -> Result<Self> {
         let server = server_url()?;
-        let mut connection = PgConnection::connect(&server).await?;
+        let connection = PgConnection::connect(&server).await?;
         let name = format!("test_{}", Uuid::now_v7().simple());
-        execute(&mut connection, format!("create database {name}")).await?;
-        Self::named(&server, &name)
+        Self::make(connection, &server, &name, "").await
     }
 
-    fn named(server: &str, name: &str) -> Result<Self> {
+    /// Keeps the connection open for as long as the process lives: see [`drop_unused`].
+    async fn make(
+        mut connection: PgConnection,
+        server: &str,
+        name: &str,
+        options: &str,
+    ) -> Result<Self> {
+        execute(&mut connection, format!("set application_name to {name}")).await?;
+        execute(&mut connection, format!("create database {name}{options}")).await?;
+        mem::forget(connection);
+
         let (before, after) = server.split_once("/postgres").context("the server's URL")?;
         let url = format!("{before}/{name}{after}");
         Ok(Self { options: PgConnectOptions::from_str(&url)?, url })
+    }
+}
+
+/// Drops the databases of tests whose process has ended, again and again. Together they would take
+/// more space than many a machine has.
+pub async fn drop_unused(server: &PgConnectOptions) -> Result<()> {
+    let mut connection = PgConnection::connect_with(server).await?;
+    let unused = "select d.datname from pg_database d
+                  where starts_with(d.datname, 'test_') and not exists
+                      (select from pg_stat_activity a where a.application_name = d.datname)";
+    loop {
+        sleep(DROP_INTERVAL).await;
+        let names: Vec<String> = sqlx::query_scalar(unused).fetch_all(&mut connection).await?;
+        for name in names {
+            execute(&mut connection, format!("drop database {name} with (force)")).await?;
+        }
     }
 }
 

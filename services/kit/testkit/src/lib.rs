@@ -11,7 +11,7 @@ mod wire;
 pub use self::{
     api::{Answer, Api},
     broker::Broker,
-    database::{TestDatabase, test_dir},
+    database::{TestDatabase, drop_unused, test_dir},
     eventually::eventually,
     user::{TestKeys, TestUser},
     wire::{Wire, black_hole},

@@ -3,10 +3,12 @@
 //!
 //! The command finds the URL of the server's maintenance database in `ASSAY_TEST_DATABASE_URL`,
 //! and in `ASSAY_TEST_DIR` a directory for its files, which goes when the command has ended. The
-//! exit code is the command's.
+//! database of a test goes soon after the process of the test. The exit code is the command's.
 
+use std::convert::Infallible;
 use std::env;
 use std::fs::{self, Permissions};
+use std::future;
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -16,7 +18,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use assay_servers::{DataDir, Durability, Nats, Postgres, PostgresOptions};
+use assay_testkit::drop_unused;
 use rustix::process::{Pid, Signal, kill_process};
+use sqlx::postgres::PgConnectOptions;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::timeout;
@@ -50,12 +54,23 @@ async fn with_servers() -> Result<ExitCode> {
 
     command.env("ASSAY_TEST_DATABASE_URL", postgres.url("postgres"));
     command.env("ASSAY_TEST_DIR", data.path());
-    let status = run(command, &mut signals).await;
+    let status = tokio::select! {
+        status = run(command, &mut signals) => status,
+        never = tidy(postgres.options("postgres")) => match never {},
+    };
 
     postgres.stop().await?;
     clear(data.path()).await?;
     dir.close()?;
     Ok(exit_code(status?))
+}
+
+/// Drops databases for as long as somebody waits for it.
+async fn tidy(server: PgConnectOptions) -> Infallible {
+    if let Err(error) = drop_unused(&server).await {
+        eprintln!("with-servers: databases of tests stay until the end: {error:#}");
+    }
+    future::pending().await
 }
 
 /// Runs the command to its end, or until we are told to stop.
