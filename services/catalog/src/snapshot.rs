@@ -12,15 +12,12 @@ use assay_proto::{
         snapshot_service_server,
     },
 };
-use assay_runtime::list::Batches;
+use assay_runtime::list::{self, Batches};
 use futures::{StreamExt, stream};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::test_set;
-
-/// How many test cases one message carries; even with the longest names they fit.
-const PART: usize = 500;
 
 /// How often an adoption is tried that meets a deadlock or loses its database.
 const ATTEMPTS: u32 = 3;
@@ -54,7 +51,7 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
             return Err(Fault::invalid("TestCases", "the set has none to execute").into());
         }
         tx.commit().await.map_err(Fault::from)?;
-        Ok(answer(snapshot, &cases))
+        Ok(answer(snapshot, cases))
     }
 
     async fn adopt_test_cases(
@@ -70,7 +67,7 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
         loop {
             match adopt(&self.db, &target, &cases).await {
                 Err(Fault::Unavailable(_)) if attempt < ATTEMPTS => attempt += 1,
-                Ok((snapshot, cases)) => return Ok(answer(snapshot, &cases)),
+                Ok((snapshot, cases)) => return Ok(answer(snapshot, cases)),
                 Err(fault) => return Err(fault.into()),
             }
         }
@@ -163,14 +160,11 @@ impl Target {
 }
 
 /// Answers a snapshot in parts: the first holds all but the rest of the cases.
-fn answer(snapshot: Snapshot, cases: &[SnapshotTestCase]) -> Response<Batches<Snapshot>> {
+fn answer(snapshot: Snapshot, cases: Vec<SnapshotTestCase>) -> Response<Batches<Snapshot>> {
     let mut next = Some(snapshot);
-    let parts: Vec<_> = cases
-        .chunks(PART)
-        .map(|cases| {
-            let head = next.take().unwrap_or_default();
-            Ok(Snapshot { test_cases: cases.to_vec(), ..head })
-        })
-        .collect();
+    let parts = list::split(cases).into_iter().map(move |test_cases| {
+        let head = next.take().unwrap_or_default();
+        Ok(Snapshot { test_cases, ..head })
+    });
     Response::new(stream::iter(parts).boxed())
 }

@@ -9,6 +9,7 @@ use assay_proto::{
 use sqlx::PgTransaction;
 
 use super::rules;
+use crate::secrets;
 
 pub(super) async fn subject(
     tx: &mut PgTransaction<'_>,
@@ -103,14 +104,19 @@ async fn copy(
                 (select name from test_case
                  where customer_id = $1 and id = test_plan.test_case_id) as name,
                 id as test_plan_id, revision as test_plan_revision, test_type, instances,
-                minimum_duration_in_min
+                minimum_duration_in_min, variables
          from test_plan
          where customer_id = $1 and id = any($2)
            and status = 'ReadyForExecution' and deleted_at is null
          order by test_plan.id
          for no key update of test_plan",
     );
-    Ok(copies.bind(customer).bind(plans).fetch_all(&mut **tx).await?)
+    let mut copies: Vec<SnapshotTestCase> =
+        copies.bind(customer).bind(plans).fetch_all(&mut **tx).await?;
+    for copy in &mut copies {
+        copy.variables = secrets::masked(&copy.variables);
+    }
+    Ok(copies)
 }
 
 /// What users call these cases.

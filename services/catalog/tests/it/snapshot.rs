@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use assay_proto::{PlanStatus, TestType, catalog::*};
+use assay_proto::{PlanStatus, TestType, VariableInput, catalog::*};
 
 use crate::{
     user::User,
@@ -28,9 +28,16 @@ async fn a_snapshot_copies_what_an_execution_needs() {
     for case in [&a, &b] {
         user.ready_plan(case).await;
     }
+    let variable = |name: &str, is_secured| VariableInput {
+        name: name.into(),
+        content: format!("content of {name}"),
+        is_secured,
+        ..VariableInput::default()
+    };
     let mut second = TestPlanInput {
         instances: Some(4),
         minimum_duration_in_min: Some(0.5),
+        variables: vec![variable("USER", false), variable("PIN", true)],
         ..TestPlanInput::default()
     };
     second.set_test_type(TestType::Performance);
@@ -66,9 +73,11 @@ async fn a_snapshot_copies_what_an_execution_needs() {
     let of = |id: &str| (id.to_owned(), "1.0".to_owned(), "Web shop".to_owned());
     assert_eq!(snapshot.subject.map(|s| (s.id, s.identifier, s.name)), Some(of(&subject.id)));
     assert_eq!(snapshot.environment.map(|e| (e.id, e.name)), Some((environment.id, "Lab".into())));
-    assert_eq!(snapshot.test_cases.len(), 2);
+    let [of_b, of_a] = &snapshot.test_cases[..] else { panic!("{:?}", snapshot.test_cases) };
+    let contents: Vec<_> = of_b.variables.iter().map(|v| v.content.as_str()).collect();
+    assert_eq!(contents, ["content of USER", "********"]);
     assert_eq!(
-        snapshot.test_cases[0],
+        SnapshotTestCase { variables: Vec::new(), ..of_b.clone() },
         SnapshotTestCase {
             id: b.id,
             identifier: "b".into(),
@@ -78,9 +87,10 @@ async fn a_snapshot_copies_what_an_execution_needs() {
             test_type: TestType::Performance.into(),
             instances: 4,
             minimum_duration_in_min: 0.5,
+            variables: Vec::new(),
         }
     );
-    assert_eq!(snapshot.test_cases[1].id, a.id);
+    assert_eq!(of_a.id, a.id);
 }
 
 #[tokio::test]

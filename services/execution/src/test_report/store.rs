@@ -11,6 +11,7 @@ use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
     postgres::{PgArguments, PgRow},
     query::QueryAs,
+    types::Json,
 };
 use uuid::Uuid;
 
@@ -136,17 +137,20 @@ pub(crate) async fn insert(
         TestType::Unspecified => name_of(TestType::Default),
         test_type => name_of(test_type),
     };
+    let variables = |case: &SnapshotTestCase| {
+        (!case.variables.is_empty()).then(|| Json(case.variables.clone()))
+    };
     sqlx::query(
         "insert into test_report (customer_id, execution_id, id, test_case_id,
              test_case_identifier, test_case_name, test_plan_id, test_plan_revision, test_type,
              minimum_duration_in_min, requested_instances_count, finished_instances_count,
              execution_number, result, status, start_date_time, finish_date_time,
-             total_duration_in_sec, average_duration_in_sec, revision)
+             total_duration_in_sec, average_duration_in_sec, revision, variables)
          select $1, $2, report.*
          from unnest($3::text[]::uuid[], $4::text[]::uuid[], $5::text[], $6::text[],
              $7::text[]::uuid[], $8::int[], $9::text[], $10::float8[], $11::int[], $12::int[],
              $13::int[], $14::text[], $15::text[], $16::timestamptz[], $17::timestamptz[],
-             $18::float8[], $19::float8[], $20::bigint[]) as report",
+             $18::float8[], $19::float8[], $20::bigint[], $21::jsonb[]) as report",
     )
     .bind(customer)
     .bind(execution)
@@ -168,6 +172,7 @@ pub(crate) async fn insert(
     .bind(column(reports, |report| report.total_duration_in_sec))
     .bind(column(reports, |report| report.state.average_duration_in_sec))
     .bind(column(reports, |report| report.state.revision))
+    .bind(column(cases, variables))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -98,6 +98,8 @@ async fn an_engine_gets_all_that_it_needs_and_the_database_no_secret() -> Result
     let lease = engine.lease(now("pads", 1)).await?.remove(0);
 
     let report = &execution.test_reports[0];
+    let shown: Vec<_> = report.variables.iter().flat_map(|list| &list.items).collect();
+    assert_eq!((shown[0].name.as_str(), shown[0].content.as_str()), ("PIN", "********"));
     assert_eq!((&lease.execution_id, &lease.test_report_id), (&execution.id, &report.id));
     assert_eq!(lease.project_id, world.project);
     assert!(lease.expires_at > execution.request_time);

@@ -100,7 +100,7 @@ where
 }
 
 /// Cuts rows into parts that fit into a message each.
-fn split<T: Message>(rows: Vec<T>) -> Vec<Vec<T>> {
+pub fn split<T: Message>(rows: Vec<T>) -> Vec<Vec<T>> {
     let (mut parts, mut part, mut size) = (Vec::new(), Vec::new(), 0);
     for row in rows {
         let length = row.encoded_len();
