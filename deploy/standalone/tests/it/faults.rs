@@ -1,7 +1,8 @@
-//! What holds when NATS does not, and when what it carries comes twice, in another order, or is
-//! nothing that can be applied.
+//! What holds when NATS or PostgreSQL do not, and when what NATS carries comes twice, in another
+//! order, or is nothing that can be applied.
 
 mod away;
+mod database;
 mod history;
 mod line;
 mod load;

@@ -9,7 +9,7 @@ use assay_gateway::EdgeConfig;
 use assay_notification::WebhookConfig;
 use assay_runtime::Networks;
 use assay_servers::{DataDir, Nats};
-use assay_testkit::{Api, Broker, TestDatabase, test_dir};
+use assay_testkit::{Api, Broker, TestDatabase, Wire, test_dir};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -105,6 +105,13 @@ impl World {
         self.assay.stop().await.unwrap();
         let (assay, api) = launch(&self.backends, &self.settings, self.of_program).await;
         Self { api, assay, ..self }
+    }
+
+    /// The same Assay, whose catalog now reaches its database by a wire.
+    pub(crate) async fn restarted_on_a_wire(mut self) -> (Self, Wire) {
+        let (wire, url) = Wire::to_postgres(self.backends.catalog.expose_secret()).await.unwrap();
+        self.backends.catalog = url.into();
+        (self.restarted().await, wire)
     }
 
     /// Where it is.

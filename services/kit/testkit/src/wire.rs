@@ -1,14 +1,16 @@
 //! What is between two programs, for tests in which it breaks.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    str::FromStr,
+};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use sqlx::postgres::PgConnectOptions;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{
-        TcpListener, TcpSocket, TcpStream,
-        tcp::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::{TcpListener, TcpSocket, TcpStream, UnixStream},
     sync::watch,
     task::JoinSet,
     time::{Duration, timeout},
@@ -21,6 +23,13 @@ enum State {
     Cut,
 }
 
+/// Where the program at the far end listens.
+#[derive(Clone)]
+enum End {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
 /// An address where a program can be reached, as long as the wire is whole.
 pub struct Wire {
     address: SocketAddr,
@@ -30,6 +39,22 @@ pub struct Wire {
 
 impl Wire {
     pub async fn to(program: SocketAddr) -> Result<Self> {
+        Self::between(End::Tcp(program)).await
+    }
+
+    /// A wire to a test's PostgreSQL, and the URL of the database at this end of it.
+    pub async fn to_postgres(url: &str) -> Result<(Self, String)> {
+        let options = PgConnectOptions::from_str(url)?;
+        let dir = options.get_socket().context("it is reached by a socket")?;
+        let socket = dir.join(format!(".s.PGSQL.{}", options.get_port()));
+        let wire = Self::between(End::Unix(socket)).await?;
+        let (user, database) = (options.get_username(), options.get_database());
+        let database = database.context("the URL names a database")?;
+        let url = format!("postgres://{user}@{}/{database}?sslmode=disable", wire.address);
+        Ok((wire, url))
+    }
+
+    async fn between(program: End) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let state = watch::Sender::new(State::Whole);
@@ -58,14 +83,14 @@ impl Wire {
     }
 }
 
-async fn lay(mut listener: TcpListener, program: SocketAddr, mut state: watch::Receiver<State>) {
+async fn lay(mut listener: TcpListener, program: End, mut state: watch::Receiver<State>) {
     let address = listener.local_addr().expect("it listens");
     loop {
         let mut connections = JoinSet::new();
         let mut cut = state.clone();
         let accepting = async {
             while let Ok((client, _)) = listener.accept().await {
-                connections.spawn(connect(client, program, state.clone()));
+                connections.spawn(connect(client, program.clone(), state.clone()));
             }
         };
         tokio::select! {
@@ -80,13 +105,28 @@ async fn lay(mut listener: TcpListener, program: SocketAddr, mut state: watch::R
     }
 }
 
-async fn connect(client: TcpStream, program: SocketAddr, state: watch::Receiver<State>) {
-    let Ok(program) = TcpStream::connect(program).await else { return };
-    for stream in [&client, &program] {
-        stream.set_nodelay(true).expect("it is a connection");
+async fn connect(client: TcpStream, program: End, state: watch::Receiver<State>) {
+    match program {
+        End::Tcp(address) => {
+            let Ok(program) = TcpStream::connect(address).await else { return };
+            program.set_nodelay(true).expect("it is a connection");
+            join(client, program, state).await;
+        }
+        End::Unix(path) => {
+            let Ok(program) = UnixStream::connect(path).await else { return };
+            join(client, program, state).await;
+        }
     }
+}
+
+async fn join(
+    client: TcpStream,
+    program: impl AsyncRead + AsyncWrite,
+    state: watch::Receiver<State>,
+) {
+    client.set_nodelay(true).expect("it is a connection");
     let ((from_client, to_client), (from_program, to_program)) =
-        (client.into_split(), program.into_split());
+        (client.into_split(), tokio::io::split(program));
     tokio::join!(
         carry(from_client, to_program, state.clone()),
         carry(from_program, to_client, state),
@@ -94,7 +134,11 @@ async fn connect(client: TcpStream, program: SocketAddr, state: watch::Receiver<
 }
 
 /// Carries what one says to the other, while the wire is whole.
-async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut state: watch::Receiver<State>) {
+async fn carry(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    mut state: watch::Receiver<State>,
+) {
     let mut bytes = vec![0; 64 << 10];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
         if state.wait_for(|state| *state == State::Whole).await.is_err()
