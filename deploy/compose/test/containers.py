@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -27,7 +28,7 @@ def run(*command, cwd=ROOT, env=None):
 class Containers:
     """A project of its own, with volumes of its own, and what is left of it is taken down."""
 
-    def __init__(self, ports):
+    def __init__(self, ports, version="latest"):
         has_plugin = shutil.which("docker") and not subprocess.run(
             ["docker", "compose", "version"], capture_output=True
         ).returncode
@@ -41,7 +42,8 @@ class Containers:
         compose = ["docker", "compose"] if has_plugin else ["docker-compose"]
         self.command = [*compose, "--file", f"{ROOT}/docker-compose.yml", "--project-directory",
                         str(ROOT), "--env-file", str(settings), "--project-name", self.name]
-        self.env = dict(os.environ, DOCKER_BUILDKIT="1", COMPOSE_DOCKER_CLI_BUILD="1")
+        self.env = dict(os.environ, DOCKER_BUILDKIT="1", COMPOSE_DOCKER_CLI_BUILD="1",
+                        ASSAY_VERSION=version)
 
     def compose(self, *arguments):
         return run(*self.command, *arguments, env=self.env)
@@ -56,6 +58,15 @@ class Containers:
         label = f"label=com.docker.compose.service={service}"
         project = f"label=com.docker.compose.project={self.name}"
         return run("docker", "ps", "-aq", "--filter", project, "--filter", label).split()
+
+    def replace(self, program, version):
+        """Starts a container of another version; once it is healthy, answers those it replaces."""
+        self.env["ASSAY_VERSION"] = version
+        old = self.of(program)
+        self.compose("up", "--detach", "--no-build", "--no-deps", "--no-recreate",
+                     "--scale", f"{program}={len(old) + 1}", program)
+        self.wait_until_healthy([program])
+        return old
 
     def gateways(self):
         """Where the gateways are reached: not through ports of this machine, as a balancer does."""
@@ -77,6 +88,11 @@ class Containers:
                 raise SystemExit(f"not healthy after {seconds} s: {waiting}\n{logs}")
             time.sleep(0.5)
 
-    def down(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, failure, *_):
+        if failure:
+            print(self.compose("logs", "--tail=15"), file=sys.stderr)
         self.compose("down", "--volumes", "--remove-orphans", "--timeout", "5")
         self.folder.cleanup()
