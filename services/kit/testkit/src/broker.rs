@@ -23,6 +23,7 @@ type Target = watch::Sender<Option<String>>;
 pub struct Broker {
     address: String,
     dir: PathBuf,
+    config: Option<PathBuf>,
     target: Target,
     server: Option<Nats>,
     _proxy: JoinSet<()>,
@@ -31,13 +32,22 @@ pub struct Broker {
 impl Broker {
     /// Not started yet.
     pub async fn new() -> Self {
+        Self::with(None).await
+    }
+
+    /// With a configuration file besides; not started yet.
+    pub async fn configured(config: PathBuf) -> Self {
+        Self::with(Some(config)).await
+    }
+
+    async fn with(config: Option<PathBuf>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address").to_string();
         let target = Target::default();
         let mut proxy = JoinSet::new();
         proxy.spawn(pass_on(listener, target.clone()));
         let dir = test_dir().expect("a directory").join(format!("broker-{}", Uuid::now_v7()));
-        Self { address, dir, target, server: None, _proxy: proxy }
+        Self { address, dir, config, target, server: None, _proxy: proxy }
     }
 
     /// Where clients find the server, whenever it is there.
@@ -47,7 +57,11 @@ impl Broker {
 
     pub async fn start(&mut self) {
         let data = DataDir::lock(&self.dir).expect("a directory of its own");
-        let server = Nats::start(&data, None).await.expect("a nats-server");
+        let server = match &self.config {
+            None => Nats::start(&data, None).await,
+            Some(config) => Nats::start_with(&data, config, &[]).await,
+        };
+        let server = server.expect("a nats-server");
         self.target.send_replace(Some(server.url().trim_start_matches("nats://").to_owned()));
         self.server = Some(server);
     }
@@ -61,8 +75,7 @@ impl Broker {
     /// Kills the server, which has no time to put anything in order.
     pub async fn kill(&mut self) {
         let server = self.server.take().expect("a running server");
-        let pid = i32::try_from(server.pid()).ok().and_then(Pid::from_raw).expect("its id");
-        kill_process(pid, Signal::KILL).expect("a process to kill");
+        kill(server.pid());
         server.exited().await;
         self.target.send_replace(None);
     }
@@ -76,6 +89,12 @@ impl Broker {
         assert!(self.server.is_none(), "a running server cannot be wiped");
         std::fs::remove_dir_all(self.dir.join("nats")).expect("a store");
     }
+}
+
+/// Kills a process, which has no time to put anything in order.
+pub(crate) fn kill(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("the id of a process");
+    kill_process(pid, Signal::KILL).expect("a process to kill");
 }
 
 async fn pass_on(listener: TcpListener, target: Target) {

@@ -33,6 +33,7 @@ enum End {
 /// An address where a program can be reached, as long as the wire is whole.
 pub struct Wire {
     address: SocketAddr,
+    program: watch::Sender<End>,
     state: watch::Sender<State>,
     _tasks: JoinSet<()>,
 }
@@ -45,9 +46,7 @@ impl Wire {
     /// A wire to a test's PostgreSQL, and the URL of the database at this end of it.
     pub async fn to_postgres(url: &str) -> Result<(Self, String)> {
         let options = PgConnectOptions::from_str(url)?;
-        let dir = options.get_socket().context("it is reached by a socket")?;
-        let socket = dir.join(format!(".s.PGSQL.{}", options.get_port()));
-        let wire = Self::between(End::Unix(socket)).await?;
+        let wire = Self::between(socket_of(&options)?).await?;
         let (user, database) = (options.get_username(), options.get_database());
         let database = database.context("the URL names a database")?;
         let url = format!("postgres://{user}@{}/{database}?sslmode=disable", wire.address);
@@ -57,10 +56,16 @@ impl Wire {
     async fn between(program: End) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let state = watch::Sender::new(State::Whole);
+        let (program, state) = (watch::Sender::new(program), watch::Sender::new(State::Whole));
         let mut tasks = JoinSet::new();
-        tasks.spawn(lay(listener, program, state.subscribe()));
-        Ok(Self { address, state, _tasks: tasks })
+        tasks.spawn(lay(listener, program.subscribe(), state.subscribe()));
+        Ok(Self { address, program, state, _tasks: tasks })
+    }
+
+    /// Leads new connections to another PostgreSQL, as a name does after a failover.
+    pub fn lead_to_postgres(&self, url: &str) -> Result<()> {
+        self.program.send_replace(socket_of(&PgConnectOptions::from_str(url)?)?);
+        Ok(())
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -83,14 +88,24 @@ impl Wire {
     }
 }
 
-async fn lay(mut listener: TcpListener, program: End, mut state: watch::Receiver<State>) {
+fn socket_of(postgres: &PgConnectOptions) -> Result<End> {
+    let dir = postgres.get_socket().context("it is reached by a socket")?;
+    Ok(End::Unix(dir.join(format!(".s.PGSQL.{}", postgres.get_port()))))
+}
+
+async fn lay(
+    mut listener: TcpListener,
+    program: watch::Receiver<End>,
+    mut state: watch::Receiver<State>,
+) {
     let address = listener.local_addr().expect("it listens");
     loop {
         let mut connections = JoinSet::new();
         let mut cut = state.clone();
         let accepting = async {
             while let Ok((client, _)) = listener.accept().await {
-                connections.spawn(connect(client, program.clone(), state.clone()));
+                let program = program.borrow().clone();
+                connections.spawn(connect(client, program, state.clone()));
             }
         };
         tokio::select! {

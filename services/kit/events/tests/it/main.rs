@@ -1,5 +1,6 @@
 //! From the outbox over JetStream to the inbox, on a real PostgreSQL and a real NATS.
 
+mod cluster;
 mod consumer;
 mod dead_letters;
 mod relay;

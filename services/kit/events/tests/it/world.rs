@@ -11,7 +11,7 @@ use assay_events::{
     publish, publish_all, unpublished,
 };
 use assay_proto::{CustomerId, Fault};
-use assay_testkit::{Broker, TestDatabase, eventually};
+use assay_testkit::{Broker, Cluster, TestDatabase, eventually};
 use async_nats::{HeaderMap, jetstream};
 use clap::Parser;
 use futures::StreamExt as _;
@@ -81,6 +81,19 @@ impl World {
     }
 
     pub(crate) async fn without_broker() -> Self {
+        let broker = Broker::new().await;
+        let nats = connect(&["--nats-url", &broker.url()]).await;
+        Self::with(broker, nats).await
+    }
+
+    /// On a cluster, of which every server keeps all events.
+    pub(crate) async fn on(cluster: &Cluster) -> Self {
+        let replicas = Cluster::SIZE.to_string();
+        let nats = connect(&["--nats-url", &cluster.urls(), "--nats-replicas", &replicas]).await;
+        Self::with(Broker::new().await, nats).await
+    }
+
+    async fn with(broker: Broker, nats: Nats) -> Self {
         let effect = "create table effect (
             place bigint generated always as identity primary key,
             number int not null
@@ -90,8 +103,6 @@ impl World {
         let schema = migrations(&Migrator::with_migrations(vec![own]));
         let database = TestDatabase::create("events", &schema).await.unwrap();
         let pool = PgPool::connect_with(database.options).await.unwrap();
-        let broker = Broker::new().await;
-        let nats = connect(&broker).await;
         let (trouble, tasks) = (Trouble::default(), JoinSet::new());
         Self { pool, broker, nats, customer: CustomerId::new(), trouble, tasks }
     }
@@ -227,12 +238,12 @@ impl World {
     }
 }
 
-async fn connect(broker: &Broker) -> Nats {
+async fn connect(options: &[&str]) -> Nats {
     #[derive(Parser)]
     struct Cli {
         #[command(flatten)]
         nats: NatsConfig,
     }
-    let cli = Cli::parse_from(["test", "--nats-url", &broker.url()]);
+    let cli = Cli::parse_from([&["test"], options].concat());
     Nats::connect(&cli.nats, "test").await.unwrap()
 }
