@@ -3,6 +3,7 @@
 
 mod away;
 mod database;
+mod failover;
 mod history;
 mod line;
 mod load;

@@ -107,9 +107,11 @@ impl World {
         Self { api, assay, ..self }
     }
 
-    /// The same Assay, whose catalog now reaches its database by a wire.
-    pub(crate) async fn restarted_on_a_wire(mut self) -> (Self, Wire) {
-        let (wire, url) = Wire::to_postgres(self.backends.catalog.expose_secret()).await.unwrap();
+    /// The same Assay, whose catalog now reaches a database by a wire: its own, unless another one
+    /// is given.
+    pub(crate) async fn restarted_on_a_wire(mut self, database: Option<&str>) -> (Self, Wire) {
+        let database = database.unwrap_or(self.backends.catalog.expose_secret());
+        let (wire, url) = Wire::to_postgres(database).await.unwrap();
         self.backends.catalog = url.into();
         (self.restarted().await, wire)
     }

@@ -2,7 +2,7 @@
 
 mod migration;
 
-use std::{str::FromStr, time::Duration};
+use std::{io, str::FromStr, time::Duration};
 
 use clap::ArgAction;
 use log::LevelFilter;
@@ -61,6 +61,22 @@ pub fn connect_options(url: &SecretString) -> anyhow::Result<PgConnectOptions> {
         .map_err(|_| anyhow::anyhow!("ASSAY_DATABASE_URL is not a PostgreSQL URL"))
 }
 
+/// A pool that takes no connections to a server that follows another one: after a failover, its
+/// address may lead there for a while, where reads are old and writes fail.
+fn pool_options(connections: u32) -> PgPoolOptions {
+    PgPoolOptions::new().max_connections(connections).acquire_timeout(PATIENCE).after_connect(
+        |connection, _| {
+            Box::pin(async move {
+                let is_standby = sqlx::query_scalar("select pg_is_in_recovery()");
+                if is_standby.fetch_one(connection).await? {
+                    return Err(sqlx::Error::Io(io::Error::other("the server is a standby")));
+                }
+                Ok(())
+            })
+        },
+    )
+}
+
 impl Database {
     /// Returns at once. The program is ready when the database was reached and migrated, which is
     /// tried until it works.
@@ -73,9 +89,7 @@ impl Database {
             .application_name(runtime.name())
             .options([("statement_timeout", "30s"), ("lock_timeout", "10s")])
             .log_slow_statements(LevelFilter::Warn, SLOW);
-        let pool = PgPoolOptions::new()
-            .max_connections(config.database_connections)
-            .acquire_timeout(PATIENCE)
+        let pool = pool_options(config.database_connections)
             // Testing each connection before use costs a fifth of the reads; one that was in use
             // a moment ago is not tested.
             .test_before_acquire(false)

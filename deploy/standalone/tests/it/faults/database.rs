@@ -24,7 +24,7 @@ struct Story {
 
 impl Story {
     async fn begin() -> Self {
-        let (world, wire) = World::start().await.restarted_on_a_wire().await;
+        let (world, wire) = World::start().await.restarted_on_a_wire(None).await;
         let project = world.api.post("/api/projects", json!({"Name": "Shop"})).await.created();
         let project = format!("/api/projects/{}", project["Id"].as_str().unwrap());
         Self { world, wire, project }

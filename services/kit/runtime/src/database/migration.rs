@@ -6,11 +6,10 @@ use anyhow::Context;
 use sqlx::{
     PgPool,
     migrate::{MigrateError, Migrator},
-    postgres::PgPoolOptions,
 };
 use tokio::time::sleep;
 
-use super::{DatabaseConfig, PATIENCE, connect_options};
+use super::{DatabaseConfig, PATIENCE, connect_options, pool_options};
 
 /// What PostgreSQL says of a table that there is not.
 const UNDEFINED_TABLE: &str = "42P01";
@@ -26,8 +25,7 @@ impl Migrate {
         migrations: &Migrator,
     ) -> anyhow::Result<&'static str> {
         let options = connect_options(&config.database_url)?;
-        let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE);
-        let pool = pool.connect_lazy_with(options);
+        let pool = pool_options(1).connect_lazy_with(options);
         complete(&pool, migrations, true).await?;
         pool.close().await;
         Ok("The database is up to date")
