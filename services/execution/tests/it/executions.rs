@@ -1,18 +1,19 @@
 //! Starting, completing and reading executions.
 
+mod lists;
+
 use anyhow::Result;
 use assay_proto::{
-    ExecutionStatus, Page, ReportStatus, TestResult,
+    ExecutionStatus, ReportStatus, TestResult,
     catalog::TestSetInput,
     execution::{
-        Execution, ExecutionEntry, ExecutionMode, GetExecutionRequest, ListExecutionsRequest,
-        StartExecutionInput, StartExecutionRequest,
+        Execution, ExecutionMode, GetExecutionRequest, ListExecutionsRequest, StartExecutionInput,
+        StartExecutionRequest,
     },
 };
-use assay_testkit::eventually;
-use futures::{TryStreamExt, future::try_join_all};
+use futures::future::try_join_all;
 use serde_json::json;
-use tonic::{Code, Status};
+use tonic::Code;
 
 use crate::world::{World, fields, reason};
 
@@ -284,68 +285,6 @@ async fn what_others_run_or_have_canceled_cannot_be_completed() -> Result<()> {
             (Code::FailedPrecondition, expected)
         );
     }
-    Ok(())
-}
-
-async fn list(world: &World, set: Option<&str>, page: Page) -> Result<Vec<ExecutionEntry>, Status> {
-    let request = ListExecutionsRequest {
-        project_id: world.project.clone(),
-        test_set_id: set.map(str::to_owned),
-        page: Some(page),
-        archived: Some(false),
-    };
-    let batches = world.executions().list_executions(world.user.call(request)).await?;
-    let batches: Vec<_> = batches.into_inner().try_collect().await?;
-    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
-}
-
-#[tokio::test]
-async fn executions_are_listed_newest_first() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 1)]).await?;
-    let mut started = Vec::new();
-    for _ in 0..5 {
-        started.insert(0, world.start().await?.id);
-    }
-    let ids = |entries: Vec<ExecutionEntry>| entries.into_iter().map(|e| e.id).collect::<Vec<_>>();
-
-    assert_eq!(ids(list(&world, None, Page::default()).await?), started);
-    assert_eq!(ids(list(&world, Some(&world.set), Page::default()).await?), started);
-    let page = Page { limit: Some(2), cursor: Some(started[1].clone()), q: None };
-    assert_eq!(ids(list(&world, None, page).await?), started[2..4]);
-    for (q, found) in [("IGHT", 5), ("100%", 0)] {
-        let page = Page { q: Some(q.to_owned()), ..Page::default() };
-        assert_eq!(list(&world, Some(&world.set), page).await?.len(), found, "{q}");
-    }
-
-    sqlx::query("update execution set archived = true where id::text = $1")
-        .bind(&started[0])
-        .execute(&world.db)
-        .await?;
-    assert_eq!(ids(list(&world, None, Page::default()).await?), started[1..]);
-    let unknown = list(&world, Some(&world.project), Page::default()).await.unwrap_err();
-    assert_eq!(unknown.code(), Code::NotFound);
-    Ok(())
-}
-
-#[tokio::test]
-async fn what_was_executed_is_listed_while_the_catalog_is_away() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 1)]).await?;
-    let started = world.start().await?;
-    let stranger = world.stranger().await;
-
-    world.wire.cut();
-    eventually("the catalog to be away", async || world.start().await.err()).await;
-    let listed = list(&world, Some(&world.set), Page::default()).await?;
-    assert_eq!(listed.iter().map(|entry| &entry.id).collect::<Vec<_>>(), [&started.id]);
-    let request = ListExecutionsRequest { project_id: world.project.clone(), ..Default::default() };
-    let theirs = world.executions().list_executions(stranger.call(request)).await;
-    assert_eq!(theirs.map(drop).unwrap_err().code(), Code::Unavailable);
-
-    world.wire.mend();
-    let unknown = async || list(&world, Some(&world.project), Page::default()).await.err();
-    eventually("the catalog to be back", unknown).await;
     Ok(())
 }
 

@@ -1,34 +1,21 @@
 //! Engines, their leases, and what they bring.
 
+mod losses;
+
 use anyhow::Result;
 use assay_proto::{
     ExecutionStatus, ReportStatus, TestResult,
-    execution::{Execution, Lease, TestReport},
+    execution::{Execution, TestReport},
 };
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-use crate::world::{Engine, World, fields, instance, now, reason};
+use crate::world::{World, fields, instance, now, reason};
 
 /// The lease runs out, and somebody looks after it.
 async fn lose(world: &World) -> Result<()> {
     world.change("update lease set expires_at = now() where ended_at is null").await?;
     world.reconcile().await
-}
-
-/// All that can be sent for a lease fails like this.
-async fn is_lost(engine: &Engine, lease: &Lease) {
-    let all = [
-        engine.renew(&lease.id).await.map(drop),
-        engine.report(&lease.id, json!([instance(1, "Passed")])).await.map(drop),
-        engine.complete(&lease.id, false).await,
-        engine.release(&lease.id).await,
-    ];
-    for sent in all {
-        let refused = sent.expect_err("the lease was lost");
-        assert_eq!(refused.code(), Code::FailedPrecondition, "{refused:?}");
-        assert_eq!(reason(&refused), "lease_lost");
-    }
 }
 
 fn outline(execution: &Execution) -> Vec<(ReportStatus, TestResult)> {
@@ -128,92 +115,6 @@ async fn an_engine_gets_all_that_it_needs_and_the_database_no_secret() -> Result
     }
     let seen = world.secrets_seen().await?;
     assert_eq!(seen, ["Environment", "Subject", "TestPlan"]);
-    Ok(())
-}
-
-#[tokio::test]
-async fn an_engine_that_was_not_heard_of_is_not_heard_any_more() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 3)]).await?;
-    let execution = world.dispatch().await?;
-    let (late, other) = (world.engine(), world.engine());
-    let lost = late.lease_one().await?;
-    late.report(&lost.id, json!([instance(2, "Passed")])).await?;
-    world.change("update lease set expires_at = now()").await?;
-    is_lost(&late, &lost).await;
-
-    world.reconcile().await?;
-    let again = other.lease_one().await?;
-    is_lost(&late, &lost).await;
-
-    assert_eq!(again.schedule_id, lost.schedule_id);
-    assert_eq!(again.instance_numbers, [1, 3], "what was reported is not to be run again");
-    other.report(&again.id, json!([instance(1, "Passed"), instance(3, "Passed")])).await?;
-    is_lost(&late, &lost).await;
-    other.complete(&again.id, false).await?;
-    let done = world.execution(&execution.id).await?;
-    assert_eq!((done.status(), done.result()), (ExecutionStatus::Completed, TestResult::Passed));
-    assert_eq!(world.count("select count(*) from instance").await?, 3);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_lease_that_is_renewed_is_not_lost() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 1)]).await?;
-    world.dispatch().await?;
-    let engine = world.engine();
-    let lease = engine.lease_one().await?;
-    world.change("update lease set expires_at = now() + interval '5 seconds'").await?;
-    let renewed = engine.renew(&lease.id).await?;
-    assert!(renewed.r#continue && renewed.expires_at > lease.expires_at);
-    world.reconcile().await?;
-    engine.report(&lease.id, json!([instance(1, "Passed")])).await?;
-    Ok(())
-}
-
-#[tokio::test]
-async fn work_that_engines_fall_silent_with_is_given_up() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("bad", 2), ("good", 1)]).await?;
-    let execution = world.dispatch().await?;
-    let engine = world.engine();
-    for engines in 1..=3 {
-        let bad = engine.lease_one().await?;
-        assert_eq!(bad.test_case.as_ref().unwrap().identifier, "bad", "it keeps its place");
-        lose(&world).await?;
-        let report = &world.execution(&execution.id).await?.test_reports[0];
-        let expected = match engines {
-            3 => ReportStatus::EngineExecutionFailure,
-            _ => ReportStatus::NotExecuted,
-        };
-        assert_eq!(report.status(), expected);
-    }
-    let good = engine.lease_one().await?;
-    assert_eq!(good.test_case.as_ref().unwrap().identifier, "good");
-    engine.report(&good.id, json!([instance(1, "Passed")])).await?;
-
-    let done = world.execution(&execution.id).await?;
-    assert_eq!((done.status(), done.result()), (ExecutionStatus::Completed, TestResult::Error));
-    assert!(done.test_reports[0].comment.as_deref().is_some_and(|c| c.contains("3 engines")));
-    Ok(())
-}
-
-#[tokio::test]
-async fn what_an_engine_gives_back_another_one_gets_at_once() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 2)]).await?;
-    world.dispatch().await?;
-    let engine = world.engine();
-    for _ in 0..5 {
-        let lease = engine.lease_one().await?;
-        engine.release(&lease.id).await?;
-        engine.release(&lease.id).await?;
-        let refused = engine.renew(&lease.id).await.unwrap_err();
-        assert_eq!(reason(&refused), "lease_lost");
-    }
-    assert_eq!(world.count("select count(*) from schedule where lost_leases = 0").await?, 1);
-    assert_eq!(engine.lease_one().await?.instance_numbers, [1, 2]);
     Ok(())
 }
 

@@ -1,0 +1,91 @@
+//! The reports of an execution that starts.
+
+use std::collections::HashMap;
+
+use assay_proto::{CustomerId, ExecutionId, Fault, TestType, catalog::SnapshotTestCase, name_of};
+use sqlx::{PgTransaction, types::Json};
+use uuid::Uuid;
+
+use crate::{column::column, test_report::Progress};
+
+/// Counts one more execution of each case; says the numbers in the order of the cases.
+///
+/// The counters are locked in the order of their ids, so that two executions never wait for each
+/// other.
+pub(crate) async fn count(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    cases: &[SnapshotTestCase],
+) -> Result<Vec<i32>, Fault> {
+    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let counters: Vec<(Uuid, i32)> = sqlx::query_as(
+        "insert into test_case_counter (customer_id, test_case_id, executions)
+         select $1, id, 1 from unnest($2::text[]::uuid[]) as id order by id
+         on conflict (customer_id, test_case_id)
+             do update set executions = test_case_counter.executions + 1
+         returning test_case_id, executions",
+    )
+    .bind(customer)
+    .bind(&ids)
+    .fetch_all(&mut **tx)
+    .await?;
+    let counters: HashMap<String, i32> =
+        counters.into_iter().map(|(id, number)| (id.to_string(), number)).collect();
+    let number = |id: &&str| counters.get(*id).copied();
+    ids.iter()
+        .map(|id| number(id).ok_or_else(|| Fault::internal("a test case was not counted")))
+        .collect()
+}
+
+/// Adds the reports of an execution, one for each case, in the same order.
+pub(crate) async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    cases: &[SnapshotTestCase],
+    reports: &[Progress],
+) -> Result<(), Fault> {
+    let test_type = |case: &SnapshotTestCase| match case.test_type() {
+        TestType::Unspecified => name_of(TestType::Default),
+        test_type => name_of(test_type),
+    };
+    let variables = |case: &SnapshotTestCase| {
+        (!case.variables.is_empty()).then(|| Json(case.variables.clone()))
+    };
+    sqlx::query(
+        "insert into test_report (customer_id, execution_id, id, test_case_id,
+             test_case_identifier, test_case_name, test_plan_id, test_plan_revision, test_type,
+             minimum_duration_in_min, requested_instances_count, finished_instances_count,
+             execution_number, result, status, start_date_time, finish_date_time,
+             total_duration_in_sec, average_duration_in_sec, revision, variables)
+         select $1, $2, report.*
+         from unnest($3::text[]::uuid[], $4::text[]::uuid[], $5::text[], $6::text[],
+             $7::text[]::uuid[], $8::int[], $9::text[], $10::float8[], $11::int[], $12::int[],
+             $13::int[], $14::text[], $15::text[], $16::timestamptz[], $17::timestamptz[],
+             $18::float8[], $19::float8[], $20::bigint[], $21::jsonb[]) as report",
+    )
+    .bind(customer)
+    .bind(execution)
+    .bind(column(reports, |report| report.state.id.as_str()))
+    .bind(column(cases, |case| case.id.as_str()))
+    .bind(column(cases, |case| case.identifier.as_str()))
+    .bind(column(cases, |case| case.name.as_str()))
+    .bind(column(cases, |case| case.test_plan_id.as_str()))
+    .bind(column(cases, |case| case.test_plan_revision))
+    .bind(column(cases, test_type))
+    .bind(column(cases, |case| case.minimum_duration_in_min))
+    .bind(column(reports, |report| report.requested_instances_count))
+    .bind(column(reports, |report| report.finished_instances_count))
+    .bind(column(reports, |report| report.state.execution_number))
+    .bind(column(reports, |report| name_of(report.state.result())))
+    .bind(column(reports, |report| name_of(report.state.status())))
+    .bind(column(reports, |report| report.state.start_date_time))
+    .bind(column(reports, |report| report.state.finish_date_time))
+    .bind(column(reports, |report| report.total_duration_in_sec))
+    .bind(column(reports, |report| report.state.average_duration_in_sec))
+    .bind(column(reports, |report| report.state.revision))
+    .bind(column(cases, variables))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
