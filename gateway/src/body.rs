@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use self::object::Object;
 pub(crate) use self::{
     bounded::{Bounds, bounded, broken, media_type},
-    json::{Fields, check, parse, read_fields},
+    json::{Fields, check, misfit, parse, read_fields},
     one_or_many::OneOrMany,
 };
 use crate::problem::Problem;

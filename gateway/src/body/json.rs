@@ -77,7 +77,7 @@ fn depth(json: &str) -> usize {
 }
 
 /// What does not fit, in words that do not speak of Rust.
-fn misfit(path: &Path, cause: &str) -> Problem {
+pub(crate) fn misfit(path: &Path, cause: &str) -> Problem {
     let mut field = pointer(path);
     if let Some(name) = cause.strip_prefix("missing field `") {
         let separator = if field.is_empty() { "" } else { "/" };

@@ -109,6 +109,8 @@ async fn a_webhook_is_changed_archived_and_deleted() -> Result<()> {
     let quiet = json!({"Url": "https://ci.example.org", "Events": ["Nothing.Happens"]});
     let made = api.post("/api/webhooks", quiet).await.created();
     let path = format!("/api/webhooks/{}", id(&made));
+    let lost = api.get(&format!("{path}/deliveries?status=Lost")).await.is_problem(422, "invalid");
+    assert_eq!(lost["errors"][0]["pointer"], "/status");
     let seen = api.get(&path).await.ok();
     assert_eq!(seen["Secret"], "********");
     assert_eq!(seen["FailingSince"], Value::Null);
