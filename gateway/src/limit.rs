@@ -39,6 +39,14 @@ const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 type Limiter<K> =
     RateLimiter<K, DefaultKeyedStateStore<K>, DefaultClock, StateInformationMiddleware>;
 
+/// The limit of requests that are worked on together.
+const AT_ONCE: &str = "at once";
+
+/// Counts refused requests. A limit begins with none: an alert sees only what grows.
+fn count_refused(limit: &'static str, requests: u64) {
+    metrics::counter!("assay_requests_refused_total", "limit" => limit).increment(requests);
+}
+
 /// So many requests a minute for each `K`, which may all come at once.
 struct Rate<K: Hash + Eq + Clone> {
     name: &'static str,
@@ -58,6 +66,7 @@ impl<K: Hash + Eq + Clone> Rate<K> {
     /// None where there is no limit.
     fn new(name: &'static str, most: u32) -> Option<Self> {
         let most = NonZeroU32::new(most)?;
+        count_refused(name, 0);
         let quota = Quota::per_minute(most);
         let limiter = RateLimiter::keyed(quota).with_middleware();
         Some(Self { name, most, limiter, spent: AtomicU32::new(0) })
@@ -74,8 +83,7 @@ impl<K: Hash + Eq + Clone> Rate<K> {
             }
             Err(until) => {
                 let now = self.limiter.clock().now();
-                metrics::counter!("assay_requests_refused_total", "limit" => self.name)
-                    .increment(1);
+                count_refused(self.name, 1);
                 Err(Fault::Busy(until.wait_time_from(now)).into())
             }
         }
@@ -94,6 +102,7 @@ struct Inner {
 
 impl Limits {
     pub(crate) fn new(config: &EdgeConfig) -> Self {
+        count_refused(AT_ONCE, 0);
         Self(Arc::new(Inner {
             of_address: Rate::new("address", config.requests_per_address),
             of_customer: Rate::new("customer", config.requests_per_customer),
@@ -126,7 +135,7 @@ impl Account {
     /// A place among the requests that are worked on, for as long as it is kept.
     pub(crate) fn admit(&self) -> Result<OwnedSemaphorePermit, Problem> {
         self.limits.0.at_once.clone().try_acquire_owned().map_err(|_| {
-            metrics::counter!("assay_requests_refused_total", "limit" => "at once").increment(1);
+            count_refused(AT_ONCE, 1);
             Problem::overloaded()
         })
     }

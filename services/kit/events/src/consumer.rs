@@ -93,6 +93,7 @@ impl Consumer {
         stop: CancellationToken,
     ) {
         let mut down = false;
+        dead_letter::count(self.name, 0);
         while !stop.is_cancelled() {
             let Err(error) = self.term(&pool, &nats, &handler, &stop, &mut down).await else {
                 continue;

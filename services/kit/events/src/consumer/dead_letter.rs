@@ -32,9 +32,14 @@ pub(super) async fn keep(
         .payload(delivery.message.payload.clone());
     let receipt = nats.jetstream().send_publish(subject(consumer.stream, name), letter).await?;
     receipt.await?;
-    metrics::counter!("assay_dead_letters_total", "consumer" => name).increment(1);
+    count(name, 1);
     tracing::error!(consumer = name, subject = %delivery.message.subject, reason, "dead letter");
     Ok(())
+}
+
+/// Counts dead letters. A consumer begins with none: an alert sees only what grows.
+pub(super) fn count(consumer: &'static str, letters: u64) {
+    metrics::counter!("assay_dead_letters_total", "consumer" => consumer).increment(letters);
 }
 
 fn subject(stream: Stream, consumer: &str) -> String {
