@@ -152,6 +152,13 @@ impl Identity {
     /// As [`Identity::user`], with the password [`PASSWORD`]; who the user is after their login.
     pub(crate) async fn member(&self, caller: &Caller, email: &str, group: &str) -> Result<Caller> {
         self.user(caller, email, group).await?;
+        // Who has a password is not invited any more.
+        eventually("the invitation to be sent", async || {
+            let queued = "select count(*) from mail where recipient = $1";
+            let queued = sqlx::query_scalar(queued).bind(email).fetch_one(&self.db).await;
+            (queued.ok() == Some(0_i64)).then_some(())
+        })
+        .await;
         sqlx::query(
             "update account set password_hash =
                 (select password_hash from account where email = $2)
