@@ -167,11 +167,12 @@ mod sql {
         }
     }
 
+    /// Whether what a database refuses may work later, without anybody changing the statement:
     /// PostgreSQL's classes for lost connections (08), too few resources (53), operator
     /// intervention (57) and transactions that may be tried again (40); a lock that somebody
     /// else holds for too long (55P03); and a server that only reads, as operators have it do
     /// when its disk is full (25006).
-    fn is_passing(error: &dyn DatabaseError) -> bool {
+    pub fn is_passing(error: &dyn DatabaseError) -> bool {
         let code = error.code().unwrap_or_default();
         ["08", "53", "57", "40", "55P03", "25006"].iter().any(|class| code.starts_with(class))
     }
@@ -211,4 +212,4 @@ mod sql {
 }
 
 #[cfg(feature = "sql")]
-pub use sql::OnConstraint;
+pub use sql::{OnConstraint, is_passing};

@@ -14,7 +14,7 @@ mod timestamp;
 mod value;
 
 #[cfg(feature = "sql")]
-pub use self::fault::OnConstraint;
+pub use self::fault::{OnConstraint, is_passing};
 pub use self::{
     batch::{Batch, Listed},
     changes::Changes,

@@ -64,5 +64,13 @@ class Load:
         statuses = [status for seen in self.statuses.values() for status, _ in seen]
         return [status for status in statuses if status >= 400] + self.broken
 
+    def count(self):
+        return sum(len(seen) for seen in self.statuses.values())
+
+    def lost(self):
+        """The test cases that were acknowledged and are not there."""
+        cases = self.client.ok("GET", f"{self.project}/testcases")
+        return self.acknowledged - {case["Id"] for case in cases}
+
     def slowest(self, what, status):
         return max((took for seen, took in self.statuses[what] if seen == status), default=0)

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use reqwest::header::RETRY_AFTER;
 use serde_json::json;
 
-use crate::world::World;
+use crate::world::{World, project};
 
 /// How soon a client has to be told that the database is away.
 const TOLD: Duration = Duration::from_secs(3);
@@ -25,8 +25,7 @@ struct Story {
 impl Story {
     async fn begin() -> Self {
         let (world, wire) = World::start().await.restarted_on_a_wire(None).await;
-        let project = world.api.post("/api/projects", json!({"Name": "Shop"})).await.created();
-        let project = format!("/api/projects/{}", project["Id"].as_str().unwrap());
+        let project = project(&world.api).await;
         Self { world, wire, project }
     }
 

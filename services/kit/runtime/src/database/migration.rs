@@ -3,6 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use anyhow::Context;
+use assay_proto::is_passing;
 use sqlx::{
     PgPool,
     migrate::{MigrateError, Migrator},
@@ -76,11 +77,7 @@ async fn are_applied(pool: &PgPool, migrations: &Migrator) -> Result<bool, sqlx:
 /// Whether the database may come back by itself.
 fn is_unreachable(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Database(error) => {
-            // Connection failures, too many connections, starting up or shutting down.
-            let code = error.code().unwrap_or_default();
-            ["08", "53", "57"].iter().any(|class| code.starts_with(class))
-        }
+        sqlx::Error::Database(error) => is_passing(&**error),
         sqlx::Error::Migrate(_) => false,
         _ => true,
     }
