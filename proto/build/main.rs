@@ -11,6 +11,8 @@
 //! * Fields say what they may hold: the table `EXAMPLES`.
 //! * Methods that Get, List, Find, Export, Download or Watch change nothing, and may be called twice;
 //!   together they are the table `READING`.
+//! * Methods that wait, for the messages of their caller or because they say so, are the table
+//!   `WAITING`.
 
 #![expect(clippy::disallowed_methods, reason = "cargo tells a build script where to write so")]
 

@@ -1,4 +1,5 @@
-//! Writes the tables of who may call which method, and of the methods that change nothing.
+//! Writes the tables of who may call which method, of the methods that change nothing, and of those
+//! that wait for their caller or for something to happen.
 
 use std::{error::Error, fmt::Write};
 
@@ -11,6 +12,7 @@ const READING: [&str; 6] = ["Get", "List", "Find", "Export", "Download", "Watch"
 pub fn table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
     let mut table = String::from("pub static POLICY: &[(&str, Needs)] = &[\n");
     let mut reading = String::from("pub static READING: &[&str] = &[\n");
+    let mut waiting = String::from("pub static WAITING: &[&str] = &[\n");
     for method in pool.services().flat_map(|service| service.methods().collect::<Vec<_>>()) {
         let needs = needs(pool, &method)
             .ok_or_else(|| format!("{} needs a permission", method.full_name()))?;
@@ -20,14 +22,20 @@ pub fn table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
         if reads && !method.is_client_streaming() {
             writeln!(reading, "    {path:?},")?;
         }
+        let waits = option(pool, &method, "assay.waits").and_then(|value| value.as_bool());
+        if method.is_client_streaming() || waits == Some(true) {
+            writeln!(waiting, "    {path:?},")?;
+        }
     }
-    Ok(format!("{table}];\n\n{reading}];\n"))
+    Ok(format!("{table}];\n\n{reading}];\n\n{waiting}];\n"))
+}
+
+fn option(pool: &DescriptorPool, method: &MethodDescriptor, name: &str) -> Option<Value> {
+    Some(method.options().get_extension(&pool.get_extension_by_name(name)?).into_owned())
 }
 
 fn needs(pool: &DescriptorPool, method: &MethodDescriptor) -> Option<String> {
-    let options = method.options();
-    let option =
-        |name| Some(options.get_extension(&pool.get_extension_by_name(name)?).into_owned());
+    let option = |name| option(pool, method, name);
     match option("assay.access")?.as_enum_number()? {
         1 => return Some("Needs::Nothing".to_owned()),
         2 => return Some("Needs::Token".to_owned()),

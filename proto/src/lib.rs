@@ -20,7 +20,7 @@ pub use self::{
     changes::Changes,
     fault::{Fault, Violation},
     id::*,
-    policy::{Needs, Permissions, only_reads},
+    policy::{Needs, Permissions, only_reads, waits},
     result::worst,
     timestamp::Timestamp,
     value::*,

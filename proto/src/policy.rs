@@ -35,6 +35,14 @@ pub fn only_reads(path: &str) -> bool {
     READING.contains(path)
 }
 
+/// Whether the method at this path waits for messages of its caller or for something to happen, so
+/// that most of the time it does no work.
+pub fn waits(path: &str) -> bool {
+    static WAITING: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| crate::WAITING.iter().copied().collect());
+    WAITING.contains(path)
+}
+
 /// A set of permissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Permissions(u64);

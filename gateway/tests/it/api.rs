@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use assay_auth::{Grant, Issuer, SigningKey, Verifier};
 use assay_gateway::{EdgeConfig, Upstream};
 use assay_proto::{CustomerId, DESCRIPTORS, Permissions, UserId};
-use assay_runtime::{Runtime, grpc};
+use assay_runtime::{Runtime, Shares, grpc};
 use assay_testkit::Wire;
 use axum::{Router, body::Body, response::Response};
 use clap::Parser;
@@ -141,7 +141,7 @@ pub(crate) fn request(method: &str, path: &str) -> Builder {
 async fn serve(uploads: mpsc::UnboundedSender<Uploaded>, verifier: &Verifier) -> SocketAddr {
     let runtime = Runtime::new("test");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let routes = assay_auth::guard(services::routes(uploads), verifier.clone());
+    let routes = assay_auth::guard(services::routes(uploads), verifier.clone(), &Shares::new(8));
     grpc::serve(&runtime, listener, routes, DESCRIPTORS).unwrap()
 }
 

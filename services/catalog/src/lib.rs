@@ -87,7 +87,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let openings = Openings::start(runtime, database.pool().clone());
-    let app = guard(services(database.pool(), seal, openings), verifier);
+    let app = guard(services(database.pool(), seal, openings), verifier, database.shares());
     let listener = TcpListener::bind(config.grpc_listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;

@@ -96,7 +96,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
     let services = services(database.pool(), catalog, queue, config.leases, artifacts);
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
-    let app = guard(services, verifier);
+    let app = guard(services, verifier, database.shares());
     let listener = TcpListener::bind(config.grpc_listen).await?;
     grpc::serve(runtime, listener, app, assay_proto::DESCRIPTORS)
 }

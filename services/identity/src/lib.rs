@@ -126,7 +126,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     let listener = TcpListener::bind(config.grpc_listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;
-    let app = guard(services(tokens, links), verifier);
+    let app = guard(services(tokens, links), verifier, database.shares());
     let address = grpc::serve(runtime, listener, app, DESCRIPTORS)?;
     Ok(Started { address, first_login })
 }

@@ -98,7 +98,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let listener = TcpListener::bind(config.grpc_listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;
-    grpc::serve(runtime, listener, guard(services, verifier), DESCRIPTORS)
+    grpc::serve(runtime, listener, guard(services, verifier, database.shares()), DESCRIPTORS)
 }
 
 /// The gRPC services, to be put behind [`guard`]. Webhooks are sent what they are due while the

@@ -7,7 +7,7 @@ use assay_proto::{
     catalog::{Snapshot, TestSet},
 };
 use assay_runtime::{
-    Runtime,
+    Runtime, Shares,
     grpc::{self, Channel},
 };
 use assay_testkit::{TestDatabase, TestKeys, TestUser};
@@ -82,7 +82,7 @@ async fn serve(db: &PgPool, keys: &TestKeys, encryption_keys: SecretString) -> C
     let runtime = Runtime::new("catalog");
     let openings = Openings::start(&runtime, db.clone());
     let seal = Seal::new(&SealConfig { encryption_keys }).unwrap();
-    let app = guard(assay_catalog::services(db, seal, openings), keys.verifier());
+    let app = guard(assay_catalog::services(db, seal, openings), keys.verifier(), &Shares::new(8));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = grpc::serve(&runtime, listener, app, DESCRIPTORS).unwrap();
     grpc::connect(&format!("http://{address}")).unwrap()

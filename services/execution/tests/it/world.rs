@@ -23,7 +23,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{
-    Runtime,
+    Runtime, Shares,
     grpc::{self, Channel},
 };
 use assay_testkit::{TestDatabase, TestKeys, TestUser, Wire, test_dir};
@@ -206,7 +206,7 @@ pub(crate) fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
 /// Serves, and says where.
 async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let app = guard(services, keys.verifier());
+    let app = guard(services, keys.verifier(), &Shares::new(8));
     grpc::serve(runtime, listener, app, DESCRIPTORS)
 }
 

@@ -1,6 +1,10 @@
-//! Lets a call through only if its caller may make it. What no contract mentions is refused.
+//! Lets a call through only if its caller may make it, and when it is its customer's turn. Methods
+//! that no contract mentions are refused.
 
-use assay_proto::{Fault, Needs, Permission, name_of};
+mod answer;
+
+use assay_proto::{Fault, Needs, Permission, name_of, waits};
+use assay_runtime::Shares;
 use axum::{
     Router,
     body::Body,
@@ -11,23 +15,46 @@ use axum::{
 };
 use tonic::{Status, service::Routes};
 
+use self::answer::Answer;
 use crate::{Caller, Verifier, caller::address_in};
 
-/// Puts the guard in front of gRPC services. Methods find their caller by [`Caller::of`].
-pub fn guard(services: Routes, verifier: Verifier) -> Router {
-    services.into_axum_router().layer(from_fn_with_state(verifier, admit))
+#[derive(Clone)]
+struct Guard {
+    verifier: Verifier,
+    shares: Shares,
 }
 
-async fn admit(State(verifier): State<Verifier>, mut request: Request, next: Next) -> Response {
-    let Some(needs) = Needs::of(request.uri().path()) else {
+/// Puts the guard in front of gRPC services. Methods find their caller by [`Caller::of`].
+///
+/// A call holds one of `shares`, those of the database, until its answer begins, and then whenever
+/// the next message of the answer is produced: not while a slow client reads. Methods that wait
+/// ([`assay_proto::waits`]) hold none.
+pub fn guard(services: Routes, verifier: Verifier, shares: &Shares) -> Router {
+    let guard = Guard { verifier, shares: shares.clone() };
+    services.into_axum_router().layer(from_fn_with_state(guard, admit))
+}
+
+async fn admit(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let Some(needs) = Needs::of(path) else {
         return refuse(Status::unimplemented("no such method"));
     };
-    match caller(&verifier, request.headers(), needs).await {
-        Ok(Some(caller)) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
+    let waits = waits(path);
+    let caller = match caller(&guard.verifier, request.headers(), needs).await {
+        Ok(Some(caller)) => caller,
+        Ok(None) => return next.run(request).await,
+        Err(fault) => return refuse(fault.into()),
+    };
+    let customer = caller.customer;
+    request.extensions_mut().insert(caller);
+    if waits {
+        return next.run(request).await;
+    }
+    match guard.shares.acquire(customer).await {
+        Ok(_share) => {
+            let response = next.run(request).await;
+            response.map(|body| Body::new(Answer::new(body, guard.shares, customer)))
         }
-        Ok(None) => next.run(request).await,
         Err(fault) => refuse(fault.into()),
     }
 }

@@ -13,15 +13,11 @@ pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 
 /// How to open a connection to the database of a pool that is not one of the pool's.
 ///
-/// PostgreSQL frees the lock of a machine that has vanished after 20 seconds, and ends statements
-/// before we lose patience, so that a slow one does not cost the connection.
+/// Beyond the limits of the pool's sessions, statements end before we lose patience, so that a slow
+/// one does not cost the connection.
 pub(crate) fn options(pool: &PgPool, name: &str) -> PgConnectOptions {
-    PgConnectOptions::clone(&pool.connect_options()).application_name(name).options([
-        ("tcp_keepalives_idle", "5"),
-        ("tcp_keepalives_interval", "5"),
-        ("tcp_keepalives_count", "3"),
-        ("statement_timeout", "10s"),
-    ])
+    let options = PgConnectOptions::clone(&pool.connect_options());
+    options.application_name(name).options([("statement_timeout", "10s")])
 }
 
 /// Takes a lock for as long as the connection lasts. False if somebody else has it.

@@ -15,7 +15,7 @@ use sqlx::{
 use tokio_util::sync::CancellationToken;
 
 pub use self::migration::Migrate;
-use crate::Runtime;
+use crate::{Runtime, Shares};
 
 /// How long the wait for a connection may take: who asks is told within three seconds that there is
 /// none.
@@ -26,6 +26,19 @@ const MEASURE: Duration = Duration::from_secs(5);
 
 /// Statements that take longer are logged.
 const SLOW: Duration = Duration::from_secs(5);
+
+/// PostgreSQL's own limits. It ends the session, and frees the locks, of a program that is frozen
+/// within a transaction or whose machine has vanished, and statements that take too long.
+const SESSION: [(&str, &str); 7] = [
+    ("statement_timeout", "30s"),
+    ("lock_timeout", "10s"),
+    ("idle_in_transaction_session_timeout", "10s"),
+    ("tcp_keepalives_idle", "5"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "3"),
+    // In milliseconds: how long sent data may stay unacknowledged.
+    ("tcp_user_timeout", "20000"),
+];
 
 /// How to reach the database.
 #[derive(clap::Args, Clone, Debug)]
@@ -51,6 +64,7 @@ pub struct DatabaseConfig {
 #[derive(Clone)]
 pub struct Database {
     pool: PgPool,
+    shares: Shares,
     migrated: CancellationToken,
 }
 
@@ -87,7 +101,7 @@ impl Database {
     ) -> anyhow::Result<Self> {
         let options = connect_options(&config.database_url)?
             .application_name(runtime.name())
-            .options([("statement_timeout", "30s"), ("lock_timeout", "10s")])
+            .options(SESSION)
             .log_slow_statements(LevelFilter::Warn, SLOW);
         let pool = pool_options(config.database_connections)
             // Testing each connection before use costs a fifth of the reads; one that was in use
@@ -106,7 +120,8 @@ impl Database {
             .connect_lazy_with(options);
 
         measure(runtime, pool.clone());
-        let database = Self { pool, migrated: CancellationToken::new() };
+        let shares = Shares::new(usize::try_from(config.database_connections)?);
+        let database = Self { pool, shares, migrated: CancellationToken::new() };
         let gate = runtime.gate("database");
         let (this, stopping, is_owner) =
             (database.clone(), runtime.stopping(), config.database_migrate);
@@ -124,6 +139,11 @@ impl Database {
 
     pub fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// Shares of the connections: whoever works with the database on behalf of a customer holds one.
+    pub fn shares(&self) -> &Shares {
+        &self.shares
     }
 
     /// Resolves when the database is migrated.

@@ -11,6 +11,7 @@ mod lifecycle;
 pub mod list;
 pub mod nats;
 mod networks;
+mod shares;
 pub mod telemetry;
 pub mod trace;
 mod turns;
@@ -22,6 +23,7 @@ pub use self::{
     entry::{Given, install_crypto, parse, run, run_or, stop_signal},
     lifecycle::{Gate, Runtime},
     networks::Networks,
+    shares::{Share, Shares},
     turns::Turns,
     wakeups::{Place, Wakeups},
 };

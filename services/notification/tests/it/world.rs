@@ -13,7 +13,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{
-    Database, DatabaseConfig, Runtime,
+    Database, DatabaseConfig, Runtime, Shares,
     grpc::{self, Channel},
 };
 use assay_servers::DataDir;
@@ -79,7 +79,7 @@ impl World {
         let news = News::hear(&runtime, nats.client().clone());
         let (seal, reach) = (options.seal, options.webhooks);
         let services = services(&runtime, &database, news, &seal, reach.clone())?;
-        let services = guard(services, keys.verifier());
+        let services = guard(services, keys.verifier(), &Shares::new(8));
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = grpc::serve(&runtime, listener, services, DESCRIPTORS)?;
         runtime.ready().await;

@@ -8,7 +8,7 @@ use assay_auth::guard;
 use assay_execution::{Artifacts, LeaseSettings, Queue, Reconciler};
 use assay_proto::DESCRIPTORS;
 use assay_runtime::{
-    Database, DatabaseConfig, Runtime,
+    Database, DatabaseConfig, Runtime, Shares,
     grpc::{self, Channel},
 };
 
@@ -51,7 +51,7 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let app = guard(services, world.verifier());
+        let app = guard(services, world.verifier(), &Shares::new(8));
         let address = grpc::serve(&runtime, listener, app, DESCRIPTORS)?;
         drop(entered);
         Ok(Self { threads: Mutex::new(Some(threads)), url: format!("http://{address}") })
