@@ -3,6 +3,7 @@
 mod api_token;
 mod caller;
 mod forged;
+mod guard;
 mod keys;
 mod revoked;
 mod world;

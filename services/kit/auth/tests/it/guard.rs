@@ -1,0 +1,179 @@
+//! Calls of customers that share a service.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use anyhow::Result;
+use assay_auth::{Caller, Verifier, guard};
+use assay_proto::{
+    DESCRIPTORS,
+    identity::{
+        ApiToken, ApiTokenBatch, CreateApiTokenRequest, DeleteApiTokenRequest,
+        ListApiTokensRequest, NewApiToken, api_token_service_client::ApiTokenServiceClient,
+        api_token_service_server::{ApiTokenService, ApiTokenServiceServer},
+    },
+};
+use assay_runtime::{
+    Runtime, Shares,
+    grpc::{self, Channel},
+    list::Batches,
+};
+use assay_testkit::eventually;
+use futures::{StreamExt as _, stream};
+use tokio::{net::TcpListener, sync::Semaphore};
+use tonic::{Request, Response, Status, service::Routes};
+
+use crate::world::{grant, issuer};
+
+/// Work that takes until the test says so, as if the database were slow.
+#[derive(Clone)]
+struct Work {
+    begun: Arc<AtomicUsize>,
+    finish: Arc<Semaphore>,
+}
+
+impl Work {
+    async fn carry_out(&self) {
+        self.begun.fetch_add(1, Ordering::AcqRel);
+        self.finish.acquire().await.unwrap().forget();
+    }
+
+    /// Waits until so many calls are at work.
+    async fn begun(&self, count: usize) {
+        let reached = || async { (self.begun.load(Ordering::Acquire) >= count).then_some(()) };
+        eventually("calls are at work", reached).await;
+    }
+}
+
+#[tonic::async_trait]
+impl ApiTokenService for Work {
+    type ListApiTokensStream = Batches<ApiTokenBatch>;
+
+    /// Without end, each message some work.
+    async fn list_api_tokens(
+        &self,
+        _: Request<ListApiTokensRequest>,
+    ) -> Result<Response<Self::ListApiTokensStream>, Status> {
+        let work = self.clone();
+        let batches = stream::repeat(()).then(move |()| {
+            let work = work.clone();
+            async move {
+                work.carry_out().await;
+                let token = ApiToken { name: "x".repeat(64 << 10), ..ApiToken::default() };
+                Ok(ApiTokenBatch { items: vec![token], next_cursor: None })
+            }
+        });
+        Ok(Response::new(batches.boxed()))
+    }
+
+    async fn create_api_token(
+        &self,
+        _: Request<CreateApiTokenRequest>,
+    ) -> Result<Response<NewApiToken>, Status> {
+        self.carry_out().await;
+        Ok(Response::new(NewApiToken::default()))
+    }
+
+    /// Without work.
+    async fn delete_api_token(
+        &self,
+        _: Request<DeleteApiTokenRequest>,
+    ) -> Result<Response<()>, Status> {
+        Ok(Response::new(()))
+    }
+}
+
+struct World {
+    _runtime: Runtime,
+    work: Work,
+    client: ApiTokenServiceClient<Channel>,
+    greedy: Caller,
+    other: Caller,
+}
+
+impl World {
+    /// A service with eight shares, and users of two customers.
+    async fn start() -> Result<Self> {
+        let issuer = issuer()?;
+        let verifier = Verifier::of_keys(&issuer.jwks()?)?;
+        let greedy = verifier.verify(&issuer.issue(grant())?).await?;
+        let other = verifier.verify(&issuer.issue(grant())?).await?;
+        let work = Work { begun: Arc::default(), finish: Arc::new(Semaphore::new(0)) };
+        let runtime = Runtime::new("program");
+        let services = Routes::new(ApiTokenServiceServer::new(work.clone()));
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let app = guard(services, verifier, &Shares::new(8));
+        let address = grpc::serve(&runtime, listener, app, DESCRIPTORS)?;
+        let client = ApiTokenServiceClient::new(grpc::connect(&format!("http://{address}"))?);
+        Ok(Self { _runtime: runtime, work, client, greedy, other })
+    }
+
+    /// Calls a method that takes no time.
+    async fn quick(&self, caller: &Caller) -> Result<(), Status> {
+        let mut client = self.client.clone();
+        client.delete_api_token(caller.call(DeleteApiTokenRequest::default())).await.map(drop)
+    }
+}
+
+#[tokio::test]
+async fn slow_calls_of_one_customer_do_not_delay_those_of_another() -> Result<()> {
+    let world = World::start().await?;
+    let slow = (0..50).map(|_| {
+        let (mut client, caller) = (world.client.clone(), world.greedy.clone());
+        tokio::spawn(async move {
+            client.create_api_token(caller.call(CreateApiTokenRequest::default())).await
+        })
+    });
+    let slow: Vec<_> = slow.collect();
+    world.work.begun(6).await;
+    world.quick(&world.other).await?;
+    assert_eq!(world.work.begun.load(Ordering::Acquire), 6, "one customer holds six of eight");
+
+    world.work.finish.add_permits(slow.len());
+    for call in slow {
+        call.await??;
+    }
+    world.quick(&world.greedy).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn slow_lists_of_one_customer_do_not_delay_another() -> Result<()> {
+    let world = World::start().await?;
+    let lists = (0..20).map(|_| {
+        let (mut client, caller) = (world.client.clone(), world.greedy.clone());
+        tokio::spawn(async move {
+            let list = client.list_api_tokens(caller.call(ListApiTokensRequest::default()));
+            list.await?.into_inner().message().await
+        })
+    });
+    let lists: Vec<_> = lists.collect();
+    world.work.begun(6).await;
+    world.quick(&world.other).await?;
+    assert_eq!(world.work.begun.load(Ordering::Acquire), 6, "one customer holds six of eight");
+
+    world.work.finish.add_permits(Semaphore::MAX_PERMITS / 2);
+    for list in lists {
+        assert!(list.await??.is_some());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_list_that_nobody_reads_holds_no_share() -> Result<()> {
+    let world = World::start().await?;
+    // The client takes messages until its windows are full.
+    world.work.finish.add_permits(Semaphore::MAX_PERMITS / 2);
+    let mut lists = Vec::new();
+    for _ in 0..20 {
+        let mut client = world.client.clone();
+        let list = client.list_api_tokens(world.greedy.call(ListApiTokensRequest::default()));
+        lists.push(list.await?.into_inner());
+    }
+    world.work.begun(20).await;
+    world.quick(&world.greedy).await?;
+    world.quick(&world.other).await?;
+    Ok(())
+}
