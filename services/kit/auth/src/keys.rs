@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use assay_proto::Fault;
 use jsonwebtoken::{DecodingKey, decode_header, jwk::JwkSet};
 use tokio::{
     sync::{Notify, watch},
@@ -27,21 +28,44 @@ pub(crate) struct Keys {
 #[derive(Default)]
 struct Known {
     by_id: HashMap<String, DecodingKey>,
-    /// When somebody last tried to read them; never where nobody does.
+    /// Whether these are all keys there were at the last attempt to read them.
+    complete: bool,
+    /// The last attempt to read them; none for keys that are fixed.
     read_at: Option<Instant>,
 }
+
+impl Known {
+    /// Returns the key with this id. Without it, the token is invalid if all keys are known;
+    /// otherwise nobody can say.
+    fn key(&self, id: &str) -> Result<DecodingKey, Fault> {
+        match self.by_id.get(id) {
+            Some(key) => Ok(key.clone()),
+            None if self.complete => Err(Fault::Unauthenticated),
+            None => Err(IDENTITY_AWAY),
+        }
+    }
+}
+
+/// The fault of a token that may be valid.
+pub(crate) const IDENTITY_AWAY: Fault = Fault::Unavailable("the identity service");
 
 impl Keys {
     /// Takes these keys, and no other ones.
     pub(crate) fn learn(&self, jwks: &str) -> anyhow::Result<()> {
         let by_id = read(jwks)?;
-        self.known.send_modify(|known| known.by_id = by_id);
+        self.known.send_modify(|known| {
+            known.by_id = by_id;
+            known.complete = true;
+        });
         Ok(())
     }
 
-    /// Tells those who wait that the keys are now as they are.
-    pub(crate) fn were_read(&self) {
-        self.known.send_modify(|known| known.read_at = Some(Instant::now()));
+    /// Ends the wait for an attempt to read the keys: [`Keys::learn`] has taken them, or it failed.
+    pub(crate) fn were_read(&self, complete: bool) {
+        self.known.send_modify(|known| {
+            known.complete = complete;
+            known.read_at = Some(Instant::now());
+        });
     }
 
     /// Resolves when the keys should be read again.
@@ -49,23 +73,27 @@ impl Keys {
         self.wanted.notified().await;
     }
 
-    /// The key that a token says it was signed with. One that was made just now is waited for.
-    pub(crate) async fn of_token(&self, token: &str) -> Option<DecodingKey> {
-        let id = decode_header(token).ok()?.kid.filter(|id| is_id(id))?;
+    /// Returns the key that a token says it was signed with. A key that is unknown is read from
+    /// identity, unless that was tried a moment ago. Fails with [`Fault::Unavailable`] if identity
+    /// could not be asked.
+    pub(crate) async fn of_token(&self, token: &str) -> Result<DecodingKey, Fault> {
+        let id = decode_header(token).ok().and_then(|header| header.kid).filter(|id| is_id(id));
+        let id = id.ok_or(Fault::Unauthenticated)?;
         let mut known = self.known.subscribe();
         let asked_at = Instant::now();
         {
             let known = known.borrow();
-            if let Some(key) = known.by_id.get(&id) {
-                return Some(key.clone());
-            }
-            if known.read_at?.elapsed() < FRESH {
-                return None;
+            let was_just_read = known.read_at.is_none_or(|time| time.elapsed() < FRESH);
+            if was_just_read || known.by_id.contains_key(&id) {
+                return known.key(&id);
             }
         }
         self.wanted.notify_one();
         let read = known.wait_for(|known| known.read_at.is_some_and(|time| time > asked_at));
-        timeout(PATIENCE, read).await.ok()?.ok()?.by_id.get(&id).cloned()
+        match timeout(PATIENCE, read).await {
+            Ok(Ok(known)) => known.key(&id),
+            _ => Err(IDENTITY_AWAY),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -32,9 +32,25 @@ type Scope = (Option<CustomerId>, Option<UserId>, Option<ApiTokenId>);
 pub(crate) struct Revocations {
     issued_until: RwLock<HashMap<Scope, i64>>,
     generation: AtomicU64,
+    /// Whether those that identity knows have yet to be read.
+    expected: AtomicBool,
 }
 
 impl Revocations {
+    /// Until [`Revocations::are_known`], tokens may have been revoked without this knowing.
+    pub(crate) fn expect(&self) {
+        self.expected.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn are_known(&self) {
+        self.expected.store(false, Ordering::Release);
+    }
+
+    /// Whether it is not known yet which tokens are revoked.
+    pub(crate) fn are_expected(&self) -> bool {
+        self.expected.load(Ordering::Acquire)
+    }
+
     /// Grows with every revocation. What was no more than that when a token was found alive cannot
     /// have revoked it since.
     pub(crate) fn generation(&self) -> u64 {

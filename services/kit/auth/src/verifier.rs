@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::{
     Caller,
     api_token::{API_TOKEN_PREFIX, Exchange, Exchanged, MARGIN},
-    keys::Keys,
+    keys::{IDENTITY_AWAY, Keys},
     revocations::{Bearer, Revocations},
     token::{Claims, verify},
 };
@@ -83,8 +83,9 @@ impl Verifier {
         self.0.exchange.with(identity);
     }
 
-    /// Who the token or API token belongs to. Every fault of a token is the same
-    /// [`Fault::Unauthenticated`].
+    /// Returns whom the token or API token belongs to. Every fault of a token is the same
+    /// [`Fault::Unauthenticated`]. A token that may be valid fails with [`Fault::Unavailable`] until
+    /// identity's keys and revocations are known.
     pub async fn verify(&self, token: &str) -> Result<Caller, Fault> {
         if token.len() > LONGEST {
             return Err(Fault::Unauthenticated);
@@ -134,8 +135,11 @@ impl Verifier {
             }
             self.0.verified.invalidate(&hash);
         }
-        let key = self.0.keys.of_token(token).await.ok_or(Fault::Unauthenticated)?;
+        let key = self.0.keys.of_token(token).await?;
         let claims = verify(token, &key).ok_or(Fault::Unauthenticated)?;
+        if self.0.revocations.are_expected() {
+            return Err(IDENTITY_AWAY);
+        }
         let verified = Arc::new(Verified::of(claims, token)?);
         if self.0.revocations.revoke(&verified.bearer) {
             return Err(Fault::Unauthenticated);

@@ -41,6 +41,7 @@ impl Verifier {
     /// Keeps identity's public keys and revocations. The program is ready when they are known.
     pub fn watch(runtime: &Runtime, identity: Channel) -> Self {
         let verifier = Self::without_keys();
+        verifier.revocations().expect();
         verifier.exchange_at(identity.clone());
         let identity = Identity::new(identity).max_decoding_message_size(MESSAGE_LIMIT);
 
@@ -80,7 +81,9 @@ async fn keep_keys(
 ) -> anyhow::Result<()> {
     let mut pause = PAUSES.0;
     loop {
-        let rest = match identity.list_keys(anonymous_within(PATIENCE, ())).await {
+        let read = identity.list_keys(anonymous_within(PATIENCE, ())).await;
+        let is_read = read.is_ok();
+        let rest = match read {
             Ok(answer) => {
                 verifier.learn(&answer.into_inner().jwks)?;
                 gate.open();
@@ -93,7 +96,7 @@ async fn keep_keys(
                 pause
             }
         };
-        verifier.keys().were_read();
+        verifier.keys().were_read(is_read);
         let next = async {
             sleep(pause).await;
             tokio::select! {
@@ -119,6 +122,7 @@ async fn keep_revocations(
     loop {
         let next = match read_revocations(&verifier, &mut identity, &mut known).await {
             Ok(()) => {
+                verifier.revocations().are_known();
                 gate.open();
                 pause = PAUSES.0;
                 POLL

@@ -11,7 +11,8 @@ use assay_proto::{
     DESCRIPTORS,
     identity::{
         ApiToken, ApiTokenBatch, CreateApiTokenRequest, DeleteApiTokenRequest,
-        ListApiTokensRequest, NewApiToken, api_token_service_client::ApiTokenServiceClient,
+        ListApiTokensRequest, NewApiToken,
+        api_token_service_client::ApiTokenServiceClient,
         api_token_service_server::{ApiTokenService, ApiTokenServiceServer},
     },
 };

@@ -49,11 +49,15 @@ async fn made_up_keys_are_refused_fast_and_cost_identity_nothing() -> Result<()>
 }
 
 #[tokio::test]
-async fn a_program_is_ready_when_identity_is() -> Result<()> {
+async fn a_valid_token_is_not_rejected_while_a_program_starts() -> Result<()> {
     let identity = Identity::away().await?;
     let (runtime, verifier) = identity.program()?;
     let token = identity.issuer.issue(grant())?;
-    assert!(verifier.verify(&token).await.is_err());
+    let answer = verifier.verify(&token).await;
+    assert!(
+        matches!(answer, Err(Fault::Unavailable(_))),
+        "a valid token is never refused: {answer:?}"
+    );
     assert_eq!(runtime.waits_for(), ["token keys", "token revocations"]);
 
     identity.come_back()?;
@@ -70,9 +74,14 @@ async fn tokens_are_verified_while_identity_is_away() -> Result<()> {
 
     verifier.verify(&identity.issuer.issue(grant())?).await?;
     let unknown = issuer()?.issue(grant())?;
-    let begun = Instant::now();
-    let answer = verifier.verify(&unknown).await;
-    assert!(matches!(answer, Err(Fault::Unauthenticated)), "{answer:?}");
-    assert!(begun.elapsed() < Duration::from_secs(3));
+    // At first the keys have just been read. Later, this key may have been added since.
+    eventually("nobody knows whether the token is valid", || async {
+        let begun = Instant::now();
+        let answer = verifier.verify(&unknown).await;
+        assert!(begun.elapsed() < Duration::from_secs(3));
+        matches!(answer, Err(Fault::Unavailable(_))).then_some(())
+    })
+    .await;
+    verifier.verify(&identity.issuer.issue(grant())?).await?;
     Ok(())
 }
