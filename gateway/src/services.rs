@@ -6,7 +6,7 @@ use assay_auth::Verifier;
 use assay_proto::{catalog, execution, identity, notification};
 use assay_runtime::{
     Runtime,
-    grpc::{Channel, MESSAGE_LIMIT, connect},
+    grpc::{Channel, MESSAGE_LIMIT, connect_with},
     nats,
 };
 use axum::extract::FromRef;
@@ -28,6 +28,7 @@ pub struct Upstream {
 impl Upstream {
     /// Connects to the services when they are needed, and keeps up with identity.
     pub async fn connect(runtime: &Runtime, config: &Config) -> anyhow::Result<Self> {
+        let connect = |url: &str| connect_with(runtime.tls(), url);
         let identity = connect(&config.identity_url)?;
         let nats = nats::connect(&config.nats, runtime.name()).await?;
         Ok(Self {

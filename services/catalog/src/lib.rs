@@ -79,7 +79,8 @@ pub fn migrations() -> Migrator {
 /// identity's keys are known.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
     let seal = Seal::new(&config.seal)?;
-    let identity = grpc::connect(&config.identity_url).context("ASSAY_IDENTITY_URL")?;
+    let identity =
+        grpc::connect_with(runtime.tls(), &config.identity_url).context("ASSAY_IDENTITY_URL")?;
     let database = Database::open(runtime, &config.database, migrations())?;
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("catalog"));

@@ -82,8 +82,8 @@ pub fn migrations() -> Migrator {
 
 /// Starts the service, and says where it answers.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
-    let identity = grpc::connect(&config.identity_url)?;
-    let catalog = grpc::connect(&config.catalog_url)?;
+    let identity = grpc::connect_with(runtime.tls(), &config.identity_url)?;
+    let catalog = grpc::connect_with(runtime.tls(), &config.catalog_url)?;
     let database = Database::open(runtime, &config.database, migrations())?;
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("execution"));

@@ -3,6 +3,7 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use assay_proto::{ApiTokenId, CustomerId, Fault, Permission, Permissions, UserId};
+use assay_runtime::grpc::CLIENT_ADDRESS;
 use http::HeaderMap;
 use tonic::{
     Request,
@@ -11,9 +12,6 @@ use tonic::{
 
 /// How long a call to another program may take until its answer begins.
 const CALL_DEADLINE: Duration = Duration::from_secs(15);
-
-/// Where the address of the client is passed on.
-const CLIENT_ADDRESS: &str = "x-client-address";
 
 /// A user, working for one customer; known from a verified token.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@ use crate::{
     Runtime,
     admin::{AdminConfig, ask_readiness, serve_admin},
     telemetry::{Telemetry, TelemetryConfig},
+    tls::{Tls, TlsConfig},
 };
 
 /// How long the tasks of a program get to end.
@@ -34,6 +35,8 @@ struct Options<C: Args> {
     telemetry: TelemetryConfig,
     #[command(flatten)]
     admin: AdminConfig,
+    #[command(flatten)]
+    tls: TlsConfig,
 }
 
 /// Runs one program until SIGTERM or Ctrl-C, or until one of its tasks fails.
@@ -106,7 +109,7 @@ fn serve<C: Args>(
                 return ask_readiness(options.admin.admin_listen).await;
             }
             let telemetry = Telemetry::install(name, &options.telemetry)?;
-            let runtime = Runtime::new(name);
+            let runtime = Runtime::with_tls(name, Tls::open(&options.tls)?);
             telemetry.keep_up(&runtime);
             serve_admin(&runtime, options.admin.admin_listen, telemetry.metrics()).await?;
             start(&runtime, options.program).await?;

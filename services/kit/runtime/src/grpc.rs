@@ -3,13 +3,15 @@
 mod budget;
 mod channel;
 mod deadline;
+mod incoming;
 mod replicas;
 mod server;
 
 use std::time::Duration;
 
 pub use self::{
-    channel::{Channel, connect},
+    channel::{Channel, connect, connect_with},
+    incoming::CLIENT_ADDRESS,
     server::serve,
 };
 

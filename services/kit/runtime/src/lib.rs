@@ -13,6 +13,7 @@ pub mod nats;
 mod networks;
 mod shares;
 pub mod telemetry;
+mod tls;
 pub mod trace;
 mod turns;
 mod wakeups;
@@ -24,6 +25,7 @@ pub use self::{
     lifecycle::{Gate, Runtime},
     networks::Networks,
     shares::{Share, Shares},
+    tls::{Tls, TlsConfig},
     turns::Turns,
     wakeups::{Place, Wakeups},
 };

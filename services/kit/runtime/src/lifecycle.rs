@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
-use crate::telemetry::TASK;
+use crate::{Tls, telemetry::TASK};
 
 /// How long connections go on after a program was told to stop. Callers hear of it meanwhile, so that
 /// nobody sends a call that is not taken any more; and who has just connected sends a request.
@@ -28,6 +28,7 @@ pub struct Runtime(Arc<Inner>);
 
 struct Inner {
     name: &'static str,
+    tls: Option<Tls>,
     stopping: CancellationToken,
     tasks: TaskTracker,
     gates: Mutex<Vec<Gate>>,
@@ -53,9 +54,15 @@ impl Gate {
 }
 
 impl Runtime {
+    /// A program that is reached, and reaches others, without TLS.
     pub fn new(name: &'static str) -> Self {
+        Self::with_tls(name, None)
+    }
+
+    pub fn with_tls(name: &'static str, tls: Option<Tls>) -> Self {
         Self(Arc::new(Inner {
             name,
+            tls,
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
             gates: Mutex::default(),
@@ -66,6 +73,11 @@ impl Runtime {
 
     pub fn name(&self) -> &'static str {
         self.0.name
+    }
+
+    /// What the program and the others prove themselves with, if they do.
+    pub fn tls(&self) -> Option<&Tls> {
+        self.0.tls.as_ref()
     }
 
     /// Cancelled when the program is to stop.

@@ -40,9 +40,9 @@ use super::{
     LONGEST_CALL,
     budget::Retries,
     deadline,
-    replicas::{Failure, Known, Place, Replica, follow},
+    replicas::{Failure, Known, Place, Replica, Target, follow, host},
 };
-use crate::{telemetry::pass_on, trace};
+use crate::{Tls, telemetry::pass_on, trace};
 
 /// How long a call waits for the first connection of all to be made.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -72,12 +72,21 @@ pub struct Channel {
 /// A channel to the programs at a URL, `http://name:port`. Its connections are made when they can
 /// be, and again when they are lost.
 pub fn connect(url: &str) -> anyhow::Result<Channel> {
-    let uri: Uri = url.parse().with_context(|| format!("{url} is no URL"))?;
-    ensure!(uri.scheme() == Some(&Scheme::HTTP), "{url} does not begin with http://");
+    connect_with(None, url)
+}
+
+/// As [`connect`]; with TLS, the URL has to begin with `https://`, and only with TLS it may.
+pub fn connect_with(tls: Option<&Tls>, url: &str) -> anyhow::Result<Channel> {
+    let uri: Uri = url.parse().with_context(|| format!("{url} is not a URL"))?;
+    let (scheme, port) = if tls.is_some() { ("https", 443) } else { ("http", 80) };
+    ensure!(
+        uri.scheme_str() == Some(scheme),
+        "{url} has to begin with {scheme}://, as ASSAY_TLS_CERTIFICATE_FILE is {}",
+        if tls.is_some() { "set" } else { "not set" }
+    );
     let name = uri.authority().with_context(|| format!("{url} names no host"))?.clone();
-    let host = name.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-    let port = name.port_u16().unwrap_or(80);
-    Ok(Channel::resolved_by(name, move || {
+    let (host, port) = (host(&name).to_owned(), name.port_u16().unwrap_or(port));
+    Ok(Channel::open(Target { name, tls: tls.cloned() }, move || {
         let host = host.clone();
         async move { Ok(lookup_host((host.as_str(), port)).await?.collect()) }
     }))
@@ -89,11 +98,19 @@ impl Channel {
         name: Authority,
         look_up: impl FnMut() -> F + Send + 'static,
     ) -> Self {
+        Self::open(Target { name, tls: None }, look_up)
+    }
+
+    fn open<F: Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static>(
+        target: Target,
+        look_up: impl FnMut() -> F + Send + 'static,
+    ) -> Self {
+        let name = target.name.clone();
         let place = Place::new(&name);
         let known = place.look();
         let mut tasks = JoinSet::new();
         let first = place.trying();
-        tasks.spawn(follow(name.clone(), look_up, place, first));
+        tasks.spawn(follow(target, look_up, place, first));
         let turn = Arc::default();
         let refused = metrics::counter!("rpc_client_refused_total", "server" => name.to_string());
         // What has not happened yet can be seen, too.

@@ -25,6 +25,7 @@ use hyper::{
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use metrics::Gauge;
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::TcpStream,
     sync::watch,
     task::{AbortHandle, JoinSet},
@@ -37,6 +38,7 @@ use tonic_health::pb::{
 use tower::Service;
 
 use super::{CONNECTION_WINDOW, STREAM_WINDOW};
+use crate::Tls;
 
 /// How often a name is looked up.
 const LOOK_UP: Duration = Duration::from_secs(1);
@@ -65,6 +67,19 @@ impl Known {
     pub(super) fn is_settled(&self) -> bool {
         self.untried == 0 || !self.serving.is_empty()
     }
+}
+
+/// Which programs are connected to.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) name: Authority,
+    /// What they and this program prove themselves with, if they do.
+    pub(super) tls: Option<Tls>,
+}
+
+/// The host of a name, without a port and the brackets of IPv6.
+pub(super) fn host(name: &Authority) -> &str {
+    name.host().trim_start_matches('[').trim_end_matches(']')
 }
 
 /// A connection to one program.
@@ -121,7 +136,7 @@ impl Service<Request<Body>> for Replica {
 
 /// Keeps up with the programs behind a name. `first` is kept until it has been looked up.
 pub(super) async fn follow<F: Future<Output = io::Result<Vec<SocketAddr>>> + Send>(
-    name: Authority,
+    target: Target,
     mut look_up: impl FnMut() -> F + Send,
     place: Place,
     first: Trying,
@@ -140,12 +155,14 @@ pub(super) async fn follow<F: Future<Output = io::Result<Vec<SocketAddr>>> + Sen
                 }
                 for address in there {
                     tended.entry(address).or_insert_with(|| {
-                        tasks.spawn(tend(name.clone(), address, place.clone(), place.trying()))
+                        tasks.spawn(tend(target.clone(), address, place.clone(), place.trying()))
                     });
                 }
             }
             // Those who are known are as good as before.
-            Err(error) => tracing::debug!(%name, %error, "the name cannot be looked up"),
+            Err(error) => {
+                tracing::debug!(name = %target.name, %error, "the name cannot be looked up")
+            }
         }
         first.take();
         while tasks.try_join_next().is_some() {}
@@ -153,14 +170,15 @@ pub(super) async fn follow<F: Future<Output = io::Result<Vec<SocketAddr>>> + Sen
 }
 
 /// Connects to a program again and again. `first` is kept until it was tried.
-async fn tend(name: Authority, address: SocketAddr, place: Place, first: Trying) {
+async fn tend(target: Target, address: SocketAddr, place: Place, first: Trying) {
     let mut first = Some(first);
     let mut pause = PAUSES.0;
     loop {
-        let ended = attend(&name, address, &place, &mut first).await;
+        let ended = attend(&target, address, &place, &mut first).await;
         pause = if ended.is_ok() { PAUSES.0 } else { (pause * 2).min(PAUSES.1) };
         if let Err(error) = ended {
-            tracing::debug!(%name, %address, error = format!("{error:#}"), "cannot be reached");
+            let error = format!("{error:#}");
+            tracing::debug!(name = %target.name, %address, error, "cannot be reached");
         }
         first.take();
         sleep(pause).await;
@@ -169,14 +187,14 @@ async fn tend(name: Authority, address: SocketAddr, place: Place, first: Trying)
 
 /// Connects to a program, and gives calls to it whenever it serves. Ends with the connection.
 async fn attend(
-    name: &Authority,
+    target: &Target,
     address: SocketAddr,
     place: &Place,
     first: &mut Option<Trying>,
 ) -> anyhow::Result<()> {
-    let connection = timeout(CONNECT, connect(address)).await??;
+    let connection = timeout(CONNECT, connect(target, address)).await??;
     let replica = Replica { address, connection, calls: Arc::default() };
-    let origin = Uri::builder().scheme("http").authority(name.clone()).path_and_query("/");
+    let origin = Uri::builder().scheme("http").authority(target.name.clone()).path_and_query("/");
     let mut health = HealthClient::with_origin(replica.clone(), origin.build()?);
     let mut told = health.watch(HealthCheckRequest::default()).await?.into_inner();
     let mut member = None;
@@ -190,9 +208,18 @@ async fn attend(
     }
 }
 
-async fn connect(address: SocketAddr) -> anyhow::Result<SendRequest<Body>> {
+async fn connect(target: &Target, address: SocketAddr) -> anyhow::Result<SendRequest<Body>> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
+    match &target.tls {
+        Some(tls) => open(tls.connect(host(&target.name), stream).await?).await,
+        None => open(stream).await,
+    }
+}
+
+async fn open(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> anyhow::Result<SendRequest<Body>> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())

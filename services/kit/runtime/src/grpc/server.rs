@@ -21,7 +21,10 @@ use tonic::{
 use tonic_health::{ServingStatus, server::health_reporter};
 use tracing::Instrument;
 
-use super::{CONNECTION_WINDOW, LONGEST_CALL, STREAM_WINDOW};
+use super::{
+    CONNECTION_WINDOW, LONGEST_CALL, STREAM_WINDOW,
+    incoming::{distrust, with_tls},
+};
 use crate::{Runtime, lifecycle::NOTICE, telemetry::request_id_in, trace};
 
 /// How many calls a connection carries at once. Most of them only wait, for work to be done.
@@ -29,6 +32,8 @@ const MOST_CALLS: u32 = 10_000;
 
 /// Serves gRPC methods, beside health and reflection. Calls before the program is ready are told
 /// so.
+///
+/// With TLS, callers have to prove themselves, too.
 ///
 /// `app` is a router of tonic services, already behind its authorization.
 pub fn serve(
@@ -42,9 +47,12 @@ pub fn serve(
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(descriptors)
         .build_v1()?;
-    let app = app
+    let mut app = app
         .layer(from_fn_with_state(runtime.clone(), refuse_until_ready))
         .layer(from_fn(observe_call));
+    if let Some(tls) = runtime.tls() {
+        app = app.layer(from_fn_with_state(tls.clone(), distrust));
+    }
 
     let server = Server::builder()
         .timeout(LONGEST_CALL)
@@ -55,7 +63,7 @@ pub fn serve(
         .add_routes(Routes::from(app))
         .add_service(health_service)
         .add_service(reflection);
-    let stopping = runtime.stopping();
+    let (stopping, tls) = (runtime.stopping(), runtime.tls().cloned());
     let told = runtime.clone();
     runtime.spawn("grpc server", async move {
         if !told.is_ready() {
@@ -77,7 +85,13 @@ pub fn serve(
             stopping.cancelled().await;
             sleep(NOTICE).await;
         };
-        server.serve_with_incoming_shutdown(incoming, stop).await?;
+        match tls {
+            Some(tls) => {
+                let incoming = Box::pin(with_tls(incoming, tls));
+                server.serve_with_incoming_shutdown(incoming, stop).await?;
+            }
+            None => server.serve_with_incoming_shutdown(incoming, stop).await?,
+        }
         Ok(())
     });
     Ok(address)

@@ -3,4 +3,5 @@
 mod outage;
 mod replicas;
 mod stopping;
+mod tls;
 mod world;

@@ -4,7 +4,7 @@ use std::{
     io,
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -19,7 +19,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{
-    Runtime,
+    Runtime, Tls,
     grpc::{self, Channel},
 };
 use tokio::{
@@ -51,6 +51,8 @@ pub(crate) struct Asked {
     pub(crate) writes: AtomicUsize,
     /// Calls that are worked on.
     pub(crate) open: AtomicUsize,
+    /// Address of the client that the last call stated.
+    pub(crate) client: Mutex<Option<String>>,
 }
 
 impl Asked {
@@ -90,8 +92,9 @@ impl Drop for Open {
 }
 
 impl Settings {
-    async fn answer(&self) -> Result<Response<UserSettings>, Status> {
+    async fn answer(&self, client: Option<String>) -> Result<Response<UserSettings>, Status> {
         let _open = Open::new(&self.asked);
+        *self.asked.client.lock().unwrap() = client;
         let conduct = *self.conduct.borrow();
         match conduct {
             Conduct::Answers => {}
@@ -111,19 +114,27 @@ impl Settings {
     }
 }
 
+/// The address that a call says its client has.
+fn client<T>(request: &Request<T>) -> Option<String> {
+    Some(request.metadata().get(grpc::CLIENT_ADDRESS)?.to_str().ok()?.to_owned())
+}
+
 #[async_trait]
 impl UserSettingsService for Settings {
-    async fn get_user_settings(&self, _: Request<()>) -> Result<Response<UserSettings>, Status> {
+    async fn get_user_settings(
+        &self,
+        request: Request<()>,
+    ) -> Result<Response<UserSettings>, Status> {
         self.asked.reads.fetch_add(1, Ordering::SeqCst);
-        self.answer().await
+        self.answer(client(&request)).await
     }
 
     async fn update_user_settings(
         &self,
-        _: Request<UpdateUserSettingsRequest>,
+        request: Request<UpdateUserSettingsRequest>,
     ) -> Result<Response<UserSettings>, Status> {
         self.asked.writes.fetch_add(1, Ordering::SeqCst);
-        self.answer().await
+        self.answer(client(&request)).await
     }
 }
 
@@ -142,7 +153,11 @@ impl Program {
     }
 
     pub(crate) fn start_at(name: &'static str, listener: TcpListener) -> Self {
-        let runtime = Runtime::new(name);
+        Self::start_with(Runtime::new(name), listener)
+    }
+
+    pub(crate) fn start_with(runtime: Runtime, listener: TcpListener) -> Self {
+        let name = runtime.name();
         let (conduct, asked) = (watch::Sender::default(), Arc::default());
         let settings = Settings { name, asked: Arc::clone(&asked), conduct: conduct.subscribe() };
         let routes = Routes::new(UserSettingsServiceServer::new(settings)).into_axum_router();
@@ -161,6 +176,10 @@ impl Client {
         Self(UserSettingsServiceClient::new(channel))
     }
 
+    pub(crate) fn with_tls(tls: &Tls, url: &str) -> Self {
+        Self(UserSettingsServiceClient::new(grpc::connect_with(Some(tls), url).unwrap()))
+    }
+
     /// Of programs behind one name.
     pub(crate) fn of_all(addresses: &watch::Sender<Vec<SocketAddr>>) -> Self {
         let addresses = addresses.subscribe();
@@ -169,6 +188,14 @@ impl Client {
             async { io::Result::Ok(found) }
         });
         Self(UserSettingsServiceClient::new(channel))
+    }
+
+    /// Reads something on behalf of a client at this address.
+    pub(crate) async fn read_for(&self, address: &str) -> Result<(), Status> {
+        let mut request = Request::new(());
+        request.set_timeout(Duration::from_secs(15));
+        request.metadata_mut().insert(grpc::CLIENT_ADDRESS, address.parse().unwrap());
+        self.0.clone().get_user_settings(request).await.map(drop)
     }
 
     /// Reads something; says who has answered.

@@ -1,0 +1,53 @@
+//! Connections that a server of gRPC accepts over TLS.
+
+use std::io;
+
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
+use futures::{Stream, StreamExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+use tonic::transport::server::{TcpConnectInfo, TcpIncoming, TlsConnectInfo};
+
+use crate::{Tls, telemetry::REQUEST_ID};
+
+/// Header with the address of the client on whose behalf a call is made.
+pub const CLIENT_ADDRESS: &str = "x-client-address";
+
+/// Maximum number of connections whose handshakes are under way.
+const HANDSHAKES: usize = 1024;
+
+/// Completes the handshakes of connections, several at a time. Those that fail are closed.
+pub(super) fn with_tls(
+    incoming: TcpIncoming,
+    tls: Tls,
+) -> impl Stream<Item = io::Result<TlsStream<TcpStream>>> {
+    let accepted = incoming.map(move |accepted| {
+        let tls = tls.clone();
+        async move {
+            let done = tls.accept(accepted?).await;
+            Ok::<_, io::Error>(done.inspect_err(|error| {
+                tracing::info!(%error, "rejected a connection without a valid certificate");
+            }))
+        }
+    });
+    accepted.buffer_unordered(HANDSHAKES).filter_map(async |accepted| match accepted {
+        Ok(connection) => connection.ok().map(Ok),
+        Err(error) => Some(Err(error)),
+    })
+}
+
+/// Removes what only some programs may state about a call, unless one of them makes it.
+pub(super) async fn distrust(State(tls): State<Tls>, mut request: Request, next: Next) -> Response {
+    let peer = request.extensions().get::<TlsConnectInfo<TcpConnectInfo>>();
+    let chain = peer.and_then(TlsConnectInfo::peer_certs);
+    let certificate = chain.as_deref().and_then(|chain| chain.first());
+    if !certificate.is_some_and(|certificate| tls.may_forward(certificate)) {
+        request.headers_mut().remove(CLIENT_ADDRESS);
+        request.headers_mut().remove(REQUEST_ID);
+    }
+    next.run(request).await
+}
