@@ -92,7 +92,7 @@ fn databases(options: &Options) -> Result<[SecretString; 4]> {
 /// The NATS server of the Assay that is running.
 fn nats(options: &Options) -> Result<NatsServers> {
     let nats_url = backends::nats_of_running(&options.data_dir, options.nats_url.as_ref())?;
-    Ok(NatsServers { nats_url, nats_credentials_file: None, nats_ca_file: None })
+    Ok(NatsServers::at(nats_url))
 }
 
 /// What the secrets of the Assay that is running are stored under.

@@ -94,7 +94,7 @@ impl Assay {
         settings: Settings,
         nats_url: impl Fn(&'static str) -> SecretString,
     ) -> Result<Self> {
-        let servers = |program| nats_servers(nats_url(program));
+        let servers = |program| NatsServers::at(nats_url(program));
         let nats = |program| nats_config(nats_url(program));
         let url = |address: SocketAddr| format!("http://{address}");
         let public_url = match settings.public_url {
@@ -234,11 +234,7 @@ fn database(url: &SecretString) -> DatabaseConfig {
     }
 }
 
-fn nats_servers(nats_url: SecretString) -> NatsServers {
-    NatsServers { nats_url, nats_credentials_file: None, nats_ca_file: None }
-}
-
 fn nats_config(nats_url: SecretString) -> NatsConfig {
-    let servers = nats_servers(nats_url);
+    let servers = NatsServers::at(nats_url);
     NatsConfig { servers, nats_replicas: 1, event_retention_days: EVENT_RETENTION_DAYS }
 }

@@ -30,6 +30,25 @@ pub struct NatsServers {
     /// A file with the certificates (PEM) that NATS servers are trusted by, besides the system's
     #[arg(long, env = "ASSAY_NATS_CA_FILE")]
     pub nats_ca_file: Option<PathBuf>,
+    /// File with the certificate chain (PEM) that this program presents to NATS servers
+    #[arg(long, env = "ASSAY_NATS_CERTIFICATE_FILE", requires = "nats_key_file")]
+    pub nats_certificate_file: Option<PathBuf>,
+    /// File with the private key (PEM) of the certificate for NATS
+    #[arg(long, env = "ASSAY_NATS_KEY_FILE", requires = "nats_certificate_file")]
+    pub nats_key_file: Option<PathBuf>,
+}
+
+impl NatsServers {
+    /// Servers that need no files to be reached.
+    pub fn at(nats_url: SecretString) -> Self {
+        Self {
+            nats_url,
+            nats_credentials_file: None,
+            nats_ca_file: None,
+            nats_certificate_file: None,
+            nats_key_file: None,
+        }
+    }
 }
 
 /// Connects under the name of a program: in the background, and again whenever the connection is
@@ -70,6 +89,12 @@ async fn options(
     }
     if let Some(path) = &servers.nats_ca_file {
         options = options.add_root_certificates(path.clone());
+    }
+    // The files are read for every connection, so that replaced ones are used from the next one on.
+    if let Some((certificate, key)) =
+        servers.nats_certificate_file.iter().zip(&servers.nats_key_file).next()
+    {
+        options = options.add_client_certificate(certificate.clone(), key.clone());
     }
     Ok((addresses, options))
 }

@@ -80,7 +80,8 @@ impl Nats {
         Ok(Self { process, url, dir, _data: data.clone() })
     }
 
-    /// Where clients find the server, such as `nats://127.0.0.1:41234`; another port every time.
+    /// Where clients find the server, such as `nats://127.0.0.1:41234`, or `tls://…` if it is
+    /// configured so; another port every time.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -148,7 +149,7 @@ fn told_url(ports: &Path) -> Option<String> {
 }
 
 async fn greets(url: &str) -> bool {
-    let Some(address) = url.strip_prefix("nats://") else { return false };
+    let Some((_, address)) = url.split_once("://") else { return false };
     let Ok(mut stream) = TcpStream::connect(address).await else { return false };
     let mut greeting = [0; 4];
     stream.read_exact(&mut greeting).await.is_ok() && greeting == *b"INFO"

@@ -1,7 +1,8 @@
 //! What tests need: a database of their own, a broker that comes and goes, a cluster of them, a wire
-//! that breaks, users with tokens, and a client that reads well.
+//! that breaks, certificates, users with tokens, and a client that reads well.
 
 mod api;
+mod authority;
 mod broker;
 mod cluster;
 mod database;
@@ -12,6 +13,7 @@ mod wire;
 
 pub use self::{
     api::{Answer, Api},
+    authority::Authority,
     broker::Broker,
     cluster::Cluster,
     database::{TestDatabase, drop_unused, test_dir},

@@ -2,48 +2,23 @@
 
 use std::{fs, path::Path};
 
-use assay_runtime::{Runtime, Tls, TlsConfig, install_crypto};
-use assay_testkit::eventually;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use assay_runtime::{
+    Runtime, Tls, TlsConfig,
+    nats::{NatsServers, connect_now},
+};
+use assay_servers::{DataDir, Nats};
+use assay_testkit::{Authority, eventually};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tonic::Code;
 
 use crate::world::{Client, Program};
 
-/// An authority that issues certificates.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    certificate: String,
-}
-
-impl Authority {
-    fn new() -> Self {
-        install_crypto();
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.self_signed(&key).unwrap().pem();
-        Self { issuer: Issuer::new(params, key), certificate }
-    }
-
-    /// Writes a certificate for this name, its key, and whom it trusts.
-    fn issue(&self, name: &str, directory: &Path) {
-        let names = vec![name.to_owned(), "localhost".to_owned()];
-        let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(names).unwrap();
-        let certificate = certificate.signed_by(&key, &self.issuer).unwrap();
-        fs::write(directory.join("tls.crt"), certificate.pem()).unwrap();
-        fs::write(directory.join("tls.key"), key.serialize_pem()).unwrap();
-        fs::write(directory.join("ca.crt"), &self.certificate).unwrap();
-    }
-
-    /// As a program of this name uses it.
-    fn tls(&self, name: &str) -> (Tls, TempDir) {
-        let directory = TempDir::new().unwrap();
-        self.issue(name, directory.path());
-        (Tls::open(&config(directory.path())).unwrap().unwrap(), directory)
-    }
+/// What a program of this name proves itself with.
+fn tls(authority: &Authority, name: &str) -> (Tls, TempDir) {
+    let directory = TempDir::new().unwrap();
+    authority.issue(name, directory.path());
+    (Tls::open(&config(directory.path())).unwrap().unwrap(), directory)
 }
 
 fn config(directory: &Path) -> TlsConfig {
@@ -65,19 +40,19 @@ async fn program(tls: &Tls) -> (Program, String) {
 
 #[tokio::test]
 async fn programs_of_one_authority_reach_each_other() {
-    let authority = Authority::new();
+    let authority = Authority::default();
     let ((server, _files), (client, _other_files)) =
-        (authority.tls("identity"), authority.tls("gateway"));
+        (tls(&authority, "identity"), tls(&authority, "gateway"));
     let (_program, url) = program(&server).await;
     assert_eq!(Client::with_tls(&client, &url).read().await.unwrap(), "settings");
 }
 
 #[tokio::test]
 async fn a_caller_without_a_certificate_of_the_authority_is_rejected() {
-    let authority = Authority::new();
-    let (server, _files) = authority.tls("identity");
+    let authority = Authority::default();
+    let (server, _files) = tls(&authority, "identity");
     let (program, url) = program(&server).await;
-    let (stranger, _stranger_files) = Authority::new().tls("gateway");
+    let (stranger, _stranger_files) = tls(&Authority::default(), "gateway");
     let error = Client::with_tls(&stranger, &url).read().await.unwrap_err();
     assert_eq!(error.code(), Code::Unavailable);
     let error = Client::of(program.address).read().await.unwrap_err();
@@ -87,20 +62,20 @@ async fn a_caller_without_a_certificate_of_the_authority_is_rejected() {
 
 #[tokio::test]
 async fn a_server_of_another_authority_is_not_called() {
-    let (server, _files) = Authority::new().tls("identity");
+    let (server, _files) = tls(&Authority::default(), "identity");
     let (program, url) = program(&server).await;
-    let (client, _client_files) = Authority::new().tls("gateway");
+    let (client, _client_files) = tls(&Authority::default(), "gateway");
     assert!(Client::with_tls(&client, &url).read().await.is_err());
     assert_eq!(program.asked.reads(), 0);
 }
 
 #[tokio::test]
 async fn only_the_gateway_states_the_address_of_a_client() {
-    let authority = Authority::new();
-    let (server, _files) = authority.tls("identity");
+    let authority = Authority::default();
+    let (server, _files) = tls(&authority, "identity");
     let (program, url) = program(&server).await;
     for (name, expected) in [("gateway", Some("192.0.2.7")), ("notification", None)] {
-        let (client, _client_files) = authority.tls(name);
+        let (client, _client_files) = tls(&authority, name);
         Client::with_tls(&client, &url).read_for("192.0.2.7").await.unwrap();
         assert_eq!(program.asked.client.lock().unwrap().as_deref(), expected, "from {name}");
     }
@@ -108,10 +83,10 @@ async fn only_the_gateway_states_the_address_of_a_client() {
 
 #[tokio::test]
 async fn replaced_certificates_are_used_without_a_restart() {
-    let (old, new) = (Authority::new(), Authority::new());
-    let (server, files) = old.tls("identity");
+    let (old, new) = (Authority::default(), Authority::default());
+    let (server, files) = tls(&old, "identity");
     let (_program, url) = program(&server).await;
-    let (client, client_files) = old.tls("gateway");
+    let (client, client_files) = tls(&old, "gateway");
     Client::with_tls(&client, &url).read().await.unwrap();
 
     fs::write(files.path().join("tls.crt"), "half a certificate").unwrap();
@@ -124,16 +99,44 @@ async fn replaced_certificates_are_used_without_a_restart() {
         Client::with_tls(&client, &url).read().await.ok()
     })
     .await;
-    let (outdated, _outdated_files) = old.tls("gateway");
+    let (outdated, _outdated_files) = tls(&old, "gateway");
     assert!(Client::with_tls(&outdated, &url).read().await.is_err());
 }
 
 #[test]
 fn half_a_configuration_is_rejected() {
-    let (_tls, files) = Authority::new().tls("identity");
+    let (_tls, files) = tls(&Authority::default(), "identity");
     let half = TlsConfig { tls_key_file: None, ..config(files.path()) };
     assert!(Tls::open(&half).is_err());
     let missing = TlsConfig { tls_ca_file: Some("nowhere".into()), ..config(files.path()) };
     assert!(Tls::open(&missing).is_err());
     assert!(Tls::open(&TlsConfig::default()).unwrap().is_none());
+}
+
+#[tokio::test]
+async fn nats_is_reached_with_a_certificate() {
+    let files = TempDir::new().unwrap();
+    Authority::default().issue("nats", files.path());
+    let path = |name: &str| files.path().join(name);
+    let config = path("nats-server.conf");
+    let [certificate, key, authority] = ["tls.crt", "tls.key", "ca.crt"].map(path);
+    fs::write(
+        &config,
+        format!("tls {{ cert_file: {certificate:?}, key_file: {key:?}, ca_file: {authority:?}, verify: true }}"),
+    )
+    .unwrap();
+    let data = DataDir::lock(&files.path().join("data")).unwrap();
+    let server = Nats::start_with(&data, &config, &[]).await.unwrap();
+    let url = server.url().replace("127.0.0.1", "localhost");
+
+    let servers = NatsServers {
+        nats_ca_file: Some(authority),
+        nats_certificate_file: Some(certificate),
+        nats_key_file: Some(key),
+        ..NatsServers::at(url.into())
+    };
+    connect_now(&servers, "identity").await.unwrap();
+    let without = NatsServers { nats_certificate_file: None, nats_key_file: None, ..servers };
+    assert!(connect_now(&without, "identity").await.is_err());
+    server.stop().await.unwrap();
 }
