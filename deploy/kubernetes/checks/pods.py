@@ -64,6 +64,8 @@ def stopping(pod):
 
 def references(rendering, labels, pod):
     made = rendering.secrets()
+    for certificate in rendering.of_kind("Certificate"):
+        made[certificate["spec"]["secretName"]] = dict.fromkeys(["tls.crt", "tls.key", "ca.crt"])
     configs = {found["metadata"]["name"] for found in rendering.of_kind("ConfigMap")}
     accounts = {found["metadata"]["name"] for found in rendering.of_kind("ServiceAccount")}
     if pod.get("serviceAccountName", "default") not in accounts | {"default"}:

@@ -25,7 +25,7 @@ def strictly(**properties):
 
 
 # Kubernetes itself does not know these. What the chart says in them is described here as their
-# definitions have it: monitoring.coreos.com/v1 and gateway.networking.k8s.io/v1.
+# definitions have it: monitoring.coreos.com/v1, gateway.networking.k8s.io/v1 and cert-manager.io/v1.
 RULE = {
     "type": "object",
     "additionalProperties": False,
@@ -54,6 +54,26 @@ EXTENSIONS = {
             "type": "array",
             "items": strictly(name={"type": "string"}, rules={"type": "array", "items": RULE}),
         }
+    ),
+    ("cert-manager.io/v1", "Certificate"): strictly(
+        secretName={"type": "string"},
+        issuerRef=strictly(
+            name={"type": "string"},
+            kind={"enum": ["Issuer", "ClusterIssuer"]},
+            group={"type": "string"},
+        ),
+        dnsNames={"type": "array", "minItems": 1, "items": {"type": "string"}},
+        usages={
+            "type": "array",
+            "items": {"enum": ["digital signature", "server auth", "client auth"]},
+        },
+        privateKey=strictly(
+            algorithm={"enum": ["RSA", "ECDSA", "Ed25519"]},
+            size={"type": "integer"},
+            rotationPolicy={"enum": ["Never", "Always"]},
+        ),
+        duration={"type": "string"},
+        renewBefore={"type": "string"},
     ),
     ("gateway.networking.k8s.io/v1", "HTTPRoute"): strictly(
         parentRefs={"type": "array", "minItems": 1, "items": ANY},

@@ -106,6 +106,27 @@ class Trial:
         script = next(found for found in self.rendering.of_kind("ConfigMap"))["data"]["init.sh"]
         subprocess.run(["bash", "-c", script], env=env, check=True)
 
+    def make_certificates(self):
+        """What cert-manager would do: a certificate for each program, of one authority."""
+        folder = self.folder / "certificates"
+        folder.mkdir()
+
+        def openssl(*arguments):
+            subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+        key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=ca")
+        for program in PROGRAMS:
+            names = f"subjectAltName=DNS:assay-{program},IP:127.0.0.1"
+            is_leaf = "basicConstraints=CA:FALSE"
+            request = ["-subj", f"/CN={program}", "-addext", names, "-addext", is_leaf]
+            signed_by = ["-CA", "ca.crt", "-CAkey", "ca.key", "-x509"]
+            openssl("req", *key, "-keyout", "tls.key", "-out", "tls.crt", *request, *signed_by)
+            files = ["tls.crt", "tls.key", "ca.crt"]
+            self.secrets[f"assay-{program}-tls"] = {
+                name: (folder / name).read_text() for name in files
+            }
+
     def start(self, command, env=None):
         log = open(self.folder / f"{len(self.running)}.log", "w")
         self.running.append((subprocess.Popen(command, env=env, stdout=log, stderr=log), log.name))
@@ -187,9 +208,11 @@ class Trial:
 
 
 def main():
-    trial = Trial(render({}), pathlib.Path(os.environ["ASSAY_TEST_DIR"]) / "trial")
+    values = {"tls": {"enabled": True}}
+    trial = Trial(render(values), pathlib.Path(os.environ["ASSAY_TEST_DIR"]) / "trial")
     services = [program for program in PROGRAMS if program != "gateway"]
     trial.make_databases()
+    trial.make_certificates()
     trial.start_nats()
     try:
         for service in services:

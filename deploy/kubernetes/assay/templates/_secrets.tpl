@@ -16,6 +16,12 @@ JSON. What no value refers to is in a Secret that the chart makes (secrets.yaml)
 {{- end }}
 {{- $_ := set $files "nats-credentials" (index $values.nats.credentials .program) }}
 {{- $_ := set $files "nats-ca.crt" $values.nats.ca }}
+{{- if $values.tls.enabled }}
+{{- $certificate := include "assay.certificate" . }}
+{{- range $file := list "tls.crt" "tls.key" "ca.crt" }}
+{{- $_ := set $files $file (dict "secretName" $certificate "secretKey" $file) }}
+{{- end }}
+{{- end }}
 {{- if ne .program "gateway" }}
 {{- if $values.postgresql.bundled }}
 {{- $_ := set $made "database-url" true }}
@@ -53,6 +59,11 @@ JSON. What no value refers to is in a Secret that the chart makes (secrets.yaml)
 {{- toJson $files }}
 {{- end }}
 
+{{/* The Secret with the certificate of a program: (dict "root" $ "program" …) */}}
+{{- define "assay.certificate" -}}
+{{- index .root.Values.tls.secrets .program | default (printf "%s-%s-tls" (include "assay.fullname" .root) .program) }}
+{{- end }}
+
 {{/* The volume with these files */}}
 {{- define "assay.secretVolume" -}}
 - name: secrets
@@ -85,14 +96,16 @@ JSON. What no value refers to is in a Secret that the chart makes (secrets.yaml)
 
 {{/*
 An annotation that changes with the Secrets that values refer to, so that an upgrade restarts the pods
-which read them: (dict "root" $ "program" …). Without a cluster to look at, there is none.
+which read them: (dict "root" $ "program" …). Without a cluster to look at, there is none. Certificates
+are read again without a restart.
 */}}
 {{- define "assay.checksum" -}}
 {{- $own := printf "%s-%s" (include "assay.fullname" .root) .program }}
 {{- $found := dict }}
 {{- range $file, $reference := include "assay.secretFiles" . | fromJson }}
 {{- $secret := lookup "v1" "Secret" $.root.Release.Namespace $reference.secretName }}
-{{- if and (ne $reference.secretName $own) $secret.data }}
+{{- $isRead := or (eq $reference.secretName $own) (eq $reference.secretName (include "assay.certificate" $)) }}
+{{- if and (not $isRead) $secret.data }}
 {{- $_ := set $found $file (index $secret.data $reference.secretKey | default "") }}
 {{- end }}
 {{- end }}

@@ -8,16 +8,21 @@ The variables of a program, from their names to their values, as JSON; empty one
 {{- $programs := include "assay.programs" .root | fromYaml }}
 {{- $this := index $programs .program }}
 {{- $own := index $values .program }}
+{{- $scheme := ternary "https" "http" $values.tls.enabled }}
 {{- $env := dict
       "ASSAY_LOG" $values.log.level
       "ASSAY_LOG_FORMAT" $values.log.format
       "ASSAY_ADMIN_LISTEN" (printf "%s:9090" $values.listenAddress)
       "OTEL_EXPORTER_OTLP_ENDPOINT" $values.tracing.otlpEndpoint
+      "ASSAY_TLS_FORWARDERS" (ternary (printf "%s-gateway,%s-execution" $full $full) "" $values.tls.enabled)
       "ASSAY_NATS_URL" (ternary "" $values.nats.url (hasKey .files "nats-url")) }}
 {{- range $this.calls }}
-{{- $_ := set $env (printf "ASSAY_%s_URL" (upper .)) (printf "http://%s-%s:%v" $full . (index $programs .).port) }}
+{{- $_ := set $env (printf "ASSAY_%s_URL" (upper .)) (printf "%s://%s-%s:%v" $scheme $full . (index $programs .).port) }}
 {{- end }}
 {{- range $file, $variable := dict
+      "tls.crt" "ASSAY_TLS_CERTIFICATE_FILE"
+      "tls.key" "ASSAY_TLS_KEY_FILE"
+      "ca.crt" "ASSAY_TLS_CA_FILE"
       "nats-url" "ASSAY_NATS_URL_FILE"
       "nats-credentials" "ASSAY_NATS_CREDENTIALS_FILE"
       "nats-ca.crt" "ASSAY_NATS_CA_FILE"
