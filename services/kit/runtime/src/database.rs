@@ -32,7 +32,7 @@ const SLOW: Duration = Duration::from_secs(5);
 const SESSION: [(&str, &str); 7] = [
     ("statement_timeout", "30s"),
     ("lock_timeout", "10s"),
-    ("idle_in_transaction_session_timeout", "10s"),
+    ("idle_in_transaction_session_timeout", "5s"),
     ("tcp_keepalives_idle", "5"),
     ("tcp_keepalives_interval", "5"),
     ("tcp_keepalives_count", "3"),

@@ -1,5 +1,6 @@
 //! The kit's own promises, with programs of the tests' own.
 
+mod database;
 mod outage;
 mod replicas;
 mod stopping;
