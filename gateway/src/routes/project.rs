@@ -153,7 +153,8 @@ async fn update(
 
 /// Deletes a project and all that belongs to it.
 ///
-/// Its executions stay in history.
+/// Its executions are deleted with it. Everything below the project is refused from then on, and
+/// removed in the background.
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}",
     operation_id = "delete_project", tag = "Projects",

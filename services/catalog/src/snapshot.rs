@@ -152,6 +152,7 @@ impl Target {
             stop_on_failure: set.stop_on_failure,
             time_out: set.time_out,
             tags: set.tags,
+            priority: set.priority,
             subject,
             environment,
             test_cases: Vec::new(),

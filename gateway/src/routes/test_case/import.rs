@@ -68,7 +68,7 @@ async fn import(
     Path(project_id): Path<String>,
     Rows { format, upload }: Rows,
 ) -> Result<List, Problem> {
-    let target = Some(ImportTestCasesTarget { project_id, format: format.into() });
+    let target = Some(ImportTestCasesTarget { project_id, format: format.into(), exact: false });
     let first = ImportTestCasesRequest { target, ..Default::default() };
     let next = |Piece { chunk, last, .. }| ImportTestCasesRequest { target: None, chunk, last };
     let imported = upload.send(first, next, async |messages| {

@@ -17,7 +17,7 @@ impl User {
         body: &str,
     ) -> Answer<Vec<ImportedTestCase>> {
         let project_id = project_id.to_owned();
-        let target = Some(ImportTestCasesTarget { project_id, format: format.into() });
+        let target = Some(ImportTestCasesTarget { project_id, format: format.into(), exact: false });
         let first = ImportTestCasesRequest { target, ..ImportTestCasesRequest::default() };
         let chunks: Vec<_> = body
             .as_bytes()

@@ -51,12 +51,13 @@ async fn a_snapshot_copies_what_an_execution_needs() {
     let set = user.set(&project, &[&b, &a]).await;
     let changes = TestSetInput {
         tags: Some("x,y".into()),
+        priority: Some("High".into()),
         stop_on_failure: true,
         time_out: 3.0,
         selected_subject_id: Some(subject.id.clone()),
         ..TestSetInput::default()
     };
-    let fields = ["Tags", "StopOnFailure", "TimeOut", "SelectedSubjectId"];
+    let fields = ["Tags", "Priority", "StopOnFailure", "TimeOut", "SelectedSubjectId"];
     let set = user.update_set(&set, changes, &fields).await.unwrap();
 
     let request = user.call(TakeSnapshotRequest {
@@ -70,6 +71,7 @@ async fn a_snapshot_copies_what_an_execution_needs() {
     assert_eq!(snapshot.test_set_name, "Nightly");
     assert_eq!((snapshot.stop_on_failure, snapshot.time_out), (true, 3.0));
     assert_eq!(snapshot.tags.as_deref(), Some("x,y"));
+    assert_eq!(snapshot.priority.as_deref(), Some("High"));
     let of = |id: &str| (id.to_owned(), "1.0".to_owned(), "Web shop".to_owned());
     assert_eq!(snapshot.subject.map(|s| (s.id, s.identifier, s.name)), Some(of(&subject.id)));
     assert_eq!(snapshot.environment.map(|e| (e.id, e.name)), Some((environment.id, "Lab".into())));
