@@ -13,7 +13,7 @@ use assay_proto::{
         TestCaseRun, TestCaseRunBatch, statistics_service_server,
     },
 };
-use assay_runtime::list::{self, Batches, Slice};
+use assay_runtime::list::{self, Batches, Rows, Slice};
 use sqlx::PgPool;
 use tonic::{Code, Request, Response, Status};
 
@@ -109,12 +109,14 @@ async fn runs(
     project: ProjectId,
     case: TestCaseId,
     slice: Slice,
-) -> Result<Vec<TestCaseRun>, Fault> {
+) -> Result<Rows<TestCaseRun>, Fault> {
     let asked = usize::try_from(slice.limit).unwrap_or_default();
     let earlier = i64::try_from(flakiness::WINDOW).unwrap_or_default() - 1;
     let more = Slice { limit: slice.limit + earlier, ..slice };
     let mut runs = store::runs(db, customer, project, case, &more).await?;
-    flakiness::score(&mut runs);
-    runs.truncate(asked);
+    flakiness::score(&mut runs.items);
+    // Those at the end have too few before them to be scored.
+    let scored = runs.items.len().saturating_sub(flakiness::WINDOW - 1).max(1);
+    runs.truncate(if runs.is_cut() { scored.min(asked) } else { asked });
     Ok(runs)
 }

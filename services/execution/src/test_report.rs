@@ -66,7 +66,7 @@ pub(crate) fn of_execution(
         let db = db.clone();
         async move {
             let reports = store::list(&db, customer, execution, &slice).await?;
-            Ok(reports.into_iter().map(|report| ListedReport { report }).collect())
+            Ok(reports.map(|report| ListedReport { report }))
         }
     });
     parts.map_ok(|part| part.into_iter().map(|listed: ListedReport| listed.report).collect())

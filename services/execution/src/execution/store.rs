@@ -5,7 +5,7 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestSetId, UserId, execution::ExecutionEntry,
     name_of,
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
     postgres::{PgArguments, PgRow},
@@ -46,7 +46,7 @@ pub(crate) async fn list(
     set: Option<TestSetId>,
     archived: Option<bool>,
     slice: &Slice,
-) -> Result<Vec<ExecutionEntry>, Fault> {
+) -> Result<Rows<ExecutionEntry>, Fault> {
     const REST: &str = "and deleted_at is null
          and id < coalesce($4, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
          and ($5::text is null or test_set_name ilike $5 or software_name ilike $5
@@ -69,10 +69,8 @@ pub(crate) async fn list(
         .bind(set)
         .bind(ExecutionId::parse_if_any("cursor", slice.after.as_deref())?)
         .bind(&slice.pattern)
-        .bind(slice.limit)
-        .fetch_all(db)
-        .await?;
-    Ok(entries)
+        .bind(slice.limit).fetch(db);
+    slice.read(entries).await
 }
 
 pub(crate) async fn get(

@@ -7,7 +7,7 @@ use assay_proto::{
     execution::{Instance, InstanceEntry, StepHistory},
     name_of,
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use serde::Deserialize;
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres, postgres::PgArguments,
@@ -38,7 +38,7 @@ pub(crate) async fn list(
     customer: CustomerId,
     report: TestReportId,
     slice: &Slice,
-) -> Result<Vec<InstanceEntry>, Fault> {
+) -> Result<Rows<InstanceEntry>, Fault> {
     let entries = select(
         "where customer_id = $1 and test_report_id = $2
            and instance_nr > coalesce((
@@ -51,10 +51,8 @@ pub(crate) async fn list(
     .bind(customer)
     .bind(report)
     .bind(InstanceId::parse_if_any("cursor", slice.after.as_deref())?)
-    .bind(slice.limit)
-    .fetch_all(db)
-    .await?;
-    Ok(entries)
+    .bind(slice.limit).fetch(db);
+    slice.read(entries).await
 }
 
 /// Lists the instances of a report that have these numbers, by number.

@@ -4,7 +4,7 @@ use assay_proto::{
     CustomerId, EnvironmentId, ExecutionStatistic, Fault, ProjectId, TestCaseId, TestReportId,
     TestSetId, execution::TestCaseRun,
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::PgExecutor;
 
 use crate::{execution, statistics::filter::Filter};
@@ -16,7 +16,7 @@ pub(super) async fn list(
     set: TestSetId,
     filter: &Filter,
     slice: &Slice,
-) -> Result<Vec<ExecutionStatistic>, Fault> {
+) -> Result<Rows<ExecutionStatistic>, Fault> {
     let (first, last) = filter.ids();
     let statistics = execution::store::select(
         "where customer_id = $1 and test_set_id = $2 and deleted_at is null
@@ -40,10 +40,8 @@ pub(super) async fn list(
     .bind(&filter.tag)
     .bind(filter.environment)
     .bind(&slice.pattern)
-    .bind(slice.limit)
-    .fetch_all(db)
-    .await?;
-    Ok(statistics)
+    .bind(slice.limit).fetch(db);
+    slice.read(statistics).await
 }
 
 /// Whether an execution of the set ran in that environment.
@@ -71,7 +69,7 @@ pub(super) async fn runs(
     project: ProjectId,
     case: TestCaseId,
     slice: &Slice,
-) -> Result<Vec<TestCaseRun>, Fault> {
+) -> Result<Rows<TestCaseRun>, Fault> {
     let runs = sqlx::query_as(
         "select r.id, r.execution_id, r.test_plan_id, r.test_plan_revision, r.execution_number,
                 e.request_time, r.start_date_time, r.finish_date_time, r.result, r.status,
@@ -95,8 +93,6 @@ pub(super) async fn runs(
     .bind(project)
     .bind(TestReportId::parse_if_any("cursor", slice.after.as_deref())?)
     .bind(&slice.pattern)
-    .bind(slice.limit)
-    .fetch_all(db)
-    .await?;
-    Ok(runs)
+    .bind(slice.limit).fetch(db);
+    slice.read(runs).await
 }

@@ -6,7 +6,7 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, TestReportId, events::ReportState, execution::TestReport,
     name_of,
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
     postgres::{PgArguments, PgRow},
@@ -80,7 +80,7 @@ pub(crate) async fn list(
     customer: CustomerId,
     execution: ExecutionId,
     slice: &Slice,
-) -> Result<Vec<TestReport>, Fault> {
+) -> Result<Rows<TestReport>, Fault> {
     let reports = select(
         "where r.customer_id = $1 and r.execution_id = $2
            and r.id > coalesce($3, '00000000-0000-0000-0000-000000000000')
@@ -90,10 +90,8 @@ pub(crate) async fn list(
     .bind(customer)
     .bind(execution)
     .bind(TestReportId::parse_if_any("cursor", slice.after.as_deref())?)
-    .bind(slice.limit)
-    .fetch_all(db)
-    .await?;
-    Ok(reports)
+    .bind(slice.limit).fetch(db);
+    slice.read(reports).await
 }
 
 /// Reads the reports of a locked execution for these cases, given by id or by identifier.

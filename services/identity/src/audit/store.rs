@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use assay_proto::{AuditEntryId, CustomerId, Fault, Timestamp, UserId, identity::AuditEntry};
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{PgExecutor, PgTransaction};
 
 use super::{Actor, Entry};
@@ -23,7 +23,7 @@ pub(super) async fn list(
     customer: CustomerId,
     filter: &Filter,
     slice: &Slice,
-) -> Result<Vec<AuditEntry>, Fault> {
+) -> Result<Rows<AuditEntry>, Fault> {
     let entries = sqlx::query_as(
         "select id, time, action, user_id, user_email, target, target_id, address, details
          from audit_entry
@@ -41,10 +41,8 @@ pub(super) async fn list(
     .bind(filter.user)
     .bind(&filter.action)
     .bind(&slice.pattern)
-    .bind(slice.limit)
-    .fetch_all(db)
-    .await?;
-    Ok(entries)
+    .bind(slice.limit).fetch(db);
+    slice.read(entries).await
 }
 
 pub(super) async fn insert(

@@ -4,7 +4,7 @@ use assay_proto::{
     CustomerId, Fault, OnConstraint,
     identity::{Customer, CustomerEntry, CustomerInput},
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
@@ -31,7 +31,7 @@ pub(super) async fn list(
     db: impl PgExecutor<'_>,
     archived: bool,
     slice: &Slice,
-) -> Result<Vec<CustomerEntry>, Fault> {
+) -> Result<Rows<CustomerEntry>, Fault> {
     let statement = format!(
         "select {COLUMNS} from customer
          where id < $1 and archived = $2 and deleted_at is null
@@ -43,10 +43,8 @@ pub(super) async fn list(
         .bind(slice.before()?)
         .bind(archived)
         .bind(&slice.pattern)
-        .bind(slice.limit)
-        .fetch_all(db)
-        .await?;
-    Ok(customers)
+        .bind(slice.limit).fetch(db);
+    slice.read(customers).await
 }
 
 /// Reads a customer and keeps others from changing it, and from getting tokens for it, meanwhile.

@@ -2,7 +2,7 @@
 //! customer.
 
 use assay_proto::{CustomerId, Fault, UserGroupId, UserId, identity::User};
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
@@ -48,7 +48,7 @@ pub(super) async fn list(
     customer: CustomerId,
     group: UserGroupId,
     slice: &Slice,
-) -> Result<Vec<User>, Fault> {
+) -> Result<Rows<User>, Fault> {
     let users = select(
         "where membership.customer_id = $1 and membership.user_group_id = $2
            and membership.account_id < $3
@@ -60,10 +60,8 @@ pub(super) async fn list(
     .bind(group)
     .bind(slice.before()?)
     .bind(&slice.pattern)
-    .bind(slice.limit)
-    .fetch_all(db)
-    .await?;
-    Ok(users)
+    .bind(slice.limit).fetch(db);
+    slice.read(users).await
 }
 
 /// Keeps others from changing the user, and the user from getting a token, meanwhile.

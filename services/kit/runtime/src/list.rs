@@ -1,5 +1,6 @@
 //! Lists of any length: read in slices, each by a short query of its own, so that neither memory
-//! nor a database connection is held while a slow client reads.
+//! nor a database connection is held while a slow client reads. A slice is bounded in rows and in
+//! bytes: the rows of a slice are read one by one, and reading stops at a byte budget.
 
 use std::{future::Future, pin::Pin};
 
@@ -12,9 +13,15 @@ use uuid::Uuid;
 /// What a client may ask for at most in one page.
 const LONGEST_PAGE: i32 = 1000;
 
-/// How many rows a whole list reads at first, for a quick first byte, and then.
+/// Bytes after which a page ends even if it has fewer rows than were asked for.
+const PAGE_SIZE: usize = 4 << 20;
+
+/// How many rows a whole list reads at first, for a quick first byte, and then at most.
 const FIRST_SLICE: i64 = 100;
 const NEXT_SLICES: i64 = 1000;
+
+/// Bytes after which a slice ends.
+const SLICE_SIZE: usize = 1 << 20;
 
 /// What one gRPC message carries at most, in bytes; far below what a peer takes.
 const MESSAGE_SIZE: usize = 256 << 10;
@@ -41,17 +48,111 @@ impl Slice {
         Uuid::try_parse(cursor)
             .map_err(|_| Fault::invalid("cursor", "must be one that a list answered"))
     }
+
+    /// Reads the rows of the slice as they arrive from the database, and stops when they weigh
+    /// enough. What is left of the query is discarded row by row.
+    pub async fn read<T: Message, E: Into<Fault>>(
+        &self,
+        rows: impl Stream<Item = Result<T, E>>,
+    ) -> Result<Rows<T>, Fault> {
+        let mut rows = std::pin::pin!(rows);
+        let (mut items, mut size) = (Vec::new(), 0);
+        while let Some(row) = rows.next().await {
+            let row = row.map_err(Into::into)?;
+            size += row.encoded_len();
+            items.push(row);
+            if size >= SLICE_SIZE {
+                return Ok(Rows { items, size, is_cut: true });
+            }
+        }
+        Ok(Rows { items, size, is_cut: false })
+    }
+}
+
+/// The rows of a slice.
+#[derive(Debug)]
+pub struct Rows<T> {
+    pub items: Vec<T>,
+    /// What they weigh, in bytes.
+    size: usize,
+    /// Whether reading stopped before the slice had as many rows as it may have.
+    is_cut: bool,
+}
+
+impl<T> Rows<T> {
+    /// Whether reading stopped at the byte budget.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Keeps the first rows only.
+    pub fn truncate(&mut self, count: usize) {
+        self.items.truncate(count);
+    }
+
+    /// The same slice of something else that is made of each row.
+    pub fn map<U>(self, of: impl FnMut(T) -> U) -> Rows<U> {
+        let Self { items, size, is_cut } = self;
+        Rows { items: items.into_iter().map(of).collect(), size, is_cut }
+    }
+}
+
+/// Rows that were read whole: for those that are small or few.
+impl<T: Message> From<Vec<T>> for Rows<T> {
+    fn from(items: Vec<T>) -> Self {
+        let size = items.iter().map(Message::encoded_len).sum();
+        Self { items, size, is_cut: false }
+    }
+}
+
+/// A list that is read slice after slice.
+struct Slices<F> {
+    next: Option<Slice>,
+    read: F,
+}
+
+impl<F> Slices<F> {
+    /// Reads the next slice, of at most so many rows, and says what it weighs. An empty one is the
+    /// end.
+    async fn next<T, V, R>(&mut self, most: i64) -> Result<(Vec<T>, usize), Fault>
+    where
+        F: Fn(Slice) -> R,
+        T: Listed,
+        V: Into<Rows<T>>,
+        R: Future<Output = Result<V, Fault>>,
+    {
+        let Some(mut slice) = self.next.take() else { return Ok((Vec::new(), 0)) };
+        slice.limit = slice.limit.min(most);
+        let Rows { items, size, is_cut } = (self.read)(slice.clone()).await?.into();
+        let count = i64::try_from(items.len()).map_err(Fault::internal)?;
+        if (is_cut || count >= slice.limit)
+            && let Some(last) = items.last()
+        {
+            slice.after = Some(last.cursor().to_owned());
+            slice.limit = fitting(count, size);
+            self.next = Some(slice);
+        }
+        Ok((items, size))
+    }
+}
+
+/// How many rows to ask for next, where `count` rows had `size` bytes.
+fn fitting(count: i64, size: usize) -> i64 {
+    let budget = i64::try_from(SLICE_SIZE).unwrap_or(i64::MAX);
+    let size = i64::try_from(size).unwrap_or(i64::MAX).max(1);
+    budget.saturating_mul(count).div_euclid(size).clamp(1, NEXT_SLICES)
 }
 
 /// Answers a list. `read` runs one query; the rows have to be ordered so that a row's cursor says
 /// where to go on.
-pub async fn answer<B, R>(
+pub async fn answer<B, V, R>(
     page: Option<Page>,
     read: impl Fn(Slice) -> R + Send + 'static,
 ) -> Result<Response<Batches<B>>, Status>
 where
     B: Batch + 'static,
-    R: Future<Output = Result<Vec<B::Item>, Fault>> + Send + 'static,
+    V: Into<Rows<B::Item>> + Send + 'static,
+    R: Future<Output = Result<V, Fault>> + Send + 'static,
 {
     let page = page.unwrap_or_default();
     if page.q.as_ref().is_some_and(|text| text.contains('\0')) {
@@ -66,35 +167,62 @@ where
     if !(1..=LONGEST_PAGE).contains(&limit) {
         return Err(Fault::invalid("limit", format!("must be 1 to {LONGEST_PAGE}")).into());
     }
-    let slice = Slice { after: page.cursor, limit: i64::from(limit) + 1, pattern };
-    let mut rows = read(slice).await?;
-    let more = rows.len() > usize::try_from(limit).unwrap_or_default();
-    if more {
-        rows.pop();
-    }
-    let next = rows.last().filter(|_| more).map(|row| row.cursor().to_owned());
+    let limit = i64::from(limit);
+    let first = Slice { after: page.cursor, limit: limit.min(FIRST_SLICE) + 1, pattern };
+    let (rows, next) = one_page(Slices { next: Some(first), read }, limit).await?;
     let batches = split(rows).into_iter().map(move |items| Ok(B::new(items, next.clone())));
     Ok(Response::new(Box::pin(stream::iter(batches))))
 }
 
+/// Reads a page, and the cursor of the next one if there is more: at most `limit` rows, or as many
+/// as do not weigh too much.
+async fn one_page<T, V, R>(
+    mut slices: Slices<impl Fn(Slice) -> R>,
+    limit: i64,
+) -> Result<(Vec<T>, Option<String>), Fault>
+where
+    T: Listed,
+    V: Into<Rows<T>>,
+    R: Future<Output = Result<V, Fault>>,
+{
+    let (mut rows, mut size) = (Vec::new(), 0);
+    // One row more than is answered shows that there is a next page.
+    let mut missing = limit + 1;
+    while missing > 0 && size < PAGE_SIZE {
+        let (mut slice, slice_size) = slices.next(missing).await?;
+        if slice.is_empty() {
+            return Ok((rows, None));
+        }
+        missing -= i64::try_from(slice.len()).map_err(Fault::internal)?;
+        size += slice_size;
+        rows.append(&mut slice);
+    }
+    if missing > 0 && slices.next.is_none() {
+        return Ok((rows, None));
+    }
+    if rows.len() > 1 {
+        rows.pop();
+    }
+    let next = rows.last().map(|row| row.cursor().to_owned());
+    Ok((rows, next))
+}
+
 /// All rows from `after` on, in parts that fit into a message each.
-pub fn whole<T, R>(
+pub fn whole<T, V, R>(
     after: Option<String>,
     pattern: Option<String>,
     read: impl Fn(Slice) -> R + Send + 'static,
 ) -> impl Stream<Item = Result<Vec<T>, Fault>> + Send
 where
     T: Listed + 'static,
-    R: Future<Output = Result<Vec<T>, Fault>> + Send + 'static,
+    V: Into<Rows<T>> + Send + 'static,
+    R: Future<Output = Result<V, Fault>> + Send + 'static,
 {
     let first = Slice { after, limit: FIRST_SLICE, pattern };
-    let slices = stream::try_unfold((Some(first), read), |(slice, read)| async move {
-        let Some(mut slice) = slice else { return Ok::<_, Fault>(None) };
-        let rows = read(slice.clone()).await?;
-        let is_last = i64::try_from(rows.len()).is_ok_and(|count| count < slice.limit);
-        slice.after = rows.last().map(|row| row.cursor().to_owned());
-        slice.limit = NEXT_SLICES;
-        Ok(Some((split(rows), ((!is_last).then_some(slice), read))))
+    let slices = Slices { next: Some(first), read };
+    let slices = stream::try_unfold(slices, |mut slices| async move {
+        let (rows, _) = slices.next(NEXT_SLICES).await?;
+        Ok::<_, Fault>((!rows.is_empty()).then(|| (split(rows), slices)))
     });
     slices.map_ok(|parts| stream::iter(parts).map(Ok)).try_flatten()
 }
@@ -125,6 +253,8 @@ pub fn pattern(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use assay_proto::notification::{Notification, NotificationBatch};
 
     use super::*;
@@ -186,10 +316,57 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_slice_stops_at_a_number_of_bytes_and_the_next_one_is_asked_for_fewer_rows() {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let read = rows(300, 64 << 10);
+        let noted = asked.clone();
+        let heavy = move |slice: Slice| {
+            let rows = read(slice.clone());
+            noted.lock().unwrap().push(slice.limit);
+            async move {
+                let rows = stream::iter(rows.await?).map(Ok::<_, Fault>);
+                let rows = slice.read(rows).await?;
+                assert!(rows.items.len() <= 16, "{} rows were kept", rows.items.len());
+                Ok(rows)
+            }
+        };
+        let all: Vec<Vec<Notification>> = whole(None, None, heavy).try_collect().await.unwrap();
+        assert_eq!(all.iter().map(Vec::len).sum::<usize>(), 300);
+        let asked = asked.lock().unwrap();
+        assert_eq!(asked[0], FIRST_SLICE);
+        assert!(asked[1..].iter().all(|limit| *limit <= 16), "{asked:?}");
+    }
+
+    #[tokio::test]
+    async fn a_page_of_large_rows_is_shorter_and_names_the_next_one() {
+        let (mut cursor, mut seen, mut pages) = (None, Vec::new(), 0);
+        loop {
+            let page = Page { limit: Some(150), cursor: cursor.take(), q: None };
+            let read = rows(200, 64 << 10);
+            let read = move |slice: Slice| {
+                let rows = read(slice.clone());
+                async move { slice.read(stream::iter(rows.await?).map(Ok::<_, Fault>)).await }
+            };
+            let batches: Vec<NotificationBatch> =
+                answer(Some(page), read).await.unwrap().into_inner().try_collect().await.unwrap();
+            let size: usize = batches.iter().map(Message::encoded_len).sum();
+            assert!(size <= PAGE_SIZE + SLICE_SIZE, "a page of {size} bytes");
+            cursor = batches[0].next_cursor.clone();
+            seen.extend(ids(batches));
+            pages += 1;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, (1..=200).rev().collect::<Vec<_>>());
+        assert!(pages > 2, "{pages} pages");
+    }
+
+    #[tokio::test]
     async fn a_limit_out_of_bounds_is_refused() {
         for limit in [-1, 0, LONGEST_PAGE + 1] {
             let page = Page { limit: Some(limit), ..Page::default() };
-            assert!(answer::<NotificationBatch, _>(Some(page), rows(3, 1)).await.is_err());
+            assert!(answer::<NotificationBatch, _, _>(Some(page), rows(3, 1)).await.is_err());
         }
     }
 

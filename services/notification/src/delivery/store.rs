@@ -7,7 +7,10 @@ use assay_proto::{
     CustomerId, Fault, NotificationId, Timestamp, WebhookId,
     notification::{Delivery, DeliveryStatus, Notification},
 };
-use assay_runtime::{list::Slice, trace};
+use assay_runtime::{
+    list::{Rows, Slice},
+    trace,
+};
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
 
 use super::{post::Outcome, rules::Health};
@@ -235,7 +238,7 @@ pub(crate) async fn list(
     webhook: WebhookId,
     status: Option<DeliveryStatus>,
     slice: &Slice,
-) -> Result<Vec<Delivery>, Fault> {
+) -> Result<Rows<Delivery>, Fault> {
     let state = match status {
         Some(DeliveryStatus::Pending) => "d.next_attempt_at is not null",
         Some(DeliveryStatus::Delivered) => "d.delivered_at is not null",
@@ -250,7 +253,7 @@ pub(crate) async fn list(
          limit $5"
     )));
     let found = found.bind(customer).bind(webhook).bind(slice.before()?);
-    Ok(found.bind(&slice.pattern).bind(slice.limit).fetch_all(db).await?)
+    slice.read(found.bind(&slice.pattern).bind(slice.limit).fetch(db)).await
 }
 
 /// Has a delivery of a webhook made again.

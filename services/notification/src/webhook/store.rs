@@ -5,7 +5,7 @@ use assay_proto::{
     CustomerId, Fault, WebhookId,
     notification::{Webhook, WebhookInput},
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 use super::rules::{MASK, MOST};
@@ -22,7 +22,7 @@ pub(super) async fn list(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     slice: &Slice,
-) -> Result<Vec<Webhook>, Fault> {
+) -> Result<Rows<Webhook>, Fault> {
     let webhooks = sqlx::query_as(AssertSqlSafe(format!(
         "select {} from webhook
          where customer_id = $1 and id < $2 and deleted_at is null
@@ -32,7 +32,7 @@ pub(super) async fn list(
         columns()
     )));
     let webhooks = webhooks.bind(customer).bind(slice.before()?).bind(&slice.pattern);
-    Ok(webhooks.bind(slice.limit).fetch_all(db).await?)
+    slice.read(webhooks.bind(slice.limit).fetch(db)).await
 }
 
 pub(super) async fn get(
