@@ -12,7 +12,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{
-    Turns,
+    Shares,
     body::{self, Piece},
     list::Batches,
 };
@@ -23,8 +23,11 @@ use tonic::{Request, Response, Status, Streaming};
 use self::rows::Row;
 use crate::project;
 
-/// How many imports are read and written at once; each may hold its whole body.
-const AT_ONCE: usize = 2;
+/// How many imports are received at once; each may hold its whole body.
+const RECEIVED: usize = 4;
+
+/// How many imports are written at once.
+const WRITTEN: usize = 2;
 
 /// How often an import is tried that meets somebody else's test case of the same identifier.
 const ATTEMPTS: u32 = 3;
@@ -34,12 +37,13 @@ const ROWS_IN_MESSAGE: usize = 500;
 
 pub(crate) struct ImportService {
     db: PgPool,
-    turns: Turns,
+    received: Shares,
+    written: Shares,
 }
 
 impl ImportService {
     pub(crate) fn new(db: PgPool) -> Self {
-        Self { db, turns: Turns::new(AT_ONCE) }
+        Self { db, received: Shares::new(RECEIVED), written: Shares::new(WRITTEN) }
     }
 }
 
@@ -59,13 +63,14 @@ impl import_service_server::ImportService for ImportService {
         // So that nobody sends megabytes for nothing.
         project::store::find(&self.db, customer, project).await?;
 
-        let turn = self.turns.take().await?;
+        // A slow body holds a place among those of its own customer, and nothing that others need.
+        let _received = self.received.acquire(customer).await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces =
             pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
-        let rows = body::read(pieces, move |body| rows::read(body, target.format())).await?;
+        let rows = body::read(pieces, move |body| rows::read(body, &target)).await?;
+        let _written = self.written.acquire(customer).await?;
         let imported = import(&self.db, customer, project, &rows).await?;
-        drop(turn);
         Ok(answer(&imported))
     }
 }

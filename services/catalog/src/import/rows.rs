@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use assay_proto::{
     Fault,
-    catalog::{ImportFormat, TestCaseInput},
+    catalog::{ImportFormat, ImportTestCasesTarget, TestCaseInput},
 };
 use assay_records::{Check, elements};
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
@@ -26,8 +26,9 @@ pub(super) struct Row {
 }
 
 /// Reads all rows. What is wrong with their form is told of all of them at once.
-pub(super) fn read(body: impl Read, format: ImportFormat) -> Result<Vec<Row>, Fault> {
-    let mut rows = Rows::default();
+pub(super) fn read(body: impl Read, target: &ImportTestCasesTarget) -> Result<Vec<Row>, Fault> {
+    let mut rows = Rows { is_exact: target.exact, ..Rows::default() };
+    let format = target.format();
     if format == ImportFormat::Csv {
         read_csv(body, &mut rows)?;
     } else {
@@ -41,6 +42,8 @@ pub(super) fn read(body: impl Read, format: ImportFormat) -> Result<Vec<Row>, Fa
 struct Rows {
     read: Vec<Row>,
     check: Check,
+    /// Whether the cells of CSV are taken as they are.
+    is_exact: bool,
 }
 
 impl Rows {
@@ -77,6 +80,7 @@ impl Rows {
         let mut row = Row { input: TestCaseInput::default(), fields: Vec::new() };
         for (name, text) in header.iter().zip(record) {
             let Some(name) = name else { continue };
+            let text = if self.is_exact { text } else { armed(text) };
             match *name {
                 "Identifier" => row.input.identifier = Some(text.to_owned()),
                 "Name" => text.clone_into(&mut row.input.name),
@@ -117,6 +121,15 @@ fn read_csv(body: impl Read, rows: &mut Rows) -> Result<(), Fault> {
     Ok(())
 }
 
+/// What a cell said before an export put an apostrophe before it, to keep a spreadsheet from taking
+/// it for a formula.
+fn armed(cell: &str) -> &str {
+    let is_formula = |rest: &str| {
+        rest.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
+    };
+    cell.strip_prefix('\'').filter(|rest| is_formula(rest)).unwrap_or(cell)
+}
+
 fn malformed(error: &csv::Error) -> Fault {
     let line = error.position().map_or(1, csv::Position::line);
     Fault::Malformed(match error.kind() {
@@ -132,8 +145,12 @@ mod tests {
 
     type Told = (Option<String>, String, String, Vec<String>);
 
+    fn target(format: ImportFormat) -> ImportTestCasesTarget {
+        ImportTestCasesTarget { format: format.into(), ..ImportTestCasesTarget::default() }
+    }
+
     fn told(body: &str, format: ImportFormat) -> Vec<Told> {
-        let rows = read(body.as_bytes(), format).unwrap();
+        let rows = read(body.as_bytes(), &target(format)).unwrap();
         let told = rows
             .into_iter()
             .map(|Row { input, fields }| (input.identifier, input.name, input.description, fields));
@@ -159,16 +176,29 @@ mod tests {
     }
 
     #[test]
+    fn an_apostrophe_before_a_formula_is_removed_unless_the_import_is_exact() {
+        let csv = "Name,Description\n'=1+1,'tis\n'-a,''@b\n=2,'\n";
+        let names = |exact| {
+            let target = ImportTestCasesTarget { exact, ..target(ImportFormat::Csv) };
+            let rows = read(csv.as_bytes(), &target).unwrap();
+            rows.into_iter().map(|row| (row.input.name, row.input.description)).collect::<Vec<_>>()
+        };
+        let rows = |rows: [(&str, &str); 3]| rows.map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(names(false), rows([("=1+1", "'tis"), ("-a", "'@b"), ("=2", "'")]));
+        assert_eq!(names(true), rows([("'=1+1", "'tis"), ("'-a", "''@b"), ("=2", "'")]));
+    }
+
+    #[test]
     fn what_is_wrong_with_rows_is_told_of_all_of_them() {
         let body = r#"[{"Name": null}, 5, {"Name": "fits"}, {"Description": 5}, []]"#;
-        let Err(Fault::Invalid(violations)) = read(body.as_bytes(), ImportFormat::Json) else {
+        let Err(Fault::Invalid(violations)) = read(body.as_bytes(), &target(ImportFormat::Json)) else {
             panic!("it was taken");
         };
         let fields: Vec<_> = violations.into_iter().map(|violation| violation.field).collect();
         assert_eq!(fields, ["0/Name", "1", "3/Description", "4"]);
 
         let csv = "Identifier,Name\na,A\nb\nc,C,more\n";
-        let Err(Fault::Invalid(violations)) = read(csv.as_bytes(), ImportFormat::Csv) else {
+        let Err(Fault::Invalid(violations)) = read(csv.as_bytes(), &target(ImportFormat::Csv)) else {
             panic!("it was taken");
         };
         let fields: Vec<_> = violations.into_iter().map(|violation| violation.field).collect();
@@ -185,11 +215,11 @@ mod tests {
             (b"Name,name\n1,2\n", ImportFormat::Csv),
             (b"Name\n\xff\n", ImportFormat::Csv),
         ] {
-            let refused = read(body, format);
+            let refused = read(body, &target(format));
             assert!(matches!(refused, Err(Fault::Malformed(_))), "{}", body.escape_ascii());
         }
         let endless = std::iter::repeat_n("{\"Name\": \"A\"}\n", MOST_ROWS + 1).collect::<String>();
-        let refused = read(endless.as_bytes(), ImportFormat::Ndjson);
+        let refused = read(endless.as_bytes(), &target(ImportFormat::Ndjson));
         assert!(matches!(refused, Err(Fault::Invalid(_))));
     }
 }

@@ -1,7 +1,7 @@
 //! Imports of test cases.
 
 use assay_proto::catalog::*;
-use futures::stream;
+use futures::{StreamExt, stream};
 use serde_json::json;
 
 use crate::{
@@ -16,9 +16,7 @@ impl User {
         format: ImportFormat,
         body: &str,
     ) -> Answer<Vec<ImportedTestCase>> {
-        let project_id = project_id.to_owned();
-        let target = Some(ImportTestCasesTarget { project_id, format: format.into(), exact: false });
-        let first = ImportTestCasesRequest { target, ..ImportTestCasesRequest::default() };
+        let first = target(project_id, format);
         let chunks: Vec<_> = body
             .as_bytes()
             .chunks(1000)
@@ -44,6 +42,13 @@ impl User {
         let cases = cases.into_iter().rev();
         cases.map(|case| (case.identifier, case.name, case.description)).collect()
     }
+}
+
+/// The first message of an import.
+fn target(project_id: &str, format: ImportFormat) -> ImportTestCasesRequest {
+    let project_id = project_id.to_owned();
+    let target = ImportTestCasesTarget { project_id, format: format.into(), exact: false };
+    ImportTestCasesRequest { target: Some(target), ..ImportTestCasesRequest::default() }
 }
 
 fn owned(cases: &[(&str, &str, &str)]) -> Vec<(String, String, String)> {
@@ -206,4 +211,51 @@ async fn an_import_needs_a_project_and_the_permission_to_write() {
     let reader = world.colleague(&user, "Read").await;
     assert_eq!(fault(reader.import(&project.id, ImportFormat::Csv, csv).await), "forbidden");
     assert!(user.all_cases(&project.id).await.is_empty());
+}
+
+#[tokio::test]
+async fn made_identifiers_are_found_beyond_thousands_that_are_taken() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    sqlx::query(
+        "insert into test_case (customer_id, project_id, id, identifier, name, description)
+         select $1, $2, gen_random_uuid(), 'TC-' || n, 'x', '' from generate_series(1, 5000) n
+         where n not in (17, 4000)",
+    )
+    .bind(user.who.customer)
+    .bind(project.id.parse::<uuid::Uuid>().unwrap())
+    .execute(&world.db)
+    .await
+    .unwrap();
+    let rows = user.import(&project.id, ImportFormat::Csv, "Name\na\nb\nc\nd\n").await.unwrap();
+    let identifiers: Vec<_> = rows.iter().map(|row| row.identifier.as_str()).collect();
+    assert_eq!(identifiers, ["TC-17", "TC-4000", "TC-5001", "TC-5002"]);
+    let rows = user.import(&project.id, ImportFormat::Csv, "Name\ne\n").await.unwrap();
+    assert_eq!(rows[0].identifier, "TC-5003");
+}
+
+#[tokio::test]
+async fn slow_bodies_of_one_customer_keep_no_other_from_importing() {
+    let world = World::start().await;
+    let slow = world.user().await;
+    let project = slow.project().await;
+    let mut bodies = Vec::new();
+    for _ in 0..20 {
+        let first = stream::iter([target(&project.id, ImportFormat::Csv)]);
+        let request = slow.call(first.chain(stream::pending()));
+        let mut imports = slow.imports();
+        bodies.push(tokio::spawn(async move { imports.import_test_cases(request).await }));
+    }
+    // Until the slow ones hold all that they may.
+    let patience = std::time::Duration::from_secs(2);
+    let own = || slow.import(&project.id, ImportFormat::Csv, "Name\na\n");
+    while tokio::time::timeout(patience, own()).await.is_ok() {}
+
+    let other = world.user().await;
+    let project = other.project().await;
+    let begun = std::time::Instant::now();
+    other.import(&project.id, ImportFormat::Csv, "Name\na\n").await.unwrap();
+    assert!(begun.elapsed().as_secs() < 5);
+    bodies.into_iter().for_each(|body| body.abort());
 }
