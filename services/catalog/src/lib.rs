@@ -106,9 +106,9 @@ pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
     let sets = TestSetService { db: db.clone(), openings };
     let subjects = SubjectService { db: db.clone(), secrets: secrets.clone() };
     let environments = EnvironmentService { db: db.clone(), secrets: secrets.clone() };
-    let automation = AutomationService { db: db.clone(), secrets };
+    let automation = AutomationService { db: db.clone(), secrets: secrets.clone() };
     let lookups = LookupService { db: db.clone() };
-    let snapshots = SnapshotService { db };
+    let snapshots = SnapshotService::new(db, secrets);
     Routes::new(ProjectServiceServer::new(projects))
         .add_service(FavoriteServiceServer::new(favorites))
         .add_service(ImportServiceServer::new(imports))

@@ -1,6 +1,7 @@
 //! Secrets in records: encrypted where they are stored, asterisks for those who may not see them,
 //! and unchanged where the asterisks come back.
 
+mod contents;
 mod reseal;
 
 use std::{
@@ -13,8 +14,9 @@ use assay_auth::{Caller, Seal};
 use assay_events::publish_all;
 use assay_proto::{Fault, Permission, Variable, VariableInput};
 use assay_records::Check;
-use sqlx::PgPool;
+use sqlx::{PgPool, PgTransaction};
 
+pub(crate) use self::contents::check_stored;
 pub use self::reseal::reseal;
 use crate::record::Record;
 
@@ -66,15 +68,23 @@ pub(crate) async fn tell(
     caller: &Caller,
     seen: impl IntoIterator<Item = Record>,
 ) -> Result<(), Fault> {
-    let events: Result<Vec<_>, _> = seen.into_iter().map(|record| record.seen_by(caller)).collect();
-    let events = events?;
-    if events.is_empty() {
+    let mut seen = seen.into_iter().peekable();
+    if seen.peek().is_none() {
         return Ok(());
     }
     let mut tx = db.begin().await?;
-    publish_all(&mut tx, &events).await?;
-    tx.commit().await?;
-    Ok(())
+    tell_with(&mut tx, caller, seen).await?;
+    Ok(tx.commit().await?)
+}
+
+/// As [`tell`], together with a change of a record: nothing that can fail follows its commit.
+pub(crate) async fn tell_with(
+    tx: &mut PgTransaction<'_>,
+    caller: &Caller,
+    seen: impl IntoIterator<Item = Record>,
+) -> Result<(), Fault> {
+    let events: Result<Vec<_>, _> = seen.into_iter().map(|record| record.seen_by(caller)).collect();
+    publish_all(tx, &events?).await
 }
 
 impl RecordSecrets {
@@ -143,6 +153,12 @@ impl RecordSecrets {
                 check.refuse(format!("Variables/{place}/Content"), problem);
                 continue;
             }
+            if let Some(before) = before
+                && let Some(problem) = self.problem_of_rule(variable, before)?
+            {
+                check.refuse(format!("Variables/{place}/ValidationRule"), problem);
+                continue;
+            }
             let content = match before {
                 _ if !variable.is_secured => variable.content.clone(),
                 Some(before) if variable.content == MASK && before.is_secured => {
@@ -156,6 +172,30 @@ impl RecordSecrets {
             kept.push(with_content(variable.clone(), content));
         }
         check.done().map(|()| kept)
+    }
+
+    /// What is wrong with another rule for a secret that stays as it is. Whether it matches is told
+    /// only to those who can see the secret: others could guess at it in this way.
+    fn problem_of_rule(
+        &self,
+        variable: &VariableInput,
+        before: &Variable,
+    ) -> Result<Option<&'static str>, Fault> {
+        let rule = &variable.validation_rule;
+        let is_kept = variable.content == MASK && variable.is_secured && !before.content.is_empty();
+        if !is_kept || rule.is_empty() || *rule == before.validation_rule {
+            return Ok(None);
+        }
+        if !self.can_see {
+            return Ok(Some("of a secret can be changed only together with its Content"));
+        }
+        let content = if before.is_secured {
+            self.open(&place_of(&before.name), &before.content)?
+        } else {
+            before.content.clone()
+        };
+        let matches = contents::matches(rule, &content);
+        Ok((!matches).then_some("does not match the Content that is stored"))
     }
 
     /// What to store of variables that are copied from another record.
@@ -260,4 +300,5 @@ pub(crate) fn check(check: &mut Check, variables: &[VariableInput]) {
             check.refuse(field, "is the name of another variable too");
         }
     }
+    contents::check_written(check, variables);
 }

@@ -3,27 +3,67 @@
 mod adoption;
 mod rules;
 mod store;
+mod variables;
 
 use assay_auth::Caller;
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestSetId,
     catalog::{
-        AdoptTestCasesRequest, ReportedTestCase, Snapshot, SnapshotTestCase, TakeSnapshotRequest,
+        AdoptTestCasesRequest, ReportedTestCase, Snapshot, TakeSnapshotRequest,
         snapshot_service_server,
     },
 };
-use assay_runtime::list::{self, Batches};
-use futures::{StreamExt, stream};
+use assay_runtime::{
+    Shares,
+    list::{self, Batches},
+};
+use futures::{StreamExt, TryStreamExt, stream};
+use prost::Message;
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::test_set;
+use self::store::Chosen;
+use crate::{secrets::Secrets, test_set};
 
 /// How often an adoption is tried that meets a deadlock or loses its database.
 const ATTEMPTS: u32 = 3;
 
+/// How many adoptions are written at once.
+const ADOPTIONS: usize = 4;
+
+#[derive(Clone)]
 pub(crate) struct SnapshotService {
-    pub(crate) db: PgPool,
+    db: PgPool,
+    secrets: Secrets,
+    adoptions: Shares,
+}
+
+impl SnapshotService {
+    pub(crate) fn new(db: PgPool, secrets: Secrets) -> Self {
+        Self { db, secrets, adoptions: Shares::new(ADOPTIONS) }
+    }
+
+    /// Answers a snapshot in parts: the first holds all but the rest of the cases. They are read
+    /// while they are sent, a part at a time: their plans are frozen.
+    fn answer(
+        &self,
+        customer: CustomerId,
+        snapshot: Snapshot,
+        cases: Vec<Chosen>,
+    ) -> Response<Batches<Snapshot>> {
+        let db = self.db.clone();
+        let cases = stream::iter(rules::parts(cases)).then(move |part| {
+            let db = db.clone();
+            async move { variables::copy(&db, customer, &part).await.map_err(Status::from) }
+        });
+        let cases = cases.map_ok(|copies| stream::iter(list::split(copies)).map(Ok)).try_flatten();
+        let mut next = Some(snapshot);
+        let parts = cases.map_ok(move |test_cases| {
+            let head = next.take().unwrap_or_default();
+            Snapshot { test_cases, ..head }
+        });
+        Response::new(parts.boxed())
+    }
 }
 
 #[tonic::async_trait]
@@ -42,7 +82,7 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         let snapshot = target.snapshot(&mut tx).await?;
         let members = test_set::members::ids(&mut tx, customer, target.test_set).await?;
-        let cases = store::freeze(&mut tx, customer, &members).await?;
+        let cases = store::choose(&mut tx, customer, &members).await?;
         if !request.skip_not_ready {
             let missing = rules::missing(&members, &cases);
             rules::all_ready(&store::identifiers(&mut tx, customer, &missing).await?)?;
@@ -50,8 +90,11 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
         if cases.is_empty() {
             return Err(Fault::invalid("TestCases", "the set has none to execute").into());
         }
+        rules::fits(&cases)?;
+        variables::check(&mut tx, &self.secrets, customer, snapshot.subject.as_ref(), &cases).await?;
+        store::freeze(&mut tx, customer, &cases).await?;
         tx.commit().await.map_err(Fault::from)?;
-        Ok(answer(snapshot, cases))
+        Ok(self.answer(customer, snapshot, cases))
     }
 
     async fn adopt_test_cases(
@@ -62,12 +105,13 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
         let (target, cases) = receive(request.into_inner()).await?;
         let target = Target::read(customer, &target)?;
         let cases = rules::reported(cases)?;
+        let _share = self.adoptions.acquire(customer).await?;
         // It is repeatable: what is there already is only looked at.
         let mut attempt = 1;
         loop {
             match adopt(&self.db, &target, &cases).await {
                 Err(Fault::Unavailable(_)) if attempt < ATTEMPTS => attempt += 1,
-                Ok((snapshot, cases)) => return Ok(answer(snapshot, cases)),
+                Ok((snapshot, cases)) => return Ok(self.answer(customer, snapshot, cases)),
                 Err(fault) => return Err(fault.into()),
             }
         }
@@ -79,12 +123,13 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
 async fn receive(
     mut parts: Streaming<AdoptTestCasesRequest>,
 ) -> Result<(TakeSnapshotRequest, Vec<ReportedTestCase>), Status> {
-    let (mut target, mut cases, mut whole) = (None, Vec::new(), false);
+    let (mut target, mut cases, mut whole, mut bytes) = (None, Vec::new(), false, 0);
     while let Some(part) = parts.message().await? {
+        bytes += part.encoded_len();
         target = target.or(part.target);
         cases.extend(part.test_cases);
         whole = part.last;
-        rules::not_too_many(cases.len())?;
+        rules::not_too_many(cases.len(), bytes)?;
     }
     if !whole {
         return Err(Fault::Malformed("the request broke off".to_owned()).into());
@@ -97,12 +142,14 @@ async fn adopt(
     db: &PgPool,
     target: &Target,
     cases: &[ReportedTestCase],
-) -> Result<(Snapshot, Vec<SnapshotTestCase>), Fault> {
+) -> Result<(Snapshot, Vec<Chosen>), Fault> {
     let mut tx = db.begin().await?;
     let snapshot = target.snapshot(&mut tx).await?;
     let Target { customer, project, test_set, .. } = *target;
     let ids = adoption::adopt(&mut tx, customer, project, test_set, cases).await?;
-    let cases = store::freeze(&mut tx, customer, &ids).await?;
+    let cases = store::choose(&mut tx, customer, &ids).await?;
+    rules::fits(&cases)?;
+    store::freeze(&mut tx, customer, &cases).await?;
     tx.commit().await?;
     Ok((snapshot, cases))
 }
@@ -158,14 +205,4 @@ impl Target {
             test_cases: Vec::new(),
         })
     }
-}
-
-/// Answers a snapshot in parts: the first holds all but the rest of the cases.
-fn answer(snapshot: Snapshot, cases: Vec<SnapshotTestCase>) -> Response<Batches<Snapshot>> {
-    let mut next = Some(snapshot);
-    let parts = list::split(cases).into_iter().map(move |test_cases| {
-        let head = next.take().unwrap_or_default();
-        Ok(Snapshot { test_cases, ..head })
-    });
-    Response::new(stream::iter(parts).boxed())
 }

@@ -114,9 +114,9 @@ impl subject_service_server::SubjectService for SubjectService {
         let subject = store::update(&mut tx, customer, id, &input, base, &variables).await?;
         let action = Action::of_change(current.archived, subject.archived);
         publish(&mut tx, &Record::Subject(project, id).was(action, customer)?).await?;
-        tx.commit().await.map_err(Fault::from)?;
         let subject = shown(subject, &secrets)?;
-        secrets::tell(&self.db, &caller, secrets.seen(Record::Subject(project, id))).await?;
+        secrets::tell_with(&mut tx, &caller, secrets.seen(Record::Subject(project, id))).await?;
+        tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(subject))
     }
 

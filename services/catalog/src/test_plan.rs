@@ -66,8 +66,9 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         test_case::store::lock(&mut tx, customer, project, case).await?;
         let plan = store::insert(&mut tx, customer, case, id, &input, &variables).await?;
         publish(&mut tx, &Record::TestPlan(case, id).was(Action::Created, customer)?).await?;
+        let plan = shown(plan, &secrets)?;
         tx.commit().await.map_err(Fault::from)?;
-        Ok(Response::new(shown(plan, &secrets)?))
+        Ok(Response::new(plan))
     }
 
     async fn update_test_plan(
@@ -98,9 +99,9 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let variables = secrets.store_all(&changed.variables, &stored)?;
         let plan = store::update(&mut tx, customer, case, id, &changed, &variables).await?;
         publish(&mut tx, &Record::TestPlan(case, id).was(Action::Changed, customer)?).await?;
-        tx.commit().await.map_err(Fault::from)?;
         let plan = shown(plan, &secrets)?;
-        secrets::tell(&self.db, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
+        secrets::tell_with(&mut tx, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
+        tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(plan))
     }
 
@@ -126,9 +127,9 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let plan = store::insert(&mut tx, customer, case, id, &copy, &variables).await?;
         store::copy_automation_steps(&mut tx, customer, case, original, id).await?;
         publish(&mut tx, &Record::TestPlan(case, id).was(Action::Created, customer)?).await?;
-        tx.commit().await.map_err(Fault::from)?;
         let plan = shown(plan, &secrets)?;
-        secrets::tell(&self.db, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
+        secrets::tell_with(&mut tx, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
+        tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(plan))
     }
 

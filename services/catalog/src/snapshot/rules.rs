@@ -2,23 +2,35 @@
 
 use std::collections::HashSet;
 
-use assay_proto::{
-    Fault, TestCaseId,
-    catalog::{ReportedTestCase, SnapshotTestCase},
-};
+use assay_proto::{Fault, TestCaseId, catalog::ReportedTestCase};
 use assay_records::{Check, MOST_PROBLEMS, below};
+
+use super::store::Chosen;
 
 pub(super) const SUBJECT: &str = "SubjectId";
 pub(super) const ENVIRONMENT: &str = "EnvironmentId";
 
+/// The most bytes of a snapshot.
+const LARGEST: i64 = 64 << 20;
+
+/// How many bytes of a snapshot are copied at once.
+const PART: i64 = 1 << 20;
+
 /// The most test cases of one report of a test tool.
 const MOST_CASES: usize = 100_000;
 
-pub(super) fn not_too_many(cases: usize) -> Result<(), Fault> {
-    if cases <= MOST_CASES {
-        return Ok(());
+/// The most bytes of the names and identifiers of one report of a test tool.
+const MOST_BYTES: usize = 32 << 20;
+
+pub(super) fn not_too_many(cases: usize, bytes: usize) -> Result<(), Fault> {
+    if cases > MOST_CASES {
+        return Err(Fault::invalid("TestCases", format!("must be at most {MOST_CASES}")));
     }
-    Err(Fault::invalid("TestCases", format!("must be at most {MOST_CASES}")))
+    if bytes > MOST_BYTES {
+        let problem = format!("must have names of at most {} MiB", MOST_BYTES >> 20);
+        return Err(Fault::invalid("TestCases", problem));
+    }
+    Ok(())
 }
 
 /// The test cases that a test tool has named, each once.
@@ -40,10 +52,42 @@ pub(super) fn reported(cases: Vec<ReportedTestCase>) -> Result<Vec<ReportedTestC
 }
 
 /// The cases that are not among those that can be executed, as many as are told of at once.
-pub(super) fn missing(asked: &[TestCaseId], ready: &[SnapshotTestCase]) -> Vec<TestCaseId> {
-    let ready: HashSet<&str> = ready.iter().map(|case| case.id.as_str()).collect();
-    let is_missing = |id: &&TestCaseId| !ready.contains(id.to_string().as_str());
+pub(super) fn missing(asked: &[TestCaseId], ready: &[Chosen]) -> Vec<TestCaseId> {
+    let ready: HashSet<TestCaseId> = ready.iter().map(|chosen| chosen.case).collect();
+    let is_missing = |id: &&TestCaseId| !ready.contains(*id);
     asked.iter().filter(is_missing).take(MOST_PROBLEMS).copied().collect()
+}
+
+/// Fails if a snapshot of these cases would weigh too much.
+pub(super) fn fits(chosen: &[Chosen]) -> Result<(), Fault> {
+    let size: i64 = chosen.iter().map(|chosen| chosen.size).sum();
+    if size <= LARGEST {
+        return Ok(());
+    }
+    let (size, most) = (size.div_euclid(1 << 20), LARGEST >> 20);
+    let reason = format!(
+        "the test plans of the set have {size} MiB of variables, and an execution takes at most \
+         {most} MiB; execute fewer test cases at once, by several test sets, or keep large \
+         contents in files"
+    );
+    Err(Fault::Refused { code: "execution_too_large", reason })
+}
+
+/// Cuts chosen cases into parts that can be copied at once.
+pub(super) fn parts(chosen: Vec<Chosen>) -> Vec<Vec<Chosen>> {
+    let (mut parts, mut part, mut size) = (Vec::new(), Vec::new(), 0);
+    for one in chosen {
+        if size + one.size > PART && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+            size = 0;
+        }
+        size += one.size;
+        part.push(one);
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
 }
 
 /// Fails if there are test cases, with these identifiers, that cannot be executed.

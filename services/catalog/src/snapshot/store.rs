@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 
 use assay_proto::{
-    CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId,
+    CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, Variable,
     catalog::{SnapshotEnvironment, SnapshotSubject, SnapshotTestCase},
 };
-use sqlx::PgTransaction;
+use sqlx::{FromRow, PgExecutor, PgTransaction, types::Json};
 
 use super::rules;
-use crate::secrets;
+
+/// What a test case weighs in a snapshot besides the variables of its plan, in bytes.
+const CASE_SIZE: i64 = 512;
 
 pub(super) async fn subject(
     tx: &mut PgTransaction<'_>,
@@ -49,29 +51,62 @@ pub(super) async fn environment(
     })
 }
 
-/// Copies these cases, in this order, with their highest plans that are ready, and freezes the
-/// plans. Leaves out the cases that have none.
+/// A test case that is to be executed, and how.
+#[derive(Clone, Copy, Debug, FromRow)]
+pub(super) struct Chosen {
+    #[sqlx(rename = "test_case_id")]
+    pub(super) case: TestCaseId,
+    #[sqlx(rename = "id")]
+    pub(super) plan: TestPlanId,
+    /// What its copy weighs, in bytes.
+    pub(super) size: i64,
+    /// Whether the content of a variable has to match a rule.
+    pub(super) has_rules: bool,
+}
+
+/// Chooses the highest plan that is ready of each of these cases, in this order, and locks it. Leaves
+/// out the cases that have none.
 ///
 /// Several statements, each led by a list of ids: what joins such lists depends on statistics that
 /// a new database does not have, and can take seconds without.
-pub(super) async fn freeze(
+pub(super) async fn choose(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     cases: &[TestCaseId],
-) -> Result<Vec<SnapshotTestCase>, Fault> {
+) -> Result<Vec<Chosen>, Fault> {
     let ready = highest_ready(tx, customer, cases).await?;
     let plans: Vec<TestPlanId> = ready.into_values().collect();
-    let mut copies: HashMap<String, SnapshotTestCase> =
-        copy(tx, customer, &plans).await?.into_iter().map(|copy| (copy.id.clone(), copy)).collect();
+    // In the order of their ids, so that two snapshots never wait for each other.
+    let chosen = sqlx::query_as::<_, Chosen>(
+        "select test_case_id, id, octet_length(variables::text)::bigint + $3 as size,
+                jsonb_path_exists(variables, '$[*].ValidationRule ? (@ != \"\")') as has_rules
+         from test_plan
+         where customer_id = $1 and id = any($2)
+           and status = 'ReadyForExecution' and deleted_at is null
+         order by id
+         for no key update",
+    );
+    let chosen = chosen.bind(customer).bind(plans).bind(CASE_SIZE).fetch_all(&mut **tx).await?;
+    let mut chosen: HashMap<_, _> =
+        chosen.into_iter().map(|chosen| (chosen.case, chosen)).collect();
+    Ok(cases.iter().filter_map(|case| chosen.remove(case)).collect())
+}
+
+/// Freezes locked plans: what is executed does not change any more.
+pub(super) async fn freeze(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    chosen: &[Chosen],
+) -> Result<(), Fault> {
     sqlx::query(
         "update test_plan set frozen_at = now()
          where customer_id = $1 and id = any($2) and frozen_at is null",
     )
     .bind(customer)
-    .bind(plans)
+    .bind(chosen.iter().map(|chosen| chosen.plan).collect::<Vec<_>>())
     .execute(&mut **tx)
     .await?;
-    Ok(cases.iter().filter_map(|case| copies.remove(&case.to_string())).collect())
+    Ok(())
 }
 
 /// The highest plan that is ready of each of these cases that has one.
@@ -90,12 +125,11 @@ pub(super) async fn highest_ready(
     Ok(plans.into_iter().collect())
 }
 
-/// Locks plans in the order of their ids, so that two snapshots never wait for each other, and
-/// copies those that are still ready.
-async fn copy(
-    tx: &mut PgTransaction<'_>,
+/// Copies these cases with their plans, in this order. Secrets are as they are stored.
+pub(super) async fn copy(
+    db: impl PgExecutor<'_>,
     customer: CustomerId,
-    plans: &[TestPlanId],
+    chosen: &[Chosen],
 ) -> Result<Vec<SnapshotTestCase>, Fault> {
     let copies = sqlx::query_as(
         "select test_case_id as id,
@@ -107,14 +141,13 @@ async fn copy(
                 minimum_duration_in_min, variables
          from test_plan
          where customer_id = $1 and id = any($2)
-           and status = 'ReadyForExecution' and deleted_at is null
-         order by test_plan.id
-         for no key update of test_plan",
+         order by array_position($2, id)",
     );
-    let mut copies: Vec<SnapshotTestCase> =
-        copies.bind(customer).bind(plans).fetch_all(&mut **tx).await?;
-    for copy in &mut copies {
-        copy.variables = secrets::masked(&copy.variables);
+    let plans: Vec<_> = chosen.iter().map(|chosen| chosen.plan).collect();
+    let copies = copies.bind(customer).bind(plans).fetch_all(db).await?;
+    if copies.len() < chosen.len() {
+        // The project was deleted in this moment.
+        return Err(Fault::NotFound("project"));
     }
     Ok(copies)
 }
@@ -132,4 +165,16 @@ pub(super) async fn identifiers(
         "select identifier from test_case where customer_id = $1 and id = any($2) order by id",
     );
     Ok(identifiers.bind(customer).bind(cases).fetch_all(&mut **tx).await?)
+}
+
+/// The variables of a subject, as they are stored.
+pub(super) async fn variables(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    subject: SubjectId,
+) -> Result<Vec<Variable>, Fault> {
+    let variables = sqlx::query_scalar::<_, Json<Vec<Variable>>>(
+        "select variables from subject where customer_id = $1 and id = $2",
+    );
+    Ok(variables.bind(customer).bind(subject).fetch_one(&mut **tx).await?.0)
 }

@@ -302,3 +302,70 @@ async fn an_encryption_key_can_be_taken_away_when_all_is_stored_under_another() 
         assert_eq!(insider.get_environment(&project, id).await.password, password);
     }
 }
+
+#[tokio::test]
+async fn a_change_whose_secrets_cannot_be_shown_changes_nothing() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let insider = insider(&world, &user).await;
+    let project = user.project().await;
+    let variables = vec![variable("token", true, CANARY)];
+    let subject = SubjectInput { variables: variables.clone(), ..web_page() };
+    let subject = user.create_subject(&project, subject).await.unwrap();
+    let subject = user.get_subject(&project, &subject.id).await;
+    let case = user.case(&project, "login").await;
+    let plan = TestPlanInput { variables, ..TestPlanInput::default() };
+    let plan = user.create_plan(&case, plan).await.unwrap();
+    let lab =
+        EnvironmentInput { name: "Lab".into(), password: CANARY.into(), ..Default::default() };
+    let lab = user.create_environment(&project, lab).await.unwrap();
+    let lab = user.get_environment(&project, &lab.id).await;
+
+    let world = world.restarted_with(new_seal_key("other").unwrap()).await;
+    let (insider, user) = (world.again(&insider), world.again(&user));
+    let told = world.told().await.len();
+    let renamed = SubjectInput { name: "Renamed".into(), ..SubjectInput::default() };
+    assert_eq!(fault(insider.update_subject(&subject, renamed, &["Name"]).await), "internal");
+    let renamed = EnvironmentInput { name: "Renamed".into(), ..EnvironmentInput::default() };
+    assert_eq!(fault(insider.update_environment(&lab, renamed, &["Name"]).await), "internal");
+    let described = TestPlanInput { description: Some("x".into()), ..TestPlanInput::default() };
+    let described = insider.update_plan(&case, &plan, described, &["Description"]).await;
+    assert_eq!(fault(described), "internal");
+    assert_eq!(user.get_subject(&project, &subject.id).await, subject);
+    assert_eq!(user.get_environment(&project, &lab.id).await, lab);
+    assert_eq!(user.get_plan(&plan.id).await, plan);
+    assert_eq!(world.told().await.len(), told);
+}
+
+#[tokio::test]
+async fn contents_match_their_rules_and_rules_tell_nothing_of_secrets() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let insider = insider(&world, &user).await;
+    let project = user.project().await;
+    let with_rule = |rule: &str, content: &str| {
+        let rule = VariableInput {
+            validation_rule: rule.into(),
+            ..variable("token", true, content)
+        };
+        SubjectInput { variables: vec![rule], ..web_page() }
+    };
+    let refused_by = |fields: &[&str]| fields.iter().map(|f| (*f).to_owned()).collect::<Vec<_>>();
+    let wrong = user.create_subject(&project, with_rule("^[0-9]+$", "abc")).await;
+    assert_eq!(refused(wrong), refused_by(&["Variables/0/Content"]));
+    let none = user.create_subject(&project, with_rule("(", "abc")).await;
+    assert_eq!(refused(none), refused_by(&["Variables/0/ValidationRule"]));
+
+    let subject = user.create_subject(&project, with_rule("^[a-z]+$", "abc")).await.unwrap();
+    let subject = user.get_subject(&project, &subject.id).await;
+    let same = user.update_subject(&subject, with_rule("^[a-z]+$", MASK), &["Variables"]).await;
+    let subject = same.unwrap();
+    for guess in ["^a", "^b"] {
+        let guess = user.update_subject(&subject, with_rule(guess, MASK), &["Variables"]).await;
+        assert_eq!(refused(guess), refused_by(&["Variables/0/ValidationRule"]));
+    }
+    let seen = insider.update_subject(&subject, with_rule("^b", MASK), &["Variables"]).await;
+    assert_eq!(refused(seen), refused_by(&["Variables/0/ValidationRule"]));
+    let seen = insider.update_subject(&subject, with_rule("^a", MASK), &["Variables"]).await;
+    assert_eq!(contents(&seen.unwrap().variables), ["abc"]);
+}

@@ -6,7 +6,7 @@ use assay_proto::{PlanStatus, TestType, VariableInput, catalog::*};
 
 use crate::{
     user::User,
-    world::{Answer, World, refused, whole_snapshot},
+    world::{Answer, World, fault, refused, whole_snapshot},
 };
 
 async fn take(user: &User, set: &TestSet, skip_not_ready: bool) -> Answer<Snapshot> {
@@ -180,4 +180,93 @@ async fn a_snapshot_of_10_000_cases_is_taken_quickly() {
         // This only finds what is slow by its nature.
         assert!(took.as_secs() < 5, "it took {took:?}");
     }
+}
+
+/// Gives the set that many cases with a plan of that many variables of 32 KiB.
+async fn fill(world: &World, user: &User, set: &TestSet, cases: i32, variables: i32) {
+    sqlx::query(
+        "with cases as (
+             insert into test_case (customer_id, project_id, id, identifier, name, description)
+             select $1, $2, gen_random_uuid(), 'case-' || n, 'Case', ''
+             from generate_series(1, $4) n
+             returning id
+         ), plans as (
+             insert into test_plan (customer_id, test_case_id, id, revision, status, test_type,
+                 instances, minimum_duration_in_min, variables)
+             select $1, id, gen_random_uuid(), 1, 'ReadyForExecution', 'Default', 1, 0,
+                 (select jsonb_agg(jsonb_build_object(
+                      'PoolName', '', 'IsSecured', false, 'ValidationRule', '',
+                      'Name', 'V' || v, 'DisplayName', '', 'Content', repeat('x', 32768)
+                  )) from generate_series(1, $5) v)
+             from cases
+         )
+         insert into test_set_case (customer_id, test_set_id, test_case_id, position)
+         select $1, $3, id, row_number() over () from cases",
+    )
+    .bind(user.who.customer)
+    .bind(set.project_id.parse::<uuid::Uuid>().unwrap())
+    .bind(set.id.parse::<uuid::Uuid>().unwrap())
+    .bind(cases)
+    .bind(variables)
+    .execute(&world.db)
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn a_snapshot_of_more_than_64_mib_is_refused_and_freezes_nothing() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let set = user.set(&project, &[]).await;
+    fill(&world, &user, &set, 70, 31).await;
+    assert_eq!(fault(take(&user, &set, false).await), "execution_too_large");
+    let frozen = sqlx::query_scalar("select count(*) from test_plan where frozen_at is not null");
+    assert_eq!(frozen.fetch_one(&world.db).await.ok(), Some(0_i64));
+}
+
+#[tokio::test]
+async fn a_large_snapshot_comes_in_messages_that_a_peer_takes() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let set = user.set(&project, &[]).await;
+    fill(&world, &user, &set, 60, 31).await;
+    let snapshot = take(&user, &set, false).await.unwrap();
+    assert_eq!(snapshot.test_cases.len(), 60);
+    assert!(snapshot.test_cases.iter().all(|case| case.variables.len() == 31));
+}
+
+#[tokio::test]
+async fn a_set_whose_variable_does_not_match_its_rule_is_not_executed() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let case = user.case(&project, "a").await;
+    let variable = |name: &str, is_secured| VariableInput {
+        name: name.into(),
+        content: "ada".into(),
+        validation_rule: "^[a-z]+$".into(),
+        is_secured,
+        ..VariableInput::default()
+    };
+    let variables = vec![variable("USER", false), variable("PIN", true)];
+    let plan = TestPlanInput { variables, ..TestPlanInput::default() };
+    let plan = user.create_plan(&case, plan).await.unwrap();
+    let mut ready = TestPlanInput::default();
+    ready.set_status(PlanStatus::ReadyForExecution);
+    user.update_plan(&case, &plan, ready, &["Status"]).await.unwrap();
+    let set = user.set(&project, &[&case]).await;
+    // As if it was written before rules were checked.
+    sqlx::query("update test_plan set variables = replace(variables::text, '[a-z]', '[0-9]')::jsonb")
+        .execute(&world.db)
+        .await
+        .unwrap();
+    let fields = ["TestCases/a/Variables/PIN/Content", "TestCases/a/Variables/USER/Content"];
+    assert_eq!(refused(take(&user, &set, false).await), fields);
+    sqlx::query("update test_plan set variables = replace(variables::text, '[0-9]', '[a-z]')::jsonb")
+        .execute(&world.db)
+        .await
+        .unwrap();
+    assert_eq!(take(&user, &set, false).await.unwrap().test_cases.len(), 1);
 }

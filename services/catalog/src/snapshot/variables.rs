@@ -1,0 +1,56 @@
+//! The variables of what is executed: with asterisks for secrets, and only if their contents match
+//! their rules.
+
+use assay_proto::{
+    CustomerId, Fault, SubjectId,
+    catalog::{SnapshotSubject, SnapshotTestCase},
+};
+use assay_records::{Check, below};
+use sqlx::{PgExecutor, PgTransaction};
+
+use super::{
+    rules,
+    store::{self, Chosen},
+};
+use crate::secrets::{self, Secrets};
+
+/// Copies chosen cases, in their order, with their secrets masked.
+pub(super) async fn copy(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    part: &[Chosen],
+) -> Result<Vec<SnapshotTestCase>, Fault> {
+    let mut copies = store::copy(db, customer, part).await?;
+    for copy in &mut copies {
+        copy.variables = secrets::masked(&copy.variables);
+    }
+    Ok(copies)
+}
+
+/// Fails if the content of a variable of the subject or of a plan does not match its rule. It was
+/// checked when it was written; this finds what was written in other ways.
+pub(super) async fn check(
+    tx: &mut PgTransaction<'_>,
+    secrets: &Secrets,
+    customer: CustomerId,
+    subject: Option<&SnapshotSubject>,
+    chosen: &[Chosen],
+) -> Result<(), Fault> {
+    let (mut check, mut checked) = (Check::default(), 0);
+    if let Some(subject) = subject {
+        let id = SubjectId::named(&subject.id)?;
+        let variables = store::variables(tx, customer, id).await?;
+        let variables = secrets.in_clear("subject", id).show_all(variables)?;
+        secrets::check_stored(&mut check, &mut checked, "Subject", &variables);
+    }
+    let with_rules = chosen.iter().filter(|chosen| chosen.has_rules).copied().collect();
+    for part in rules::parts(with_rules) {
+        for case in store::copy(&mut **tx, customer, &part).await? {
+            let secrets = secrets.in_clear("test-plan", &case.test_plan_id);
+            let variables = secrets.show_all(case.variables)?;
+            let pointer = below("TestCases", &case.identifier);
+            secrets::check_stored(&mut check, &mut checked, &pointer, &variables);
+        }
+    }
+    check.done()
+}
