@@ -2,7 +2,8 @@
 --
 -- As in every table of the catalog, the customer comes first in every key, columns are named like
 -- the fields of the contract, and a deleted record stays: `deleted_at` is set, also of what it
--- contained, and no statement sees it any more. Live is what is neither deleted nor in the archive;
+-- contained, and no statement sees it any more. What belongs to a deleted project is refused by the
+-- project's `deleted_at` and removed in the background. Live is what is neither deleted nor in the archive;
 -- as a column of its own, since PostgreSQL guesses well how many rows that leaves before it has
 -- statistics, which it does not for `deleted_at is null`.
 create table project (
@@ -17,6 +18,8 @@ create table project (
     revision bigint not null default 1,
     created_at timestamptz not null default now(),
     deleted_at timestamptz,
+    -- When all that belonged to the deleted project was removed.
+    purged_at timestamptz,
     live boolean not null generated always as (not archived and deleted_at is null) stored,
     -- The number in the identifier that was last made for a test case that came without one.
     last_case_number bigint not null default 0,
@@ -36,3 +39,5 @@ create table project (
 create index project_live_idx on project (customer_id, id) where live;
 create index project_archive_idx on project (customer_id, id)
     where archived and deleted_at is null;
+create index project_purge_idx on project (deleted_at)
+    where deleted_at is not null and purged_at is null;

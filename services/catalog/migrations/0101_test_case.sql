@@ -34,3 +34,5 @@ create unique index test_case_identifier_key on test_case (customer_id, project_
 create index test_case_live_idx on test_case (customer_id, project_id, id) where live;
 create index test_case_archive_idx on test_case (customer_id, project_id, id)
     where archived and deleted_at is null;
+create index test_case_deleted_idx on test_case (customer_id, project_id, id)
+    where deleted_at is not null;

@@ -40,3 +40,8 @@ create table subject (
 create index subject_live_idx on subject (customer_id, project_id, id) where live;
 create index subject_archive_idx on subject (customer_id, project_id, id)
     where archived and deleted_at is null;
+create index subject_deleted_idx on subject (customer_id, project_id, id)
+    where deleted_at is not null;
+-- What refers to a subject, for its deletion.
+create index subject_base_subject_idx on subject (customer_id, base_subject_id)
+    where base_subject_id is not null;

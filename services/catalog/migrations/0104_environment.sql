@@ -28,3 +28,8 @@ create table environment (
 create index environment_live_idx on environment (customer_id, project_id, id) where live;
 create index environment_archive_idx on environment (customer_id, project_id, id)
     where archived and deleted_at is null;
+create index environment_deleted_idx on environment (customer_id, project_id, id)
+    where deleted_at is not null;
+-- What refers to a subject, for its deletion.
+create index environment_contained_subject_idx on environment (customer_id, contained_subject)
+    where contained_subject is not null;

@@ -36,6 +36,13 @@ create table test_set (
 create index test_set_live_idx on test_set (customer_id, project_id, id) where live;
 create index test_set_archive_idx on test_set (customer_id, project_id, id)
     where archived and deleted_at is null;
+-- What refers to a subject or an environment, for its deletion.
+create index test_set_selected_subject_idx on test_set (customer_id, selected_subject_id)
+    where selected_subject_id is not null;
+create index test_set_selected_environment_idx on test_set (customer_id, selected_environment_id)
+    where selected_environment_id is not null;
+create index test_set_deleted_idx on test_set (customer_id, project_id, id)
+    where deleted_at is not null;
 
 -- Which test cases a set includes, in the order of their positions. Archived cases stay members
 -- that are not seen, until they are taken out of the archive; deleted ones are members no more.

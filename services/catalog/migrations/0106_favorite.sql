@@ -23,3 +23,5 @@ create table opening (
 
 create index opening_opened_at_idx
     on opening (customer_id, user_id, kind, owner_id, opened_at);
+-- Who has marked a record, for its deletion.
+create index favorite_record_idx on favorite (customer_id, record_id);

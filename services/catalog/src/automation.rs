@@ -1,5 +1,5 @@
-//! What engines need to know, to run what was started: all of it in clear, and all of it even after
-//! it was archived or deleted.
+//! What engines need to know, to run what was started: all of it in clear, even after it was archived,
+//! but nothing of what was deleted.
 
 mod store;
 
@@ -12,7 +12,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::list::Batches;
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
@@ -21,9 +21,13 @@ use crate::{
     secrets::{self, Secrets},
 };
 
-/// How many records of a kind one request may ask for: each may have a mebibyte.
+/// How many records of a kind one request may ask for.
 const MOST_RECORDS: usize = 100;
 
+/// How many records are read at once: each may weigh more than a mebibyte.
+const AT_ONCE: usize = 4;
+
+#[derive(Clone)]
 pub(crate) struct AutomationService {
     pub(crate) db: PgPool,
     pub(crate) secrets: Secrets,
@@ -44,16 +48,61 @@ impl automation_service_server::AutomationService for AutomationService {
         let subjects = ids("SubjectIds", &request.subject_ids, SubjectId::parse)?;
         let environments = ids("EnvironmentIds", &request.environment_ids, EnvironmentId::parse)?;
 
-        let mut seen = Vec::new();
-        let plans = self.plans(customer, &plans, &mut seen).await?;
-        let subjects = self.subjects(customer, &subjects, &mut seen).await?;
-        let environments = self.environments(customer, &environments, &mut seen).await?;
-        secrets::tell(&self.db, &caller, seen).await?;
-        Ok(answer(plans, subjects, environments))
+        let plans = plans.chunks(AT_ONCE).map(|ids| Asked::Plans(ids.to_vec()));
+        let subjects = subjects.chunks(AT_ONCE).map(|ids| Asked::Subjects(ids.to_vec()));
+        let environments = environments.chunks(AT_ONCE);
+        let environments = environments.map(|ids| Asked::Environments(ids.to_vec()));
+        let asked: Vec<_> = plans.chain(subjects).chain(environments).collect();
+        let this = self.clone();
+        let parts = stream::iter(asked).then(move |asked| {
+            let (this, caller) = (this.clone(), caller.clone());
+            async move { this.records(&caller, customer, asked).await.map_err(Status::from) }
+        });
+        Ok(Response::new(parts.map_ok(|records| stream::iter(records).map(Ok)).try_flatten().boxed()))
     }
 }
 
+/// Records that are read at once.
+enum Asked {
+    Plans(Vec<TestPlanId>),
+    Subjects(Vec<SubjectId>),
+    Environments(Vec<EnvironmentId>),
+}
+
 impl AutomationService {
+    /// Some records, one a message, so that each fits into one.
+    async fn records(
+        &self,
+        caller: &Caller,
+        customer: CustomerId,
+        asked: Asked,
+    ) -> Result<Vec<AutomationRecordsBatch>, Fault> {
+        let nothing = AutomationRecordsBatch::default;
+        let mut seen = Vec::new();
+        let records = match asked {
+            Asked::Plans(ids) => {
+                let plans = self.plans(customer, &ids, &mut seen).await?.into_iter();
+                let batch = |plan| AutomationRecordsBatch { test_plans: vec![plan], ..nothing() };
+                plans.map(batch).collect()
+            }
+            Asked::Subjects(ids) => {
+                let subjects = self.subjects(customer, &ids, &mut seen).await?.into_iter();
+                let batch = |subject| AutomationRecordsBatch { subjects: vec![subject], ..nothing() };
+                subjects.map(batch).collect()
+            }
+            Asked::Environments(ids) => {
+                let environments = self.environments(customer, &ids, &mut seen).await?.into_iter();
+                let batch = |environment| AutomationRecordsBatch {
+                    environments: vec![environment],
+                    ..nothing()
+                };
+                environments.map(batch).collect()
+            }
+        };
+        secrets::tell(&self.db, caller, seen).await?;
+        Ok(records)
+    }
+
     async fn plans(
         &self,
         customer: CustomerId,
@@ -113,25 +162,4 @@ fn ids<T>(
         return Err(Fault::invalid(field, format!("must be at most {MOST_RECORDS}")));
     }
     texts.iter().map(|text| parse(field, text)).collect()
-}
-
-/// One record a message, so that each fits into one.
-fn answer(
-    plans: Vec<AutomatedTestPlan>,
-    subjects: Vec<Subject>,
-    environments: Vec<Environment>,
-) -> Response<Batches<AutomationRecordsBatch>> {
-    let nothing = AutomationRecordsBatch::default;
-    let plans = plans
-        .into_iter()
-        .map(move |plan| AutomationRecordsBatch { test_plans: vec![plan], ..nothing() });
-    let subjects = subjects
-        .into_iter()
-        .map(move |subject| AutomationRecordsBatch { subjects: vec![subject], ..nothing() });
-    let environments = environments.into_iter().map(move |environment| AutomationRecordsBatch {
-        environments: vec![environment],
-        ..nothing()
-    });
-    let parts = plans.chain(subjects).chain(environments).map(Ok);
-    Response::new(stream::iter(parts).boxed())
 }

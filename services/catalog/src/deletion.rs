@@ -12,31 +12,34 @@ use uuid::Uuid;
 
 use crate::record::Record;
 
-/// Deletes a project with all that belongs to it; one event tells of it all.
+/// Deletes a project: from now on, all that belongs to it is refused. It is removed in the
+/// background, see [`crate::purge`].
 pub(crate) async fn of_project(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ProjectId,
 ) -> Result<(), Fault> {
-    for statement in [
-        "update test_plan set deleted_at = now()
-         from test_case
-         where test_case.customer_id = $1 and test_case.project_id = $2
-           and test_plan.customer_id = $1 and test_plan.test_case_id = test_case.id
-           and test_plan.deleted_at is null",
-        "update test_case set deleted_at = now()
-         where customer_id = $1 and project_id = $2 and deleted_at is null",
-        "update test_set set deleted_at = now()
-         where customer_id = $1 and project_id = $2 and deleted_at is null",
-        "update environment set deleted_at = now()
-         where customer_id = $1 and project_id = $2 and deleted_at is null",
-        "update subject set deleted_at = now()
-         where customer_id = $1 and project_id = $2 and deleted_at is null",
-        "update project set deleted_at = now() where customer_id = $1 and id = $2",
-    ] {
-        sqlx::query(statement).bind(customer).bind(id).execute(&mut **tx).await?;
-    }
+    sqlx::query("update project set deleted_at = now() where customer_id = $1 and id = $2")
+        .bind(customer)
+        .bind(id)
+        .execute(&mut **tx)
+        .await?;
     publish(tx, &Record::Project(customer, id).was(Action::Deleted, customer)?).await
+}
+
+/// Deletes all projects of a deleted customer, and keeps it from getting others.
+pub async fn of_customer(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+) -> Result<(), Fault> {
+    for statement in [
+        "insert into deleted_customer (customer_id) values ($1)
+         on conflict on constraint deleted_customer_pkey do nothing",
+        "update project set deleted_at = now() where customer_id = $1 and deleted_at is null",
+    ] {
+        sqlx::query(statement).bind(customer).execute(&mut **tx).await?;
+    }
+    Ok(())
 }
 
 /// Deletes a test case with its plans; its sets have changed.

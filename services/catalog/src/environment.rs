@@ -16,7 +16,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::list::{self, Batches, Slice};
+use assay_runtime::list::{self, Batches, Rows, Slice};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
@@ -93,8 +93,8 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let mut environment =
             store::insert(&mut tx, customer, project, id, &input, subject).await?;
         publish(&mut tx, &Record::Environment(project, id).was(Action::Created, customer)?).await?;
-        tx.commit().await.map_err(Fault::from)?;
         environment.password = secrets.show(PASSWORD, &environment.password)?;
+        tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(environment))
     }
 
@@ -123,10 +123,10 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let mut environment = store::update(&mut tx, customer, id, &input, subject).await?;
         let action = Action::of_change(current.archived, environment.archived);
         publish(&mut tx, &Record::Environment(project, id).was(action, customer)?).await?;
-        tx.commit().await.map_err(Fault::from)?;
         environment.password = secrets.show(PASSWORD, &environment.password)?;
         let seen = secrets.seen(Record::Environment(project, id));
-        secrets::tell(&self.db, &caller, seen).await?;
+        secrets::tell_with(&mut tx, &caller, seen).await?;
+        tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(environment))
     }
 
@@ -159,11 +159,11 @@ impl EnvironmentService {
         project: ProjectId,
         archived: bool,
         slice: &Slice,
-    ) -> Result<Vec<EnvironmentEntry>, Fault> {
+    ) -> Result<Rows<EnvironmentEntry>, Fault> {
         let customer = caller.customer;
         let mut environments = store::list(&self.db, customer, project, archived, slice).await?;
         let mut seen = Vec::new();
-        for environment in &mut environments {
+        for environment in &mut environments.items {
             let id = EnvironmentId::named(&environment.id)?;
             let secrets = self.secrets_of(caller, id);
             environment.password = secrets.show(PASSWORD, &environment.password)?;

@@ -10,6 +10,7 @@ mod lookup;
 mod opening;
 mod page;
 mod project;
+mod purge;
 pub mod reactions;
 mod record;
 mod secrets;
@@ -51,7 +52,10 @@ use self::{
     secrets::Secrets, snapshot::SnapshotService, subject::SubjectService,
     test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
 };
-pub use self::{opening::Openings, secrets::reseal, verify::verify};
+pub use self::{
+    deletion::of_customer as delete_customer, opening::Openings, purge::purge, secrets::reseal,
+    verify::verify,
+};
 
 /// What the service is told.
 #[derive(clap::Args, Clone, Debug)]
@@ -85,6 +89,13 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("catalog"));
     Consumer::new("catalog", Stream::of("execution")).start(runtime, &database, &nats, Reactions);
+    Consumer::new("catalog", Stream::of("identity")).only("customer").start(
+        runtime,
+        &database,
+        &nats,
+        reactions::Customers,
+    );
+    purge::spawn(runtime, &database);
 
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let openings = Openings::start(runtime, database.pool().clone());

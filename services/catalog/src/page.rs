@@ -1,6 +1,7 @@
 //! Lists of a project's records.
 
 use assay_proto::{CustomerId, Fault, ProjectId};
+use assay_runtime::list::Rows;
 use sqlx::PgExecutor;
 
 use crate::project;
@@ -17,9 +18,9 @@ pub(crate) async fn of_project<T>(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     project: ProjectId,
-    rows: Vec<T>,
-) -> Result<Vec<T>, Fault> {
-    if rows.is_empty() {
+    rows: Rows<T>,
+) -> Result<Rows<T>, Fault> {
+    if rows.items.is_empty() {
         project::store::find(db, customer, project).await?;
     }
     Ok(rows)

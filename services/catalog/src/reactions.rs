@@ -1,5 +1,5 @@
-//! What the catalog shows of executions and their reports, from the events of the execution
-//! service. The events may come in any order, and more than once.
+//! What the catalog makes of the events of other services. The events may come in any order, and
+//! more than once.
 
 mod execution;
 mod reports;
@@ -9,8 +9,9 @@ use assay_proto::{CustomerId, Fault, ProjectId};
 use sqlx::PgTransaction;
 
 pub use self::{execution::execution_changed, reports::reports_changed};
+use crate::{deletion, project};
 
-/// Applies the events of the execution service.
+/// Shows executions and their reports, from the events of the execution service.
 pub struct Reactions;
 
 impl Handler for Reactions {
@@ -29,17 +30,28 @@ impl Handler for Reactions {
     }
 }
 
-/// Keeps others from deleting the project, and what is in it, meanwhile; it may have been deleted
-/// before.
+/// Keeps others from deleting the project, and what is in it, meanwhile. Returns whether there is
+/// such a project: what happens in a deleted one is nobody's.
 async fn hold(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
-) -> Result<(), Fault> {
-    sqlx::query("select from project where customer_id = $1 and id = $2 for key share")
-        .bind(customer)
-        .bind(project)
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
+) -> Result<bool, Fault> {
+    match project::store::hold(tx, customer, project).await {
+        Ok(()) => Ok(true),
+        Err(Fault::NotFound(_)) => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Deletes all that belongs to a customer that the identity service has deleted.
+pub(crate) struct Customers;
+
+impl Handler for Customers {
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        match event.action() {
+            "deleted" => deletion::of_customer(tx, event.customer()).await,
+            _ => Ok(()),
+        }
+    }
 }

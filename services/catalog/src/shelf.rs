@@ -7,7 +7,8 @@ use assay_proto::{
     catalog::{RecordKind, Shelf as Name},
     name_of,
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
+use futures::{Stream, TryStreamExt};
 use uuid::Uuid;
 
 /// How many records are recent.
@@ -82,18 +83,23 @@ impl Shelf {
         }
     }
 
-    /// The slice of the rows that were read for it. Recent ones are few and read as a whole, since
-    /// their order is not that of their ids.
-    pub(crate) fn cut<T: Listed>(self, mut rows: Vec<T>, slice: &Slice) -> Result<Vec<T>, Fault> {
+    /// Reads a slice of the rows. Recent ones are few and read as a whole, since their order is not
+    /// that of their ids.
+    pub(crate) async fn read<T: Listed>(
+        self,
+        rows: impl Stream<Item = Result<T, sqlx::Error>>,
+        slice: &Slice,
+    ) -> Result<Rows<T>, Fault> {
         if self.name != Name::Recent {
-            return Ok(rows);
+            return slice.read(rows).await;
         }
+        let mut rows: Vec<T> = rows.try_collect().await?;
         if let Some(cursor) = &slice.after {
             let place = rows.iter().position(|row| row.cursor() == cursor);
             let place = place.ok_or_else(|| Fault::invalid("cursor", "is not in the list"))?;
             rows.drain(..=place);
         }
         rows.truncate(usize::try_from(slice.limit).unwrap_or_default());
-        Ok(rows)
+        Ok(rows.into())
     }
 }

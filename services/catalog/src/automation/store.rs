@@ -1,5 +1,5 @@
-//! What engines need, in PostgreSQL: whether it was deleted does not matter. Every statement is
-//! bound to one customer. Secrets are read as they are stored.
+//! What engines need, in PostgreSQL, unless it was deleted. Every statement is bound to one customer.
+//! Secrets are read as they are stored.
 
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, SubjectId, TestPlanId,
@@ -7,20 +7,25 @@ use assay_proto::{
 };
 use sqlx::{AssertSqlSafe, PgExecutor};
 
-use crate::{environment, subject};
+use crate::{environment, project, subject};
 
 pub(super) async fn plans(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     ids: &[TestPlanId],
 ) -> Result<Vec<AutomatedTestPlan>, Fault> {
-    let plans = sqlx::query_as(
+    let live = project::store::is_live("test_case.project_id");
+    let plans = sqlx::query_as(AssertSqlSafe(format!(
         "select id, test_case_id, revision, test_type, minimum_duration_in_min, instances,
                 description, variables, input_file_id, supporting_files_id,
                 automation_supporting_files_id, automated_test_container_id, automation_steps
          from test_plan
-         where customer_id = $1 and id = any($2)",
-    );
+         where customer_id = $1 and id = any($2) and deleted_at is null
+           and exists (
+               select from test_case
+               where test_case.customer_id = $1 and test_case.id = test_case_id and {live}
+           )"
+    )));
     Ok(plans.bind(customer).bind(ids).fetch_all(db).await?)
 }
 
@@ -30,8 +35,10 @@ pub(super) async fn subjects(
     ids: &[SubjectId],
 ) -> Result<Vec<Subject>, Fault> {
     let (entry, more) = (subject::store::ENTRY, subject::store::MORE);
+    let live = project::store::is_live("project_id");
     let subjects = sqlx::query_as(AssertSqlSafe(format!(
-        "select {entry}, {more} from subject where customer_id = $1 and id = any($2)"
+        "select {entry}, {more} from subject
+         where customer_id = $1 and id = any($2) and deleted_at is null and {live}"
     )));
     Ok(subjects.bind(customer).bind(ids).fetch_all(db).await?)
 }
@@ -42,8 +49,10 @@ pub(super) async fn environments(
     ids: &[EnvironmentId],
 ) -> Result<Vec<Environment>, Fault> {
     let (entry, more) = (environment::store::ENTRY, environment::store::MORE);
+    let live = project::store::is_live("project_id");
     let environments = sqlx::query_as(AssertSqlSafe(format!(
-        "select {entry}, {more} from environment where customer_id = $1 and id = any($2)"
+        "select {entry}, {more} from environment
+         where customer_id = $1 and id = any($2) and deleted_at is null and {live}"
     )));
     Ok(environments.bind(customer).bind(ids).fetch_all(db).await?)
 }

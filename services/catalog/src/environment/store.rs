@@ -5,7 +5,7 @@ use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId,
     catalog::{Environment, EnvironmentEntry, EnvironmentInput},
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 use crate::{page, project};
@@ -24,9 +24,10 @@ pub(super) async fn get(
     project: ProjectId,
     id: EnvironmentId,
 ) -> Result<Environment, Fault> {
+    let live = project::store::is_live("$3");
     let environment = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY}, {MORE} from environment
-         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null"
+         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null and {live}"
     )));
     environment
         .bind(customer)
@@ -92,11 +93,12 @@ pub(super) async fn list(
     project: ProjectId,
     archived: bool,
     slice: &Slice,
-) -> Result<Vec<EnvironmentEntry>, Fault> {
+) -> Result<Rows<EnvironmentEntry>, Fault> {
     let part = page::part(archived);
+    let live = project::store::is_live("$2");
     let environments = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY} from environment
-         where customer_id = $1 and project_id = $2 and id < $3 and {part}
+         where customer_id = $1 and project_id = $2 and id < $3 and {part} and {live}
            and ($4::text is null or name ilike $4)
          order by id desc
          limit $5"
@@ -107,7 +109,7 @@ pub(super) async fn list(
         .bind(slice.before()?)
         .bind(&slice.pattern)
         .bind(slice.limit);
-    Ok(environments.fetch_all(db).await?)
+    slice.read(environments.fetch(db)).await
 }
 
 pub(super) async fn insert(

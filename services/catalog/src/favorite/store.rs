@@ -1,8 +1,10 @@
 //! Favorites in PostgreSQL. Every statement is bound to one customer and one user.
 
 use assay_proto::{CustomerId, Fault, UserId, catalog::RecordKind, name_of};
-use sqlx::PgExecutor;
+use sqlx::{AssertSqlSafe, PgExecutor};
 use uuid::Uuid;
+
+use crate::project;
 
 /// Makes sure that there is such a record, in the archive or not.
 pub(super) async fn find(
@@ -11,21 +13,16 @@ pub(super) async fn find(
     kind: RecordKind,
     id: Uuid,
 ) -> Result<(), Fault> {
-    let (noun, statement) = match kind {
-        RecordKind::TestCase => (
-            "test case",
-            "select from test_case where customer_id = $1 and id = $2 and deleted_at is null",
-        ),
-        RecordKind::TestSet => (
-            "test set",
-            "select from test_set where customer_id = $1 and id = $2 and deleted_at is null",
-        ),
-        RecordKind::Project | RecordKind::Unspecified => (
-            "project",
-            "select from project where customer_id = $1 and id = $2 and deleted_at is null",
-        ),
+    let (noun, table, project) = match kind {
+        RecordKind::TestCase => ("test case", "test_case", "project_id"),
+        RecordKind::TestSet => ("test set", "test_set", "project_id"),
+        RecordKind::Project | RecordKind::Unspecified => ("project", "project", "$2"),
     };
-    let found = sqlx::query(statement).bind(customer).bind(id).fetch_optional(db).await?;
+    let live = project::store::is_live(project);
+    let found = sqlx::query(AssertSqlSafe(format!(
+        "select from {table} where customer_id = $1 and id = $2 and deleted_at is null and {live}"
+    )));
+    let found = found.bind(customer).bind(id).fetch_optional(db).await?;
     found.map(drop).ok_or(Fault::NotFound(noun))
 }
 

@@ -4,7 +4,7 @@ use assay_proto::{
     CustomerId, Fault, ProjectId,
     catalog::{Project, ProjectEntry, ProjectInput},
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
@@ -44,6 +44,18 @@ pub(super) async fn lock(
         .fetch_optional(&mut **tx)
         .await?
         .ok_or(Fault::NotFound("project"))
+}
+
+/// The condition, as SQL, that a project was not deleted; `$1` is the customer, `id` the project's id
+/// as a parameter or a column. What is in a deleted project is refused by it at once, long before it
+/// is removed.
+pub(crate) fn is_live(id: &str) -> String {
+    format!(
+        "exists (
+             select from project
+             where project.customer_id = $1 and project.id = {id} and project.deleted_at is null
+         )"
+    )
 }
 
 /// Makes sure that there is such a project.
@@ -104,7 +116,7 @@ pub(super) async fn list(
     db: impl PgExecutor<'_>,
     shelf: Shelf,
     slice: &Slice,
-) -> Result<Vec<ProjectEntry>, Fault> {
+) -> Result<Rows<ProjectEntry>, Fault> {
     let (condition, order) = (shelf.condition(), shelf.order());
     let projects = sqlx::query_as(AssertSqlSafe(format!(
         "select id, name, description from project
@@ -119,7 +131,7 @@ pub(super) async fn list(
         .bind(shelf.before(slice)?)
         .bind(&slice.pattern)
         .bind(shelf.limit(slice));
-    shelf.cut(projects.fetch_all(db).await?, slice)
+    shelf.read(projects.fetch(db), slice).await
 }
 
 pub(super) async fn insert(
@@ -131,7 +143,8 @@ pub(super) async fn insert(
     let statement = format!(
         "insert into project (customer_id, id, name, description, report_template_id,
              retention_in_days)
-         values ($1, $2, $3, $4, $5, $6)
+         select $1, $2, $3, $4, $5, $6
+         where not exists (select from deleted_customer where customer_id = $1)
          returning {COLUMNS}"
     );
     let project = sqlx::query_as(AssertSqlSafe(statement))
@@ -141,9 +154,9 @@ pub(super) async fn insert(
         .bind(&project.description)
         .bind(&project.report_template_id)
         .bind(project.retention_in_days)
-        .fetch_one(&mut **tx)
+        .fetch_optional(&mut **tx)
         .await?;
-    Ok(project)
+    project.ok_or(Fault::NotFound("customer"))
 }
 
 /// Replaces what a client may write of a locked project.

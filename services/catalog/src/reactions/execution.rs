@@ -21,7 +21,9 @@ pub async fn execution_changed(
     customer: CustomerId,
     execution: &ExecutionChanged,
 ) -> Result<(), Fault> {
-    hold(tx, customer, ProjectId::parse("ProjectId", &execution.project_id)?).await?;
+    if !hold(tx, customer, ProjectId::parse("ProjectId", &execution.project_id)?).await? {
+        return Ok(());
+    }
     let statistic = execution.statistic.clone().unwrap_or_default();
     show_in_set(tx, customer, execution, &statistic).await?;
     match execution.status() {

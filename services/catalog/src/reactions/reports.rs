@@ -22,7 +22,9 @@ pub async fn reports_changed(
     if reports.is_empty() {
         return Ok(());
     }
-    hold(tx, customer, ProjectId::parse("ProjectId", &changed.project_id)?).await?;
+    if !hold(tx, customer, ProjectId::parse("ProjectId", &changed.project_id)?).await? {
+        return Ok(());
+    }
     keep(tx, customer, changed, &reports).await?;
     show_in_cases(tx, customer, &reports).await?;
     show_in_project(tx, customer, changed, &reports).await

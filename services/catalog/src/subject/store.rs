@@ -5,7 +5,7 @@ use assay_proto::{
     catalog::{Subject, SubjectEntry, SubjectInput},
     name_of,
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 
 use crate::{page, project};
@@ -33,9 +33,10 @@ pub(super) async fn get(
     project: ProjectId,
     id: SubjectId,
 ) -> Result<Subject, Fault> {
+    let live = project::store::is_live("$3");
     let subject = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY}, {MORE} from subject
-         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null"
+         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null and {live}"
     )));
     subject
         .bind(customer)
@@ -101,11 +102,12 @@ pub(super) async fn list(
     project: ProjectId,
     archived: bool,
     slice: &Slice,
-) -> Result<Vec<SubjectEntry>, Fault> {
+) -> Result<Rows<SubjectEntry>, Fault> {
     let part = page::part(archived);
+    let live = project::store::is_live("$2");
     let subjects = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY} from subject
-         where customer_id = $1 and project_id = $2 and id < $3 and {part}
+         where customer_id = $1 and project_id = $2 and id < $3 and {part} and {live}
            and ($4::text is null or name ilike $4 or identifier ilike $4)
          order by id desc
          limit $5"
@@ -116,7 +118,7 @@ pub(super) async fn list(
         .bind(slice.before()?)
         .bind(&slice.pattern)
         .bind(slice.limit);
-    Ok(subjects.fetch_all(db).await?)
+    slice.read(subjects.fetch(db)).await
 }
 
 /// Adds a subject. `variables` are the subject's, ready to be stored.

@@ -5,7 +5,10 @@ use assay_proto::{
     catalog::{TestCase, TestCaseEntry, TestCaseInput},
 };
 use assay_records::Action;
-use assay_runtime::{list::Slice, trace};
+use assay_runtime::{
+    list::{Rows, Slice},
+    trace,
+};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
     types::Json,
@@ -34,7 +37,7 @@ const PLANS: &str = "(
     ) as test_plan_list";
 
 /// Reads a test case with its plans; `rest` says which.
-fn select(rest: &'static str) -> QueryAs<'static, Postgres, TestCase, PgArguments> {
+fn select(rest: &str) -> QueryAs<'static, Postgres, TestCase, PgArguments> {
     sqlx::query_as(AssertSqlSafe(format!("select {COLUMNS}, {PLANS} from test_case {rest}")))
 }
 
@@ -44,10 +47,11 @@ pub(super) async fn get(
     project: Option<ProjectId>,
     id: TestCaseId,
 ) -> Result<TestCase, Fault> {
-    select(
+    let live = project::store::is_live("project_id");
+    select(&format!(
         "where customer_id = $1 and id = $2 and ($3::uuid is null or project_id = $3)
-           and deleted_at is null",
-    )
+           and deleted_at is null and {live}"
+    ))
     .bind(customer)
     .bind(id)
     .bind(project)
@@ -84,10 +88,11 @@ pub(crate) async fn find(
     project: ProjectId,
     id: TestCaseId,
 ) -> Result<(), Fault> {
-    sqlx::query(
+    let live = project::store::is_live("$3");
+    sqlx::query(AssertSqlSafe(format!(
         "select from test_case
-         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null",
-    )
+         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null and {live}"
+    )))
     .bind(customer)
     .bind(id)
     .bind(project)
@@ -116,13 +121,14 @@ pub(super) async fn list(
     shelf: Shelf,
     project: ProjectId,
     slice: &Slice,
-) -> Result<Vec<TestCaseEntry>, Fault> {
+) -> Result<Rows<TestCaseEntry>, Fault> {
     let (condition, order) = (shelf.condition(), shelf.order());
+    let live = project::store::is_live("$3");
     let cases = sqlx::query_as(AssertSqlSafe(format!(
         "select id, identifier, name, description, last_plan_status, last_report_status,
                 last_result, last_sw_name, last_sw_identifier, execution_statistics
          from test_case
-         where customer_id = $1 and project_id = $3 and id < $4 and {condition}
+         where customer_id = $1 and project_id = $3 and id < $4 and {condition} and {live}
            and ($5::text is null or name ilike $5 or identifier ilike $5)
          order by {order}
          limit $6"
@@ -134,7 +140,7 @@ pub(super) async fn list(
         .bind(shelf.before(slice)?)
         .bind(&slice.pattern)
         .bind(shelf.limit(slice));
-    shelf.cut(cases.fetch_all(db).await?, slice)
+    shelf.read(cases.fetch(db), slice).await
 }
 
 /// Adds a test case, with an identifier of our own if it comes without.

@@ -8,6 +8,8 @@ use assay_proto::{
 };
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction, types::Json};
 
+use crate::project;
+
 /// The columns of a test plan, with what the execution service has told of its reports.
 const COLUMNS: &str = "test_plan.id, test_plan.version::text as data_version, test_plan.status,
      test_plan.variables, test_plan.input_file_id, test_plan.supporting_files_id,
@@ -59,12 +61,13 @@ pub(super) async fn get(
     case: Option<TestCaseId>,
     id: TestPlanId,
 ) -> Result<TestPlan, Fault> {
+    let live = project::store::is_live("test_case.project_id");
     let plan = sqlx::query_as(AssertSqlSafe(format!(
         "select {COLUMNS} from test_plan
          join test_case on test_case.customer_id = $1 and test_case.id = test_plan.test_case_id
          where test_plan.customer_id = $1 and test_plan.id = $2 and test_plan.deleted_at is null
            and ($3::uuid is null or test_case.project_id = $3)
-           and ($4::uuid is null or test_case.id = $4)"
+           and ($4::uuid is null or test_case.id = $4) and {live}"
     )));
     plan.bind(customer)
         .bind(id)
@@ -182,13 +185,15 @@ pub(super) async fn automation_steps(
     case: TestCaseId,
     id: TestPlanId,
 ) -> Result<AutomationSteps, Fault> {
-    sqlx::query_as(
+    let live = project::store::is_live("$4");
+    sqlx::query_as(AssertSqlSafe(format!(
         "select automation_steps as items, version::text as data_version from test_plan
          where customer_id = $1 and id = $2 and test_case_id = $3 and deleted_at is null
            and exists (
                select from test_case where customer_id = $1 and id = $3 and project_id = $4
-           )",
-    )
+           )
+           and {live}"
+    )))
     .bind(customer)
     .bind(id)
     .bind(case)

@@ -4,7 +4,7 @@
 //! taken out of the archive.
 
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, TestSetId, catalog::TestCase};
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 use super::rules;
@@ -16,7 +16,7 @@ pub(crate) async fn list(
     customer: CustomerId,
     set: TestSetId,
     slice: &Slice,
-) -> Result<Vec<TestCase>, Fault> {
+) -> Result<Rows<TestCase>, Fault> {
     let after = match &slice.after {
         Some(cursor) => Some(position(db, customer, set, cursor).await?),
         None => None,
@@ -36,7 +36,7 @@ pub(crate) async fn list(
         .bind(after.unwrap_or(i64::MIN))
         .bind(&slice.pattern)
         .bind(slice.limit);
-    Ok(cases.fetch_all(db).await?)
+    slice.read(cases.fetch(db)).await
 }
 
 /// Where the member that a cursor names stands in the order of the set.

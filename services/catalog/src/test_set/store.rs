@@ -4,7 +4,7 @@ use assay_proto::{
     CustomerId, Fault, ProjectId, TestCaseId, TestSetId,
     catalog::{TestSet, TestSetEntry, TestSetInput},
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 use super::rules::Selected;
@@ -25,10 +25,11 @@ pub(super) async fn get(
     project: Option<ProjectId>,
     id: TestSetId,
 ) -> Result<TestSet, Fault> {
+    let live = project::store::is_live("project_id");
     let set = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY}, {MORE} from test_set
          where customer_id = $1 and id = $2 and ($3::uuid is null or project_id = $3)
-           and deleted_at is null"
+           and deleted_at is null and {live}"
     )));
     set.bind(customer)
         .bind(id)
@@ -66,10 +67,11 @@ pub(super) async fn find(
     project: ProjectId,
     id: TestSetId,
 ) -> Result<(), Fault> {
-    sqlx::query(
+    let live = project::store::is_live("$3");
+    sqlx::query(AssertSqlSafe(format!(
         "select from test_set
-         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null",
-    )
+         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null and {live}"
+    )))
     .bind(customer)
     .bind(id)
     .bind(project)
@@ -85,11 +87,12 @@ pub(super) async fn list(
     shelf: Shelf,
     project: ProjectId,
     slice: &Slice,
-) -> Result<Vec<TestSetEntry>, Fault> {
+) -> Result<Rows<TestSetEntry>, Fault> {
     let (condition, order) = (shelf.condition(), shelf.order());
+    let live = project::store::is_live("$3");
     let sets = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY} from test_set
-         where customer_id = $1 and project_id = $3 and id < $4 and {condition}
+         where customer_id = $1 and project_id = $3 and id < $4 and {condition} and {live}
            and ($5::text is null or name ilike $5)
          order by {order}
          limit $6"
@@ -101,7 +104,7 @@ pub(super) async fn list(
         .bind(shelf.before(slice)?)
         .bind(&slice.pattern)
         .bind(shelf.limit(slice));
-    shelf.cut(sets.fetch_all(db).await?, slice)
+    shelf.read(sets.fetch(db), slice).await
 }
 
 /// Lists a slice of the active test sets that include a test case, newest first: one that is in the
@@ -112,7 +115,7 @@ pub(super) async fn list_of_case(
     case: TestCaseId,
     archived: bool,
     slice: &Slice,
-) -> Result<Vec<TestSetEntry>, Fault> {
+) -> Result<Rows<TestSetEntry>, Fault> {
     let sets = sqlx::query_as(AssertSqlSafe(format!(
         "select {ENTRY} from test_set
          where customer_id = $1 and live and id < $3
@@ -134,7 +137,7 @@ pub(super) async fn list_of_case(
         .bind(archived)
         .bind(&slice.pattern)
         .bind(slice.limit);
-    Ok(sets.fetch_all(db).await?)
+    slice.read(sets.fetch(db)).await
 }
 
 pub(super) async fn insert(

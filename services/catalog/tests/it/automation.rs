@@ -38,7 +38,7 @@ async fn records(
 }
 
 #[tokio::test]
-async fn an_engine_is_told_all_in_clear_even_of_what_was_deleted() {
+async fn an_engine_is_told_all_in_clear_but_nothing_of_a_deleted_project() {
     let world = World::start().await;
     let user = world.user().await;
     let engine = world.colleague(&user, "Automation").await;
@@ -68,16 +68,16 @@ async fn an_engine_is_told_all_in_clear_even_of_what_was_deleted() {
     let after = records(&engine, request.clone()).await.unwrap();
 
     assert_eq!(before.test_plans.len(), 2, "a project is no plan");
-    assert_eq!(after.test_plans.len(), 2);
-    let told = after.test_plans.iter().find(|told| told.id == plan.id).unwrap();
+    assert_eq!(after, AutomationRecordsBatch::default());
+    let told = before.test_plans.iter().find(|told| told.id == plan.id).unwrap();
     assert_eq!((&told.test_case_id, told.revision, told.instances), (&case.id, 1, 1));
     assert_eq!(told.variables[0].content, CANARY);
-    assert_eq!(after.subjects[0].variables[0].content, CANARY);
-    let lab = &after.environments[0];
+    assert_eq!(before.subjects[0].variables[0].content, CANARY);
+    let lab = &before.environments[0];
     assert_eq!((lab.password.as_str(), lab.target_group.as_str()), (CANARY, "pads"));
     let seen = world.told().await.into_iter().filter(|(noun, ..)| noun == "secrets");
     let seen: Vec<_> = seen.map(|(_, _, data)| data["Source"].clone()).collect();
-    assert_eq!(seen.len(), 6, "three records, each seen twice: {seen:?}");
+    assert_eq!(seen.len(), 3, "{seen:?}");
 
     let stranger = world.user().await;
     let stranger = world.colleague(&stranger, "Automation").await;
@@ -85,6 +85,24 @@ async fn an_engine_is_told_all_in_clear_even_of_what_was_deleted() {
     assert_eq!(nothing, AutomationRecordsBatch::default());
     let denied = records(&user, GetAutomationRecordsRequest::default()).await.unwrap_err();
     assert_eq!(denied.code(), tonic::Code::PermissionDenied);
+}
+
+#[tokio::test]
+async fn an_engine_is_told_nothing_of_a_deleted_plan() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let engine = world.colleague(&user, "Automation").await;
+    let project = user.project().await;
+    let [kept, deleted] = [user.case(&project, "a").await, user.case(&project, "b").await];
+    let [kept, plan] = [user.ready_plan(&kept).await, user.ready_plan(&deleted).await];
+    let request = GetAutomationRecordsRequest {
+        test_plan_ids: vec![plan.id, kept.id.clone()],
+        ..GetAutomationRecordsRequest::default()
+    };
+    let deletion = DeleteTestCaseRequest { project_id: project.id, id: deleted.id };
+    user.cases().delete_test_case(user.call(deletion)).await.unwrap();
+    let told = records(&engine, request).await.unwrap().test_plans;
+    assert_eq!(told.iter().map(|plan| plan.id.as_str()).collect::<Vec<_>>(), [kept.id]);
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ mod lookup;
 mod model;
 mod opening;
 mod project;
+mod purge;
 mod reactions;
 mod secrets;
 mod shown;

@@ -62,7 +62,7 @@ pub use self::{
     dead_letters::{DeadLetter, DeadLetters, Which},
     event::Event,
     nats::{Nats, NatsConfig},
-    outbox::{publish, publish_all, unpublished},
+    outbox::{is_behind, publish, publish_all, unpublished},
     relay::Relay,
     replay::{Replayed, Since, replay},
     stream::Stream,

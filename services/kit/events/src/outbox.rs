@@ -44,3 +44,13 @@ pub async fn unpublished(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
     let count = sqlx::query_scalar("select count(*) from outbox where published_at is null");
     Ok(count.fetch_one(db).await?)
 }
+
+/// Whether more than `most` committed events wait to be published. What would add many events in the
+/// background waits meanwhile.
+pub async fn is_behind(db: impl PgExecutor<'_>, most: i64) -> Result<bool, Fault> {
+    let behind = sqlx::query_scalar(
+        "select count(*) > $1
+         from (select from outbox where published_at is null limit $1 + 1) unpublished",
+    );
+    Ok(behind.bind(most).fetch_one(db).await?)
+}

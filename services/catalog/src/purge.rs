@@ -1,0 +1,100 @@
+//! Removal of what belonged to deleted projects, in the background.
+//!
+//! A deleted project is refused from the moment of its deletion. What belonged to it is removed in
+//! batches, each in a short transaction with the events that announce it. The batches adapt to how
+//! long they take, and wait while many events are unpublished, so that neither the database nor the
+//! consumers of events are kept from other work. Removal goes on after a restart where it stopped.
+
+mod pace;
+mod store;
+
+use std::time::Duration;
+
+use assay_events::publish_all;
+use assay_proto::Fault;
+use assay_records::Action;
+use assay_runtime::{Database, Runtime};
+use sqlx::{Connection, PgPool};
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use self::{
+    pace::Pace,
+    store::{PARTS, Project, Table},
+};
+
+/// How often to look for deleted projects.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Removes what was deleted, until the program stops.
+pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
+    let (database, stopping) = (database.clone(), runtime.stopping());
+    runtime.spawn("purge", async move {
+        let work = async {
+            database.ready().await;
+            loop {
+                if let Err(fault) = purge(database.pool()).await {
+                    tracing::warn!(%fault, "not all was removed of deleted projects; trying again");
+                }
+                sleep(PERIOD).await;
+            }
+        };
+        stopping.run_until_cancelled(work).await;
+        Ok(())
+    });
+}
+
+/// Removes all that belongs to deleted projects. Of several replicas one does it.
+pub async fn purge(db: &PgPool) -> Result<(), Fault> {
+    store::delete_late_projects(db).await?;
+    if store::next_project(db).await?.is_none() {
+        return Ok(());
+    }
+    let mut alone = db.acquire().await?.detach();
+    if !store::try_to_be_alone(&mut alone).await? {
+        return Ok(());
+    }
+    let mut pace = Pace::default();
+    while let Some(project) = store::next_project(db).await? {
+        for table in Table::ALL {
+            for part in PARTS {
+                remove(db, project, table, part, &mut pace).await?;
+            }
+        }
+        store::finish(db, project).await?;
+        tracing::info!(project.id = %project.id, "removed all of a deleted project");
+    }
+    alone.close().await?;
+    Ok(())
+}
+
+/// Removes the records of a table that belong to a project, in the order of their ids.
+async fn remove(
+    db: &PgPool,
+    project: Project,
+    table: Table,
+    part: &'static str,
+    pace: &mut Pace,
+) -> Result<(), Fault> {
+    let mut after = Uuid::nil();
+    loop {
+        let batch = pace.begin(db).await?;
+        let ids = store::ids(db, project, table, part, after, batch).await?;
+        let Some(last) = ids.last() else { return Ok(()) };
+
+        let mut tx = db.begin().await?;
+        let (mut gone, is_complete) =
+            store::remove_below(&mut tx, project, table, &ids, batch).await?;
+        if is_complete {
+            gone.extend(store::remove(&mut tx, project, table, &ids).await?);
+            after = *last;
+        }
+        if project.is_announced {
+            let events: Result<Vec<_>, _> =
+                gone.iter().map(|gone| gone.was(Action::Deleted, project.customer_id)).collect();
+            publish_all(&mut tx, &events?).await?;
+        }
+        tx.commit().await?;
+        pace.end().await;
+    }
+}

@@ -1,0 +1,239 @@
+//! Removal of what belonged to deleted projects and customers.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use assay_proto::{VariableInput, catalog::*};
+use sqlx::PgPool;
+use tokio::time::timeout;
+use tonic::Response;
+use uuid::Uuid;
+
+use crate::{
+    user::{User, web_page},
+    world::{World, fault},
+};
+
+/// What a catalog has of projects.
+const TABLES: [&str; 8] = [
+    "test_set_case",
+    "test_set",
+    "test_plan",
+    "test_report",
+    "test_case",
+    "environment",
+    "subject",
+    "favorite",
+];
+
+async fn delete(user: &User, project: &Project) {
+    let request = user.call(DeleteProjectRequest { id: project.id.clone() });
+    user.projects().delete_project(request).await.map(Response::into_inner).unwrap();
+}
+
+/// How many rows each table has.
+async fn rows(db: &PgPool) -> BTreeMap<&'static str, i64> {
+    let mut rows = BTreeMap::new();
+    for table in TABLES {
+        let statement = sqlx::AssertSqlSafe(format!("select count(*) from {table}"));
+        rows.insert(table, sqlx::query_scalar(statement).fetch_one(db).await.unwrap());
+    }
+    rows
+}
+
+/// Adds cases with a plan each.
+async fn add_cases(world: &World, user: &User, project: &Project, count: i32) {
+    sqlx::query(
+        "with cases as (
+             insert into test_case (customer_id, project_id, id, identifier, name, description)
+             select $1, $2, gen_random_uuid(), 'case-' || n, 'Case', '' from generate_series(1, $3) n
+             returning id
+         )
+         insert into test_plan (customer_id, test_case_id, id, revision, status, test_type,
+             instances, minimum_duration_in_min)
+         select $1, id, gen_random_uuid(), 1, 'ReadyForExecution', 'Default', 1, 0 from cases",
+    )
+    .bind(user.who.customer)
+    .bind(project.id.parse::<Uuid>().unwrap())
+    .bind(count)
+    .execute(&world.db)
+    .await
+    .unwrap();
+}
+
+/// Does what the relay does, in effect, until dropped.
+async fn publish(db: &PgPool) -> ! {
+    loop {
+        sqlx::query("update outbox set published_at = now() where published_at is null")
+            .execute(db)
+            .await
+            .unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// How often each record was said to be deleted.
+async fn deleted(world: &World) -> BTreeMap<(String, String), usize> {
+    let mut deleted = BTreeMap::new();
+    for (noun, action, data) in world.told().await {
+        if action == "deleted" {
+            let id = data["SourceId"].as_str().unwrap().to_owned();
+            *deleted.entry((noun, id)).or_default() += 1;
+        }
+    }
+    deleted
+}
+
+#[tokio::test]
+async fn removing_a_project_leaves_no_secret_and_announces_all_that_was_in_it() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let (project, kept) = (user.project().await, user.project().await);
+    let secret = VariableInput {
+        name: "PIN".into(),
+        content: "4711".into(),
+        is_secured: true,
+        ..VariableInput::default()
+    };
+    let mut of_projects = Vec::new();
+    for project in [&project, &kept] {
+        let [case, archived, gone] = [
+            user.case(project, "a").await,
+            user.case(project, "b").await,
+            user.case(project, "c").await,
+        ];
+        let plan = TestPlanInput { variables: vec![secret.clone()], ..TestPlanInput::default() };
+        let plan = user.create_plan(&case, plan).await.unwrap();
+        let set = user.set(project, &[&case, &archived, &gone]).await;
+        user.archive_case(&archived).await;
+        let deletion = DeleteTestCaseRequest { project_id: project.id.clone(), id: gone.id };
+        user.cases().delete_test_case(user.call(deletion)).await.unwrap();
+        let base = SubjectInput { variables: vec![secret.clone()], ..web_page() };
+        let base = user.create_subject(project, base).await.unwrap();
+        let built_upon = SubjectInput { base_subject_id: Some(base.id.clone()), ..web_page() };
+        let built_upon = user.create_subject(project, built_upon).await.unwrap();
+        let lab = EnvironmentInput {
+            name: "Lab".into(),
+            contained_subject: Some(base.id.clone()),
+            password: "4711".into(),
+            ..EnvironmentInput::default()
+        };
+        let lab = user.create_environment(project, lab).await.unwrap();
+        of_projects.push([
+            ("environment".to_owned(), lab.id),
+            ("project".to_owned(), project.id.clone()),
+            ("subject".to_owned(), base.id),
+            ("subject".to_owned(), built_upon.id),
+            ("test_case".to_owned(), case.id),
+            ("test_case".to_owned(), archived.id),
+            ("test_plan".to_owned(), plan.id),
+            ("test_set".to_owned(), set.id),
+        ]);
+    }
+    let before = rows(&world.db).await;
+    let known = deleted(&world).await;
+    delete(&user, &project).await;
+    assert_eq!(rows(&world.db).await, before, "it is removed in the background");
+    assay_catalog::purge(&world.db).await.unwrap();
+
+    let after = rows(&world.db).await;
+    assert!(after.iter().all(|(table, count)| count * 2 == before[table]), "{before:?} {after:?}");
+    let mut told = deleted(&world).await;
+    told.retain(|record, _| !known.contains_key(record));
+    let mut expected = of_projects[0].to_vec();
+    expected.sort();
+    assert_eq!(told.keys().cloned().collect::<Vec<_>>(), expected);
+    assert!(told.values().all(|count| *count == 1), "{told:?}");
+    let [_, _, _, _, (_, case), ..] = &of_projects[1];
+    assert_eq!(user.get_case(case).await.identifier, "a");
+}
+
+#[tokio::test]
+async fn a_removal_that_is_interrupted_announces_each_record_once() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    add_cases(&world, &user, &project, 3000).await;
+    delete(&user, &project).await;
+    let mut interruptions = 0;
+    let removed = async {
+        while timeout(Duration::from_millis(60), assay_catalog::purge(&world.db)).await.is_err() {
+            interruptions += 1;
+        }
+    };
+    tokio::select! { () = removed => {} _ = publish(&world.db) => {} }
+    assert!(interruptions > 0, "it was never interrupted");
+    // What was interrupted last may have held the lock.
+    tokio::select! {
+        done = assay_catalog::purge(&world.db) => done.unwrap(),
+        _ = publish(&world.db) => {}
+    }
+    let told = deleted(&world).await;
+    assert_eq!(told.len(), 2 * 3000 + 1);
+    assert!(told.values().all(|count| *count == 1));
+    assert_eq!(rows(&world.db).await["test_case"], 0);
+}
+
+#[tokio::test]
+async fn neighbours_go_on_while_a_large_project_is_removed() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let (project, neighbour) = (user.project().await, user.project().await);
+    add_cases(&world, &user, &project, 20_000).await;
+    let begun = Instant::now();
+    delete(&user, &project).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    let mut slowest = Duration::ZERO;
+    let working = async {
+        for number in 0.. {
+            let begun = Instant::now();
+            user.case(&neighbour, &format!("case-{number}")).await;
+            slowest = slowest.max(begun.elapsed());
+        }
+    };
+    tokio::select! {
+        done = assay_catalog::purge(&world.db) => done.unwrap(),
+        () = working => {}
+        _ = publish(&world.db) => {}
+    }
+    assert!(slowest < Duration::from_secs(1), "a neighbour waited for {slowest:?}");
+    assert_eq!(deleted(&world).await.len(), 2 * 20_000 + 1);
+}
+
+#[tokio::test]
+async fn removal_waits_while_many_events_are_unpublished() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    add_cases(&world, &user, &project, 5000).await;
+    delete(&user, &project).await;
+    let removal = timeout(Duration::from_secs(3), assay_catalog::purge(&world.db));
+    assert!(removal.await.is_err(), "it did not wait");
+    let unpublished = assay_events::unpublished(&world.db).await.unwrap();
+    assert!((1..5000).contains(&unpublished), "{unpublished} events wait");
+}
+
+#[tokio::test]
+async fn deleting_a_customer_removes_its_projects_and_refuses_new_ones() {
+    let world = World::start().await;
+    let (user, other) = (world.user().await, world.user().await);
+    let (project, kept) = (user.project().await, other.project().await);
+    let case = user.case(&project, "a").await;
+    let kept = other.case(&kept, "a").await;
+    let before = deleted(&world).await.len();
+
+    let mut tx = world.db.begin().await.unwrap();
+    assay_catalog::delete_customer(&mut tx, user.who.customer).await.unwrap();
+    tx.commit().await.unwrap();
+    let request = GetTestCaseRequest { project_id: None, id: case.id.clone(), opens: false };
+    assert_eq!(fault(user.cases().get_test_case(user.call(request)).await), "not_found");
+    let new = ProjectInput { name: "Shop".into(), ..ProjectInput::default() };
+    let request = CreateProjectRequest { project: Some(new) };
+    assert_eq!(fault(user.projects().create_project(user.call(request)).await), "not_found");
+    assay_catalog::purge(&world.db).await.unwrap();
+    assert_eq!(rows(&world.db).await["test_case"], 1);
+    assert_eq!(deleted(&world).await.len(), before, "nobody is left to be told");
+    assert_eq!(other.get_case(&kept.id).await, kept);
+}
