@@ -8,13 +8,31 @@ create table inbox (
 
 create index inbox_received_at_idx on inbox (received_at);
 
--- How often applying an event has failed, until it succeeds or becomes a dead letter.
-create table inbox_failure (
+-- Parked events: those that could not be applied, until they succeed or become dead letters, and
+-- those that wait behind them. The broker keeps none of them back.
+create table inbox_parked (
+    id bigint generated always as identity,
     consumer text not null,
+    stream text not null,
     event_id uuid not null,
-    failures int not null default 1,
-    failed_at timestamptz not null default now(),
-    constraint inbox_failure_pkey primary key (consumer, event_id)
+    customer_id uuid not null,
+    record text not null,
+    -- The message as it was delivered.
+    subject text not null,
+    sequence bigint not null,
+    payload bytea not null,
+    -- Number of failed attempts; 0 for an event that waits behind a blocked one.
+    failures int not null,
+    -- Whether later events of the customer wait behind this one: it is blocked, or waits itself.
+    diverts boolean not null,
+    parked_at timestamptz not null default now(),
+    next_attempt_at timestamptz not null,
+    constraint inbox_parked_pkey primary key (consumer, event_id)
 );
 
-create index inbox_failure_failed_at_idx on inbox_failure (failed_at);
+-- What is due, customer by customer; and whether a customer's events are diverted.
+create index inbox_parked_next_attempt_at_idx
+    on inbox_parked (consumer, stream, customer_id, next_attempt_at, id);
+create index inbox_parked_diverts_idx on inbox_parked (consumer, stream, customer_id) where diverts;
+-- The later events of a record.
+create index inbox_parked_record_idx on inbox_parked (consumer, stream, customer_id, record);

@@ -76,7 +76,7 @@ pub enum OfDeadLetters {
         #[arg(long, value_parser = name)]
         consumer: Option<String>,
     },
-    /// Has them delivered again to who could not apply them, once the cause is mended
+    /// Deliver them again to the consumers that could not apply them, once the cause is removed
     Replay(Which),
     /// Removes them for good
     Drop(Which),

@@ -14,10 +14,15 @@ pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 /// How to open a connection to the database of a pool that is not one of the pool's.
 ///
 /// Beyond the limits of the pool's sessions, statements end before we lose patience, so that a slow
-/// one does not cost the connection.
+/// one does not cost the connection; and PostgreSQL frees the lock of a program that is frozen: one
+/// that works uses the connection every second or so.
 pub(crate) fn options(pool: &PgPool, name: &str) -> PgConnectOptions {
     let options = PgConnectOptions::clone(&pool.connect_options());
-    options.application_name(name).options([("statement_timeout", "10s")])
+    options.application_name(name).options([
+        ("statement_timeout", "10s"),
+        ("idle_session_timeout", "5s"),
+        ("idle_in_transaction_session_timeout", "5s"),
+    ])
 }
 
 /// Takes a lock for as long as the connection lasts. False if somebody else has it.

@@ -1,8 +1,11 @@
 //! Applies the events of another service, each once.
 
+mod apply;
+mod aside;
 pub(crate) mod dead_letter;
 pub(crate) mod delivery;
 mod inbox;
+mod parked;
 mod received;
 mod session;
 mod subscription;
@@ -17,11 +20,18 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::received::Received;
 use self::{
-    delivery::Delivery,
-    session::{Session, Verdict},
+    aside::{Aside, Retrier},
+    session::{Limits, Session},
     subscription::Subscription,
 };
-use crate::{Nats, Stream, connection::PAUSE, nats};
+use crate::{Nats, Stream, connection::PAUSE};
+
+/// What others wait for: longer than these, an event waits aside.
+const LIMITS: Limits =
+    Limits { event: Duration::from_millis(900), statement: "800ms", lock: "400ms" };
+
+/// How long an event that something is in the way of is tried, before it becomes a dead letter.
+const GIVE_UP_AFTER: Duration = Duration::from_mins(15);
 
 /// What a service does about the events of another one.
 pub trait Handler: Send + Sync + 'static {
@@ -29,8 +39,10 @@ pub trait Handler: Send + Sync + 'static {
     /// that the event was applied; several events may share the transaction.
     ///
     /// An event that does not concern the service is applied by doing nothing. An event that fails
-    /// comes again, after others; so do not rely on the order of events, look at revisions.
-    /// [`Fault::Unavailable`] is tried until it works, any other fault a few times.
+    /// is parked and tried again, after others; so do not rely on the order of events, look at
+    /// revisions. It becomes a dead letter after five attempts; if the fault is
+    /// [`Fault::Unavailable`], such as a lock that is not released, only after a quarter of an hour.
+    /// An event that takes longer than a second is parked, too, and given 20 seconds then.
     fn handle(
         &self,
         tx: &mut PgTransaction<'_>,
@@ -48,13 +60,15 @@ pub struct Consumer {
     stream: Stream,
     filter: String,
     first_delay: Duration,
+    give_up_after: Duration,
 }
 
 impl Consumer {
     /// The consumer of all events of a stream. The name, usually that of the consuming service,
     /// is what JetStream and the inbox remember it by.
     pub fn new(name: &'static str, stream: Stream) -> Self {
-        Self { name, stream, filter: stream.subjects(), first_delay: Duration::from_secs(1) }
+        let (filter, first_delay) = (stream.subjects(), Duration::from_secs(1));
+        Self { name, stream, filter, first_delay, give_up_after: GIVE_UP_AFTER }
     }
 
     /// Only events of one kind of record, such as `test_case`.
@@ -64,10 +78,18 @@ impl Consumer {
     }
 
     /// How long an event that fails waits before it is tried again; every further time it waits
-    /// four times as long. A second, unless set.
+    /// four times as long, one that something is in the way of at most that long. A second, unless
+    /// set.
     #[must_use]
     pub fn retry_after(self, first_delay: Duration) -> Self {
         Self { first_delay, ..self }
+    }
+
+    /// How long an event is tried that something is in the way of, such as a lock, before it becomes
+    /// a dead letter. A quarter of an hour, unless set.
+    #[must_use]
+    pub fn give_up_after(self, give_up_after: Duration) -> Self {
+        Self { give_up_after, ..self }
     }
 
     /// Runs the consumer from when the database is migrated until the program stops.
@@ -93,11 +115,13 @@ impl Consumer {
         stop: CancellationToken,
     ) {
         let mut down = false;
+        describe();
         dead_letter::count(self.name, 0);
+        aside::tell(&self, (0.0, 0.0));
         while !stop.is_cancelled() {
-            let Err(error) = self.term(&pool, &nats, &handler, &stop, &mut down).await else {
-                continue;
-            };
+            let ended = self.term(&pool, &nats, &handler, &stop, &mut down).await;
+            aside::tell(&self, (0.0, 0.0));
+            let Err(error) = ended else { continue };
             if !std::mem::replace(&mut down, true) {
                 tracing::warn!(consumer = self.name, %error, "no inbox; trying again");
             }
@@ -119,7 +143,7 @@ impl Consumer {
         stop: &CancellationToken,
         down: &mut bool,
     ) -> Result<(), Error> {
-        let mut session = Session::open(pool, self, handler).await?;
+        let mut session = Session::open(pool, self, handler, LIMITS).await?;
         while !session.try_lock().await? {
             tokio::select! {
                 () = sleep(PAUSE) => {}
@@ -128,55 +152,58 @@ impl Consumer {
         }
         *down = false;
         tracing::info!(consumer = self.name, stream = self.stream.name(), "consuming events");
+        let aside = Aside::default();
+        // Events that were parked before.
+        aside.add();
+        let retrier = Retrier { consumer: self, pool, nats, handler, aside: aside.clone() };
         let mut subscription = Subscription::new(nats, self);
-        while !stop.is_cancelled() {
-            let deliveries = subscription.next(stop).await;
-            self.apply(nats, &mut session, &deliveries).await?;
-        }
-        Ok(())
+        let ended = tokio::select! {
+            ended = self.consume(nats, &mut session, &mut subscription, &aside, stop) => ended,
+            () = retrier.run() => Ok(()),
+        };
+        subscription.give_back().await;
+        ended
     }
 
-    /// Applies what was delivered, as much as possible at once. If the database is lost, the rest
-    /// goes back to where it came from, in order.
-    async fn apply(
+    async fn consume(
         &self,
         nats: &Nats,
         session: &mut Session<'_, impl Handler>,
-        deliveries: &[Delivery],
+        subscription: &mut Subscription<'_>,
+        aside: &Aside,
+        stop: &CancellationToken,
     ) -> Result<(), Error> {
-        let mut applied = 0;
-        for group in deliveries.chunk_by(Delivery::goes_with) {
-            match session.apply(group).await {
-                Ok(verdicts) => {
-                    for (delivery, verdict) in group.iter().zip(verdicts) {
-                        self.settle(nats, delivery, verdict).await;
-                    }
-                }
-                Err(error) => {
-                    for delivery in &deliveries[applied..] {
-                        delivery.give_back(None).await;
-                    }
-                    return Err(error);
-                }
+        while !stop.is_cancelled() {
+            let deliveries = subscription.next(stop).await;
+            if deliveries.is_empty() {
+                session.ping().await?;
+                continue;
             }
-            applied += group.len();
+            let done = tokio::select! {
+                done = self.apply(nats, session, aside, &deliveries) => done,
+                () = subscription.keep(&deliveries) => Ok(()),
+            };
+            // If the database is lost, the rest goes back to where it came from, in order.
+            for delivery in &deliveries {
+                delivery.give_back(None).await;
+            }
+            done?;
         }
         Ok(())
     }
+}
 
-    async fn settle(&self, nats: &Nats, delivery: &Delivery, verdict: Verdict) {
-        match verdict {
-            Verdict::Applied => delivery.acknowledge().await,
-            Verdict::Again(delay) => delivery.give_back(Some(delay)).await,
-            Verdict::Hopeless { reason, tries } => {
-                match dead_letter::keep(nats, self, delivery, &reason, tries).await {
-                    Ok(()) => delivery.terminate().await,
-                    Err(error) => {
-                        tracing::warn!(consumer = self.name, %error, "no dead letter; trying again");
-                        delivery.give_back(Some(nats::PATIENCE)).await;
-                    }
-                }
-            }
-        }
-    }
+fn describe() {
+    use metrics::{Unit, describe_counter, describe_gauge};
+
+    describe_counter!("assay_events_applied_total", "Events that have had their effect");
+    describe_counter!("assay_events_failed_total", "Attempts to apply an event that have failed");
+    describe_counter!("assay_dead_letters_total", "Events that were given up, for an operator");
+    describe_gauge!("assay_events_parked", "Events that wait to be tried again");
+    describe_gauge!(
+        "assay_events_parked_age_seconds",
+        Unit::Seconds,
+        "How long the oldest parked event waits"
+    );
+    describe_gauge!("assay_consumer_behind", "Events of a stream that were not delivered yet");
 }

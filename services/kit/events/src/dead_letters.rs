@@ -86,8 +86,8 @@ impl DeadLetters {
         .await
     }
 
-    /// Has them delivered again, to the consumers that could not apply them only. Says how many
-    /// those are. One that fails again is a dead letter again, at once.
+    /// Has them delivered again, to the consumers that could not apply them only. Returns how many
+    /// those are. One that fails again, as often as a new one may, is a dead letter again.
     pub async fn replay(&self, which: &Which) -> anyhow::Result<u64> {
         self.each(which, async |letter| {
             let id = letter.sequence;

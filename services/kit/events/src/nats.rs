@@ -25,6 +25,10 @@ const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 /// How long an operator has to do something about a dead letter.
 const DEAD_LETTERS_KEPT: Duration = Duration::from_hours(24 * 90);
 
+/// How many dead letters of a consumer are kept, and how many bytes in total: the latest.
+const DEAD_LETTERS_OF_CONSUMER: i64 = 10_000;
+const DEAD_LETTERS_BYTES: i64 = 256 * 1024 * 1024;
+
 /// How to reach NATS, and how events are kept there.
 #[derive(clap::Args, Clone, Debug)]
 pub struct NatsConfig {
@@ -102,6 +106,14 @@ impl Nats {
             num_replicas: self.replicas,
             allow_direct: true,
             ..Default::default()
+        };
+        let wanted = match stream {
+            Stream::DEAD_LETTERS => stream::Config {
+                max_messages_per_subject: DEAD_LETTERS_OF_CONSUMER,
+                max_bytes: DEAD_LETTERS_BYTES,
+                ..wanted
+            },
+            _ => wanted,
         };
         let found = self.jetstream.get_or_create_stream(wanted.clone()).await?;
         let found = &found.cached_info().config;

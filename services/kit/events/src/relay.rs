@@ -91,7 +91,7 @@ impl Relay {
         let mut wait = WAIT.0;
         while !stop.is_cancelled() {
             let batch = queue.head(BATCH).await?;
-            let carried = courier.carry(&batch).await;
+            let carried = alive(queue, courier.carry(&batch)).await?;
             if carried > 0 {
                 queue.mark(&batch[..carried]).await?;
                 wait = WAIT.0;
@@ -106,5 +106,16 @@ impl Relay {
             wait = (wait * 2).min(WAIT.1);
         }
         Ok(())
+    }
+}
+
+/// Shows PostgreSQL that the relay lives while it waits for NATS.
+async fn alive<T>(queue: &mut Queue, work: impl Future<Output = T>) -> Result<T, Error> {
+    let mut work = std::pin::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return Ok(done),
+            () = sleep(PAUSE) => queue.ping().await?,
+        }
     }
 }

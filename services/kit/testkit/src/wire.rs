@@ -13,7 +13,7 @@ use tokio::{
     net::{TcpListener, TcpSocket, TcpStream, UnixStream},
     sync::watch,
     task::JoinSet,
-    time::{Duration, timeout},
+    time::{Duration, sleep, timeout},
 };
 
 #[derive(Clone, Copy, PartialEq)]
@@ -35,6 +35,7 @@ pub struct Wire {
     address: SocketAddr,
     program: watch::Sender<End>,
     state: watch::Sender<State>,
+    delay: watch::Sender<Duration>,
     _tasks: JoinSet<()>,
 }
 
@@ -57,9 +58,11 @@ impl Wire {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let (program, state) = (watch::Sender::new(program), watch::Sender::new(State::Whole));
+        let delay = watch::Sender::new(Duration::ZERO);
         let mut tasks = JoinSet::new();
-        tasks.spawn(lay(listener, program.subscribe(), state.subscribe()));
-        Ok(Self { address, program, state, _tasks: tasks })
+        let fate = (state.subscribe(), delay.subscribe());
+        tasks.spawn(lay(listener, program.subscribe(), fate));
+        Ok(Self { address, program, state, delay, _tasks: tasks })
     }
 
     /// Leads new connections to another PostgreSQL, as a name does after a failover.
@@ -83,6 +86,11 @@ impl Wire {
         self.state.send_replace(State::Cut);
     }
 
+    /// What the program answers arrives later by this, or by up to twice as much.
+    pub fn delay_answers(&self, delay: Duration) {
+        self.delay.send_replace(delay);
+    }
+
     pub fn mend(&self) {
         self.state.send_replace(State::Whole);
     }
@@ -93,11 +101,7 @@ fn socket_of(postgres: &PgConnectOptions) -> Result<End> {
     Ok(End::Unix(dir.join(format!(".s.PGSQL.{}", postgres.get_port()))))
 }
 
-async fn lay(
-    mut listener: TcpListener,
-    program: watch::Receiver<End>,
-    mut state: watch::Receiver<State>,
-) {
+async fn lay(mut listener: TcpListener, program: watch::Receiver<End>, (mut state, delay): Fate) {
     let address = listener.local_addr().expect("it listens");
     loop {
         let mut connections = JoinSet::new();
@@ -105,7 +109,7 @@ async fn lay(
         let accepting = async {
             while let Ok((client, _)) = listener.accept().await {
                 let program = program.borrow().clone();
-                connections.spawn(connect(client, program, state.clone()));
+                connections.spawn(connect(client, program, (state.clone(), delay.clone())));
             }
         };
         tokio::select! {
@@ -120,31 +124,30 @@ async fn lay(
     }
 }
 
-async fn connect(client: TcpStream, program: End, state: watch::Receiver<State>) {
+/// Whether a wire is whole, and how late answers arrive.
+type Fate = (watch::Receiver<State>, watch::Receiver<Duration>);
+
+async fn connect(client: TcpStream, program: End, fate: Fate) {
     match program {
         End::Tcp(address) => {
             let Ok(program) = TcpStream::connect(address).await else { return };
             program.set_nodelay(true).expect("it is a connection");
-            join(client, program, state).await;
+            join(client, program, fate).await;
         }
         End::Unix(path) => {
             let Ok(program) = UnixStream::connect(path).await else { return };
-            join(client, program, state).await;
+            join(client, program, fate).await;
         }
     }
 }
 
-async fn join(
-    client: TcpStream,
-    program: impl AsyncRead + AsyncWrite,
-    state: watch::Receiver<State>,
-) {
+async fn join(client: TcpStream, program: impl AsyncRead + AsyncWrite, (state, delay): Fate) {
     client.set_nodelay(true).expect("it is a connection");
     let ((from_client, to_client), (from_program, to_program)) =
         (client.into_split(), tokio::io::split(program));
     tokio::join!(
-        carry(from_client, to_program, state.clone()),
-        carry(from_program, to_client, state),
+        carry(from_client, to_program, state.clone(), None),
+        carry(from_program, to_client, state, Some(delay)),
     );
 }
 
@@ -153,9 +156,14 @@ async fn carry(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     mut state: watch::Receiver<State>,
+    delay: Option<watch::Receiver<Duration>>,
 ) {
     let mut bytes = vec![0; 64 << 10];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
+        let pause = delay.as_ref().map(|delay| *delay.borrow()).unwrap_or_default();
+        if !pause.is_zero() {
+            sleep(pause).await;
+        }
         if state.wait_for(|state| *state == State::Whole).await.is_err()
             || to.write_all(&bytes[..count]).await.is_err()
         {

@@ -4,18 +4,14 @@ use std::time::Duration;
 
 use assay_events::unpublished;
 use assay_runtime::connect_options;
-use async_nats::jetstream::{self, consumer::Config, message::StreamMessage, stream::Stream};
+use async_nats::jetstream::{self, message::StreamMessage, stream::Stream};
 use sqlx::PgPool;
 use tokio::time::{interval, timeout};
 
 use crate::world::World;
 
 /// How long it may take until everything has had its effect.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// When JetStream delivers again what it has no answer to, such as what was on the line when that
-/// was cut. The services grant themselves a minute, which would be a minute's wait for these tests.
-const ACK_WAIT: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 const POLL: Duration = Duration::from_millis(20);
 
@@ -94,7 +90,7 @@ impl Line {
     async fn failures(&self) -> Vec<(String, String, i32)> {
         let mut failures = Vec::new();
         for db in self.databases() {
-            let failed = "select consumer, event_id::text, failures from inbox_failure";
+            let failed = "select consumer, event_id::text, failures from inbox_parked";
             let failed = sqlx::query_as(failed).fetch_all(db).await.unwrap();
             failures.extend::<Vec<(String, String, i32)>>(failed);
         }
@@ -115,11 +111,6 @@ impl Line {
                 let Ok(info) = stream.consumer_info(consumer).await else {
                     return Some(format!("no consumer {consumer} of {name}"));
                 };
-                if info.num_ack_pending > 0 && info.config.ack_wait > ACK_WAIT {
-                    let config = Config { ack_wait: ACK_WAIT, ..info.config };
-                    stream.create_consumer(config).await.unwrap();
-                    return Some(format!("something on the line to {consumer} of {name}"));
-                }
                 if info.num_ack_pending > 0 || info.num_pending > 0 {
                     let (held, waiting) = (info.num_ack_pending, info.num_pending);
                     return Some(format!(
@@ -127,6 +118,13 @@ impl Line {
                         info.num_waiting
                     ));
                 }
+            }
+        }
+        for db in self.databases() {
+            let parked = sqlx::query_scalar("select count(*) from inbox_parked");
+            let parked: i64 = parked.fetch_one(db).await.unwrap();
+            if parked > 0 {
+                return Some(format!("{parked} parked events"));
             }
         }
         // Only now nothing can be added to it.

@@ -32,7 +32,7 @@ async fn have_failed(consumers: [&PgPool; 3], event: Uuid, times: i32) {
     eventually("failures", || async {
         for db in consumers {
             let failures = sqlx::query_scalar(
-                "select coalesce(max(failures), 0) from inbox_failure where event_id = $1",
+                "select coalesce(max(failures), 0) from inbox_parked where event_id = $1",
             );
             let failures: i32 = failures.bind(event).fetch_one(db).await.unwrap();
             (failures >= times).then_some(())?;
@@ -46,7 +46,7 @@ async fn have_failed(consumers: [&PgPool; 3], event: Uuid, times: i32) {
 /// as they are patient.
 async fn hurry(consumers: [&PgPool; 3], event: Uuid, failures: i32) {
     for db in consumers {
-        let hurry = sqlx::query("update inbox_failure set failures = $2 where event_id = $1");
+        let hurry = sqlx::query("update inbox_parked set failures = $2 where event_id = $1");
         hurry.bind(event).bind(failures).execute(db).await.unwrap();
     }
 }

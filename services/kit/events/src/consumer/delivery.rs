@@ -1,6 +1,9 @@
 //! A message in our hands, until it is settled.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use async_nats::jetstream::{AckKind, Message};
 use tokio::time::timeout;
@@ -15,26 +18,19 @@ pub(crate) const ADDRESSEE: &str = "Assay-Consumer";
 pub(super) struct Delivery {
     pub(super) message: Message,
     pub(super) event: Result<Received, serde_json::Error>,
-    is_first: bool,
     pub(super) sequence: u64,
     /// How many messages the stream has for the consumer after this one.
     pub(super) behind: u64,
+    settled: AtomicBool,
 }
 
 impl Delivery {
     pub(super) fn new(message: Message) -> Self {
         let event = Received::read(&message.payload);
         let info = message.info().ok();
-        let (is_first, sequence, behind) = info
-            .map(|info| (info.delivered == 1, info.stream_sequence, info.pending))
-            .unwrap_or_default();
-        Self { message, event, is_first, sequence, behind }
-    }
-
-    /// Whether the two may be applied in one transaction: only what has never failed should, lest
-    /// it fails those it goes with.
-    pub(super) fn goes_with(&self, other: &Self) -> bool {
-        [self, other].iter().all(|delivery| delivery.is_first && delivery.event.is_ok())
+        let (sequence, behind) =
+            info.map(|info| (info.stream_sequence, info.pending)).unwrap_or_default();
+        Self { message, event, sequence, behind, settled: AtomicBool::new(false) }
     }
 
     /// Whether the message is for somebody else.
@@ -45,17 +41,30 @@ impl Delivery {
     }
 
     pub(super) async fn acknowledge(&self) {
-        self.answer(AckKind::Ack).await;
+        self.settle(AckKind::Ack).await;
     }
 
     /// Has the message delivered again, at once or after a while.
     pub(super) async fn give_back(&self, delay: Option<Duration>) {
-        self.answer(AckKind::Nak(delay)).await;
+        self.settle(AckKind::Nak(delay)).await;
     }
 
     /// Has the message never delivered again.
     pub(super) async fn terminate(&self) {
-        self.answer(AckKind::Term).await;
+        self.settle(AckKind::Term).await;
+    }
+
+    /// Keeps JetStream from delivering the message again while there is work on it.
+    pub(super) async fn progress(&self) {
+        if !self.settled.load(Ordering::Relaxed) {
+            self.answer(AckKind::Progress).await;
+        }
+    }
+
+    async fn settle(&self, kind: AckKind) {
+        if !self.settled.swap(true, Ordering::Relaxed) {
+            self.answer(kind).await;
+        }
     }
 
     /// A lost answer makes the message come again, which is harmless.

@@ -1,47 +1,59 @@
-//! The database's side of a consumer: a connection with the right to consume, and what becomes of
-//! the events that are applied through it.
+//! A connection of a consumer to its database, and the transactions in which events are applied.
 
-use std::{iter::successors, panic::AssertUnwindSafe, time::Duration};
+use std::{
+    iter::successors,
+    panic::AssertUnwindSafe,
+    time::{Duration, Instant},
+};
 
 use assay_proto::Fault;
 use futures::FutureExt as _;
 use sqlx::{Connection as _, Error, PgConnection, PgPool};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::{Consumer, Handler, delivery::Delivery, inbox, received::Received};
+use super::{Consumer, Handler, inbox, parked, received::Received};
 use crate::connection::{self, within};
 
-/// How often an event is tried before it becomes a dead letter.
-const TRIES: i32 = 5;
+/// How long a transaction should take: the number of events in one is adapted to that, so that it
+/// holds no lock for long.
+const SLICE: Duration = Duration::from_millis(100);
 
-/// How often an event is tried on the spot that fails for something that may pass in a moment, such
-/// as a deadlock.
-const TRIES_ON_THE_SPOT: u32 = 3;
+/// Maximum number of events in a transaction.
+const MOST: usize = 200;
 
-/// How many first delays later an event is tried again that needs something that is not available.
-const UNAVAILABLE: u32 = 16;
+/// How long beginning a transaction, its note in the inbox and its commit may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a transaction may take: longer than any statement of it.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a session bears with an event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// For the whole event.
+    pub(super) event: Duration,
+    /// For one statement of it, as PostgreSQL reads it.
+    pub(super) statement: &'static str,
+    /// For a lock that somebody else has.
+    pub(super) lock: &'static str,
+}
 
-/// What becomes of a message.
-pub(super) enum Verdict {
-    /// It has had its effect.
-    Applied,
-    /// It is to be tried again after a while.
-    Again(Duration),
-    /// It will never be applied.
-    Hopeless { reason: String, tries: i32 },
+/// How far events were applied.
+pub(super) struct Outcome {
+    /// How many of them have had their effect.
+    pub(super) applied: usize,
+    /// Why the next one has not.
+    pub(super) fault: Option<Fault>,
 }
 
 /// A connection of its own. If it is lost, so are its lock and its transaction: who consumes next
 /// cannot come into the way of who consumed before.
 pub(super) struct Session<'a, H> {
-    connection: PgConnection,
+    pub(super) connection: PgConnection,
     consumer: &'a Consumer,
     handler: &'a H,
+    limits: Limits,
+    /// How many events go into one transaction.
+    slice: usize,
 }
 
 impl<'a, H: Handler> Session<'a, H> {
@@ -49,11 +61,14 @@ impl<'a, H: Handler> Session<'a, H> {
         pool: &PgPool,
         consumer: &'a Consumer,
         handler: &'a H,
+        limits: Limits,
     ) -> Result<Self, Error> {
         let options = connection::options(pool, "assay consumer");
+        let options = options
+            .options([("statement_timeout", limits.statement), ("lock_timeout", limits.lock)]);
         let connection = PgConnection::connect_with(&options);
         let connection = within(connection::PATIENCE, connection).await?;
-        Ok(Self { connection, consumer, handler })
+        Ok(Self { connection, consumer, handler, limits, slice: MOST })
     }
 
     /// Becomes the one that consumes, unless another one does.
@@ -63,62 +78,85 @@ impl<'a, H: Handler> Session<'a, H> {
         connection::try_lock(&mut self.connection, &lock).await
     }
 
-    /// Applies messages, all at once if that works. Fails only if the connection is lost.
-    pub(super) async fn apply(&mut self, group: &[Delivery]) -> Result<Vec<Verdict>, Error> {
-        if group.len() > 1 {
-            let ours = group.iter().filter(|delivery| !delivery.is_not_for(self.consumer.name));
-            let events: Vec<_> = ours.filter_map(|delivery| delivery.event.as_ref().ok()).collect();
-            if self.attempt(&events).await.is_ok() {
-                return Ok(group.iter().map(|_| Verdict::Applied).collect());
-            }
-        }
-        let mut verdicts = Vec::with_capacity(group.len());
-        for delivery in group {
-            verdicts.push(self.apply_one(delivery).await?);
-        }
-        Ok(verdicts)
+    /// Shows PostgreSQL that the program lives, and the program that the connection does.
+    pub(super) async fn ping(&mut self) -> Result<(), Error> {
+        within(connection::PATIENCE, self.connection.ping()).await
     }
 
-    async fn apply_one(&mut self, delivery: &Delivery) -> Result<Verdict, Error> {
-        let event = match &delivery.event {
-            _ if delivery.is_not_for(self.consumer.name) => return Ok(Verdict::Applied),
-            Err(error) => {
-                let reason = format!("this is no event: {error}");
-                return Ok(Verdict::Hopeless { reason, tries: 1 });
-            }
-            Ok(event) => event,
-        };
-        for attempt in 1..=TRIES_ON_THE_SPOT {
-            match self.attempt(&[event]).await {
-                Ok(()) => return Ok(Verdict::Applied),
-                Err(Fault::Unavailable(_) | Fault::Busy(_)) => {
-                    within(connection::PATIENCE, self.connection.ping()).await?;
-                    sleep(Duration::from_millis(10) * attempt).await;
+    /// Applies events of one customer in order, up to the first that fails. `were_parked`: some may
+    /// be parked, and are not any more. Fails only if the connection is lost.
+    pub(super) async fn apply(
+        &mut self,
+        events: &[&Received],
+        were_parked: bool,
+    ) -> Result<Outcome, Error> {
+        let mut outcome = Outcome { applied: 0, fault: None };
+        while outcome.applied < events.len() && outcome.fault.is_none() {
+            let slice = &events[outcome.applied..];
+            let slice = &slice[..slice.len().min(self.slice)];
+            let Outcome { applied, fault } = self.apply_slice(slice, were_parked).await?;
+            outcome.applied += applied;
+            outcome.fault = fault;
+        }
+        Ok(outcome)
+    }
+
+    /// Applies events in one transaction. If one fails, those before it are applied without it.
+    async fn apply_slice(
+        &mut self,
+        events: &[&Received],
+        were_parked: bool,
+    ) -> Result<Outcome, Error> {
+        let mut outcome = Outcome { applied: events.len(), fault: None };
+        while outcome.applied > 0 {
+            let (begun, mut at) = (Instant::now(), 0);
+            match self.attempt(&events[..outcome.applied], were_parked, &mut at).await {
+                Ok(()) => {
+                    self.adapt(outcome.applied, begun.elapsed());
+                    return Ok(outcome);
                 }
-                Err(fault) => return self.failed(event, &fault).await,
+                Err(fault) => {
+                    self.ping().await?;
+                    outcome = Outcome { applied: at, fault: Some(fault) };
+                }
             }
         }
-        tracing::warn!(consumer = self.consumer.name, event = %event.id(), "event put off");
-        Ok(Verdict::Again(self.consumer.first_delay * UNAVAILABLE))
+        Ok(outcome)
     }
 
-    /// Applies events in one transaction. A handler that panics fails.
-    async fn attempt(&mut self, events: &[&Received]) -> Result<(), Fault> {
-        let work = AssertUnwindSafe(self.transaction(events)).catch_unwind();
-        match timeout(PATIENCE, work).await {
-            Ok(Ok(done)) => done,
-            Ok(Err(_)) => Err(Fault::internal("the handler panicked")),
-            Err(_) => Err(Fault::Unavailable("the database")),
+    fn adapt(&mut self, applied: usize, took: Duration) {
+        if took > SLICE {
+            self.slice = (applied / 2).max(1);
+        } else if applied == self.slice && took < SLICE / 2 {
+            self.slice = (self.slice * 2).min(MOST);
         }
     }
 
-    async fn transaction(&mut self, events: &[&Received]) -> Result<(), Fault> {
+    /// Applies events in one transaction; `at` is how many were, when it fails. A handler that
+    /// panics fails.
+    async fn attempt(
+        &mut self,
+        events: &[&Received],
+        were_parked: bool,
+        at: &mut usize,
+    ) -> Result<(), Fault> {
+        let work = AssertUnwindSafe(self.transaction(events, were_parked, at)).catch_unwind();
+        work.await.unwrap_or_else(|_| Err(Fault::internal("the handler panicked")))
+    }
+
+    async fn transaction(
+        &mut self,
+        events: &[&Received],
+        were_parked: bool,
+        at: &mut usize,
+    ) -> Result<(), Fault> {
         let name = self.consumer.name;
         let ids: Vec<Uuid> = events.iter().map(|event| event.id()).collect();
-        let mut tx = self.connection.begin().await?;
-        let mut fresh = inbox::enter(&mut *tx, name, &ids).await?;
+        let mut tx = within(PATIENCE, self.connection.begin()).await?;
+        let mut fresh = within(PATIENCE, inbox::enter(&mut *tx, name, &ids)).await?;
         let count = fresh.len() as u64;
-        for event in events {
+        for (place, event) in events.iter().enumerate() {
+            *at = place;
             if fresh.remove(&event.id()) {
                 let span = tracing::info_span!(
                     parent: None,
@@ -130,29 +168,22 @@ impl<'a, H: Handler> Session<'a, H> {
                     consumer = name,
                 );
                 assay_runtime::trace::follow_map(&span, &event.trace());
-                self.handler.handle(&mut tx, event).instrument(span).await?;
+                let handled = self.handler.handle(&mut tx, event).instrument(span);
+                let handled = timeout(self.limits.event, handled).await;
+                handled.unwrap_or(Err(Fault::Unavailable("the database")))?;
             }
         }
-        tx.commit().await?;
+        if were_parked {
+            within(PATIENCE, parked::remove(&mut *tx, name, &ids)).await?;
+        }
+        within(PATIENCE, tx.commit()).await?;
         metrics::counter!("assay_events_applied_total", "consumer" => name).increment(count);
         Ok(())
     }
-
-    async fn failed(&mut self, event: &Received, fault: &Fault) -> Result<Verdict, Error> {
-        let Consumer { name, first_delay, .. } = *self.consumer;
-        let note = inbox::note_failure(&mut self.connection, name, event.id());
-        let tries = within(connection::PATIENCE, note).await?;
-        let reason = causes(fault);
-        metrics::counter!("assay_events_failed_total", "consumer" => name).increment(1);
-        tracing::warn!(consumer = name, event = %event.id(), tries, error = reason, "event failed");
-        if tries >= TRIES {
-            return Ok(Verdict::Hopeless { reason, tries });
-        }
-        Ok(Verdict::Again(first_delay * 4_u32.pow(tries.unsigned_abs() - 1)))
-    }
 }
 
-fn causes(fault: &Fault) -> String {
+/// A fault with all its causes.
+pub(super) fn causes(fault: &Fault) -> String {
     let chain = successors(Some(fault as &dyn std::error::Error), |error| error.source());
     chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -85,6 +85,11 @@ impl Queue {
         connection::try_lock(&mut self.connection, AT_WORK).await
     }
 
+    pub(super) async fn ping(&mut self) -> Result<(), Error> {
+        let ping = sqlx::query("select 1").execute(&mut self.connection);
+        within(PATIENCE, ping).await.map(drop)
+    }
+
     /// The oldest events that are not published. They are found by their state: ids are given out
     /// in another order than transactions are committed in.
     pub(super) async fn head(&mut self, limit: i64) -> Result<Vec<Pending>, Error> {

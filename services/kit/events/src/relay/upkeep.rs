@@ -75,14 +75,6 @@ async fn tidy(pool: &PgPool, retention: Duration) -> Result<(), Error> {
              where received_at < now() - make_interval(secs => $1) limit $2)",
         retention * 2,
     )
-    .await?;
-    remove(
-        pool,
-        "delete from inbox_failure where (consumer, event_id) in (
-             select consumer, event_id from inbox_failure
-             where failed_at < now() - make_interval(secs => $1) limit $2)",
-        retention,
-    )
     .await
 }
 

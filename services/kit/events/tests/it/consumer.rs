@@ -81,26 +81,6 @@ async fn what_is_no_event_is_put_aside() {
 }
 
 #[tokio::test]
-async fn what_needs_something_unavailable_is_never_given_up() {
-    let mut world = World::new().await;
-    world.trouble.set(1, "away");
-    world.relay();
-    world.consumer();
-    world.tell_at_once(0..3).await;
-    assert_eq!(world.has_effects(2).await, [0, 2]);
-    let delivered_often = || async {
-        let consumer = world.stream("ASSAY_CATALOG").await;
-        let info = consumer.consumer_info("notification").await.unwrap();
-        (info.delivered.consumer_sequence > 3 + 6).then_some(())
-    };
-    eventually("more than five tries", delivered_often).await;
-    world.trouble.clear();
-
-    assert_eq!(world.has_effects(3).await, [0, 2, 1]);
-    assert_eq!(world.messages("ASSAY_DEAD_LETTERS").await, 0);
-}
-
-#[tokio::test]
 async fn a_database_that_comes_and_goes_delays_but_loses_nothing() {
     let mut world = World::new().await;
     world.relay();

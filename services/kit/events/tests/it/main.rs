@@ -3,6 +3,8 @@
 mod cluster;
 mod consumer;
 mod dead_letters;
+mod delivery;
+mod parking;
 mod relay;
 mod replay;
 mod subscribers;

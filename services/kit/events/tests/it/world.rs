@@ -11,16 +11,16 @@ use assay_events::{
     publish, publish_all, unpublished,
 };
 use assay_proto::{CustomerId, Fault};
-use assay_testkit::{Broker, Cluster, TestDatabase, eventually};
+use assay_testkit::{Broker, Cluster, TestDatabase, Wire, eventually};
 use async_nats::{HeaderMap, jetstream};
 use clap::Parser;
 use futures::StreamExt as _;
 use serde_json::Value;
 use sqlx::{
-    PgPool, PgTransaction, SqlSafeStr,
+    ConnectOptions as _, PgPool, PgTransaction, SqlSafeStr,
     migrate::{Migration, MigrationType, Migrator},
 };
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const CATALOG: Stream = Stream::of("catalog");
@@ -57,7 +57,14 @@ struct Note(Trouble);
 
 impl Handler for Note {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-        let number: i32 = event.data()?;
+        let data: Value = event.data()?;
+        let number = data.as_i64().or_else(|| data[0].as_i64()).unwrap();
+        let number = i32::try_from(number).unwrap();
+        let pass = sqlx::query("select from barrier where number = $1 for share");
+        pass.bind(number).execute(&mut **tx).await?;
+        if self.0.has(number, "endless") {
+            std::future::pending::<()>().await;
+        }
         let note = sqlx::query("insert into effect (number) values ($1)");
         note.bind(number).execute(&mut **tx).await?;
         assert!(!self.0.has(number, "panic"), "as it was to be");
@@ -97,7 +104,8 @@ impl World {
         let effect = "create table effect (
             place bigint generated always as identity primary key,
             number int not null
-        )";
+        );
+        create table barrier (number int primary key);";
         let kind = MigrationType::Simple;
         let own = Migration::new(100, "effect".into(), kind, effect.into_sql_str(), false);
         let schema = migrations(&Migrator::with_migrations(vec![own]));
@@ -109,23 +117,84 @@ impl World {
 
     /// Starts a relay. It runs until the token is cancelled.
     pub(crate) fn relay(&mut self) -> CancellationToken {
+        self.relay_on(&self.pool.clone())
+    }
+
+    pub(crate) fn relay_on(&mut self, pool: &PgPool) -> CancellationToken {
         let stop = CancellationToken::new();
-        let relay = Relay::new(self.pool.clone(), self.nats.clone(), CATALOG);
+        let relay = Relay::new(pool.clone(), self.nats.clone(), CATALOG);
         self.tasks.spawn(relay.run(stop.clone()));
         stop
     }
 
-    /// Starts a consumer that writes down the numbers that come.
+    /// Starts a consumer that writes down the numbers that come. It gives up a blocked event after
+    /// a moment.
     pub(crate) fn consumer(&mut self) -> CancellationToken {
+        let patience = Duration::from_millis(100);
+        let consumer = Consumer::new("notification", CATALOG).give_up_after(patience);
+        self.start(consumer, &self.pool.clone(), &self.nats.clone()).0
+    }
+
+    /// Starts a consumer that is as patient with blocked events as those of services.
+    pub(crate) fn patient_consumer(&mut self) -> CancellationToken {
+        let (pool, nats) = (self.pool.clone(), self.nats.clone());
+        self.start(Consumer::new("notification", CATALOG), &pool, &nats).0
+    }
+
+    /// Starts a consumer that can be killed.
+    pub(crate) fn consumer_on(&mut self, pool: &PgPool, nats: &Nats) -> AbortHandle {
+        self.start(Consumer::new("notification", CATALOG), pool, nats).1
+    }
+
+    fn start(
+        &mut self,
+        consumer: Consumer,
+        pool: &PgPool,
+        nats: &Nats,
+    ) -> (CancellationToken, AbortHandle) {
         let stop = CancellationToken::new();
-        let consumer = Consumer::new("notification", CATALOG);
-        self.tasks.spawn(consumer.retry_after(Duration::from_millis(20)).run(
-            self.pool.clone(),
-            self.nats.clone(),
-            Note(self.trouble.clone()),
-            stop.clone(),
-        ));
-        stop
+        let consumer = consumer.retry_after(Duration::from_millis(20));
+        let note = Note(self.trouble.clone());
+        let running = consumer.run(pool.clone(), nats.clone(), note, stop.clone());
+        (stop, self.tasks.spawn(running))
+    }
+
+    /// A pool that reaches the database by a wire.
+    pub(crate) async fn pool_on_a_wire(&self) -> (Wire, PgPool) {
+        let url = self.pool.connect_options().to_url_lossy();
+        let (wire, url) = Wire::to_postgres(url.as_str()).await.unwrap();
+        (wire, PgPool::connect_lazy(&url).unwrap())
+    }
+
+    /// A connection to NATS by a wire.
+    pub(crate) async fn nats_on_a_wire(&self) -> (Wire, Nats) {
+        let broker = self.broker.url();
+        let broker = broker.trim_start_matches("nats://").parse().unwrap();
+        let wire = Wire::to(broker).await.unwrap();
+        let nats = connect(&["--nats-url", &format!("nats://{}", wire.address())]).await;
+        let connected = || async { nats.is_connected().then_some(()) };
+        eventually("a connection to NATS", connected).await;
+        (wire, nats)
+    }
+
+    /// Has events with these numbers wait for a lock, until the transaction ends.
+    pub(crate) async fn block(
+        &self,
+        numbers: impl IntoIterator<Item = i32>,
+    ) -> PgTransaction<'static> {
+        let numbers: Vec<_> = numbers.into_iter().collect();
+        let add = sqlx::query("insert into barrier select unnest($1::int[])").bind(&numbers);
+        add.execute(&self.pool).await.unwrap();
+        let mut tx = self.pool.begin().await.unwrap();
+        let lock = sqlx::query("select from barrier where number = any($1) for update");
+        lock.bind(&numbers).execute(&mut *tx).await.unwrap();
+        tx
+    }
+
+    /// How many events are parked.
+    pub(crate) async fn parked(&self) -> i64 {
+        let count = sqlx::query_scalar("select count(*) from inbox_parked");
+        count.fetch_one(&self.pool).await.unwrap()
     }
 
     /// Waits until a relay or consumer that was told to stop has done so.
@@ -138,12 +207,22 @@ impl World {
         Event::new(self.customer, number, "test_case", "created", &number).unwrap()
     }
 
+    /// Tells a number of another customer.
+    pub(crate) async fn tell_of(&self, customer: CustomerId, number: i32) {
+        let event = Event::new(customer, number, "test_case", "created", &number).unwrap();
+        self.publish(&event).await;
+    }
+
+    pub(crate) async fn publish(&self, event: &Event) {
+        let mut tx = self.pool.begin().await.unwrap();
+        publish(&mut tx, event).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
     /// Tells numbers, each in a transaction of its own.
     pub(crate) async fn tell(&self, numbers: impl IntoIterator<Item = i32>) {
         for number in numbers {
-            let mut tx = self.pool.begin().await.unwrap();
-            publish(&mut tx, &self.event(number)).await.unwrap();
-            tx.commit().await.unwrap();
+            self.publish(&self.event(number)).await;
         }
     }
 

@@ -1,0 +1,126 @@
+//! Events that something is in the way of.
+
+use std::time::{Duration, Instant};
+
+use assay_events::Event;
+use assay_proto::CustomerId;
+use assay_testkit::eventually;
+
+use crate::world::World;
+
+/// How long the events of others may be delayed.
+const DELAY: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn a_blocked_event_delays_no_other_customer_and_is_applied_when_it_can_be() {
+    let mut world = World::new().await;
+    world.relay();
+    world.patient_consumer();
+    world.tell([0]).await;
+    world.has_effects(1).await;
+    let blocked = world.block([1]).await;
+    world.tell_at_once([1, 2, 3]).await;
+    for number in 10..15 {
+        let begun = Instant::now();
+        world.tell_of(CustomerId::new(), number).await;
+        eventually("the effect", || async {
+            world.effects().await.contains(&number).then_some(())
+        })
+        .await;
+        assert!(begun.elapsed() < DELAY, "{:?}", begun.elapsed());
+    }
+    eventually("other records of the customer", || async {
+        let effects = world.effects().await;
+        (effects.contains(&2) && effects.contains(&3)).then_some(())
+    })
+    .await;
+    assert!(!world.effects().await.contains(&1));
+    assert_eq!(world.parked().await, 1);
+
+    blocked.rollback().await.unwrap();
+    world.has_effects(9).await;
+    eventually("nothing parked", || async { (world.parked().await == 0).then_some(()) }).await;
+    assert_eq!(world.messages("ASSAY_DEAD_LETTERS").await, 0);
+}
+
+#[tokio::test]
+async fn events_of_a_blocked_record_keep_their_order() {
+    let mut world = World::new().await;
+    world.relay();
+    world.patient_consumer();
+    let blocked = world.block([1]).await;
+    for number in 1..5 {
+        let event = Event::new(world.customer, "TC-1", "test_case", "changed", &number).unwrap();
+        world.publish(&event).await;
+    }
+    eventually("four parked events", || async { (world.parked().await == 4).then_some(()) }).await;
+    assert!(world.effects().await.is_empty());
+    blocked.rollback().await.unwrap();
+
+    assert_eq!(world.has_effects(4).await, [1, 2, 3, 4]);
+}
+
+#[tokio::test]
+async fn many_blocked_events_of_a_customer_delay_no_other_customer() {
+    let mut world = World::new().await;
+    world.relay();
+    world.patient_consumer();
+    world.tell([0]).await;
+    world.has_effects(1).await;
+    let _blocked = world.block(1..100).await;
+    world.tell_at_once(1..100).await;
+    eventually("parked events", || async { (world.parked().await > 0).then_some(()) }).await;
+    let begun = Instant::now();
+    world.tell_of(CustomerId::new(), 1000).await;
+    world.has_effects(2).await;
+    assert!(begun.elapsed() < DELAY, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn an_event_that_stays_blocked_becomes_a_dead_letter() {
+    let mut world = World::new().await;
+    world.trouble.set(2, "away");
+    world.relay();
+    world.consumer();
+    let _blocked = world.block([1]).await;
+    world.tell_at_once(0..4).await;
+    eventually("dead letters", || async {
+        (world.messages("ASSAY_DEAD_LETTERS").await == 2).then_some(())
+    })
+    .await;
+
+    let mut effects = world.has_effects(2).await;
+    effects.sort_unstable();
+    assert_eq!(effects, [0, 3]);
+    assert_eq!(world.parked().await, 0);
+}
+
+#[tokio::test]
+async fn an_event_without_end_delays_nobody() {
+    let mut world = World::new().await;
+    world.trouble.set(1, "endless");
+    world.relay();
+    world.patient_consumer();
+    world.tell([1]).await;
+    eventually("a parked event", || async { (world.parked().await == 1).then_some(()) }).await;
+    let begun = Instant::now();
+    world.tell_of(CustomerId::new(), 2).await;
+    assert_eq!(world.has_effects(1).await, [2]);
+    assert!(begun.elapsed() < DELAY, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn parked_events_outlive_their_consumer() {
+    let mut world = World::new().await;
+    world.relay();
+    let first = world.patient_consumer();
+    let blocked = world.block([0]).await;
+    world.tell([0, 1]).await;
+    world.has_effects(1).await;
+    first.cancel();
+    world.ended().await;
+    blocked.rollback().await.unwrap();
+    world.patient_consumer();
+
+    assert_eq!(world.has_effects(2).await, [1, 0]);
+}
