@@ -2,7 +2,8 @@
 //! a resource is written down once: in its `.proto` file.
 //!
 //! * JSON names are PascalCase. A field is nullable exactly if it is marked `optional`.
-//! * Enums travel as the names of their variants, timestamps as RFC 3339.
+//! * Enums travel as the names of their variants, timestamps as RFC 3339. An integer may be written
+//!   with a fraction of zero.
 //! * `…Request` and `…Batch` messages are envelopes: they never become JSON or come out of a row.
 //! * `…Input` messages are what clients write; each can take over single fields from another.
 //! * `…List` messages are arrays that may be null.

@@ -101,6 +101,7 @@ impl Shape {
         }
         match field.kind() {
             Kind::Message(message) => shape.message(&message, optional, field.is_list()),
+            Kind::Int32 | Kind::Int64 => shape.integer(optional, field.is_list()),
             Kind::Enum(choice) => shape.choice(&rust_path(choice.full_name()), optional, field),
             Kind::String if is_id(field) => {
                 let column = if optional { "crate::OptionalIdColumn" } else { "uuid::Uuid" };
@@ -135,6 +136,15 @@ impl Shape {
         } else if !optional {
             self.rest.push(format!("value_type = {}", rust_path(message.full_name())));
         }
+    }
+
+    fn integer(&mut self, optional: bool, repeated: bool) {
+        let read = match (optional, repeated) {
+            (true, _) => "optional_integer",
+            (_, true) => "integers",
+            _ => "integer",
+        };
+        self.serde.push(format!(r#"deserialize_with = "crate::{read}""#));
     }
 
     fn choice(&mut self, path: &str, optional: bool, field: &FieldDescriptor) {

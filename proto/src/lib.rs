@@ -8,6 +8,7 @@ mod batch;
 mod changes;
 mod fault;
 mod id;
+mod integer;
 mod policy;
 mod result;
 mod timestamp;
@@ -20,6 +21,7 @@ pub use self::{
     changes::Changes,
     fault::{Fault, Violation},
     id::*,
+    integer::{Integer, integer, integers, optional_integer},
     policy::{Needs, Permissions, only_reads, waits},
     result::worst,
     timestamp::Timestamp,

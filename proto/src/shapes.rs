@@ -63,6 +63,34 @@ fn an_input_takes_what_is_there_and_refuses_what_does_not_fit() {
 }
 
 #[test]
+fn an_integer_may_have_a_fraction_of_zero() {
+    let read = |json: Value| serde_json::from_value::<ShapeInput>(json);
+    let input = json!({"Count": 2.0, "Limit": -0.0, "Size": 1e15, "Numbers": [1, 2.0, 3e0]});
+    let input = read(input).unwrap();
+    assert_eq!((input.count, input.limit, input.size), (2, Some(0), 1_000_000_000_000_000));
+    assert_eq!(input.numbers, [1, 2, 3]);
+    assert_eq!(read(json!({"Limit": null})).unwrap().limit, None);
+    assert_eq!(read(json!({"Size": i64::MIN})).unwrap().size, i64::MIN);
+    for wrong in [
+        json!({"Count": 2.5}),
+        json!({"Count": 2_147_483_648_i64}),
+        json!({"Count": 1e12}),
+        json!({"Count": "2"}),
+        json!({"Count": null}),
+        json!({"Limit": 0.1}),
+        json!({"Limit": true}),
+        json!({"Size": 9_223_372_036_854_775_808_u64}),
+        json!({"Size": 9.3e18}),
+        json!({"Size": 1e300}),
+        json!({"Numbers": [1.5]}),
+        json!({"Numbers": 1}),
+    ] {
+        let error = read(wrong.clone()).expect_err(&wrong.to_string()).to_string();
+        assert!(error.contains("expected i") || error.contains("expected a seq"), "{error}");
+    }
+}
+
+#[test]
 fn changes_touch_the_fields_they_name_and_no_others() {
     let set = TestSetInput {
         name: "old".into(),
