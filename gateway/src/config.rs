@@ -42,6 +42,10 @@ pub struct EdgeConfig {
     /// <https://dashboard.example.org>, separated by commas; by default none
     #[arg(long, env = "ASSAY_CORS_ORIGINS", value_delimiter = ',')]
     pub cors_origins: Vec<Origin>,
+    /// How many connections each gateway has open at once, a quarter of them of one address (of IPv6,
+    /// of a /64 network) unless that is a trusted proxy; more are closed at once
+    #[arg(long, env = "ASSAY_CONNECTIONS", default_value_t = 10_000)]
+    pub connections: usize,
     /// How many requests a minute each gateway takes from an address (of IPv6, from a /64 network);
     /// 0: any number
     #[arg(long, env = "ASSAY_REQUESTS_PER_ADDRESS", default_value_t = 6000)]

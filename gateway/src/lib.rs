@@ -13,6 +13,7 @@ mod config;
 mod cors;
 mod download;
 mod edge;
+mod entity_tag;
 mod host;
 mod idempotency;
 mod limit;
@@ -30,7 +31,10 @@ mod upload;
 
 use std::net::SocketAddr;
 
-use assay_runtime::{Runtime, http};
+use assay_runtime::{
+    Runtime,
+    http::{self, Connections},
+};
 use axum::{Router, routing::get};
 use tokio::net::TcpListener;
 
@@ -46,7 +50,9 @@ pub use self::{
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
     let upstream = Upstream::connect(runtime, &config).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
-    http::serve(runtime, listener, app(upstream, &config.edge))
+    let EdgeConfig { connections, trusted_proxies, .. } = config.edge.clone();
+    let admitted = Connections::new(connections, trusted_proxies);
+    http::serve(runtime, listener, app(upstream, &config.edge), admitted)
 }
 
 /// The interface in front of these services.

@@ -4,7 +4,7 @@
 
 use std::{
     hash::Hash,
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     num::NonZeroU32,
     sync::{
         Arc, Mutex, PoisonError,
@@ -13,6 +13,7 @@ use std::{
 };
 
 use assay_proto::{CustomerId, Fault};
+use assay_runtime::http::network;
 use axum::{
     extract::{Request, State},
     middleware::Next,
@@ -178,15 +179,4 @@ pub(crate) async fn limit(
     let mut response = next.run(request).await;
     account.tell(response.headers_mut());
     response
-}
-
-/// Who has an IPv6 address has a network of them.
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-    }
 }

@@ -9,10 +9,16 @@ use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::{net::TcpListener, time::timeout};
 
-use crate::{Runtime, http};
+use crate::{
+    Networks, Runtime,
+    http::{self, Connections},
+};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many connections orchestrators and monitoring may have open.
+const CONNECTIONS: usize = 200;
 
 /// Where a program answers its orchestrator.
 #[derive(clap::Args, Clone, Debug)]
@@ -37,7 +43,7 @@ pub async fn serve_admin(
         .route("/livez", get(|| async { "ok" }))
         .route("/readyz", get(|| async move { ready(&readiness) }))
         .route("/metrics", get(|| async move { metrics.render() }));
-    http::serve(runtime, listener, app)
+    http::serve(runtime, listener, app, Connections::new(CONNECTIONS, Networks::default()))
 }
 
 /// Fails with what the program that is served at this address waits for.

@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::{
     Runtime,
     admin::{AdminConfig, ask_readiness, serve_admin},
+    files::raise_file_limit,
     telemetry::{Telemetry, TelemetryConfig},
     tls::{Tls, TlsConfig},
 };
@@ -109,6 +110,7 @@ fn serve<C: Args>(
                 return ask_readiness(options.admin.admin_listen).await;
             }
             let telemetry = Telemetry::install(name, &options.telemetry)?;
+            raise_file_limit();
             let runtime = Runtime::with_tls(name, Tls::open(&options.tls)?);
             telemetry.keep_up(&runtime);
             serve_admin(&runtime, options.admin.admin_listen, telemetry.metrics()).await?;

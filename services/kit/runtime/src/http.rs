@@ -1,6 +1,8 @@
 //! An HTTP server that slow or silent clients cannot hold.
 
+mod connections;
 mod lingering;
+mod opening;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -11,13 +13,15 @@ use hyper_util::{
     server::{conn::auto::Builder, graceful::GracefulShutdown},
     service::TowerToHyperService,
 };
+use rustix::net::sockopt;
 use tokio::{
     net::{TcpListener, TcpStream},
     time::{sleep, timeout},
 };
 use tower::ServiceExt;
 
-use self::lingering::Lingering;
+pub use self::connections::{Connections, network};
+use self::{connections::Permit, lingering::Lingering};
 use crate::{Runtime, lifecycle::NOTICE};
 
 /// How long a client may take to send the head of a request, and a connection may idle.
@@ -26,15 +30,30 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long open requests may take to end when the program stops.
 const DRAIN: Duration = Duration::from_secs(20);
 
-/// Serves `app`. Handlers find the address of the peer in `ConnectInfo<SocketAddr>`.
-pub fn serve(runtime: &Runtime, listener: TcpListener, app: Router) -> anyhow::Result<SocketAddr> {
+/// When the system asks a silent client whether it is there, how often, and how many times.
+const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(30), Duration::from_secs(10), 3);
+
+/// Serves `app`. Handlers find the address of the peer in `ConnectInfo<SocketAddr>`. Connections
+/// that are not admitted are closed at once.
+pub fn serve(
+    runtime: &Runtime,
+    listener: TcpListener,
+    app: Router,
+    admitted: Connections,
+) -> anyhow::Result<SocketAddr> {
     let address = listener.local_addr()?;
-    let (this, stopping) = (runtime.clone(), runtime.stopping());
+    let (runtime, stopping) = (runtime.clone(), runtime.stopping());
+    let this = runtime.clone();
+    let accept = move |connections: &GracefulShutdown, stream, peer: SocketAddr| {
+        if let Some(permit) = admitted.admit(peer.ip()) {
+            begin(&this, connections, stream, peer, app.clone(), permit);
+        }
+    };
     runtime.spawn("http server", async move {
         let connections = GracefulShutdown::new();
         while let Some(accepted) = stopping.run_until_cancelled(listener.accept()).await {
             match accepted {
-                Ok((stream, peer)) => accept(&this, &connections, stream, peer, app.clone()),
+                Ok((stream, peer)) => accept(&connections, stream, peer),
                 Err(error) => {
                     // Out of file descriptors, most likely; others have to be closed first.
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -46,7 +65,7 @@ pub fn serve(runtime: &Runtime, listener: TcpListener, app: Router) -> anyhow::R
         let listener = listener.into_std()?;
         while let Ok((stream, peer)) = listener.accept() {
             stream.set_nonblocking(true)?;
-            accept(&this, &connections, TcpStream::from_std(stream)?, peer, app.clone());
+            accept(&connections, TcpStream::from_std(stream)?, peer);
         }
         drop(listener);
         sleep(NOTICE).await;
@@ -58,14 +77,16 @@ pub fn serve(runtime: &Runtime, listener: TcpListener, app: Router) -> anyhow::R
     Ok(address)
 }
 
-fn accept(
+fn begin(
     runtime: &Runtime,
     connections: &GracefulShutdown,
     stream: TcpStream,
     peer: SocketAddr,
     app: Router,
+    permit: Permit,
 ) {
     let _ = stream.set_nodelay(true);
+    let _ = keep_alive(&stream);
     let service = app.map_request(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
@@ -78,13 +99,23 @@ fn accept(
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(20))
         .keep_alive_timeout(HEAD_TIMEOUT);
-    let stream = TokioIo::new(Lingering::new(stream));
+    let stream = TokioIo::new(Lingering::new(stream, HEAD_TIMEOUT));
     let connection = server.serve_connection(stream, TowerToHyperService::new(service));
     let connection = connections.watch(connection.into_owned());
     runtime.spawn("http connection", async move {
         if let Err(error) = connection.await {
             tracing::debug!(error = &*error, "connection ended early");
         }
+        drop(permit);
         Ok(())
     });
+}
+
+/// Has the system end the connection when the client is not there any more.
+fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
+    let (after, every, times) = KEEPALIVE;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, after)?;
+    sockopt::set_tcp_keepintvl(stream, every)?;
+    sockopt::set_tcp_keepcnt(stream, times)
 }

@@ -5,6 +5,7 @@ mod admin;
 pub mod body;
 mod database;
 mod entry;
+mod files;
 pub mod grpc;
 pub mod http;
 mod lifecycle;
@@ -22,6 +23,7 @@ pub use self::{
     admin::serve_admin,
     database::{Database, DatabaseConfig, Migrate, connect_options},
     entry::{Given, install_crypto, parse, run, run_or, stop_signal},
+    files::raise_file_limit,
     lifecycle::{Gate, Runtime},
     networks::Networks,
     shares::{Share, Shares},

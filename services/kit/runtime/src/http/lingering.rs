@@ -14,18 +14,22 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
+use super::opening::Opening;
+
 /// How long a client may take to read the end of an answer when its connection is closed.
 const UNTIL_CLOSED: Duration = Duration::from_secs(5);
 
 /// How long a client may read nothing of what waits for it.
 const UNTIL_READ: Duration = Duration::from_secs(30);
 
-/// A connection that ends when its client reads nothing for long, and is closed when the client has
+/// A connection that ends when its client says nothing at first, or reads nothing for long, and is closed when the client has
 /// closed it as well. What the client still sends then, such as a body that nobody wants, is read and
 /// forgotten: the system would answer it with a reset, and drop what of the answer is still on its
 /// way (RFC 9112, 9.6).
 pub(super) struct Lingering {
     stream: TcpStream,
+    /// What the client begins with, if that is not known yet.
+    opening: Option<Opening>,
     /// When the client has to have read something, if it is waited for.
     until_read: Option<Pin<Box<Sleep>>>,
     /// When the client has to have closed the connection, if it is being closed.
@@ -33,8 +37,10 @@ pub(super) struct Lingering {
 }
 
 impl Lingering {
-    pub(super) fn new(stream: TcpStream) -> Self {
-        Self { stream, until_read: None, until_closed: None }
+    /// The client has `patience` to show which protocol it speaks.
+    pub(super) fn new(stream: TcpStream, patience: Duration) -> Self {
+        let opening = Some(Opening::within(patience));
+        Self { stream, opening, until_read: None, until_closed: None }
     }
 
     /// Gives up when nothing could be written for too long.
@@ -58,7 +64,17 @@ impl AsyncRead for Lingering {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_read(cx, buffer)
+        let Self { stream, opening, .. } = self.get_mut();
+        let before = buffer.filled().len();
+        let read = Pin::new(stream).poll_read(cx, buffer);
+        let Some(waiting) = opening else { return read };
+        if read.is_pending() {
+            return waiting.poll_late(cx).map(Err);
+        }
+        if waiting.is_over(&buffer.filled()[before..]) {
+            *opening = None;
+        }
+        read
     }
 }
 

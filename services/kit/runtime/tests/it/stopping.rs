@@ -2,7 +2,7 @@
 
 use std::{array, net};
 
-use assay_runtime::{Runtime, http};
+use assay_runtime::{Networks, Runtime, http};
 use assay_testkit::eventually;
 use axum::{Router, routing::post};
 use futures::future::join_all;
@@ -28,7 +28,9 @@ async fn who_connected_before_a_program_stops_is_answered() {
     let runtime = Runtime::new("test");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let app = Router::new().route("/", post(|body: String| async { body }));
-    let address = http::serve(&runtime, listener, app).unwrap();
+    let address =
+        http::serve(&runtime, listener, app, http::Connections::new(100, Networks::default()))
+            .unwrap();
 
     let clients: [_; 20] = array::from_fn(|_| net::TcpStream::connect(address).unwrap());
     runtime.stopping().cancel();
