@@ -7,12 +7,16 @@ use axum::{
 use futures::TryStreamExt;
 use http::{
     HeaderName, HeaderValue, StatusCode,
-    header::{CONTENT_TYPE, ETAG, LOCATION},
+    header::{CONTENT_TYPE, LOCATION},
 };
 use serde::Serialize;
 use tonic::Streaming;
 
-use crate::{array, problem::Problem};
+use crate::{array, entity_tag, problem::Problem};
+
+/// How many messages of a record in parts are read, after the first, before its answer begins. If
+/// the end is among them, the tag of the answer is that of its body.
+const READ_AHEAD: usize = 3;
 
 const JSON: (HeaderName, HeaderValue) =
     (CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -31,7 +35,9 @@ pub(crate) struct Record<T>(pub(crate) T);
 impl<T: Answer> IntoResponse for Record<T> {
     fn into_response(self) -> Response {
         match serde_json::to_vec(&self.0) {
-            Ok(json) => ([JSON], etag(&self.0), json).into_response(),
+            Ok(json) => {
+                ([JSON], entity_tag::of_body(self.0.data_version(), &json), json).into_response()
+            }
             Err(error) => unwritable(&error).into_response(),
         }
     }
@@ -55,69 +61,96 @@ pub(crate) trait InParts: Answer + Send + 'static {
 }
 
 /// A record in parts: the first holds all but the rest of its array, which the others bring.
-pub(crate) struct Parts<T> {
+pub(crate) struct Parts<T: InParts> {
     pub(crate) first: T,
-    rest: Streaming<T>,
+    /// What the parts after the first bring, as far as they were read.
+    items: Vec<T::Item>,
+    /// The parts that were not read; none if the record is complete.
+    rest: Option<Streaming<T>>,
 }
 
 impl<T: InParts> Parts<T> {
-    /// Waits for the first part.
+    /// Waits for the first parts.
     pub(crate) async fn of(answer: tonic::Response<Streaming<T>>) -> Result<Self, Problem> {
         let mut rest = answer.into_inner();
         let first = rest.message().await?.ok_or_else(|| {
             tracing::error!("a record came without any part");
             Problem::internal()
         })?;
-        Ok(Self { first, rest })
+        let mut items = Vec::new();
+        for _ in 0..READ_AHEAD {
+            match rest.message().await? {
+                Some(part) => items.extend(part.into_items()),
+                None => return Ok(Self { first, items, rest: None }),
+            }
+        }
+        Ok(Self { first, items, rest: Some(rest) })
     }
-}
 
-impl<T: InParts> Parts<T> {
     /// The only element of an array, composed of the first part and of what others know.
     pub(crate) fn map_first<R>(self, compose: impl FnOnce(T) -> R) -> PartsInArray<R, T> {
-        PartsInArray { first: compose(self.first), rest: self.rest }
+        PartsInArray { first: compose(self.first), items: self.items, rest: self.rest }
     }
 }
 
 impl<T: InParts> IntoResponse for Parts<T> {
     fn into_response(self) -> Response {
-        match continued(&self.first, self.rest, b"]}") {
-            Ok(body) => ([JSON], etag(&self.first), body).into_response(),
-            Err(error) => unwritable(&error).into_response(),
+        const END: &[u8] = b"]}";
+        let Self { first, items, rest } = self;
+        let version = first.data_version();
+        match (beginning(&first, &items, END), rest) {
+            (Ok(mut json), None) => {
+                json.extend_from_slice(END);
+                ([JSON], entity_tag::of_body(version, &json), json).into_response()
+            }
+            (Ok(open), Some(rest)) => {
+                let body = continued(open, rest, END);
+                ([JSON], entity_tag::unrepeatable(version), body).into_response()
+            }
+            (Err(error), _) => unwritable(&error).into_response(),
         }
     }
 }
 
 /// An array of one record in parts. What is answered first may have another shape.
-pub(crate) struct PartsInArray<R, T> {
+pub(crate) struct PartsInArray<R, T: InParts> {
     first: R,
-    rest: Streaming<T>,
+    items: Vec<T::Item>,
+    rest: Option<Streaming<T>>,
 }
 
 impl<R: Serialize, T: InParts> IntoResponse for PartsInArray<R, T> {
     fn into_response(self) -> Response {
-        match continued(&[&self.first], self.rest, b"]}]") {
-            Ok(body) => ([JSON], body).into_response(),
-            Err(error) => unwritable(&error).into_response(),
+        const END: &[u8] = b"]}]";
+        match (beginning(&[&self.first], &self.items, END), self.rest) {
+            (Ok(open), None) => ([JSON], [&open, END].concat()).into_response(),
+            (Ok(open), Some(rest)) => ([JSON], continued(open, rest, END)).into_response(),
+            (Err(error), _) => unwritable(&error).into_response(),
         }
     }
 }
 
-/// The JSON of `first`, whose array goes on with the rest before it ends.
-fn continued<T: InParts>(
+/// The JSON of `first` with further items in its array, without its end.
+fn beginning(
     first: &impl Serialize,
-    rest: Streaming<T>,
-    end: &'static [u8],
-) -> Result<Body, serde_json::Error> {
-    let mut open = serde_json::to_vec(first)?;
-    debug_assert!(open.ends_with(end), "the array is the last field");
-    open.truncate(open.len() - end.len());
-    Ok(array::body(open, rest.map_ok(T::into_items), end))
+    items: &[impl Serialize],
+    end: &[u8],
+) -> Result<Vec<u8>, serde_json::Error> {
+    let mut json = serde_json::to_vec(first)?;
+    debug_assert!(json.ends_with(end), "the array is the last field");
+    json.truncate(json.len() - end.len());
+    for item in items {
+        if !json.ends_with(b"[") {
+            json.push(b',');
+        }
+        serde_json::to_writer(&mut json, item)?;
+    }
+    Ok(json)
 }
 
-fn etag(record: &impl Answer) -> Option<[(HeaderName, HeaderValue); 1]> {
-    let tag = format!("\"{}\"", record.data_version()?);
-    Some([(ETAG, HeaderValue::try_from(tag).ok()?)])
+/// What began with `open`, as the rest of it comes in.
+fn continued<T: InParts>(open: Vec<u8>, rest: Streaming<T>, end: &'static [u8]) -> Body {
+    array::body(open, rest.map_ok(T::into_items), end)
 }
 
 fn unwritable(error: &serde_json::Error) -> Problem {

@@ -23,7 +23,7 @@ use tower_http::{
 use crate::{
     address::locate,
     config::EdgeConfig,
-    cors,
+    cors, entity_tag,
     limit::{Account, Limits, limit},
     problem::{Problem, finish},
     telemetry::observe,
@@ -77,21 +77,14 @@ async fn revalidate(request: Request, next: Next) -> Response {
     let known = request.headers().get(IF_NONE_MATCH).filter(|_| reads).cloned();
     let response = next.run(request).await;
     let current = known.as_ref().zip(response.headers().get(ETAG));
-    if current
-        .is_none_or(|(known, tag)| response.status() != StatusCode::OK || !matches(known, tag))
-    {
+    if current.is_none_or(|(known, tag)| {
+        response.status() != StatusCode::OK || !entity_tag::matches(known, tag)
+    }) {
         return response;
     }
     let mut unchanged = StatusCode::NOT_MODIFIED.into_response();
     unchanged.headers_mut().extend(response.headers().get(ETAG).map(|tag| (ETAG, tag.clone())));
     unchanged
-}
-
-/// Whether `tag` is among the tags in `If-None-Match`, weak or not.
-fn matches(known: &HeaderValue, tag: &HeaderValue) -> bool {
-    let (Ok(known), Ok(tag)) = (known.to_str(), tag.to_str()) else { return false };
-    let mut known = known.split(',').map(|tag| tag.trim().trim_start_matches("W/"));
-    known.any(|known| known == tag || known == "*")
 }
 
 /// Keeps answers out of caches, and browsers from guessing what they are.

@@ -9,6 +9,7 @@ use utoipa::IntoParams;
 
 use crate::{
     body::{self, Fields},
+    entity_tag,
     problem::Problem,
 };
 
@@ -64,7 +65,7 @@ fn data_version(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
 #[derive(IntoParams)]
 #[into_params(names("If-Match"), parameter_in = Header)]
 pub(crate) struct IfMatch(
-    /// The `ETag` that the record must still have
+    /// The `ETag` of the record as the change is based on it; only its version is compared
     pub(crate) Option<String>,
 );
 
@@ -79,6 +80,5 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
 /// The version that a change is conditional on. What is no single strong tag matches none.
 fn if_match(headers: &HeaderMap) -> Option<String> {
     let tag = headers.get(IF_MATCH)?.to_str().unwrap_or_default().trim();
-    let version = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-    (tag != "*").then(|| version.unwrap_or(tag).to_owned())
+    (tag != "*").then(|| entity_tag::version(tag).to_owned())
 }

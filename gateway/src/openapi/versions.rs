@@ -9,6 +9,10 @@ use utoipa::openapi::{
 
 const JSON: &str = "application/json";
 
+/// What an entity tag is.
+pub(crate) const ETAG: &str = "The `DataVersion` of the record, a dot and a fingerprint of the \
+    body, in quotes: it changes whenever the body does";
+
 /// An update takes some of the fields, and the version that it is based on.
 pub(super) fn tell_update(
     method: &str,
@@ -32,7 +36,10 @@ pub(super) fn tell_update(
     }
     content.schema = Some(Ref::from_schema_name(&changes).into());
     components.schemas.insert(changes, schema);
-    let condition = header_parameter("If-Match", "The `ETag` that the record must still have");
+    let condition = header_parameter(
+        "If-Match",
+        "The `ETag` of the record as the change is based on it; only its version is compared",
+    );
     operation.parameters.get_or_insert_default().push(condition);
     Some(())
 }
@@ -50,14 +57,14 @@ pub(super) fn tell_headers(method: &str, operation: &mut Operation, components: 
             add_header(response, "Link", "Where the next page is, if there is one (RFC 8288)");
         }
         if has_version(response, components) {
-            add_header(response, "ETag", "The `DataVersion` of the record, in quotes");
+            add_header(response, "ETag", ETAG);
             revalidates = method == "GET";
         }
     }
     if revalidates {
-        let known = header_parameter("If-None-Match", "The `ETag` of what the client has");
+        let known = header_parameter("If-None-Match", "The `ETag` of the body that the client has");
         operation.parameters.get_or_insert_default().push(known);
-        let unchanged = Response::new("The client has the current version");
+        let unchanged = Response::new("The client has this body");
         operation.responses.responses.insert("304".to_owned(), unchanged.into());
     }
 }

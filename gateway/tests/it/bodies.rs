@@ -41,6 +41,7 @@ async fn a_field_of_the_wrong_type_is_named() {
         ("/api/projects", json!({"Archived": "no"}), "/Archived", "must be a boolean"),
         (plans, json!({"Instances": 1.5}), "/Instances", "must be a 32-bit integer"),
         (plans, json!({"Instances": 1e12}), "/Instances", "must be a 32-bit integer"),
+        (plans, json!({"Instances": 2.5}), "/Instances", "must be a 32-bit integer"),
         (plans, json!({"Variables": null}), "/Variables", "must be an array"),
         (
             plans,

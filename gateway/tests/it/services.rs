@@ -147,7 +147,11 @@ impl TestSetService for Catalog {
         let mut parts = set_in_parts(&id, project_id.unwrap_or_else(|| "permanent".to_owned()));
         match id.as_str() {
             "gone" => parts.insert(0, Err(Fault::NotFound("test set").into())),
-            "breaks off" => parts.push(Err(Status::internal("canary"))),
+            "breaks off" => {
+                parts.extend(set_in_parts("", String::new()));
+                parts.push(Err(Status::internal("canary")));
+            }
+            "long" => parts.extend(set_in_parts("", String::new())),
             "empty" => parts = vec![Ok(TestSet::default())],
             _ => {}
         }
@@ -163,6 +167,9 @@ impl TestSetService for Catalog {
         request: Request<UpdateTestSetRequest>,
     ) -> Answer<Messages<TestSet>> {
         let request = request.into_inner();
+        if request.data_version.is_some_and(|version| version != "7") {
+            return Err(Fault::Stale("test set").into());
+        }
         Ok(send(set_in_parts(&request.id, format!("changed {}", request.fields.join(", ")))))
     }
 

@@ -52,6 +52,11 @@ async fn a_stale_change_is_a_conflict_or_a_failed_precondition() {
 
     put("{}", "\"1\"").await.ok();
     put("{}", "*").await.ok();
+    // Of the tag of an answer, only the version counts: the next change may be based on this one.
+    let changed = put("{}", "\"1.0123456789abcdef\"").await;
+    changed.ok();
+    put("{}", changed.header("etag")).await.ok();
+    put("{}", "\"0.0123456789abcdef\"").await.problem(412, "stale_data_version");
     // The header wins.
     put(r#"{"DataVersion":"0"}"#, "\"1\"").await.ok();
     for stale in ["\"0\"", "W/\"1\"", "\"0\", \"1\""] {

@@ -88,7 +88,7 @@ impl<S: Send + Sync> FromRequest<S> for Selection {
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/automationSteps",
     responses((
         status = OK, description = "The steps", body = [AutomationStep],
-        headers(("ETag" = String, description = "The `DataVersion` of the plan, in quotes")),
+        headers(("ETag" = String, description = "The `DataVersion` of the plan, a dot and a fingerprint of the body, in quotes")),
     )),
 )]
 async fn get(
@@ -110,7 +110,7 @@ async fn get(
     request_body(content = StepInputs, description = "The new steps: one, or several"),
     responses((
         status = OK, description = "The new steps", body = [AutomationStep],
-        headers(("ETag" = String, description = "The `DataVersion` of the plan, in quotes")),
+        headers(("ETag" = String, description = "The `DataVersion` of the plan, a dot and a fingerprint of the body, in quotes")),
     )),
 )]
 async fn replace(

@@ -1,0 +1,70 @@
+//! Entity tags: `"<DataVersion>.<fingerprint of the body>"`.
+//!
+//! `If-Match` compares the version, so that a change is refused only if the record itself has
+//! changed. `If-None-Match` compares the whole tag: a body also shows what other records say, such
+//! as the name of a user group or the last result of a test case.
+
+use aws_lc_rs::digest::{SHA256, digest};
+use http::{HeaderName, HeaderValue, header::ETAG};
+use uuid::Uuid;
+
+/// The header with the tag of a body that is known as a whole. None for a record without a version.
+pub(crate) fn of_body(version: Option<&str>, body: &[u8]) -> Option<Header> {
+    let hash = digest(&SHA256, body);
+    let fingerprint: String = hash.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    header(version?, &fingerprint)
+}
+
+/// The header with a tag that no other answer has: for a body that is sent before it is known as a
+/// whole.
+pub(crate) fn unrepeatable(version: Option<&str>) -> Option<Header> {
+    header(version?, &Uuid::now_v7().simple().to_string())
+}
+
+/// The version in the one strong tag of an `If-Match` header. Anything else is returned as it is
+/// and equals no version.
+pub(crate) fn version(tag: &str) -> &str {
+    let Some(tag) = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')) else { return tag };
+    tag.rsplit_once('.').map_or(tag, |(version, _)| version)
+}
+
+/// Whether `tag` is among the tags of an `If-None-Match` header, weak or not.
+pub(crate) fn matches(known: &HeaderValue, tag: &HeaderValue) -> bool {
+    let (Ok(known), Ok(tag)) = (known.to_str(), tag.to_str()) else { return false };
+    let mut known = known.split(',').map(|tag| tag.trim().trim_start_matches("W/"));
+    known.any(|known| known == tag || known == "*")
+}
+
+type Header = [(HeaderName, HeaderValue); 1];
+
+fn header(version: &str, rest: &str) -> Option<Header> {
+    Some([(ETAG, HeaderValue::try_from(format!("\"{version}.{rest}\"")).ok()?)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tag(version: &str, body: &[u8]) -> String {
+        let [(_, tag)] = of_body(Some(version), body).unwrap();
+        tag.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_tag_changes_with_the_body_and_with_the_version() {
+        assert_eq!(tag("7", b"{}"), tag("7", b"{}"));
+        assert_ne!(tag("7", b"{}"), tag("7", b"[]"));
+        assert_ne!(tag("7", b"{}"), tag("8", b"{}"));
+        assert_ne!(unrepeatable(Some("7")), unrepeatable(Some("7")));
+        assert!(of_body(None, b"{}").is_none());
+    }
+
+    #[test]
+    fn the_version_is_what_precedes_the_fingerprint() {
+        assert_eq!(version(&tag("7", b"{}")), "7");
+        assert_eq!(version("\"7\""), "7");
+        for other in ["W/\"7.ab\"", "\"7.ab\", \"8.cd\"", "", "\""] {
+            assert_ne!(version(other), "7", "{other}");
+        }
+    }
+}
