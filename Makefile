@@ -28,6 +28,10 @@ chart: ## checks the Helm chart, and that the programs run as it starts them
 	@cargo build --workspace --all-targets --locked
 	@deploy/kubernetes/check --built
 
+supply-chain: ## checks licences, sources and advisories of crates, and lists them
+	@deploy/local/install supply-chain
+	@deploy/local/supply-chain
+
 test-compose: ## builds and tries the containers of docker-compose.yml, which needs Docker
 	@python3 deploy/compose/test
 
@@ -40,7 +44,12 @@ measure: ## the figures of docs/performance.md, in some minutes
 	@cargo build --release --locked -p assay --bin assay
 	@deploy/local/measure
 
+fairness: ## how little one customer slows another one down, in some minutes
+	@deploy/local/install
+	@cargo build --release --locked -p assay --bin assay
+	@deploy/local/fairness
+
 clean: ## removes what was built, not the data
 	@cargo clean
 
-.PHONY: help run test check chart test-compose servers measure clean
+.PHONY: help run test check chart supply-chain test-compose servers measure fairness clean
