@@ -19,6 +19,8 @@ use http::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::update::Nested;
+
 /// The code of a change that was based on an outdated version.
 const STALE: &str = "stale_data_version";
 
@@ -102,6 +104,14 @@ impl Problem {
     pub(crate) fn of_precondition(mut self, stated: bool) -> Self {
         if stated && self.code == STALE {
             self.status = StatusCode::PRECONDITION_FAILED;
+        }
+        self
+    }
+
+    /// The same, with fields named where the client has sent them.
+    pub(crate) fn within(mut self, nested: &Nested) -> Self {
+        for violation in &mut self.violations {
+            violation.field = nested.locate(std::mem::take(&mut violation.field));
         }
         self
     }

@@ -20,13 +20,33 @@ pub(crate) struct Update<T> {
     pub(crate) fields: Vec<String>,
     /// From `If-Match`, else from the body; absent: the last writer wins.
     pub(crate) data_version: Option<String>,
+    /// Which of the fields were sent in an object of their own.
+    pub(crate) nested: Nested,
+}
+
+/// The fields that a client has sent in an object within the body.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nested {
+    /// The name of the object.
+    pub(crate) object: &'static str,
+    /// The names of its fields, in lower case.
+    pub(crate) fields: Vec<String>,
+}
+
+impl Nested {
+    /// Where a field, or a part of one, is in the body.
+    pub(crate) fn locate(&self, field: String) -> String {
+        let name = field.split('/').next().unwrap_or_default().to_lowercase();
+        if self.fields.contains(&name) { format!("{}/{field}", self.object) } else { field }
+    }
 }
 
 /// A message that an update may change single fields of.
 pub(crate) trait Updatable: assay_proto::Changes + DeserializeOwned {
-    /// Puts fields in their place that clients send under other names.
-    fn adapt(_fields: &mut Fields<'_>) -> Result<(), Problem> {
-        Ok(())
+    /// Puts fields in their place that clients send under other names; returns those that were in
+    /// an object of their own.
+    fn adapt(_fields: &mut Fields<'_>) -> Result<Nested, Problem> {
+        Ok(Nested::default())
     }
 }
 
@@ -47,11 +67,11 @@ impl<S: Sync, T: Updatable> OptionalFromRequest<S> for Update<T> {
         let based_on = if_match(request.headers());
         let Some(json) = body::read(request).await? else { return Ok(None) };
         let mut fields: Fields<'_> = body::parse(body::check(&json)?)?;
-        T::adapt(&mut fields)?;
+        let nested = T::adapt(&mut fields)?;
         let data_version = based_on.map_or_else(|| data_version(&fields), |v| Ok(Some(v)))?;
         fields.retain(|name, _| T::FIELDS.contains(&name.as_str()));
-        let changes = body::read_fields(&fields)?;
-        Ok(Some(Self { changes, fields: fields.into_keys().collect(), data_version }))
+        let changes = body::read_fields(&fields).map_err(|problem| problem.within(&nested))?;
+        Ok(Some(Self { changes, fields: fields.into_keys().collect(), data_version, nested }))
     }
 }
 

@@ -56,9 +56,15 @@ macro_rules! ids {
 ids! {
     /// The customer that a row belongs to.
     CustomerId "customer",
+    /// A user of one customer: towards customers, and in tokens and events. The account behind it
+    /// is known to the identity service alone.
     UserId "user",
+    /// An account, which can be a user of several customers.
+    AccountId "account",
     UserGroupId "user group",
     ApiTokenId "API token",
+    /// What all tokens that come from one login have in common.
+    SessionId "session",
     AuditEntryId "audit entry",
     ProjectId "project",
     TestCaseId "test case",

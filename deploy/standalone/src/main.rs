@@ -12,6 +12,7 @@ use assay::{
     backends::{self, Servers},
 };
 use assay_execution::DepotConfig;
+use assay_identity::FirstSecret;
 use assay_runtime::{
     Gate, Runtime, install_crypto, parse, serve_admin, stop_signal,
     telemetry::{Telemetry, TelemetryConfig},
@@ -176,10 +177,15 @@ fn print_welcome(assay: &Assay, admin: Option<SocketAddr>) {
     match &assay.first_login {
         Some(login) => {
             println!("Log in as:      {}", login.email);
-            println!(
-                "Password:       {}   (made now; shown only this once)",
-                login.password.expose_secret()
-            );
+            match &login.secret {
+                FirstSecret::Password(password) => {
+                    let password = password.expose_secret();
+                    println!("Password:       {password}   (made now; shown only this once)");
+                }
+                FirstSecret::Link(link) => {
+                    println!("Choose it at:   {}", link.expose_secret());
+                }
+            }
         }
         None => println!("Log in:         POST {url}/api/token/login with Email and Password"),
     }

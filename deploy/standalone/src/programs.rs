@@ -30,6 +30,12 @@ const EVENT_RETENTION_DAYS: u32 = 7;
 /// How long a token is valid.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
 
+/// How long after a login somebody has to log in again.
+const SESSION_LIFETIME: Duration = Duration::from_hours(24 * 7);
+
+/// How long the audit record is kept.
+const AUDIT_RETENTION_DAYS: u32 = 400;
+
 /// How many logins may fail at once, of an account and from an address.
 const LOGIN_FAILURES: (u32, u32) = (10, 100);
 
@@ -115,7 +121,10 @@ impl Assay {
                 admin_email: settings.admin_email,
                 admin_password: settings.admin_password,
                 operator_name: "Assay".to_owned(),
+                makes_password: true,
                 token_lifetime: TOKEN_LIFETIME,
+                session_lifetime: SESSION_LIFETIME,
+                audit_retention_days: AUDIT_RETENTION_DAYS,
                 base_domain: settings.base_domain,
                 public_url: public_url.clone(),
                 smtp_url: settings.smtp_url,

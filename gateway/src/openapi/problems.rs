@@ -78,9 +78,11 @@ fn is_closed(_: &str, operation: &Operation) -> bool {
     operation.security.is_none()
 }
 
-/// Files are for everybody who has a link, while it is valid.
+/// Files are for everybody who has a link, while it is valid; an account may lack the permission
+/// `Login`.
 fn refuses(method: &str, operation: &Operation) -> bool {
-    is_closed(method, operation) || operation.operation_id.as_deref() == Some("download_artifact")
+    is_closed(method, operation)
+        || matches!(operation.operation_id.as_deref(), Some("download_artifact" | "login"))
 }
 
 /// Logging in needs no token, but a right password.

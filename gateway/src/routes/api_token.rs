@@ -1,9 +1,9 @@
-//! `/api/users/current/tokens`: for machines.
+//! `/api/users/current/tokens`: for machines; and those of others, for who manages users.
 
 use assay_auth::Caller;
 use assay_proto::identity::{
-    ApiToken, ApiTokenInput, CreateApiTokenRequest, DeleteApiTokenRequest, ListApiTokensRequest,
-    NewApiToken,
+    ApiToken, ApiTokenInput, CreateApiTokenRequest, DeleteApiTokenRequest,
+    DeleteUserApiTokenRequest, ListApiTokensRequest, ListUserApiTokensRequest, NewApiToken,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -19,7 +19,11 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(delete))
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(delete))
+        .routes(routes!(list_of_user))
+        .routes(routes!(delete_of_user))
 }
 
 impl Answer for NewApiToken {}
@@ -69,5 +73,37 @@ async fn delete(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
     tokens.delete_api_token(caller.call(DeleteApiTokenRequest { id })).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lists the API tokens of a user of the caller's customer, newest first.
+#[utoipa::path(
+    get, path = "/api/users/{userId}/tokens", operation_id = "list_user_api_tokens",
+    tag = "API tokens", params(Listing),
+    responses((status = OK, description = "The API tokens", body = [ApiToken])),
+)]
+async fn list_of_user(
+    State(mut tokens): State<ApiTokens>,
+    caller: Caller,
+    Path(user_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListUserApiTokensRequest { user_id, page: Some(listing.page()) };
+    listing.answer(tokens.list_user_api_tokens(caller.call(request)).await?).await
+}
+
+/// Revokes an API token of a user of the caller's customer, at once.
+#[utoipa::path(
+    delete, path = "/api/users/{userId}/tokens/{apiTokenId}",
+    operation_id = "delete_user_api_token", tag = "API tokens",
+    responses((status = NO_CONTENT, description = "The API token is void")),
+)]
+async fn delete_of_user(
+    State(mut tokens): State<ApiTokens>,
+    caller: Caller,
+    Path((user_id, id)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    let request = DeleteUserApiTokenRequest { user_id, id };
+    tokens.delete_user_api_token(caller.call(request)).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -136,7 +136,7 @@ async fn update(
     State(mut customers): State<Customers>,
     caller: Caller,
     Path(id): Path<String>,
-    Update { changes, fields, data_version }: Update<CustomerInput>,
+    Update { changes, fields, data_version, .. }: Update<CustomerInput>,
 ) -> Result<Record<Customer>, Problem> {
     let request = UpdateCustomerRequest { id, data_version, changes: Some(changes), fields };
     Ok(Record(customers.update_customer(caller.call(request)).await?.into_inner()))

@@ -121,7 +121,7 @@ async fn update(
     State(mut environments): State<Environments>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-    Update { changes, fields, data_version }: Update<EnvironmentInput>,
+    Update { changes, fields, data_version, .. }: Update<EnvironmentInput>,
 ) -> Result<Record<Environment>, Problem> {
     let changes = Some(changes);
     let request = UpdateEnvironmentRequest { project_id, id, data_version, changes, fields };

@@ -144,7 +144,7 @@ async fn update(
     State(mut projects): State<Projects>,
     caller: Caller,
     Path(id): Path<String>,
-    Update { changes, fields, data_version }: Update<ProjectInput>,
+    Update { changes, fields, data_version, .. }: Update<ProjectInput>,
 ) -> Result<Record<Project>, Problem> {
     let request = UpdateProjectRequest { id, data_version, changes: Some(changes), fields };
     let project = projects.update_project(caller.call(request)).await?;

@@ -17,7 +17,7 @@ use crate::{
     path::Path,
     problem::Problem,
     services::{Services, Subjects},
-    update::{Updatable, Update},
+    update::{Nested, Updatable, Update},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
@@ -37,14 +37,14 @@ impl Answer for Subject {
 
 /// Clients are known to send the archive flag under `BaseSubjectId`, which is no boolean otherwise.
 impl Updatable for SubjectInput {
-    fn adapt(fields: &mut Fields<'_>) -> Result<(), Problem> {
+    fn adapt(fields: &mut Fields<'_>) -> Result<Nested, Problem> {
         let is_flag = |value: &mut &RawValue| matches!(value.get(), "true" | "false");
         if fields.get_mut("BaseSubjectId").is_some_and(is_flag)
             && let Some(flag) = fields.remove("BaseSubjectId")
         {
             fields.entry("Archived".to_owned()).or_insert(flag);
         }
-        Ok(())
+        Ok(Nested::default())
     }
 }
 
@@ -133,7 +133,7 @@ async fn update(
     State(mut subjects): State<Subjects>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-    Update { changes, fields, data_version }: Update<SubjectInput>,
+    Update { changes, fields, data_version, .. }: Update<SubjectInput>,
 ) -> Result<Record<Subject>, Problem> {
     let changes = Some(changes);
     let request = UpdateSubjectRequest { project_id, id, data_version, changes, fields };

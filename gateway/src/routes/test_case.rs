@@ -178,7 +178,7 @@ async fn update(
     State(mut cases): State<TestCases>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-    Update { changes, fields, data_version }: Update<TestCaseInput>,
+    Update { changes, fields, data_version, .. }: Update<TestCaseInput>,
 ) -> Result<Record<TestCase>, Problem> {
     let changes = Some(changes);
     let request = UpdateTestCaseRequest { project_id, id, data_version, changes, fields };

@@ -104,7 +104,7 @@ async fn update(
     State(mut plans): State<TestPlans>,
     caller: Caller,
     Path((project_id, test_case_id, id)): Path<PlanPath>,
-    Update { changes, fields, data_version }: Update<TestPlanInput>,
+    Update { changes, fields, data_version, .. }: Update<TestPlanInput>,
 ) -> Result<Record<TestPlan>, Problem> {
     let changes = Some(changes);
     let request =

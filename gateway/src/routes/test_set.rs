@@ -201,7 +201,7 @@ async fn update(
     State(mut sets): State<TestSets>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-    Update { changes, fields, data_version }: Update<TestSetInput>,
+    Update { changes, fields, data_version, .. }: Update<TestSetInput>,
 ) -> Result<Parts<TestSet>, Problem> {
     let changes = Some(changes);
     let request = UpdateTestSetRequest { project_id, id, data_version, changes, fields };

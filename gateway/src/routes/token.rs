@@ -3,6 +3,7 @@
 use assay_auth::{Caller, anonymous_from};
 use assay_proto::identity::{LoginInput, LoginRequest, RefineInput, RefineRequest, Token};
 use axum::extract::State;
+use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(login)).routes(routes!(refine))
+    OpenApiRouter::new().routes(routes!(login)).routes(routes!(refine)).routes(routes!(logout))
 }
 
 impl Answer for Token {}
@@ -41,6 +42,10 @@ async fn login(
 }
 
 /// Exchanges a token for one of another customer of the same account.
+///
+/// The new token belongs to the same session. A session ends some days after its login, however
+/// often its tokens are exchanged: then the answer is 401, as when the membership that the token
+/// comes from is gone.
 #[utoipa::path(
     post, path = "/api/token/refine", operation_id = "refine", tag = "Tokens",
     request_body = RefineInput,
@@ -53,4 +58,16 @@ async fn refine(
 ) -> Result<Record<Token>, Problem> {
     let token = tokens.refine(caller.call(RefineRequest { customer_id })).await?;
     Ok(Record(token.into_inner()))
+}
+
+/// Ends the session of the token: the token dies, and all others that come from the same login.
+///
+/// An API token has no session; it is deleted instead.
+#[utoipa::path(
+    post, path = "/api/token/logout", operation_id = "logout", tag = "Tokens",
+    responses((status = NO_CONTENT, description = "The session has ended")),
+)]
+async fn logout(State(mut tokens): State<Tokens>, caller: Caller) -> Result<StatusCode, Problem> {
+    tokens.logout(caller.call(())).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -2,7 +2,8 @@
 
 use assay_auth::Caller;
 use assay_proto::identity::{
-    CreateUserRequest, DeleteUserRequest, ListUsersRequest, UpdateUserRequest, User, UserInput,
+    AcceptMembershipRequest, CreateUserRequest, DeleteUserRequest, ListMembershipsRequest,
+    ListUsersRequest, Membership, UpdateUserRequest, User, UserInput,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -16,7 +17,7 @@ use crate::{
     path::Path,
     problem::Problem,
     services::{Services, Users},
-    update::{Updatable, Update},
+    update::{Nested, Updatable, Update},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
@@ -25,6 +26,8 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(create))
         .routes(routes!(get_current))
         .routes(routes!(update, delete))
+        .routes(routes!(list_memberships))
+        .routes(routes!(accept_membership))
 }
 
 impl Answer for User {
@@ -35,13 +38,13 @@ impl Answer for User {
 
 /// An update may hold its fields in an object `UserData`.
 impl Updatable for UserInput {
-    fn adapt(fields: &mut Fields<'_>) -> Result<(), Problem> {
-        if let Some(data) = fields.remove("UserData") {
-            let data: Fields<'_> = body::parse(data.get())
-                .map_err(|_| Problem::invalid("UserData", "must be an object"))?;
-            fields.extend(data);
-        }
-        Ok(())
+    fn adapt(fields: &mut Fields<'_>) -> Result<Nested, Problem> {
+        let Some(data) = fields.remove("UserData") else { return Ok(Nested::default()) };
+        let data: Fields<'_> = body::parse(data.get())
+            .map_err(|_| Problem::invalid("UserData", "must be an object"))?;
+        let names = data.keys().map(|name| name.to_lowercase()).collect();
+        fields.extend(data);
+        Ok(Nested { object: "UserData", fields: names })
     }
 }
 
@@ -73,8 +76,10 @@ async fn list(
 
 /// Adds a user to the caller's customer.
 ///
-/// An account that is new gets a mail with a link by which to set its password. An account that
-/// belongs to other customers gains this one.
+/// The address gets an invitation by mail, valid for seven days. The user can log in to the customer
+/// when the owner of the mailbox has accepted it: by the link in the mail, by which an account
+/// without a password sets one, or after a login to another customer. The answer does not depend on
+/// whether the address has an account.
 #[utoipa::path(
     post, path = "/api/users", operation_id = "create_user", tag = "Users",
     request_body = UserInput,
@@ -102,7 +107,13 @@ async fn get_current(
     Ok(Record(users.get_current_user(caller.call(())).await?.into_inner()))
 }
 
-/// Changes a user of the caller's customer. Their tokens for the customer die.
+/// Changes a user of the caller's customer.
+///
+/// If they come into another group, their tokens for the customer die. A new email address gets an
+/// invitation, and takes the place of the old one when the owner of the mailbox has accepted it;
+/// until then answers show the old one. Then the sessions, links and API tokens of the user die, and
+/// the account of the old address with its password. The address of an account that belongs to other
+/// customers too cannot be changed.
 #[utoipa::path(
     put, path = "/api/users/{userId}", operation_id = "update_user", tag = "Users",
     request_body = UserDataInput,
@@ -112,10 +123,11 @@ async fn update(
     State(mut users): State<Users>,
     caller: Caller,
     Path(id): Path<String>,
-    Update { changes, fields, data_version }: Update<UserInput>,
+    Update { changes, fields, data_version, nested }: Update<UserInput>,
 ) -> Result<Record<User>, Problem> {
     let request = UpdateUserRequest { id, data_version, changes: Some(changes), fields };
-    Ok(Record(users.update_user(caller.call(request)).await?.into_inner()))
+    let changed = users.update_user(caller.call(request)).await;
+    Ok(Record(changed.map_err(|status| Problem::from(status).within(&nested))?.into_inner()))
 }
 
 /// Takes a user out of the caller's customer.
@@ -131,5 +143,38 @@ async fn delete(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
     users.delete_user(caller.call(DeleteUserRequest { id })).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lists the memberships of the caller's account, and the invitations to its address.
+///
+/// An invitation is `Pending`. A token for the customer of a membership is got by an exchange of
+/// tokens. API tokens cannot list memberships.
+#[utoipa::path(
+    get, path = "/api/users/current/memberships", operation_id = "list_memberships",
+    tag = "Users", params(Listing),
+    responses((status = OK, description = "The memberships", body = [Membership])),
+)]
+async fn list_memberships(
+    State(mut users): State<Users>,
+    caller: Caller,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListMembershipsRequest { page: Some(listing.page()) };
+    listing.answer(users.list_memberships(caller.call(request)).await?).await
+}
+
+/// Accepts an invitation to the address of the caller's account.
+#[utoipa::path(
+    post, path = "/api/users/current/memberships/{membershipId}/accept",
+    operation_id = "accept_membership", tag = "Users",
+    responses((status = NO_CONTENT, description = "The account belongs to the customer")),
+)]
+async fn accept_membership(
+    State(mut users): State<Users>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    users.accept_membership(caller.call(AcceptMembershipRequest { id })).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -57,7 +57,7 @@ async fn update(
     State(mut groups): State<UserGroups>,
     caller: Caller,
     Path(id): Path<String>,
-    Update { changes, fields, data_version }: Update<UserGroupInput>,
+    Update { changes, fields, data_version, .. }: Update<UserGroupInput>,
 ) -> Result<Record<UserGroup>, Problem> {
     let request = UpdateUserGroupRequest { id, data_version, changes: Some(changes), fields };
     Ok(Record(groups.update_user_group(caller.call(request)).await?.into_inner()))

@@ -46,7 +46,7 @@ async fn get(
 async fn update(
     State(mut settings): State<Settings>,
     caller: Caller,
-    Update { changes, fields, data_version }: Update<UserSettingsInput>,
+    Update { changes, fields, data_version, .. }: Update<UserSettingsInput>,
 ) -> Result<Record<UserSettings>, Problem> {
     let request = UpdateUserSettingsRequest { data_version, changes: Some(changes), fields };
     Ok(Record(settings.update_user_settings(caller.call(request)).await?.into_inner()))

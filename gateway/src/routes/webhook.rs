@@ -97,7 +97,7 @@ async fn update(
     State(mut webhooks): State<Webhooks>,
     caller: Caller,
     Path(id): Path<String>,
-    Update { changes, fields, data_version }: Update<WebhookInput>,
+    Update { changes, fields, data_version, .. }: Update<WebhookInput>,
 ) -> Result<Record<Webhook>, Problem> {
     let request = UpdateWebhookRequest { id, data_version, changes: Some(changes), fields };
     Ok(Record(webhooks.update_webhook(caller.call(request)).await?.into_inner()))

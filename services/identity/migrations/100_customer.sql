@@ -17,10 +17,15 @@ create table customer (
     archived boolean not null default false,
     created_at timestamptz not null default now(),
     deleted_at timestamptz,
+    -- When all that belonged to the deleted customer was removed.
+    purged_at timestamptz,
     constraint customer_pkey primary key (id),
     constraint customer_subdomain_check
         check (subdomain ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
+
+create index customer_purge_idx on customer (deleted_at)
+where deleted_at is not null and purged_at is null;
 
 -- A deleted customer's subdomain may be given to another one.
 create unique index customer_subdomain_key on customer (subdomain) where deleted_at is null;

@@ -5,6 +5,9 @@ create table revocation (
     customer_id uuid,
     user_id uuid,
     api_token_id uuid,
+    session_id uuid,
+    -- Where this is set, tokens do not die, but carry this name.
+    display_name text,
     -- In microseconds since 1970, as tokens have it.
     issued_until bigint not null,
     created_at timestamptz not null default now(),

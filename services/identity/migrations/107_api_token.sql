@@ -2,7 +2,7 @@
 create table api_token (
     customer_id uuid not null,
     id uuid not null,
-    account_id uuid not null,
+    user_id uuid not null,
     name text not null,
     usage_permission text not null,
     -- SHA-256; the secret has as many random bits, so that it needs no salt.
@@ -12,8 +12,8 @@ create table api_token (
     created_at timestamptz not null default now(),
     constraint api_token_pkey primary key (customer_id, id),
     constraint api_token_secret_hash_key unique (secret_hash),
-    constraint api_token_membership_fkey foreign key (customer_id, account_id)
-        references membership (customer_id, account_id) on delete cascade
+    constraint api_token_membership_fkey foreign key (customer_id, user_id)
+        references membership (customer_id, id) on delete cascade
 );
 
-create index api_token_account_id_idx on api_token (customer_id, account_id, id);
+create index api_token_user_id_idx on api_token (customer_id, user_id, id);

@@ -4,15 +4,15 @@ create table mail (
     -- Of the mail about an execution: the execution's, so that there is one.
     id uuid not null,
     kind text not null,
-    -- As it was given, whether or not there is such an account.
+    -- Of the mail for a new password: as it was given, whether or not there is such an account.
     recipient text,
-    -- The member it goes to, at whatever address they have when it is sent.
-    account_id uuid,
+    -- The user it goes to, at whatever address that is when it is sent.
+    user_id uuid,
     -- Where the recipient wants to be led to, as far as they may say so.
     host text,
     -- Who asked for it.
     address text,
-    -- The customer that invites, or whose execution has ended.
+    -- The user's customer.
     customer_id uuid,
     -- The execution as its event tells of it.
     execution jsonb,
@@ -21,27 +21,38 @@ create table mail (
     created_at timestamptz not null default now(),
     constraint mail_pkey primary key (id),
     constraint mail_kind_check
-        check (kind in ('Invitation', 'PasswordReset', 'ExecutionEnded')),
-    constraint mail_link_check
-        check ((kind <> 'ExecutionEnded') = (recipient is not null and host is not null)),
-    constraint mail_execution_check check (
-        (kind = 'ExecutionEnded')
-            = (account_id is not null and customer_id is not null and execution is not null)
-    ),
+        check (kind in ('Invitation', 'EmailChange', 'PasswordReset', 'ExecutionEnded')),
+    constraint mail_recipient_check
+        check ((kind = 'PasswordReset') = (recipient is not null and host is not null)),
+    constraint mail_user_check
+        check ((kind <> 'PasswordReset') = (user_id is not null and customer_id is not null)),
+    constraint mail_execution_check check ((kind = 'ExecutionEnded') = (execution is not null)),
     constraint mail_customer_id_fkey foreign key (customer_id) references customer (id)
 );
 
 -- Somebody waits for a link; a report can come a little later.
 create index mail_next_attempt_at_idx on mail ((kind = 'ExecutionEnded'), next_attempt_at);
 
--- The links by which accounts can set a password. An account has one at most: a newer one voids it.
+create index mail_customer_id_idx on mail (customer_id);
+
+-- The links by which passwords are set and invitations accepted: of an account, or of an
+-- invitation. Each has three at most; a fourth one takes the place of the oldest.
 create table password_link (
-    account_id uuid not null,
     -- SHA-256; the token has as many random bits, so that it needs no salt.
     token_hash bytea not null,
+    account_id uuid,
+    customer_id uuid,
+    user_id uuid,
     expires_at timestamptz not null,
-    constraint password_link_pkey primary key (account_id),
-    constraint password_link_token_hash_key unique (token_hash),
+    created_at timestamptz not null default clock_timestamp(),
+    constraint password_link_pkey primary key (token_hash),
+    constraint password_link_check
+        check ((account_id is null) = (customer_id is not null and user_id is not null)),
     constraint password_link_account_id_fkey foreign key (account_id)
-        references account (id) on delete cascade
+        references account (id) on delete cascade,
+    constraint password_link_invitation_fkey foreign key (customer_id, user_id)
+        references invitation (customer_id, user_id) on delete cascade
 );
+
+create index password_link_account_id_idx on password_link (account_id);
+create index password_link_invitation_idx on password_link (customer_id, user_id);

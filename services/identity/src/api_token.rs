@@ -5,10 +5,10 @@ pub(crate) mod store;
 
 use assay_auth::Caller;
 use assay_proto::{
-    ApiTokenId, Fault, Permissions,
+    ApiTokenId, CustomerId, Fault, Page, Permissions, UserId,
     identity::{
-        ApiTokenBatch, CreateApiTokenRequest, DeleteApiTokenRequest, ListApiTokensRequest,
-        NewApiToken, api_token_service_server,
+        ApiTokenBatch, CreateApiTokenRequest, DeleteApiTokenRequest, DeleteUserApiTokenRequest,
+        ListApiTokensRequest, ListUserApiTokensRequest, NewApiToken, api_token_service_server,
     },
 };
 use assay_runtime::list::{self, Batches};
@@ -18,6 +18,7 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     audit::{self, Entry},
+    membership,
     revocation::{self, Revocations, Scope},
     user_group,
 };
@@ -30,18 +31,25 @@ pub(crate) struct ApiTokenService {
 #[tonic::async_trait]
 impl api_token_service_server::ApiTokenService for ApiTokenService {
     type ListApiTokensStream = Batches<ApiTokenBatch>;
+    type ListUserApiTokensStream = Batches<ApiTokenBatch>;
 
     async fn list_api_tokens(
         &self,
         request: Request<ListApiTokensRequest>,
     ) -> Result<Response<Self::ListApiTokensStream>, Status> {
         let caller = Caller::of(&request)?;
-        let db = self.db.clone();
-        list::answer(request.into_inner().page, move |slice| {
-            let db = db.clone();
-            async move { store::list(&db, caller.customer, caller.user, &slice).await }
-        })
-        .await
+        self.list(caller.customer, caller.user, request.into_inner().page).await
+    }
+
+    async fn list_user_api_tokens(
+        &self,
+        request: Request<ListUserApiTokensRequest>,
+    ) -> Result<Response<Self::ListUserApiTokensStream>, Status> {
+        let caller = Caller::of(&request)?;
+        let ListUserApiTokensRequest { user_id, page } = request.into_inner();
+        let user = UserId::named(&user_id)?;
+        membership::store::account(&self.db, caller.customer, user).await?;
+        self.list(caller.customer, user, page).await
     }
 
     async fn create_api_token(
@@ -73,12 +81,46 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
         let caller = Caller::of(&request)?;
         rules::refuse_machines(&caller)?;
         let id = ApiTokenId::named(&request.get_ref().id)?;
-        let (customer, user) = (caller.customer, caller.user);
+        self.delete(&caller, caller.user, id).await
+    }
 
+    async fn delete_user_api_token(
+        &self,
+        request: Request<DeleteUserApiTokenRequest>,
+    ) -> Result<Response<()>, Status> {
+        let caller = Caller::of(&request)?;
+        let DeleteUserApiTokenRequest { user_id, id } = request.get_ref();
+        self.delete(&caller, UserId::named(user_id)?, ApiTokenId::named(id)?).await
+    }
+}
+
+impl ApiTokenService {
+    async fn list(
+        &self,
+        customer: CustomerId,
+        user: UserId,
+        page: Option<Page>,
+    ) -> Result<Response<Batches<ApiTokenBatch>>, Status> {
+        let db = self.db.clone();
+        list::answer(page, move |slice| {
+            let db = db.clone();
+            async move { store::list(&db, customer, user, &slice).await }
+        })
+        .await
+    }
+
+    /// Revokes an API token of a user of the caller's customer.
+    async fn delete(
+        &self,
+        caller: &Caller,
+        user: UserId,
+        id: ApiTokenId,
+    ) -> Result<Response<()>, Status> {
+        let customer = caller.customer;
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         store::delete(&mut tx, customer, id, user).await?;
         let entry = Entry::new("ApiTokenDeleted").of("ApiToken", id);
-        audit::record(&mut tx, &caller, entry).await?;
+        audit::record(&mut tx, caller, entry).await?;
         revocation::record(&mut tx, Scope::of_api_token(customer, user, id)).await?;
         tx.commit().await.map_err(Fault::from)?;
         self.revocations.committed();

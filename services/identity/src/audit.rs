@@ -14,7 +14,7 @@ use assay_runtime::list::{self, Batches};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
-pub(crate) use self::store::{record_of_account, record_refused_login};
+pub(crate) use self::store::{prune, record_of_account, record_refused_login};
 
 /// Who does something, and from where.
 #[derive(Clone, Copy, Debug)]

@@ -24,16 +24,30 @@ pub struct Config {
     /// admin@assay.local without it
     #[arg(long, env = "ASSAY_ADMIN_EMAIL")]
     pub admin_email: Option<String>,
-    /// The first administrator's password, 12 to 256 characters; without it one is made and printed
-    /// once
+    /// The first administrator's password, 12 to 256 characters; without it a link is printed, by
+    /// which a password is chosen once, within seven days
     #[arg(long, env = "ASSAY_ADMIN_PASSWORD", hide_env_values = true)]
     pub admin_password: Option<SecretString>,
+    /// Whether a password is made, where none is given, instead of a link to choose one.
+    #[arg(skip)]
+    pub makes_password: bool,
     /// The name of the first customer, whose administrators manage the others
     #[arg(long, env = "ASSAY_OPERATOR_NAME", default_value = "Assay")]
     pub operator_name: String,
     /// How many hours a token is valid
     #[arg(long, env = "ASSAY_TOKEN_LIFETIME_IN_H", default_value = "12", value_parser = hours)]
     pub token_lifetime: Duration,
+    /// How many hours after a login a user has to log in again, however often tokens are exchanged
+    #[arg(long, env = "ASSAY_SESSION_LIFETIME_IN_H", default_value = "168", value_parser = hours)]
+    pub session_lifetime: Duration,
+    /// How many days entries of the audit record are kept
+    #[arg(
+        long,
+        env = "ASSAY_AUDIT_RETENTION_DAYS",
+        default_value_t = 400,
+        value_parser = clap::value_parser!(u32).range(1..=36500)
+    )]
+    pub audit_retention_days: u32,
     /// Where users reach the service, such as <https://assay.example>; links in mails lead there
     #[arg(long, env = "ASSAY_PUBLIC_URL", value_parser = origin)]
     pub public_url: Url,
@@ -51,7 +65,8 @@ pub struct Config {
     /// The folder that mails are written to, as .eml files, where there is no SMTP server
     #[arg(long, env = "ASSAY_MAIL_DIR")]
     pub mail_dir: Option<PathBuf>,
-    /// How many logins of an account may fail at once; then one more in 30 seconds
+    /// How many logins of an account may fail at once from an address, and ten times as many from all
+    /// addresses together; then one more in 30 seconds
     #[arg(
         long,
         env = "ASSAY_LOGIN_FAILURES_PER_ACCOUNT",

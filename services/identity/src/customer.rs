@@ -1,7 +1,10 @@
 //! `CustomerService`: who projects and users belong to.
 
+pub(crate) mod purge;
 mod rules;
 pub(crate) mod store;
+
+use std::sync::Arc;
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -15,18 +18,20 @@ use assay_proto::{
 use assay_records::{Action, Change, difference};
 use assay_runtime::list::{self, Batches};
 use sqlx::{PgPool, PgTransaction};
+use tokio::sync::Notify;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    membership,
     record::Record,
-    revocation::{self, Revocations, Scope},
+    revocation::{self, Revocations},
     user_group,
 };
 
 pub(crate) struct CustomerService {
     pub(crate) db: PgPool,
     pub(crate) revocations: Revocations,
+    /// Notified when a customer was deleted, so that what it had is removed.
+    pub(crate) deletions: Arc<Notify>,
 }
 
 #[tonic::async_trait]
@@ -100,7 +105,7 @@ impl customer_service_server::CustomerService for CustomerService {
         let details = difference::<CustomerInput>(&current, &customer)?;
         Record::Customer(id).was(&mut tx, action, &caller, Some(details)).await?;
         if action == Action::Archived {
-            revocation::record(&mut tx, Scope::of_customer(id)).await?;
+            revocation::record_of_customer(&mut tx, id).await?;
         }
         tx.commit().await.map_err(Fault::from)?;
         self.revocations.committed();
@@ -117,12 +122,12 @@ impl customer_service_server::CustomerService for CustomerService {
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         let customer = store::lock(&mut tx, id).await?;
         store::refuse_operator(&mut *tx, id).await?;
-        membership::store::delete_all(&mut tx, id).await?;
         store::delete(&mut tx, id).await?;
         Record::Customer(id).was(&mut tx, Action::Deleted, &caller, Some(customer.name)).await?;
-        revocation::record(&mut tx, Scope::of_customer(id)).await?;
+        revocation::record_of_customer(&mut tx, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         self.revocations.committed();
+        self.deletions.notify_one();
         Ok(Response::new(()))
     }
 }

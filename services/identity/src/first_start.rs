@@ -3,30 +3,39 @@
 
 use std::time::Duration;
 
-use assay_proto::{CustomerId, Fault, UserGroupId, UserId, identity::CustomerInput};
+use assay_proto::{AccountId, CustomerId, Fault, UserGroupId, UserId, identity::CustomerInput};
 use assay_runtime::{Database, Runtime};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{PgPool, PgTransaction};
 use tokio::sync::oneshot;
 
 use crate::{
-    Config, account, customer, membership,
-    password::{self, Passwords},
-    signing_key::Keys,
-    user_group::rules::ADMINISTRATORS,
+    Config, account, customer, invitation, mail::INVITATION_VALIDITY, membership, password,
+    password_link::PasswordLinks, signing_key::Keys, user_group::rules::ADMINISTRATORS,
 };
 
 /// Who administers an installation that names nobody.
 const NAMELESS: &str = "admin@assay.local";
 
+/// What others see of the first administrator.
+const NAME: &str = "Administrator";
+
 /// How long to wait for a database that was lost.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How the administrator of a new installation logs in. The password is known nowhere else.
+/// How the administrator of a new installation logs in. The secret is known nowhere else.
 #[derive(Debug)]
 pub struct FirstLogin {
     pub email: String,
-    pub password: SecretString,
+    pub secret: FirstSecret,
+}
+
+/// What the administrator of a new installation proves themselves with.
+#[derive(Debug)]
+pub enum FirstSecret {
+    Password(SecretString),
+    /// Where the password is chosen, once.
+    Link(SecretString),
 }
 
 /// What the first start makes.
@@ -34,6 +43,7 @@ pub(crate) struct FirstStart {
     operator_name: String,
     email: String,
     password: Option<SecretString>,
+    makes_password: bool,
 }
 
 impl FirstStart {
@@ -47,6 +57,7 @@ impl FirstStart {
             operator_name: config.operator_name.clone(),
             email: account::rules::email("ASSAY_ADMIN_EMAIL", email)?.to_owned(),
             password: config.admin_password.clone(),
+            makes_password: config.makes_password,
         })
     }
 
@@ -55,16 +66,16 @@ impl FirstStart {
         self,
         runtime: &Runtime,
         database: &Database,
-        passwords: &Passwords,
+        links: &PasswordLinks,
         keys: &Keys,
     ) -> oneshot::Receiver<FirstLogin> {
         let (sender, first_login) = oneshot::channel();
-        let (database, passwords, keys) = (database.clone(), passwords.clone(), keys.clone());
+        let (database, links, keys) = (database.clone(), links.clone(), keys.clone());
         let (gate, stopping) = (runtime.gate("first start"), runtime.stopping());
         runtime.spawn("first start", async move {
             let work = async {
                 database.ready().await;
-                self.run_until_done(database.pool(), &passwords, &keys).await
+                self.run_until_done(database.pool(), &links, &keys).await
             };
             let Some(done) = stopping.run_until_cancelled(work).await else { return Ok(()) };
             if let Some(login) = done? {
@@ -80,13 +91,13 @@ impl FirstStart {
     async fn run_until_done(
         &self,
         db: &PgPool,
-        passwords: &Passwords,
+        links: &PasswordLinks,
         keys: &Keys,
     ) -> Result<Option<FirstLogin>, Fault> {
         let mut made = None;
         loop {
             let attempt = async {
-                made = self.run(db, passwords, keys).await?.or(made.take());
+                made = self.run(db, links, keys).await?.or(made.take());
                 keys.load(db).await
             };
             match attempt.await {
@@ -101,7 +112,7 @@ impl FirstStart {
     async fn run(
         &self,
         db: &PgPool,
-        passwords: &Passwords,
+        links: &PasswordLinks,
         keys: &Keys,
     ) -> Result<Option<FirstLogin>, Fault> {
         let mut tx = db.begin().await?;
@@ -112,7 +123,7 @@ impl FirstStart {
         let login = if customer::store::any(&mut *tx).await? {
             None
         } else {
-            self.make_operator(&mut tx, passwords).await?
+            self.make_operator(&mut tx, links).await?
         };
         tx.commit().await?;
         Ok(login)
@@ -122,24 +133,50 @@ impl FirstStart {
     async fn make_operator(
         &self,
         tx: &mut PgTransaction<'_>,
-        passwords: &Passwords,
+        links: &PasswordLinks,
     ) -> Result<Option<FirstLogin>, Fault> {
-        let (customer, user) = (CustomerId::new(), UserId::new());
+        let customer = CustomerId::new();
         customer::store::insert(tx, customer, &operator(&self.operator_name)).await?;
         customer::store::make_operator(tx, customer).await?;
-
-        let password = self.password.clone().map_or_else(password::generate, Ok)?;
-        let hash = passwords.turn()?.hash(password.clone()).await?;
-        account::store::insert(tx, user, &self.email, Some(&hash)).await?;
-
         let groups = customer::make_groups(tx, customer, true).await?;
-        for group in groups.iter().filter(|group| group.name == ADMINISTRATORS) {
-            let group = UserGroupId::parse("UserGroup", &group.id)?;
-            membership::store::insert(tx, customer, user, group, "Administrator").await?;
-        }
+        let group = groups.iter().find(|group| group.name == ADMINISTRATORS);
+        let group = group.ok_or_else(|| Fault::internal("there are no administrators"))?;
+        let group = UserGroupId::parse("UserGroup", &group.id)?;
+
+        let secret = match &self.password {
+            Some(password) => {
+                self.make_administrator(tx, links, customer, group, password).await?;
+                None
+            }
+            None if self.makes_password => {
+                let password = password::generate()?;
+                self.make_administrator(tx, links, customer, group, &password).await?;
+                Some(FirstSecret::Password(password))
+            }
+            None => {
+                let user = UserId::new();
+                membership::store::insert(tx, customer, user, None, group, NAME).await?;
+                invitation::store::put(tx, customer, user, &self.email).await?;
+                let link = links.invite(tx, customer, user, INVITATION_VALIDITY).await?;
+                Some(FirstSecret::Link(link.url))
+            }
+        };
         tracing::info!(customer.id = %customer, "made the first customer and its administrator");
-        let is_known = self.password.is_some();
-        Ok((!is_known).then(|| FirstLogin { email: self.email.clone(), password }))
+        Ok(secret.map(|secret| FirstLogin { email: self.email.clone(), secret }))
+    }
+
+    async fn make_administrator(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        links: &PasswordLinks,
+        customer: CustomerId,
+        group: UserGroupId,
+        password: &SecretString,
+    ) -> Result<(), Fault> {
+        let hash = links.passwords.turn()?.hash(password.clone()).await?;
+        let (account, user) = (AccountId::new(), UserId::new());
+        account::store::insert(tx, account, &self.email, &hash).await?;
+        membership::store::insert(tx, customer, user, Some(account), group, NAME).await
     }
 }
 

@@ -7,6 +7,7 @@ mod audit;
 mod config;
 mod customer;
 mod first_start;
+mod invitation;
 mod mail;
 mod membership;
 mod password;
@@ -22,7 +23,7 @@ mod user;
 mod user_group;
 mod user_settings;
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use assay_auth::{Seal, Verifier, guard};
@@ -38,7 +39,10 @@ use assay_proto::{
 };
 use assay_runtime::{Database, Runtime, grpc};
 use sqlx::migrate::Migrator;
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{
+    net::TcpListener,
+    sync::{Notify, oneshot},
+};
 use tonic::service::Routes;
 
 use self::{
@@ -58,9 +62,11 @@ use self::{
 };
 pub use self::{
     config::Config,
-    first_start::FirstLogin,
+    first_start::{FirstLogin, FirstSecret},
     signing_key::{reseal, rotate_keys},
 };
+
+const DAY: Duration = Duration::from_hours(24);
 
 /// A service that was started.
 #[derive(Debug)]
@@ -98,18 +104,20 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     seen.start(runtime, &database, &nats, reactions::Secrets);
     let executions = Consumer::new("identity", Stream::of("execution")).only("execution");
     executions.start(runtime, &database, &nats, reactions::Executions);
-    let first_login = first_start.spawn(runtime, &database, &passwords, &keys);
-    keys.spawn(runtime, db);
-    let revocations = Revocations::new(db, &nats, &verifier);
-    revocations.spawn(runtime, &database);
     let links = PasswordLinks {
         db: db.clone(),
         passwords: passwords.clone(),
         mails: Mails::default(),
         hosts: Hosts { public: config.public_url, base_domain: config.base_domain.clone() },
     };
+    let first_login = first_start.spawn(runtime, &database, &links, &keys);
+    keys.spawn(runtime, db);
+    let revocations = Revocations::new(db, &nats, &verifier);
+    revocations.spawn(runtime, &database);
     Sender { db: db.clone(), transport, links: links.clone() }.spawn(runtime, &database);
-    upkeep::spawn(runtime, &database);
+    upkeep::spawn(runtime, &database, DAY * config.audit_retention_days);
+    let deletions = Arc::new(Notify::new());
+    customer::purge::spawn(runtime, &database, deletions.clone());
 
     let tokens = TokenService {
         db: db.clone(),
@@ -118,6 +126,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
         verifier: verifier.clone(),
         revocations,
         base_domain: config.base_domain,
+        session_lifetime: config.session_lifetime,
         limits: LoginLimits {
             of_account: config.login_failures_per_account,
             from_address: config.login_failures_per_address,
@@ -126,14 +135,14 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     let listener = TcpListener::bind(config.grpc_listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;
-    let app = guard(services(tokens, links), verifier, database.shares());
+    let app = guard(services(tokens, links, deletions), verifier, database.shares());
     let address = grpc::serve(runtime, listener, app, DESCRIPTORS)?;
     Ok(Started { address, first_login })
 }
 
-fn services(tokens: TokenService, links: PasswordLinks) -> Routes {
+fn services(tokens: TokenService, links: PasswordLinks, deletions: Arc<Notify>) -> Routes {
     let (db, revocations) = (&tokens.db, &tokens.revocations);
-    let customers = CustomerService { db: db.clone(), revocations: revocations.clone() };
+    let customers = CustomerService { db: db.clone(), revocations: revocations.clone(), deletions };
     let groups = UserGroupService { db: db.clone(), revocations: revocations.clone() };
     let users = UserService {
         db: db.clone(),

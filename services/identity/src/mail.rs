@@ -7,7 +7,9 @@ mod transport;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use assay_proto::{CustomerId, ExecutionId, Fault, Timestamp, UserId, events::ExecutionChanged};
+use assay_proto::{
+    AccountId, CustomerId, ExecutionId, Fault, Timestamp, UserId, events::ExecutionChanged,
+};
 use assay_runtime::{Database, Runtime};
 use sqlx::{PgPool, PgTransaction};
 use tokio::{sync::Notify, time::sleep};
@@ -21,7 +23,13 @@ pub(crate) use self::{
     store::{Mail, prune},
     transport::Transport,
 };
-use crate::{account, audit, membership, password_link::PasswordLinks, user_settings};
+use crate::{
+    account, audit,
+    invitation::{self, store::Invitation},
+    membership,
+    password_link::PasswordLinks,
+    user_settings,
+};
 
 /// How often the queue is looked at for the mails of other replicas, and those to be tried again.
 const POLL: Duration = Duration::from_secs(2);
@@ -31,7 +39,7 @@ const GIVE_UP: Duration = Duration::from_hours(24);
 
 /// How long links are valid.
 const RESET_VALIDITY: Duration = Duration::from_hours(1);
-const INVITATION_VALIDITY: Duration = Duration::from_hours(24 * 7);
+pub(crate) const INVITATION_VALIDITY: Duration = Duration::from_hours(24 * 7);
 
 /// Tells the sender that there is something to send.
 #[derive(Clone, Default)]
@@ -47,7 +55,10 @@ impl Mails {
 /// Why a mail is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
+    /// To a mailbox whose owner has to accept a membership.
     Invitation,
+    /// To the mailbox of a user whose address is to change.
+    EmailChange,
     PasswordReset,
     ExecutionEnded,
 }
@@ -107,7 +118,9 @@ impl Sender {
     /// Writes a mail; none if there is nobody to send it to any more.
     async fn write(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
         match mail.kind {
-            Kind::Invitation | Kind::PasswordReset => self.write_link(mail).await,
+            Kind::Invitation => self.write_invitation(mail).await,
+            Kind::EmailChange => self.write_notice(mail).await,
+            Kind::PasswordReset => self.write_link(mail).await,
             Kind::ExecutionEnded => self.write_report(mail).await,
         }
     }
@@ -121,52 +134,81 @@ impl Sender {
         if mail.age >= GIVE_UP || !user_settings::wants_mail(&mut db, customer, requester).await? {
             return Ok(None);
         }
-        mail.recipient = account::store::email(&mut *db, requester).await?;
+        mail.recipient = account::store::of_user(&mut *db, requester).await?.1;
         let customer = mail.customer.as_deref().unwrap_or_default();
         let origin = self.links.hosts.public.origin().ascii_serialization();
         Ok(Some(message::execution_ended(customer, &origin, &execution)))
     }
 
-    /// Writes a mail with a new link. It goes to the address of the account: the one that was asked
-    /// for may differ, in more than its case.
-    async fn write_link(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
-        let Some(account) = account::store::find(&self.db, &mail.recipient).await? else {
+    /// Writes to a mailbox that is still invited.
+    async fn write_invitation(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
+        let Some((customer, user)) = mail.user else { return Ok(None) };
+        match invitation::store::find(&self.db, customer, user).await? {
+            Some(invitation) => self.invite(mail, invitation).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn invite(&self, mail: &mut Queued, to: Invitation) -> Result<Letter, Fault> {
+        let mut tx = self.db.begin().await?;
+        let (customer, user) = (to.customer_id, to.user_id);
+        let link = self.links.invite(&mut tx, customer, user, INVITATION_VALIDITY).await?;
+        tx.commit().await?;
+        mail.recipient = to.email;
+        Ok(message::invitation(&to.name, &link.url))
+    }
+
+    /// Writes to a user whose address is still to change.
+    async fn write_notice(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
+        let Some((customer, user)) = mail.user else { return Ok(None) };
+        let Some(invitation) = invitation::store::find(&self.db, customer, user).await? else {
             return Ok(None);
         };
-        mail.recipient = account.email;
-        if membership::store::of_account(&self.db, account.id).await?.is_empty() {
-            return Ok(None);
+        match account::store::of_user(&self.db, user).await {
+            Ok((_, email)) => mail.recipient = email,
+            Err(Fault::NotFound(_)) => return Ok(None),
+            Err(fault) => return Err(fault),
         }
-        let invites = mail.kind == Kind::Invitation;
-        if invites && account.password_hash.is_some() {
-            return Ok(None);
+        Ok(Some(message::email_change(&invitation.name)))
+    }
+
+    /// Writes a mail with a link for a new password, or with the latest invitation if the address
+    /// has no account that it could be used for. It goes to the address of the account: the one that
+    /// was asked for may differ, in more than its case.
+    async fn write_link(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
+        if let Some(account) = account::store::find(&self.db, &mail.recipient).await?
+            && !membership::store::of_account(&self.db, account.id).await?.is_empty()
+        {
+            mail.recipient = account.email;
+            return self.write_reset(mail, account.id).await.map(Some);
         }
-        let validity = if invites { INVITATION_VALIDITY } else { RESET_VALIDITY };
+        match invitation::store::latest(&self.db, &mail.recipient).await? {
+            Some(invitation) => self.invite(mail, invitation).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn write_reset(&self, mail: &Queued, account: AccountId) -> Result<Letter, Fault> {
         let mut tx = self.db.begin().await?;
-        let link = self.links.make(&mut tx, account.id, &mail.host, validity).await?;
-        if !invites && mail.attempts == 1 {
+        let link = self.links.make(&mut tx, account, &mail.host, RESET_VALIDITY).await?;
+        if mail.attempts == 1 {
             let action = "PasswordResetPrepared";
-            audit::record_of_account(&mut tx, account.id, mail.address(), action).await?;
+            audit::record_of_account(&mut tx, account, mail.address(), action).await?;
         }
         tx.commit().await?;
-        Ok(Some(if invites {
-            message::invitation(mail.customer.as_deref(), &link.url)
-        } else {
-            message::password_reset(&link.url)
-        }))
+        Ok(message::password_reset(&link.url))
     }
 }
 
 impl Mail {
-    /// Asks the owner of a new account to set its password.
-    pub(crate) fn invitation(email: &str, customer: CustomerId) -> Self {
-        let mail = Self::new(Kind::Invitation);
-        Self {
-            recipient: Some(email.to_owned()),
-            host: Some(String::new()),
-            customer: Some(customer),
-            ..mail
-        }
+    /// Asks the owner of the mailbox that a user was invited at to accept.
+    pub(crate) fn invitation(customer: CustomerId, user: UserId) -> Self {
+        Self { customer: Some(customer), user: Some(user), ..Self::new(Kind::Invitation) }
+    }
+
+    /// Tells a user that another mailbox was invited to take their place.
+    pub(crate) fn email_change(customer: CustomerId, user: UserId) -> Self {
+        Self { customer: Some(customer), user: Some(user), ..Self::new(Kind::EmailChange) }
     }
 
     /// Sends a link for a new password to whoever has that account, if there is one.
@@ -186,7 +228,7 @@ impl Mail {
         let id = ExecutionId::parse("ExecutionId", &execution.execution_id)?;
         Ok(Self {
             id: id.0,
-            account: Some(requester),
+            user: Some(requester),
             customer: Some(customer),
             execution: Some(execution),
             since: Some(ended_at),

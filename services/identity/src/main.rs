@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use assay_auth::SealConfig;
 use assay_events::command::Replay;
+use assay_identity::{FirstLogin, FirstSecret};
 use assay_runtime::{DatabaseConfig, Given, Migrate, Runtime, run_or};
 use clap::Subcommand;
 use secrecy::ExposeSecret;
@@ -29,9 +30,16 @@ fn main() -> ExitCode {
 async fn start(runtime: &Runtime, config: assay_identity::Config) -> anyhow::Result<()> {
     let started = assay_identity::start(runtime, config).await?;
     runtime.spawn("first login", async {
-        if let Ok(login) = started.first_login.await {
-            let password = login.password.expose_secret();
-            println!("Log in as {} with the password {password}, shown only now", login.email);
+        match started.first_login.await {
+            Ok(FirstLogin { email, secret: FirstSecret::Link(link) }) => {
+                let link = link.expose_secret();
+                println!("Choose the password of {email}, once and within seven days: {link}");
+            }
+            Ok(FirstLogin { email, secret: FirstSecret::Password(password) }) => {
+                let password = password.expose_secret();
+                println!("Log in as {email} with the password {password}, shown only now");
+            }
+            Err(_) => {}
         }
         Ok(())
     });

@@ -1,13 +1,13 @@
-//! Links by which the owner of an account sets its password: to begin with, or because it is
-//! forgotten. Who has the mail has the account, so a link is hard to guess, works once and not for
-//! long.
+//! Links by which the owner of a mailbox sets the password of its account, because it is forgotten,
+//! or accepts an invitation. Who has the mail has the account, so a link is hard to guess, works once
+//! and not for long.
 
 mod rules;
 mod store;
 
 use std::{net::IpAddr, time::Duration};
 
-use assay_proto::{Fault, UserId};
+use assay_proto::{AccountId, CustomerId, Fault, UserId};
 use aws_lc_rs::{
     digest::{SHA256, digest},
     rand,
@@ -16,16 +16,15 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{PgPool, PgTransaction};
 
-pub(crate) use self::{
-    rules::Hosts,
-    store::{forget, prune},
-};
+use self::store::Target;
+pub(crate) use self::{rules::Hosts, store::prune};
 use crate::{
-    account, audit,
+    account, api_token, audit,
+    invitation::{self, store::Taken},
     mail::{Mail, Mails},
     membership,
     password::Passwords,
-    revocation::{self, Scope},
+    revocation,
     throttle::{self, Limit, Subject},
     token,
 };
@@ -77,7 +76,8 @@ impl PasswordLinks {
         Ok(())
     }
 
-    /// Sets the password of the account that the token was sent to, and kills its tokens.
+    /// Sets the password of the account that the token was sent to, and kills what was proven by the
+    /// old one. With the token of an invitation, accepts that too; the account may be a new one.
     pub(crate) async fn reset(
         &self,
         token: &str,
@@ -85,39 +85,113 @@ impl PasswordLinks {
         address: Option<IpAddr>,
     ) -> Result<(), Fault> {
         let hash = hash(token);
-        let (_, email) = store::find(&self.db, &hash).await?.ok_or_else(rules::invalid_token)?;
+        let email = store::email(&self.db, &hash).await?.ok_or_else(rules::invalid_token)?;
         account::rules::password("NewPassword", password.expose_secret(), &email)?;
         let password_hash = self.passwords.turn()?.hash(password).await?;
 
         let mut tx = self.db.begin().await?;
-        let account = store::take(&mut tx, &hash).await?.ok_or_else(rules::invalid_token)?;
-        account::store::lock(&mut tx, account).await?;
-        account::store::set_password(&mut tx, account, &password_hash).await?;
-        throttle::forget(&mut *tx, &token::throttled_account(&email)).await?;
-        audit::record_of_account(&mut tx, account, address, "PasswordReset").await?;
-        revocation::record(&mut tx, Scope::of_account(account)).await?;
+        match store::take(&mut tx, &hash).await?.ok_or_else(rules::invalid_token)? {
+            Target::Account(account) => {
+                set_password(&mut tx, account, &password_hash, address).await?;
+            }
+            Target::Invitation(customer, user) => {
+                let taken = invitation::store::take(&mut tx, customer, user).await?;
+                let taken = taken.ok_or_else(rules::invalid_token)?;
+                accept_with(&mut tx, &taken, &password_hash, address).await?;
+            }
+        }
+        for subject in token::throttled(&email, address) {
+            throttle::forget(&mut *tx, &subject).await?;
+        }
         tx.commit().await?;
         Ok(())
     }
 
-    /// Makes a link for an account; it voids the one before it.
+    /// Accepts an invitation with an account that has a password already.
+    pub(crate) async fn accept(&self, token: &str, address: Option<IpAddr>) -> Result<(), Fault> {
+        let mut tx = self.db.begin().await?;
+        let target = store::take(&mut tx, &hash(token)).await?.ok_or_else(rules::invalid_token)?;
+        let Target::Invitation(customer, user) = target else { return Err(rules::invalid_token()) };
+        let taken = invitation::store::take(&mut tx, customer, user).await?;
+        let taken = taken.ok_or_else(rules::invalid_token)?;
+        let account = account::store::hold(&mut tx, &taken.email).await?;
+        let account = account.ok_or_else(rules::password_needed)?;
+        invitation::accept(&mut tx, &taken, account, address).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Makes a link for an account.
     pub(crate) async fn make(
         &self,
         tx: &mut PgTransaction<'_>,
-        account: UserId,
+        account: AccountId,
         host: &str,
         validity: Duration,
     ) -> Result<Link, Fault> {
-        let mut token = [0; 32];
-        rand::fill(&mut token).map_err(|_| Fault::internal("no random numbers"))?;
-        let token = BASE64_URL_SAFE_NO_PAD.encode(token);
-        store::put(tx, account, &hash(&token), validity).await?;
+        let token = generate()?;
+        store::insert(tx, Target::Account(account), &hash(&token), validity).await?;
         let own = membership::store::of_account(&mut **tx, account).await?;
         let subdomains: Vec<&str> = own.iter().map(|one| one.subdomain.as_str()).collect();
-        let origin = self.hosts.origin(host, &subdomains);
-        // Behind the `#`, so that it is in no log of a server on the way.
-        Ok(Link { url: format!("{origin}/reset-password#token={token}").into() })
+        Ok(self.link(host, &subdomains, &token))
     }
+
+    /// Makes a link by which the owner of an invited mailbox accepts.
+    pub(crate) async fn invite(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        customer: CustomerId,
+        user: UserId,
+        validity: Duration,
+    ) -> Result<Link, Fault> {
+        let token = generate()?;
+        store::insert(tx, Target::Invitation(customer, user), &hash(&token), validity).await?;
+        Ok(self.link("", &[], &token))
+    }
+
+    fn link(&self, host: &str, subdomains: &[&str], token: &str) -> Link {
+        let origin = self.hosts.origin(host, subdomains);
+        // Behind the `#`, so that it is in no log of a server on the way.
+        Link { url: format!("{origin}/reset-password#token={token}").into() }
+    }
+}
+
+/// Sets a new password, and kills all that the old one has opened.
+async fn set_password(
+    tx: &mut PgTransaction<'_>,
+    account: AccountId,
+    password_hash: &str,
+    address: Option<IpAddr>,
+) -> Result<(), Fault> {
+    account::store::lock(tx, account).await?;
+    account::store::set_password(tx, account, password_hash).await?;
+    store::delete_of_account(tx, account).await?;
+    api_token::store::delete_of_account(tx, account).await?;
+    audit::record_of_account(tx, account, address, "PasswordReset").await?;
+    revocation::record_of_account(tx, account).await
+}
+
+/// Accepts an invitation with the account of its mailbox, which is made if there is none, and sets
+/// its password.
+async fn accept_with(
+    tx: &mut PgTransaction<'_>,
+    taken: &Taken,
+    password_hash: &str,
+    address: Option<IpAddr>,
+) -> Result<(), Fault> {
+    if let Some(account) = account::store::hold(tx, &taken.email).await? {
+        invitation::accept(tx, taken, account, address).await?;
+        return set_password(tx, account, password_hash, address).await;
+    }
+    let account = AccountId::new();
+    account::store::insert(tx, account, &taken.email, password_hash).await?;
+    invitation::accept(tx, taken, account, address).await
+}
+
+fn generate() -> Result<String, Fault> {
+    let mut token = [0; 32];
+    rand::fill(&mut token).map_err(|_| Fault::internal("no random numbers"))?;
+    Ok(BASE64_URL_SAFE_NO_PAD.encode(token))
 }
 
 fn hash(token: &str) -> Vec<u8> {

@@ -25,14 +25,23 @@ impl Record {
         caller: &Caller,
         details: Option<String>,
     ) -> Result<(), Fault> {
+        self.publish(tx, action).await?;
         let told = self.changed(action);
-        let event = Event::new(self.customer(), &told.source_id, self.noun(), action.name(), &told);
-        publish(tx, &event?).await?;
-
         let entry = Entry::new(&format!("{}{}", told.source, action.name()))
             .of(&told.source, &told.source_id)
             .with(details);
         audit::record(tx, caller, entry).await
+    }
+
+    /// Publishes what happened to the record, for others.
+    pub(crate) async fn publish(
+        self,
+        tx: &mut PgTransaction<'_>,
+        action: Action,
+    ) -> Result<(), Fault> {
+        let told = self.changed(action);
+        let event = Event::new(self.customer(), &told.source_id, self.noun(), action.name(), &told);
+        publish(tx, &event?).await
     }
 
     fn customer(self) -> CustomerId {

@@ -27,16 +27,25 @@ impl Subject {
         Self(format!("{purpose} email {}", BASE64_URL_SAFE_NO_PAD.encode(hash)))
     }
 
+    /// As [`Subject::of_email`], as far as it is tried from that address.
+    pub(crate) fn of_email_at(purpose: &str, email: &str, address: Option<IpAddr>) -> Self {
+        let Self(email) = Self::of_email(purpose, email);
+        Self(format!("{email} from {}", address.map(network).unwrap_or_default()))
+    }
+
     /// An address; of IPv6 the network, since whoever has one address there has all of them.
     pub(crate) fn of_address(purpose: &str, address: IpAddr) -> Self {
-        let network = match address.to_canonical() {
-            IpAddr::V4(address) => address.to_string(),
-            IpAddr::V6(address) => {
-                let [a, b, c, d, ..] = address.segments();
-                format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
-            }
-        };
-        Self(format!("{purpose} address {network}"))
+        Self(format!("{purpose} address {}", network(address)))
+    }
+}
+
+fn network(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
+        }
     }
 }
 

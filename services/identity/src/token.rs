@@ -5,9 +5,9 @@ pub(crate) mod rules;
 
 use std::time::Duration;
 
-use assay_auth::{Caller, Grant, Verifier, client_address};
+use assay_auth::{Caller, Grant, Session, Verifier, client_address};
 use assay_proto::{
-    CustomerId, Fault, Permission, Permissions,
+    CustomerId, Fault,
     identity::{
         ExchangeApiTokenRequest, KeySet, ListRevocationsRequest, LoginRequest, RefineRequest,
         RevocationList, Token, token_service_server,
@@ -17,13 +17,14 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use self::login::Attempt;
-pub(crate) use self::login::{LoginLimits, throttled_account};
+pub(crate) use self::login::{LoginLimits, throttled};
 use crate::{
     api_token,
     audit::{self, Actor, Entry},
-    customer, membership,
+    customer,
+    membership::{self, Membership},
     password::Passwords,
-    revocation::{self, Revocations},
+    revocation::{self, Revocations, Scope},
     signing_key::Keys,
     user_group,
 };
@@ -38,6 +39,7 @@ pub(crate) struct TokenService {
     pub(crate) verifier: Verifier,
     pub(crate) revocations: Revocations,
     pub(crate) base_domain: Option<String>,
+    pub(crate) session_lifetime: Duration,
     pub(crate) limits: LoginLimits,
 }
 
@@ -62,13 +64,43 @@ impl token_service_server::TokenService for TokenService {
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         let issued_at = revocation::date_token(&mut tx).await?;
         self.confirm(&mut tx, &request).await?;
-        let (name, permissions) = access(&mut tx, &caller, customer).await?;
-        let grant = Grant::new(customer, caller.user, &name, permissions);
-        let token = self.keys.issue(Grant { issued_at: Some(issued_at), ..grant })?;
-        let visitor = Actor { customer, ..Actor::from(&caller) };
-        audit::record(&mut tx, visitor, Entry::new("TokenRefined")).await?;
+        let session = caller.session.unwrap_or_else(Session::start);
+        let rest = session.rest(self.session_lifetime);
+        if rest.is_zero() {
+            return Err(Fault::Unauthenticated.into());
+        }
+        let access = access(&mut tx, &caller, customer).await?;
+        let grant = Grant::new(customer, access.id, &access.display_name, access.permissions()?);
+        let token = self.keys.issue(Grant {
+            issued_at: Some(issued_at),
+            session: Some(session),
+            lifetime: Some(rest),
+            ..grant
+        })?;
+        let actor = Actor { customer, user: access.id, address: caller.address };
+        audit::record(&mut tx, actor, Entry::new("TokenRefined")).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(Token { token }))
+    }
+
+    async fn logout(&self, request: Request<()>) -> Result<Response<()>, Status> {
+        let caller = Caller::of(&request)?;
+        if caller.api_token.is_some() {
+            let reason = "an API token has no session; delete the API token instead";
+            return Err(Fault::Forbidden(reason.to_owned()).into());
+        }
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        audit::record(&mut tx, &caller, Entry::new("LoggedOut")).await?;
+        match caller.session {
+            Some(session) => {
+                revocation::record_of_session(&mut tx, caller.user, session.id).await?;
+            }
+            // A token from before there were sessions.
+            None => revocation::record(&mut tx, Scope::of_user(caller.user)).await?,
+        }
+        tx.commit().await.map_err(Fault::from)?;
+        self.revocations.committed();
+        Ok(Response::new(()))
     }
 
     async fn list_keys(&self, _: Request<()>) -> Result<Response<KeySet>, Status> {
@@ -83,8 +115,8 @@ impl token_service_server::TokenService for TokenService {
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         let issued_at = revocation::date_token(&mut tx).await?;
         let found = api_token::store::find(&mut *tx, &hash).await?.ok_or(Fault::Unauthenticated)?;
-        let own = membership::store::find(&mut *tx, found.customer_id, found.account_id).await?;
-        let own = own.filter(membership::Membership::may_log_in).ok_or(Fault::Unauthenticated)?;
+        let own = membership::store::find(&mut *tx, found.customer_id, found.user_id).await?;
+        let own = own.filter(Membership::may_log_in).ok_or(Fault::Unauthenticated)?;
         let permissions = user_group::permissions(&found.usage_permission)?;
         let permissions = permissions.both(own.permissions()?);
         if permissions.is_empty() {
@@ -95,7 +127,7 @@ impl token_service_server::TokenService for TokenService {
             api_token: Some(found.id),
             issued_at: Some(issued_at),
             lifetime: Some(found.rest().min(EXCHANGED_FOR)),
-            ..Grant::new(found.customer_id, found.account_id, name, permissions)
+            ..Grant::new(found.customer_id, found.user_id, name, permissions)
         })?;
         api_token::store::record_use(&mut tx, found.customer_id, found.id).await?;
         tx.commit().await.map_err(Fault::from)?;
@@ -126,24 +158,26 @@ impl TokenService {
     }
 }
 
-/// By what name and with which permissions the caller works for a customer: as its member, or as
-/// one who manages customers, with the permissions that they have.
+/// The membership by which the caller works for a customer: the account's own one, or that of a
+/// visitor who manages customers at home. What the caller's token says of that is not believed.
 async fn access(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     customer: CustomerId,
-) -> Result<(String, Permissions), Fault> {
-    let own = membership::store::find(&mut **tx, customer, caller.user).await?;
-    if let Some(own) = own.filter(membership::Membership::may_log_in) {
-        membership::store::record_use(tx, customer, caller.user).await?;
-        let permissions = own.permissions()?;
-        return Ok((own.display_name, permissions));
+) -> Result<Membership, Fault> {
+    let home = membership::store::of_user(&mut **tx, caller.user).await?;
+    let home = home.filter(|home| home.membership.may_log_in()).ok_or(Fault::Unauthenticated)?;
+    let own = membership::store::of_account(&mut **tx, home.account_id).await?;
+    let own = own.into_iter().find(|one| one.customer_id == customer);
+    if let Some(own) = own.filter(Membership::may_log_in) {
+        membership::store::record_use(tx, customer, own.id).await?;
+        return Ok(own);
     }
-    if !caller.may(Permission::CustomerManagement) {
+    if !home.membership.may_visit() {
         return Err(Fault::Forbidden("the account does not belong to this customer".to_owned()));
     }
     if !customer::store::is_open(&mut **tx, customer).await? {
         return Err(Fault::invalid("CustomerId", "must be the id of a customer"));
     }
-    Ok((caller.name.to_string(), caller.permissions))
+    Ok(home.membership)
 }

@@ -7,18 +7,18 @@ use assay_runtime::{Database, Runtime};
 use sqlx::PgPool;
 use tokio::time::sleep;
 
-use crate::{mail, password_link, revocation, signing_key, throttle};
+use crate::{audit, invitation, mail, password_link, revocation, signing_key, throttle};
 
 const PERIOD: Duration = Duration::from_mins(10);
 
 /// Cleans up every now and then. Of several replicas each one does, which is as well.
-pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
+pub(crate) fn spawn(runtime: &Runtime, database: &Database, audit_retention: Duration) {
     let (database, stopping) = (database.clone(), runtime.stopping());
     runtime.spawn("upkeep", async move {
         let work = async {
             database.ready().await;
             loop {
-                if let Err(fault) = clean(database.pool()).await {
+                if let Err(fault) = clean(database.pool(), audit_retention).await {
                     tracing::warn!(%fault, "cannot clean up");
                 }
                 sleep(PERIOD).await;
@@ -29,10 +29,13 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
     });
 }
 
-async fn clean(db: &PgPool) -> Result<(), Fault> {
+async fn clean(db: &PgPool, audit_retention: Duration) -> Result<(), Fault> {
     revocation::prune(db).await?;
     signing_key::store::prune(db).await?;
     password_link::prune(db).await?;
     mail::prune(db).await?;
-    throttle::prune(db).await
+    throttle::prune(db).await?;
+    invitation::store::prune(db).await?;
+    while audit::prune(db, audit_retention).await? {}
+    Ok(())
 }

@@ -5,9 +5,10 @@ mod store;
 
 use assay_auth::{Caller, client_address};
 use assay_proto::{
-    Fault, Permission, Permissions, UserGroupId, UserId,
+    Fault, Permissions, UserGroupId, UserId,
     identity::{
-        CreateUserRequest, DeleteUserRequest, ListUsersRequest, PreparePasswordResetRequest,
+        AcceptInvitationRequest, AcceptMembershipRequest, CreateUserRequest, DeleteUserRequest,
+        ListMembershipsRequest, ListUsersRequest, MembershipBatch, PreparePasswordResetRequest,
         ResetPasswordRequest, UpdateUserRequest, User, UserBatch, UserInput, user_service_server,
     },
 };
@@ -18,10 +19,12 @@ use tonic::{Request, Response, Status};
 
 use self::rules::Valid;
 use crate::{
-    account, customer,
+    account,
+    audit::{self, Entry},
+    customer, invitation,
     mail::{Mail, Mails},
     membership,
-    password_link::{self, PasswordLinks},
+    password_link::PasswordLinks,
     record::Record,
     revocation::{self, Revocations, Scope},
     user_group,
@@ -37,6 +40,7 @@ pub(crate) struct UserService {
 #[tonic::async_trait]
 impl user_service_server::UserService for UserService {
     type ListUsersStream = Batches<UserBatch>;
+    type ListMembershipsStream = Batches<MembershipBatch>;
 
     async fn get_current_user(&self, request: Request<()>) -> Result<Response<User>, Status> {
         let caller = Caller::of(&request)?;
@@ -45,7 +49,7 @@ impl user_service_server::UserService for UserService {
             found => return Ok(Response::new(found?)),
         }
         // Who manages customers can be a visitor.
-        let email = account::store::email(&self.db, caller.user).await?;
+        let (_, email) = account::store::of_user(&self.db, caller.user).await?;
         Ok(Response::new(rules::visitor(&caller, email)))
     }
 
@@ -77,15 +81,14 @@ impl user_service_server::UserService for UserService {
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         customer::store::hold(&mut tx, caller.customer).await?;
         may_join(&mut tx, &caller, input.group).await?;
-        let (id, has_password) = account::store::insert_or_hold(&mut tx, &input.email).await?;
-        let name = &input.display_name;
-        membership::store::insert(&mut tx, caller.customer, id, input.group, name).await?;
+        invitation::store::refuse_taken(&mut *tx, caller.customer, &input.email).await?;
+        let (id, name) = (UserId::new(), &input.display_name);
+        membership::store::insert(&mut tx, caller.customer, id, None, input.group, name).await?;
+        invitation::store::put(&mut tx, caller.customer, id, &input.email).await?;
         let user = store::get(&mut *tx, caller.customer, id).await?;
         let record = Record::User(caller.customer, input.group, id);
         record.was(&mut tx, Action::Created, &caller, None).await?;
-        if !has_password {
-            Mail::invitation(&user.email, caller.customer).enqueue(&mut tx).await?;
-        }
+        Mail::invitation(caller.customer, id).enqueue(&mut tx).await?;
         tx.commit().await.map_err(Fault::from)?;
         self.mails.committed();
         Ok(Response::new(user))
@@ -110,7 +113,10 @@ impl user_service_server::UserService for UserService {
         let record = Record::User(caller.customer, input.group, id);
         record.was(&mut tx, Action::Changed, &caller, Some(details)).await?;
         if rules::group(&current) != Some(input.group) {
-            revoke(&mut tx, &caller, id, &current).await?;
+            revocation::record(&mut tx, Scope::of_user(id)).await?;
+        }
+        if user.display_name != current.display_name {
+            revocation::record_name(&mut tx, id, &user.display_name).await?;
         }
         tx.commit().await.map_err(Fault::from)?;
         self.revocations.committed();
@@ -133,11 +139,16 @@ impl user_service_server::UserService for UserService {
         let group = rules::group(&user).ok_or_else(|| Fault::internal("a user has no group"))?;
         let record = Record::User(caller.customer, group, id);
         record.was(&mut tx, Action::Deleted, &caller, Some(user.email.clone())).await?;
-        account::store::lock(&mut tx, id).await?;
+        let account = membership::store::account(&mut *tx, caller.customer, id).await?;
+        if let Some(account) = account {
+            account::store::lock(&mut tx, account).await?;
+        }
         membership::store::delete(&mut tx, caller.customer, id).await?;
         membership::store::keep_manager(&mut tx, caller.customer, managed).await?;
-        account::store::delete_if_unused(&mut tx, id).await?;
-        revoke(&mut tx, &caller, id, &user).await?;
+        if let Some(account) = account {
+            account::store::delete_if_unused(&mut tx, account).await?;
+        }
+        revocation::record(&mut tx, Scope::of_user(id)).await?;
         tx.commit().await.map_err(Fault::from)?;
         self.revocations.committed();
         Ok(Response::new(()))
@@ -163,9 +174,59 @@ impl user_service_server::UserService for UserService {
         self.revocations.committed();
         Ok(Response::new(()))
     }
+
+    async fn accept_invitation(
+        &self,
+        request: Request<AcceptInvitationRequest>,
+    ) -> Result<Response<()>, Status> {
+        let address = client_address(&request);
+        let invitation = request.into_inner().invitation.unwrap_or_default();
+        self.links.accept(&invitation.token, address).await?;
+        self.revocations.committed();
+        Ok(Response::new(()))
+    }
+
+    async fn list_memberships(
+        &self,
+        request: Request<ListMembershipsRequest>,
+    ) -> Result<Response<Self::ListMembershipsStream>, Status> {
+        let caller = Caller::of(&request)?;
+        rules::refuse_machines(&caller)?;
+        let (account, _) = account::store::of_user(&self.db, caller.user).await?;
+        let db = self.db.clone();
+        list::answer(request.into_inner().page, move |slice| {
+            let db = db.clone();
+            async move { membership::store::list(&db, account, &slice).await }
+        })
+        .await
+    }
+
+    async fn accept_membership(
+        &self,
+        request: Request<AcceptMembershipRequest>,
+    ) -> Result<Response<()>, Status> {
+        let caller = Caller::of(&request)?;
+        rules::refuse_machines(&caller)?;
+        let id = UserId::named(&request.get_ref().id)?;
+        let unknown = || Fault::NotFound("invitation");
+
+        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let (account, _) = account::store::of_user(&mut *tx, caller.user).await?;
+        let customer = invitation::store::of_account(&mut *tx, account, id).await?;
+        let customer = customer.ok_or_else(unknown)?;
+        let taken = invitation::store::take(&mut tx, customer, id).await?.ok_or_else(unknown)?;
+        // The address may be another one's by now.
+        let owner = account::store::hold(&mut tx, &taken.email).await?;
+        let account = owner.filter(|owner| *owner == account).ok_or_else(unknown)?;
+        invitation::accept(&mut tx, &taken, account, caller.address).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        self.revocations.committed();
+        Ok(Response::new(()))
+    }
 }
 
-/// Makes of a locked user what the input says.
+/// Makes of a locked user what the input says. A new address becomes the user's when the owner of
+/// that mailbox has accepted.
 async fn update(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
@@ -173,17 +234,8 @@ async fn update(
     current: &User,
     input: &Valid,
 ) -> Result<User, Fault> {
-    if input.email != current.email {
-        rules::may_rename(caller, current)?;
-        account::store::lock(tx, id).await?;
-        if membership::store::count(&mut **tx, id).await? > 1 {
-            return Err(rules::shared_email());
-        }
-        account::store::set_email(tx, id, &input.email).await?;
-        password_link::forget(tx, id).await?;
-        if !account::store::has_password(&mut **tx, id).await? {
-            Mail::invitation(&input.email, caller.customer).enqueue(tx).await?;
-        }
+    if input.email.to_lowercase() != current.email.to_lowercase() {
+        invite_instead(tx, caller, id, current, &input.email).await?;
     }
     if rules::group(current) != Some(input.group) {
         may_join(tx, caller, input.group).await?;
@@ -192,6 +244,34 @@ async fn update(
     store::update(tx, caller.customer, id, input.group, &input.display_name).await?;
     membership::store::keep_manager(tx, caller.customer, managed).await?;
     store::get(&mut **tx, caller.customer, id).await
+}
+
+/// Invites another mailbox to take the place of a user's own one.
+async fn invite_instead(
+    tx: &mut PgTransaction<'_>,
+    caller: &Caller,
+    id: UserId,
+    current: &User,
+    email: &str,
+) -> Result<(), Fault> {
+    rules::may_rename(caller, current)?;
+    let account = membership::store::account(&mut **tx, caller.customer, id).await?;
+    if let Some(account) = account
+        && membership::store::count(&mut **tx, account).await? > 1
+    {
+        return Err(rules::shared_email());
+    }
+    if !invitation::store::invites(&mut **tx, caller.customer, id, email).await? {
+        invitation::store::refuse_taken(&mut **tx, caller.customer, email).await?;
+        invitation::store::put(tx, caller.customer, id, email).await?;
+    }
+    Mail::invitation(caller.customer, id).enqueue(tx).await?;
+    if account.is_some() {
+        Mail::email_change(caller.customer, id).enqueue(tx).await?;
+        let entry = Entry::new("EmailChangeRequested").of("User", id);
+        audit::record(tx, caller, entry.with(Some(email.to_owned()))).await?;
+    }
+    Ok(())
 }
 
 /// Makes sure that there is such a group, which the caller may put users into.
@@ -204,17 +284,4 @@ async fn may_join(
     let found = found.ok_or_else(rules::unknown_group)?;
     let permissions = user_group::permissions(&found.usage_permission)?;
     user_group::rules::may_grant(caller, permissions, Permissions::default())
-}
-
-/// Kills the tokens of a user: of those who could manage customers, in all of them.
-async fn revoke(
-    tx: &mut PgTransaction<'_>,
-    caller: &Caller,
-    id: UserId,
-    user: &User,
-) -> Result<(), Fault> {
-    let permissions = user_group::permissions(&user.usage_permission)?;
-    let everywhere = permissions.contains(Permission::CustomerManagement);
-    let customer = (!everywhere).then_some(caller.customer);
-    revocation::record(tx, Scope { customer, ..Scope::of_account(id) }).await
 }

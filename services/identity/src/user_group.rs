@@ -5,7 +5,7 @@ pub(crate) mod store;
 
 use assay_auth::Caller;
 use assay_proto::{
-    Fault, Permission, Permissions, UserGroupId,
+    Fault, Permissions, UserGroupId,
     identity::{
         CreateUserGroupRequest, DeleteUserGroupRequest, UpdateUserGroupRequest, UserGroup,
         UserGroupInput, user_group_service_server,
@@ -71,8 +71,7 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         let record = Record::UserGroup(caller.customer, id);
         record.was(&mut tx, Action::Changed, &caller, Some(details)).await?;
         if before != after {
-            let everywhere = before.contains(Permission::CustomerManagement);
-            revocation::record_of_group(&mut tx, caller.customer, id, everywhere).await?;
+            revocation::record_of_group(&mut tx, caller.customer, id).await?;
         }
         tx.commit().await.map_err(Fault::from)?;
         self.revocations.committed();

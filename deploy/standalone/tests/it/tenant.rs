@@ -31,6 +31,7 @@ impl Tenant {
         let mut this = Self { api, ids: BTreeMap::new() };
         this.ids.extend([
             ("customerId", id(&customer).to_owned()),
+            ("membershipId", user.clone()),
             ("userId", user),
             ("userGroupId", group),
             ("newType", "Performance".to_owned()),

@@ -48,7 +48,7 @@ async fn update(
     State(mut executions): State<Executions>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-    Update { changes, fields, data_version }: Update<ExecutionInput>,
+    Update { changes, fields, data_version, .. }: Update<ExecutionInput>,
 ) -> Result<StatusCode, Problem> {
     let changes = Some(changes);
     let request = UpdateExecutionRequest { project_id, id, data_version, changes, fields };

@@ -33,7 +33,7 @@ async fn update(
     State(mut reports): State<TestReports>,
     caller: Caller,
     Path((project_id, test_case_id, test_plan_id, id)): Path<ReportPath>,
-    Update { changes, fields, data_version }: Update<TestReportInput>,
+    Update { changes, fields, data_version, .. }: Update<TestReportInput>,
 ) -> Result<Record<TestReport>, Problem> {
     let request = UpdateTestReportRequest {
         project_id,

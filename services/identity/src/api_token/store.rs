@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use assay_proto::{
-    ApiTokenId, CustomerId, Fault, OnConstraint, UserId,
+    AccountId, ApiTokenId, CustomerId, Fault, OnConstraint, UserId,
     identity::{ApiToken, ApiTokenInput},
 };
 use assay_runtime::list::Slice;
@@ -17,7 +17,7 @@ const COLUMNS: &str = "id, name, usage_permission, expires_at, last_used_at, cre
 pub(crate) struct Found {
     pub(crate) customer_id: CustomerId,
     pub(crate) id: ApiTokenId,
-    pub(crate) account_id: UserId,
+    pub(crate) user_id: UserId,
     pub(crate) usage_permission: String,
     rest_in_s: Option<f64>,
 }
@@ -32,7 +32,7 @@ impl Found {
 /// Finds the API token with that secret, unless it has expired.
 pub(crate) async fn find(db: impl PgExecutor<'_>, hash: &[u8]) -> Result<Option<Found>, Fault> {
     let found = sqlx::query_as(
-        "select customer_id, id, account_id, usage_permission,
+        "select customer_id, id, user_id, usage_permission,
                 extract(epoch from expires_at - now())::float8 as rest_in_s
          from api_token
          where secret_hash = $1 and (expires_at is null or expires_at > now())",
@@ -67,7 +67,7 @@ pub(super) async fn list(
 ) -> Result<Vec<ApiToken>, Fault> {
     let statement = format!(
         "select {COLUMNS} from api_token
-         where customer_id = $1 and account_id = $2 and id < $3
+         where customer_id = $1 and user_id = $2 and id < $3
            and ($4::text is null or name ilike $4)
          order by id desc
          limit $5"
@@ -95,7 +95,7 @@ pub(super) async fn insert(
     let visitor = "API tokens are for the members of a customer".to_owned();
     let statement = format!(
         "insert into api_token
-            (customer_id, id, account_id, name, usage_permission, secret_hash, expires_at)
+            (customer_id, id, user_id, name, usage_permission, secret_hash, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7)
          returning {COLUMNS}"
     );
@@ -119,11 +119,41 @@ pub(super) async fn delete(
     user: UserId,
 ) -> Result<(), Fault> {
     let done =
-        sqlx::query("delete from api_token where customer_id = $1 and id = $2 and account_id = $3")
+        sqlx::query("delete from api_token where customer_id = $1 and id = $2 and user_id = $3")
             .bind(customer)
             .bind(id)
             .bind(user)
             .execute(&mut **tx)
             .await?;
     if done.rows_affected() == 0 { Err(Fault::NotFound("API token")) } else { Ok(()) }
+}
+
+/// Removes all API tokens of a user.
+pub(crate) async fn delete_all(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    user: UserId,
+) -> Result<(), Fault> {
+    sqlx::query("delete from api_token where customer_id = $1 and user_id = $2")
+        .bind(customer)
+        .bind(user)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Removes all API tokens of an account, at all of its customers.
+pub(crate) async fn delete_of_account(
+    tx: &mut PgTransaction<'_>,
+    account: AccountId,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "delete from api_token using membership
+         where membership.customer_id = api_token.customer_id
+           and membership.id = api_token.user_id and membership.account_id = $1",
+    )
+    .bind(account)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }

@@ -1,10 +1,16 @@
 //! The audit record in PostgreSQL.
 
-use std::net::IpAddr;
+use std::{
+    net::IpAddr,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
-use assay_proto::{AuditEntryId, CustomerId, Fault, Timestamp, UserId, identity::AuditEntry};
+use assay_proto::{
+    AccountId, AuditEntryId, CustomerId, Fault, Timestamp, UserId, identity::AuditEntry,
+};
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{PgExecutor, PgTransaction};
+use uuid::Uuid;
 
 use super::{Actor, Entry};
 
@@ -54,7 +60,11 @@ pub(super) async fn insert(
     sqlx::query(
         "insert into audit_entry
             (id, customer_id, user_id, user_email, address, action, target, target_id, details)
-         values ($1, $2, $3, (select email from account where id = $3), $4, $5, $6, $7, $8)",
+         values ($1, $2, $3,
+                 (select account.email
+                  from membership join account on account.id = membership.account_id
+                  where membership.id = $3),
+                 $4, $5, $6, $7, $8)",
     )
     .bind(AuditEntryId::new())
     .bind(actor.customer)
@@ -72,24 +82,25 @@ pub(super) async fn insert(
 /// Writes down what happened to an account, in each of its customers.
 pub(crate) async fn record_of_account(
     tx: &mut PgTransaction<'_>,
-    account: UserId,
+    account: AccountId,
     address: Option<IpAddr>,
     action: &str,
 ) -> Result<(), Fault> {
-    let customers: Vec<CustomerId> =
-        sqlx::query_scalar("select customer_id from membership where account_id = $1")
+    let users: Vec<(CustomerId, UserId)> =
+        sqlx::query_as("select customer_id, id from membership where account_id = $1")
             .bind(account)
             .fetch_all(&mut **tx)
             .await?;
-    for customer in customers {
-        let actor = Actor { customer, user: account, address };
-        insert(tx, &actor, &Entry::new(action).of("User", account)).await?;
+    for (customer, user) in users {
+        let actor = Actor { customer, user, address };
+        insert(tx, &actor, &Entry::new(action).of("User", user)).await?;
     }
     Ok(())
 }
 
-/// Writes down that a login was refused: in the customer that it was for, so far as that can be
-/// told. It takes as long for an account that there is as for one that there is not.
+/// Writes down that a login was refused: in the customer whose host it was sent to, and in the one
+/// that the account works for, if it has any. What the customer of the host reads does not depend on
+/// the account's other customers. It takes as long for an account that does not exist.
 pub(crate) async fn record_refused_login(
     db: impl PgExecutor<'_>,
     email: &str,
@@ -99,20 +110,26 @@ pub(crate) async fn record_refused_login(
 ) -> Result<(), Fault> {
     sqlx::query(
         "with named as (
-            select id from customer where subdomain = $3 and deleted_at is null
+            select id from customer where subdomain = $4 and deleted_at is null
          ), used as (
-            select membership.customer_id, membership.account_id
+            select membership.customer_id, membership.id as user_id
             from membership join account on account.id = membership.account_id
-            where lower(account.email) = lower($2)
+            where lower(account.email) = lower($3)
             order by membership.customer_id = (select id from named) desc nulls last,
                      membership.last_used_at desc nulls last, membership.created_at
             limit 1
+         ), concerned as (
+            select customer_id, user_id, $1::uuid as id from used
+            union all
+            select (select id from named), null, $2::uuid
+            where not exists (select from used where customer_id = (select id from named))
+              and (exists (select from named) or not exists (select from used))
          )
          insert into audit_entry
             (id, customer_id, user_id, user_email, address, action, details)
-         values ($1, coalesce((select customer_id from used), (select id from named)),
-                 (select account_id from used), nullif($2, ''), $4, 'LoginRefused', $5)",
+         select id, customer_id, user_id, nullif($3, ''), $5, 'LoginRefused', $6 from concerned",
     )
+    .bind(AuditEntryId::new())
     .bind(AuditEntryId::new())
     .bind(email)
     .bind(subdomain)
@@ -121,4 +138,23 @@ pub(crate) async fn record_refused_login(
     .execute(db)
     .await?;
     Ok(())
+}
+
+/// How many entries are removed at once.
+const BATCH: i64 = 2000;
+
+/// Removes some of the entries that are older than `retention`; false if none is left. Ids begin
+/// with the time, so that the oldest entries are found by the primary key.
+pub(crate) async fn prune(db: impl PgExecutor<'_>, retention: Duration) -> Result<bool, Fault> {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let oldest = since_1970.saturating_sub(retention).as_millis() << 80;
+    let removed = sqlx::query(
+        "delete from audit_entry
+         where id in (select id from audit_entry where id < $1 order by id limit $2)",
+    )
+    .bind(Uuid::from_u128(oldest))
+    .bind(BATCH)
+    .execute(db)
+    .await?;
+    Ok(removed.rows_affected() > 0)
 }

@@ -54,7 +54,17 @@ fn check(input: CustomerInput, own: Option<&str>) -> Result<CustomerInput, Fault
     let subdomain = input.subdomain.to_ascii_lowercase();
     let mut check = Check::default();
     check.name_on_one_line("Name", &input.name);
-    check.text("Appliances", input.appliances.as_deref().unwrap_or_default());
+    for (field, text) in [
+        ("Appliances", &input.appliances),
+        ("AccountNumber", &input.account_number),
+        ("Address", &input.address),
+        ("CostCenter", &input.cost_center),
+        ("Discounts", &input.discounts),
+        ("TechnicalName", &input.technical_name),
+    ] {
+        check.text(field, text.as_deref().unwrap_or_default());
+    }
+    invoicing(&mut check, &input, own.is_some());
     if !is_label(&subdomain) {
         check.refuse(
             "Subdomain",
@@ -65,6 +75,31 @@ fn check(input: CustomerInput, own: Option<&str>) -> Result<CustomerInput, Fault
     }
     check.done()?;
     Ok(CustomerInput { subdomain, ..input })
+}
+
+/// Checks what invoices need. A new customer may leave it out, a known one may not lose it.
+fn invoicing(check: &mut Check, input: &CustomerInput, is_known: bool) {
+    let numbers = [
+        ("Tax", input.tax),
+        ("MinimumConsumptionInH", input.minimum_consumption_in_h),
+        ("DueDays", input.due_days),
+    ];
+    for (field, number) in numbers {
+        match number {
+            Some(number) => check.amount(field, number),
+            None if is_known => check.refuse(field, "must not be null"),
+            None => {}
+        }
+    }
+    if input.tax.is_some_and(|tax| tax > 100.0) {
+        check.refuse("Tax", "must be at most 100");
+    }
+    match &input.currency {
+        Some(code) if code.len() == 3 && code.bytes().all(|b| b.is_ascii_uppercase()) => {}
+        Some(_) => check.refuse("Currency", "must be an ISO 4217 code, such as EUR"),
+        None if is_known => check.refuse("Currency", "must not be null"),
+        None => {}
+    }
 }
 
 /// Whether it is a label of a host name (RFC 1123).
@@ -104,7 +139,14 @@ mod tests {
     #[test]
     fn a_customer_keeps_the_subdomain_that_it_has() {
         let current = Customer { subdomain: "docs".into(), ..Customer::default() };
-        valid_change(&current, input("docs")).unwrap();
-        assert!(valid_change(&current, input("www")).is_err());
+        let known = |subdomain| CustomerInput {
+            currency: Some("EUR".into()),
+            tax: Some(0.0),
+            minimum_consumption_in_h: Some(0.0),
+            due_days: Some(30.0),
+            ..input(subdomain)
+        };
+        valid_change(&current, known("docs")).unwrap();
+        assert!(valid_change(&current, known("www")).is_err());
     }
 }

@@ -118,9 +118,11 @@ pub(crate) async fn insert(
     customer: &CustomerInput,
 ) -> Result<CustomerEntry, Fault> {
     let statement = format!(
-        "insert into customer (id, name, subdomain, appliances, currency, tax,
-                               minimum_consumption_in_h, due_days)
-         values ($1, $2, $3, $4, 'EUR', 0, 0, 30)
+        "insert into customer (id, name, subdomain, appliances, account_number, address,
+                               cost_center, currency, tax, discounts, minimum_consumption_in_h,
+                               due_days, technical_name)
+         values ($1, $2, $3, $4, $5, $6, $7, coalesce($8, 'EUR'), coalesce($9, 0), $10,
+                 coalesce($11, 0), coalesce($12, 30), $13)
          returning {COLUMNS}"
     );
     sqlx::query_as(AssertSqlSafe(statement))
@@ -128,6 +130,15 @@ pub(crate) async fn insert(
         .bind(&customer.name)
         .bind(&customer.subdomain)
         .bind(&customer.appliances)
+        .bind(&customer.account_number)
+        .bind(&customer.address)
+        .bind(&customer.cost_center)
+        .bind(&customer.currency)
+        .bind(customer.tax)
+        .bind(&customer.discounts)
+        .bind(customer.minimum_consumption_in_h)
+        .bind(customer.due_days)
+        .bind(&customer.technical_name)
         .fetch_one(&mut **tx)
         .await
         .on_constraint("customer_subdomain_key", Fault::AlreadyExists("customer"))
@@ -150,7 +161,11 @@ pub(super) async fn update(
 ) -> Result<Customer, Fault> {
     let statement = format!(
         "update customer
-         set name = $2, subdomain = $3, appliances = $4, archived = $5, revision = revision + 1
+         set name = $2, subdomain = $3, appliances = $4, archived = $5, account_number = $6,
+             address = $7, cost_center = $8, currency = coalesce($9, currency),
+             tax = coalesce($10, tax), discounts = $11,
+             minimum_consumption_in_h = coalesce($12, minimum_consumption_in_h),
+             due_days = coalesce($13, due_days), technical_name = $14, revision = revision + 1
          where id = $1
          returning {COLUMNS}"
     );
@@ -160,6 +175,15 @@ pub(super) async fn update(
         .bind(&customer.subdomain)
         .bind(&customer.appliances)
         .bind(customer.archived)
+        .bind(&customer.account_number)
+        .bind(&customer.address)
+        .bind(&customer.cost_center)
+        .bind(&customer.currency)
+        .bind(customer.tax)
+        .bind(&customer.discounts)
+        .bind(customer.minimum_consumption_in_h)
+        .bind(customer.due_days)
+        .bind(&customer.technical_name)
         .fetch_one(&mut **tx)
         .await
         .on_constraint("customer_subdomain_key", Fault::AlreadyExists("customer"))

@@ -13,18 +13,33 @@ pub(super) struct Letter {
     pub(super) html: String,
 }
 
-/// To the owner of an account that has no password yet.
-pub(super) fn invitation(customer: Option<&str>, link: &SecretString) -> Letter {
-    let customer = customer.map(one_line).unwrap_or_default();
+/// To the owner of a mailbox that a customer has invited.
+pub(super) fn invitation(customer: &str, link: &SecretString) -> Letter {
+    let customer = one_line(customer);
     letter(
         &format!("Welcome to Assay at {customer}"),
         &format!(
             "{customer} has made you a user of Assay, where tests and their results are kept."
         ),
-        "Choose your password here, within seven days:",
+        "Accept here, within seven days; without an account yet, you choose its password there:",
         link,
-        "If you did not expect this mail, you need not do anything.",
+        "If you did not expect this mail, you need not do anything: without you nothing happens.",
     )
+}
+
+/// To a user whose place another mailbox is invited to take.
+pub(super) fn email_change(customer: &str) -> Letter {
+    let customer = one_line(customer);
+    let subject = format!("Your address for Assay at {customer}");
+    let why = format!(
+        "{customer} wants to reach you at another address. When the owner of that address has \
+         accepted, you can no longer log in to {customer} with this one: its password, sessions and \
+         API tokens end."
+    );
+    let else_ = format!("If this is not right, ask those who manage the users of {customer}.");
+    let text = format!("Hello,\r\n\r\n{why}\r\n\r\n{else_}\r\n");
+    let html = page(&subject, &format!("<p>{}</p>\r\n<p>{}</p>", escaped(&why), escaped(&else_)));
+    Letter { subject, text, html }
 }
 
 /// To somebody who has forgotten their password.
@@ -80,7 +95,7 @@ mod tests {
     #[test]
     fn a_name_cannot_become_part_of_a_page_or_begin_a_header() {
         let name = "<script>alert(\"1\")</script>\r\nBcc: eve@example.com";
-        let letter = invitation(Some(name), &"https://assay.example/#token=x".into());
+        let letter = invitation(name, &"https://assay.example/#token=x".into());
         assert!(!letter.html.contains("<script>"), "{}", letter.html);
         assert!(!letter.subject.contains(['\r', '\n']), "{}", letter.subject);
         assert!(letter.text.contains("https://assay.example/#token=x"));

@@ -13,11 +13,11 @@ pub(crate) struct Mail {
     pub(super) id: Uuid,
     pub(super) kind: Kind,
     pub(super) recipient: Option<String>,
-    /// The member it goes to, where there is no recipient.
-    pub(super) account: Option<UserId>,
+    /// The user it goes to, where there is no recipient.
+    pub(super) user: Option<UserId>,
     /// Where the recipient wants the link to lead to.
     pub(super) host: Option<String>,
-    /// The customer that invites, or whose execution has ended.
+    /// The user's customer.
     pub(super) customer: Option<CustomerId>,
     /// Who asked for it.
     pub(super) address: Option<IpAddr>,
@@ -30,11 +30,12 @@ pub(crate) struct Mail {
 pub(super) struct Queued {
     pub(super) id: Uuid,
     pub(super) kind: Kind,
-    /// Of a mail about an execution, none yet.
+    /// Of a mail to a user, none yet.
     pub(super) recipient: String,
     pub(super) host: String,
-    /// The name of the customer that invites, or whose execution has ended.
+    /// The name of the user's customer.
     pub(super) customer: Option<String>,
+    pub(super) user: Option<(CustomerId, UserId)>,
     /// How often it was tried, this time included.
     pub(super) attempts: i32,
     pub(super) age: Duration,
@@ -56,7 +57,7 @@ impl Mail {
             id: Uuid::now_v7(),
             kind,
             recipient: None,
-            account: None,
+            user: None,
             host: None,
             customer: None,
             address: None,
@@ -74,11 +75,13 @@ impl Queued {
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Invitation, Self::PasswordReset, Self::ExecutionEnded];
+    const ALL: [Self; 4] =
+        [Self::Invitation, Self::EmailChange, Self::PasswordReset, Self::ExecutionEnded];
 
     fn name(self) -> &'static str {
         match self {
             Self::Invitation => "Invitation",
+            Self::EmailChange => "EmailChange",
             Self::PasswordReset => "PasswordReset",
             Self::ExecutionEnded => "ExecutionEnded",
         }
@@ -93,7 +96,7 @@ impl Kind {
 /// Adds a mail to the queue, unless the same is there.
 pub(super) async fn insert(tx: &mut PgTransaction<'_>, mail: &Mail) -> Result<(), Fault> {
     sqlx::query(
-        "insert into mail (id, kind, recipient, account_id, host, customer_id, address, execution,
+        "insert into mail (id, kind, recipient, user_id, host, customer_id, address, execution,
                            created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, coalesce($9, now()))
          on conflict on constraint mail_pkey do nothing",
@@ -101,7 +104,7 @@ pub(super) async fn insert(tx: &mut PgTransaction<'_>, mail: &Mail) -> Result<()
     .bind(mail.id)
     .bind(mail.kind.name())
     .bind(&mail.recipient)
-    .bind(mail.account)
+    .bind(mail.user)
     .bind(&mail.host)
     .bind(mail.customer)
     .bind(mail.address.map(|address| address.to_string()))
@@ -117,7 +120,7 @@ struct Row {
     id: Uuid,
     kind: String,
     recipient: Option<String>,
-    account_id: Option<UserId>,
+    user_id: Option<UserId>,
     host: Option<String>,
     customer_id: Option<CustomerId>,
     customer: Option<String>,
@@ -129,7 +132,7 @@ struct Row {
 
 impl Row {
     fn report(&mut self) -> Option<Report> {
-        let (customer, requester) = self.customer_id.zip(self.account_id)?;
+        let (customer, requester) = self.customer_id.zip(self.user_id)?;
         let Json(execution) = self.execution.take()?;
         Some(Report { customer, requester, execution })
     }
@@ -146,7 +149,7 @@ pub(super) async fn claim(db: impl PgExecutor<'_>) -> Result<Option<Queued>, Fau
          where id = (select id from mail where next_attempt_at <= now()
                      order by kind = 'ExecutionEnded', next_attempt_at limit 1
                      for update skip locked)
-         returning id, kind, recipient, account_id, host, customer_id, attempts, address, execution,
+         returning id, kind, recipient, user_id, host, customer_id, attempts, address, execution,
                    (select name from customer where customer.id = mail.customer_id) as customer,
                    extract(epoch from now() - created_at)::float8 as age_in_s",
     )
@@ -159,6 +162,7 @@ pub(super) async fn claim(db: impl PgExecutor<'_>) -> Result<Option<Queued>, Fau
         report: row.report(),
         recipient: row.recipient.unwrap_or_default(),
         host: row.host.unwrap_or_default(),
+        user: row.customer_id.zip(row.user_id),
         customer: row.customer,
         attempts: row.attempts,
         age: Duration::from_secs_f64(row.age_in_s.max(0.0)),

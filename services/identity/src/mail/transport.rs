@@ -80,7 +80,7 @@ impl Transport {
         // those who look at this. A link is another one each time.
         let edition = match mail.kind {
             Kind::Invitation | Kind::PasswordReset => mail.attempts,
-            Kind::ExecutionEnded => 1,
+            Kind::EmailChange | Kind::ExecutionEnded => 1,
         };
         let id = format!("<{}.{edition}@{}>", mail.id, self.from.email.domain());
         Message::builder()

@@ -22,13 +22,14 @@ pub(crate) fn choose(
 
 #[cfg(test)]
 mod tests {
-    use assay_proto::CustomerId;
+    use assay_proto::{CustomerId, UserId};
 
     use super::*;
 
     fn membership(subdomain: &str, permissions: &str) -> Membership {
         Membership {
             customer_id: CustomerId::new(),
+            id: UserId::new(),
             subdomain: subdomain.to_owned(),
             display_name: "Ada".to_owned(),
             usage_permission: permissions.to_owned(),

@@ -1,77 +1,114 @@
 //! Memberships in PostgreSQL.
 
-use assay_proto::{CustomerId, Fault, OnConstraint, UserGroupId, UserId};
-use sqlx::{PgExecutor, PgTransaction};
+use assay_proto::{AccountId, CustomerId, Fault, OnConstraint, UserGroupId, UserId, identity};
+use assay_runtime::list::Slice;
+use sqlx::{
+    AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
+};
 
 use super::Membership;
 
-/// The memberships that an account can use, the last used first, then the oldest. Those that are
-/// archived, or whose customer is archived or deleted, are none of them.
-pub(crate) async fn of_account(
-    db: impl PgExecutor<'_>,
-    account: UserId,
-) -> Result<Vec<Membership>, Fault> {
-    let memberships = sqlx::query_as(
-        "select membership.customer_id, customer.subdomain, membership.display_name,
-                user_group.usage_permission
+/// Reads the memberships that can be used: those that are archived, or whose customer is archived
+/// or deleted, are none of them. `rest` picks and orders them.
+fn select<T>(rest: &'static str) -> QueryAs<'static, Postgres, T, PgArguments>
+where
+    T: for<'r> sqlx::FromRow<'r, sqlx::postgres::PgRow>,
+{
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select membership.customer_id, membership.id, membership.account_id, customer.subdomain,
+                membership.display_name, user_group.usage_permission
          from membership
          join customer on customer.id = membership.customer_id
          join user_group on user_group.customer_id = membership.customer_id
                         and user_group.id = membership.user_group_id
-         where membership.account_id = $1 and not membership.archived
+         where membership.account_id is not null and not membership.archived
            and not customer.archived and customer.deleted_at is null
-         order by membership.last_used_at desc nulls last, membership.created_at, customer.id",
-    )
-    .bind(account)
-    .fetch_all(db)
-    .await?;
-    Ok(memberships)
+           {rest}"
+    )))
 }
 
-/// The membership of an account, if it can use it.
+/// The memberships that an account can use, the last used first, then the oldest.
+pub(crate) async fn of_account(
+    db: impl PgExecutor<'_>,
+    account: AccountId,
+) -> Result<Vec<Membership>, Fault> {
+    let memberships = select(
+        "and membership.account_id = $1
+         order by membership.last_used_at desc nulls last, membership.created_at, customer.id",
+    );
+    Ok(memberships.bind(account).fetch_all(db).await?)
+}
+
+/// A membership with its account.
+#[derive(sqlx::FromRow)]
+pub(crate) struct Owned {
+    pub(crate) account_id: AccountId,
+    #[sqlx(flatten)]
+    pub(crate) membership: Membership,
+}
+
+/// The membership of a user, whatever their customer, if it can be used.
+pub(crate) async fn of_user(db: impl PgExecutor<'_>, user: UserId) -> Result<Option<Owned>, Fault> {
+    Ok(select("and membership.id = $1").bind(user).fetch_optional(db).await?)
+}
+
+/// The membership of a customer's user, if it can be used.
 pub(crate) async fn find(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
-    account: UserId,
+    user: UserId,
 ) -> Result<Option<Membership>, Fault> {
-    let memberships = of_account(db, account).await?;
-    Ok(memberships.into_iter().find(|one| one.customer_id == customer))
+    let membership = select("and membership.customer_id = $1 and membership.id = $2");
+    Ok(membership.bind(customer).bind(user).fetch_optional(db).await?)
 }
 
+/// Adds a user: with an account, or without one until the invited mailbox has accepted.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    account: UserId,
+    id: UserId,
+    account: Option<AccountId>,
     group: UserGroupId,
     display_name: &str,
 ) -> Result<(), Fault> {
     sqlx::query(
-        "insert into membership (customer_id, account_id, user_group_id, display_name)
-         values ($1, $2, $3, $4)",
+        "insert into membership (customer_id, id, account_id, user_group_id, display_name)
+         values ($1, $2, $3, $4, $5)",
     )
     .bind(customer)
+    .bind(id)
     .bind(account)
     .bind(group)
     .bind(display_name)
     .execute(&mut **tx)
-    .await
-    .on_constraint("membership_pkey", Fault::AlreadyExists("user"))?;
+    .await?;
     Ok(())
+}
+
+/// The account of a customer's user, if there is one yet.
+pub(crate) async fn account(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    user: UserId,
+) -> Result<Option<AccountId>, Fault> {
+    let account =
+        sqlx::query_scalar("select account_id from membership where customer_id = $1 and id = $2");
+    account.bind(customer).bind(user).fetch_optional(db).await?.ok_or(Fault::NotFound("user"))
 }
 
 /// Records that the account has logged in.
 pub(crate) async fn record_login(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    account: UserId,
+    user: UserId,
 ) -> Result<(), Fault> {
     sqlx::query(
         "update membership
          set previous_login = last_login, last_login = now(), last_used_at = now()
-         where customer_id = $1 and account_id = $2",
+         where customer_id = $1 and id = $2",
     )
     .bind(customer)
-    .bind(account)
+    .bind(user)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -81,15 +118,13 @@ pub(crate) async fn record_login(
 pub(crate) async fn record_use(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    account: UserId,
+    user: UserId,
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "update membership set last_used_at = now() where customer_id = $1 and account_id = $2",
-    )
-    .bind(customer)
-    .bind(account)
-    .execute(&mut **tx)
-    .await?;
+    sqlx::query("update membership set last_used_at = now() where customer_id = $1 and id = $2")
+        .bind(customer)
+        .bind(user)
+        .execute(&mut **tx)
+        .await?;
     Ok(())
 }
 
@@ -104,6 +139,7 @@ pub(crate) async fn has_manager(
             join user_group on user_group.customer_id = membership.customer_id
                            and user_group.id = membership.user_group_id
             where membership.customer_id = $1 and not membership.archived
+              and membership.account_id is not null
               and string_to_array(user_group.usage_permission, ', ')
                   @> array['Login', 'UserManagement'])",
     );
@@ -127,7 +163,7 @@ pub(crate) async fn keep_manager(
 }
 
 /// How many customers the account belongs to, among those that are not deleted.
-pub(crate) async fn count(db: impl PgExecutor<'_>, account: UserId) -> Result<i64, Fault> {
+pub(crate) async fn count(db: impl PgExecutor<'_>, account: AccountId) -> Result<i64, Fault> {
     let count = sqlx::query_scalar(
         "select count(*) from membership join customer on customer.id = membership.customer_id
          where membership.account_id = $1 and customer.deleted_at is null",
@@ -138,40 +174,70 @@ pub(crate) async fn count(db: impl PgExecutor<'_>, account: UserId) -> Result<i6
 pub(crate) async fn delete(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    account: UserId,
+    user: UserId,
 ) -> Result<(), Fault> {
-    sqlx::query("delete from membership where customer_id = $1 and account_id = $2")
+    sqlx::query("delete from membership where customer_id = $1 and id = $2")
         .bind(customer)
-        .bind(account)
+        .bind(user)
         .execute(&mut **tx)
         .await?;
     Ok(())
 }
 
-/// Removes all memberships of a locked customer, and the accounts that have no other one.
-pub(crate) async fn delete_all(
+/// Lists a slice of the memberships of an account, and of those that its address is invited to.
+pub(crate) async fn list(
+    db: impl PgExecutor<'_>,
+    account: AccountId,
+    slice: &Slice,
+) -> Result<Vec<identity::Membership>, Fault> {
+    let memberships = sqlx::query_as(
+        "select membership.id, membership.customer_id, customer.name as customer_name,
+                customer.subdomain, membership.display_name,
+                coalesce(user_group.usage_permission, '') as usage_permission,
+                membership.account_id is distinct from $1 as pending
+         from membership
+         join customer on customer.id = membership.customer_id
+         left join user_group on user_group.customer_id = membership.customer_id
+                             and user_group.id = membership.user_group_id
+         where membership.id in (
+                select id from membership where account_id = $1
+                union
+                select user_id from invitation
+                where lower(email) = (select lower(email) from account where id = $1))
+           and not membership.archived and not customer.archived and customer.deleted_at is null
+           and membership.id < $2 and ($3::text is null or customer.name ilike $3)
+         order by membership.id desc
+         limit $4",
+    )
+    .bind(account)
+    .bind(slice.before()?)
+    .bind(&slice.pattern)
+    .bind(slice.limit)
+    .fetch_all(db)
+    .await?;
+    Ok(memberships)
+}
+
+/// Gives a membership to an account, in place of the one that it had.
+pub(crate) async fn give(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    user: UserId,
+    account: AccountId,
 ) -> Result<(), Fault> {
-    // Locked first, so that nobody else removes an account, or adds to its memberships, meanwhile.
-    let accounts: Vec<UserId> = sqlx::query_scalar(
-        "select id from account
-         where id in (select account_id from membership where customer_id = $1)
-         order by id for update",
+    let twice = Fault::Conflict {
+        code: "already_member",
+        reason: "the account belongs to this customer already".to_owned(),
+    };
+    sqlx::query(
+        "update membership set account_id = $3, revision = revision + 1
+         where customer_id = $1 and id = $2",
     )
     .bind(customer)
-    .fetch_all(&mut **tx)
-    .await?;
-    sqlx::query("delete from membership where customer_id = $1")
-        .bind(customer)
-        .execute(&mut **tx)
-        .await?;
-    sqlx::query(
-        "delete from account
-         where id = any($1) and not exists (select from membership where account_id = account.id)",
-    )
-    .bind(accounts)
+    .bind(user)
+    .bind(account)
     .execute(&mut **tx)
-    .await?;
+    .await
+    .on_constraint("membership_account_id_key", twice)?;
     Ok(())
 }

@@ -65,6 +65,13 @@ pub(super) fn invalid_token() -> Fault {
     }
 }
 
+pub(super) fn password_needed() -> Fault {
+    Fault::Conflict {
+        code: "password_needed",
+        reason: "the address has no account yet; choose a password with the same link".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

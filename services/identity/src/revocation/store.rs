@@ -1,7 +1,8 @@
 //! Revocations in PostgreSQL.
 
 use assay_proto::{
-    ApiTokenId, CustomerId, Fault, Timestamp, UserGroupId, UserId, identity::Revocation,
+    AccountId, ApiTokenId, CustomerId, Fault, SessionId, Timestamp, UserGroupId, UserId,
+    identity::Revocation,
 };
 use sqlx::{PgExecutor, PgTransaction};
 
@@ -21,8 +22,8 @@ impl Scope {
         Self { customer: Some(customer), ..Self::default() }
     }
 
-    /// All tokens of an account, whatever the customer.
-    pub(crate) fn of_account(user: UserId) -> Self {
+    /// All tokens of a user: those for the own customer, and those for customers that are visited.
+    pub(crate) fn of_user(user: UserId) -> Self {
         Self { user: Some(user), ..Self::default() }
     }
 
@@ -60,23 +61,97 @@ pub(crate) async fn record(tx: &mut PgTransaction<'_>, scope: Scope) -> Result<(
     Ok(())
 }
 
-/// As [`record`], for the members of a group: in all customers if the group could manage those.
+/// As [`record`], for the members of a group.
 pub(crate) async fn record_of_group(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     group: UserGroupId,
-    everywhere: bool,
 ) -> Result<(), Fault> {
     queue_up(tx).await?;
     sqlx::query(
-        "insert into revocation (customer_id, user_id, issued_until)
-         select case when $3 then null else customer_id end, account_id,
-                extract(epoch from clock_timestamp()) * 1000000
+        "insert into revocation (user_id, issued_until)
+         select id, extract(epoch from clock_timestamp()) * 1000000
          from membership where customer_id = $1 and user_group_id = $2",
     )
     .bind(customer)
     .bind(group)
-    .bind(everywhere)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// As [`record`], for a customer: all tokens for it, and those by which its members visit others.
+pub(crate) async fn record_of_customer(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+) -> Result<(), Fault> {
+    record(tx, Scope::of_customer(customer)).await?;
+    sqlx::query(
+        "insert into revocation (user_id, issued_until)
+         select membership.id, extract(epoch from clock_timestamp()) * 1000000
+         from membership
+         join user_group on user_group.customer_id = membership.customer_id
+                        and user_group.id = membership.user_group_id
+         where membership.customer_id = $1
+           and string_to_array(user_group.usage_permission, ', ') @> array['CustomerManagement']",
+    )
+    .bind(customer)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// As [`record`], for an account at all of its customers.
+pub(crate) async fn record_of_account(
+    tx: &mut PgTransaction<'_>,
+    account: AccountId,
+) -> Result<(), Fault> {
+    queue_up(tx).await?;
+    sqlx::query(
+        "insert into revocation (user_id, issued_until)
+         select id, extract(epoch from clock_timestamp()) * 1000000
+         from membership where account_id = $1",
+    )
+    .bind(account)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// As [`record`], for the session of a user, at all customers of the account.
+pub(crate) async fn record_of_session(
+    tx: &mut PgTransaction<'_>,
+    user: UserId,
+    session: SessionId,
+) -> Result<(), Fault> {
+    queue_up(tx).await?;
+    sqlx::query(
+        "insert into revocation (user_id, session_id, issued_until)
+         select id, $2, extract(epoch from clock_timestamp()) * 1000000
+         from membership
+         where account_id = (select account_id from membership where id = $1)",
+    )
+    .bind(user)
+    .bind(session)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Gives tokens of a user that were issued so far another name. As for [`record`], it has to come
+/// last in a transaction.
+pub(crate) async fn record_name(
+    tx: &mut PgTransaction<'_>,
+    user: UserId,
+    name: &str,
+) -> Result<(), Fault> {
+    queue_up(tx).await?;
+    sqlx::query(
+        "insert into revocation (user_id, display_name, issued_until)
+         values ($1, $2, extract(epoch from clock_timestamp()) * 1000000)",
+    )
+    .bind(user)
+    .bind(name)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -94,7 +169,8 @@ async fn queue_up(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
 /// Lists the next part of the revocations after one, oldest first.
 pub(crate) async fn list(db: impl PgExecutor<'_>, after: i64) -> Result<Vec<Revocation>, Fault> {
     let revocations = sqlx::query_as(
-        "select sequence, customer_id, user_id, api_token_id, issued_until
+        "select sequence, customer_id, user_id, api_token_id, issued_until, session_id,
+                display_name
          from revocation where sequence > $1 order by sequence limit $2",
     );
     Ok(revocations.bind(after).bind(PART).fetch_all(db).await?)

@@ -2,8 +2,8 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use assay_auth::Grant;
-use assay_proto::{Fault, UserId};
+use assay_auth::{Grant, Session};
+use assay_proto::Fault;
 use secrecy::SecretString;
 
 use super::TokenService;
@@ -20,7 +20,11 @@ use crate::{
 const OF_ACCOUNT: Duration = Duration::from_secs(30);
 const FROM_ADDRESS: Duration = Duration::from_secs(3);
 
-/// How many logins may fail at once.
+/// How many times as many logins of an account may fail from all addresses together as from one, so
+/// that nobody keeps its owner out from a single place.
+const ADDRESSES: u32 = 10;
+
+/// How many logins may fail at once; `of_account` is meant of an account from one address.
 #[derive(Clone, Copy)]
 pub(crate) struct LoginLimits {
     pub(crate) of_account: u32,
@@ -42,9 +46,9 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Under which name the failed logins of an account are counted.
-pub(crate) fn throttled_account(email: &str) -> Subject {
-    Subject::of_email("login", email)
+/// Under which names the failed logins of an account are counted: from one address, and from all.
+pub(crate) fn throttled(email: &str, address: Option<IpAddr>) -> [Subject; 2] {
+    [Subject::of_email_at("login", email, address), Subject::of_email("login", email)]
 }
 
 impl TokenService {
@@ -58,7 +62,7 @@ impl TokenService {
         let turn = self.passwords.turn()?;
         self.check(attempt).await?;
         let account = account::store::find(&self.db, attempt.email).await?;
-        let hash = account.as_ref().and_then(|account| account.password_hash.clone());
+        let hash = account.as_ref().map(|account| account.password_hash.clone());
         let new_hash = match turn.verify(password, hash).await? {
             Verdict::Wrong => return self.refuse(attempt, "wrong email or password").await,
             Verdict::Right => None,
@@ -104,8 +108,11 @@ impl TokenService {
 
     fn counts(&self, attempt: &Attempt<'_>) -> Vec<(Subject, Limit)> {
         let of_account = Limit { burst: self.limits.of_account, every: OF_ACCOUNT };
+        let from_anywhere =
+            Limit { burst: of_account.burst.saturating_mul(ADDRESSES), ..of_account };
         let from_address = Limit { burst: self.limits.from_address, every: FROM_ADDRESS };
-        let mut counts = vec![(throttled_account(attempt.email), of_account)];
+        let [here, anywhere] = throttled(attempt.email, attempt.address);
+        let mut counts = vec![(here, of_account), (anywhere, from_anywhere)];
         counts.extend(
             attempt.address.map(|address| (Subject::of_address("login", address), from_address)),
         );
@@ -119,24 +126,30 @@ impl TokenService {
         account: &Credentials,
         new_hash: Option<String>,
     ) -> Result<String, Fault> {
-        let (user, revision): (UserId, _) = (account.id, account.password_revision);
+        let (id, revision) = (account.id, account.password_revision);
         let mut tx = self.db.begin().await?;
         let issued_at = revocation::date_token(&mut tx).await?;
         // The password may be another one by now.
-        if !account::store::is_unchanged(&mut *tx, user, revision).await? {
+        if !account::store::is_unchanged(&mut *tx, id, revision).await? {
             return Err(Fault::Unauthenticated);
         }
-        let memberships = membership::store::of_account(&mut *tx, user).await?;
+        let memberships = membership::store::of_account(&mut *tx, id).await?;
         let chosen = membership::rules::choose(memberships, attempt.subdomain.as_deref())?;
-        let customer = chosen.customer_id;
+        let (customer, user) = (chosen.customer_id, chosen.id);
         let grant = Grant::new(customer, user, &chosen.display_name, chosen.permissions()?);
-        let token = self.keys.issue(Grant { issued_at: Some(issued_at), ..grant })?;
+        let token = self.keys.issue(Grant {
+            issued_at: Some(issued_at),
+            session: Some(Session::start()),
+            lifetime: Some(self.session_lifetime),
+            ..grant
+        })?;
 
         membership::store::record_login(&mut tx, customer, user).await?;
         if let Some(hash) = new_hash {
-            account::store::replace_hash(&mut tx, user, revision, &hash).await?;
+            account::store::replace_hash(&mut tx, id, revision, &hash).await?;
         }
-        throttle::forget(&mut *tx, &throttled_account(attempt.email)).await?;
+        let [here, _] = throttled(attempt.email, attempt.address);
+        throttle::forget(&mut *tx, &here).await?;
         let actor = Actor { customer, user, address: attempt.address };
         audit::record(&mut tx, actor, Entry::new("LoggedIn")).await?;
         tx.commit().await?;

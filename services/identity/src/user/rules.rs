@@ -57,6 +57,14 @@ pub(super) fn may_rename(caller: &Caller, user: &User) -> Result<(), Fault> {
     user_group::rules::may_grant(caller, permissions, Permissions::default())
 }
 
+/// What an account is elsewhere is no business of a customer's machine.
+pub(super) fn refuse_machines(caller: &Caller) -> Result<(), Fault> {
+    if caller.api_token.is_none() {
+        return Ok(());
+    }
+    Err(Fault::Forbidden("an API token is for one customer".to_owned()))
+}
+
 /// A caller who works for a customer without being its member.
 pub(super) fn visitor(caller: &Caller, email: String) -> User {
     User {

@@ -10,7 +10,8 @@ use sqlx::{
 /// Reads users; `rest` picks and orders them.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, User, PgArguments> {
     sqlx::query_as(AssertSqlSafe(format!(
-        "select account.id, account.email, membership.display_name,
+        "select membership.id, coalesce(account.email, invitation.email) as email,
+                membership.display_name,
                 coalesce(user_group.usage_permission, '') as usage_permission,
                 membership.features, null::text as password, membership.previous_login,
                 membership.last_login, membership.profile,
@@ -22,7 +23,9 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, User, PgArguments> {
                     'DataVersion', user_group.revision::text, 'Archived', user_group.archived)
                 end as user_group
          from membership
-         join account on account.id = membership.account_id
+         left join account on account.id = membership.account_id
+         left join invitation on invitation.customer_id = membership.customer_id
+                             and invitation.user_id = membership.id
          left join user_group on user_group.customer_id = membership.customer_id
                              and user_group.id = membership.user_group_id
          {rest}"
@@ -34,7 +37,7 @@ pub(super) async fn get(
     customer: CustomerId,
     id: UserId,
 ) -> Result<User, Fault> {
-    select("where membership.customer_id = $1 and membership.account_id = $2")
+    select("where membership.customer_id = $1 and membership.id = $2")
         .bind(customer)
         .bind(id)
         .fetch_optional(db)
@@ -51,9 +54,10 @@ pub(super) async fn list(
 ) -> Result<Rows<User>, Fault> {
     let users = select(
         "where membership.customer_id = $1 and membership.user_group_id = $2
-           and membership.account_id < $3
-           and ($4::text is null or membership.display_name ilike $4 or account.email ilike $4)
-         order by membership.account_id desc
+           and membership.id < $3
+           and ($4::text is null or membership.display_name ilike $4
+                or coalesce(account.email, invitation.email) ilike $4)
+         order by membership.id desc
          limit $5",
     )
     .bind(customer)
@@ -70,7 +74,7 @@ pub(super) async fn lock(
     customer: CustomerId,
     id: UserId,
 ) -> Result<(), Fault> {
-    sqlx::query("select from membership where customer_id = $1 and account_id = $2 for update")
+    sqlx::query("select from membership where customer_id = $1 and id = $2 for update")
         .bind(customer)
         .bind(id)
         .fetch_optional(&mut **tx)
@@ -90,7 +94,7 @@ pub(super) async fn update(
     sqlx::query(
         "update membership
          set user_group_id = $3, display_name = $4, revision = revision + 1
-         where customer_id = $1 and account_id = $2",
+         where customer_id = $1 and id = $2",
     )
     .bind(customer)
     .bind(id)

@@ -19,8 +19,8 @@ pub(super) async fn get(
                 coalesce(user_settings.revision, 0)::text as data_version
          from membership
          left join user_settings on user_settings.customer_id = membership.customer_id
-                                and user_settings.account_id = membership.account_id
-         where membership.customer_id = $1 and membership.account_id = $2",
+                                and user_settings.user_id = membership.id
+         where membership.customer_id = $1 and membership.id = $2",
     );
     let settings = settings.bind(customer).bind(user).fetch_optional(db).await?;
     settings.ok_or(Fault::NotFound("user settings"))
@@ -32,13 +32,11 @@ pub(super) async fn lock(
     customer: CustomerId,
     user: UserId,
 ) -> Result<UserSettings, Fault> {
-    sqlx::query(
-        "select from membership where customer_id = $1 and account_id = $2 for no key update",
-    )
-    .bind(customer)
-    .bind(user)
-    .execute(&mut **tx)
-    .await?;
+    sqlx::query("select from membership where customer_id = $1 and id = $2 for no key update")
+        .bind(customer)
+        .bind(user)
+        .execute(&mut **tx)
+        .await?;
     get(&mut **tx, customer, user).await
 }
 
@@ -50,7 +48,7 @@ pub(super) async fn put(
     settings: &UserSettingsInput,
 ) -> Result<UserSettings, Fault> {
     let settings = sqlx::query_as(
-        "insert into user_settings (customer_id, account_id, mail_when_execution_ends)
+        "insert into user_settings (customer_id, user_id, mail_when_execution_ends)
          values ($1, $2, $3)
          on conflict on constraint user_settings_pkey do update
          set mail_when_execution_ends = excluded.mail_when_execution_ends,

@@ -6,7 +6,8 @@ use assay_proto::{
     CustomerId, Timestamp,
     identity::{
         ApiToken, ApiTokenInput, CreateApiTokenRequest, DeleteApiTokenRequest,
-        ExchangeApiTokenRequest, ListApiTokensRequest, NewApiToken,
+        DeleteUserApiTokenRequest, ExchangeApiTokenRequest, ListApiTokensRequest,
+        ListUserApiTokensRequest, NewApiToken,
     },
 };
 use assay_testkit::eventually;
@@ -170,5 +171,45 @@ async fn an_api_token_ends_in_time_and_when_it_is_deleted() -> Result<()> {
     let foreign = DeleteApiTokenRequest { id: kept.id };
     let refused = identity.api_tokens().delete_api_token(member.call(foreign)).await.unwrap_err();
     assert_eq!(refused.code(), Code::NotFound, "another user's");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_manager_lists_and_revokes_the_api_tokens_of_members() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (visitor, elsewhere) = (identity.visitor("acme").await?, identity.visitor("other").await?);
+    let member = identity.member(&visitor, "grace@example.com", "Testers").await?;
+    let made = create(&identity, &member, "Read", None).await?;
+    let machine = exchange(&identity, &made.secret).await?;
+    let user_id = member.user.to_string();
+    let of_member = ListUserApiTokensRequest { user_id: user_id.clone(), page: None };
+    let delete = DeleteUserApiTokenRequest { user_id, id: made.id.clone() };
+
+    let mut tokens = identity.api_tokens();
+    let list = tokens.list_user_api_tokens(visitor.call(of_member.clone())).await?.into_inner();
+    let batches: Vec<_> = list.try_collect().await?;
+    let ids: Vec<_> = batches.iter().flat_map(|batch| &batch.items).map(|one| &one.id).collect();
+    assert_eq!(ids, [&made.id]);
+    let foreign = tokens.list_user_api_tokens(elsewhere.call(of_member.clone())).await;
+    assert_eq!(foreign.map(drop).unwrap_err().code(), Code::NotFound);
+    let foreign = tokens.delete_user_api_token(elsewhere.call(delete.clone())).await;
+    assert_eq!(foreign.unwrap_err().code(), Code::NotFound);
+    let tester = tokens.list_user_api_tokens(member.call(of_member)).await;
+    assert_eq!(tester.map(drop).unwrap_err().code(), Code::PermissionDenied);
+
+    tokens.delete_user_api_token(visitor.call(delete)).await?;
+    eventually("the token dies", async || (!identity.accepts(&machine).await).then_some(())).await;
+    assert!(identity.accepts(&member).await);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_new_password_revokes_the_api_tokens_of_the_account() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let made = create(&identity, &admin, "Read", None).await?;
+    identity.prepare_reset(ADMIN, "").await?;
+    identity.reset(&identity.token(1).await?, "a password that is new").await?;
+    assert_eq!(refused(&identity, &made.secret).await, Code::Unauthenticated);
     Ok(())
 }

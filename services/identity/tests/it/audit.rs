@@ -12,7 +12,7 @@ use assay_proto::{
 use futures::TryStreamExt;
 use tonic::Code;
 
-use crate::world::{ADMIN, Identity, PASSWORD};
+use crate::world::{ADMIN, Identity, PASSWORD, Settings};
 
 async fn list(
     identity: &Identity,
@@ -108,5 +108,56 @@ async fn the_record_is_filtered_paged_and_each_customers_own() -> Result<()> {
     let request = tester.call(ListAuditEntriesRequest::default());
     let refused = identity.audit().list_audit_entries(request).await.map(drop).unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied);
+    Ok(())
+}
+
+#[tokio::test]
+async fn entries_are_kept_for_as_long_as_is_configured() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator();
+    let first = Identity::start(&settings).await?;
+    let caller = first.caller_of(ADMIN).await?;
+    // An entry of 1970.
+    sqlx::query(
+        "insert into audit_entry (id, customer_id, action)
+         values ('00000000-0000-7000-8000-000000000000', $1, 'Old')",
+    )
+    .bind(caller.customer)
+    .execute(&first.db)
+    .await?;
+    let second = Identity::start(&settings).await?;
+    assay_testkit::eventually("the old entry is removed", async || {
+        (actions(&second, &caller).await.ok()? == ["LoggedIn"]).then_some(())
+    })
+    .await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_refused_login_does_not_reveal_to_a_host_what_an_account_is_elsewhere() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator().and("base-domain", "assay.example");
+    let identity = Identity::start(&settings).await?;
+    let (home, prober) = (identity.visitor("home").await?, identity.visitor("prober").await?);
+    identity.member(&home, "known@example.com", "Testers").await?;
+    for email in ["known@example.com", "unknown@example.com"] {
+        identity.login_at("prober.assay.example", email, "wrong").await.unwrap_err();
+    }
+    let action = Some("LoginRefused".to_owned());
+    let refused = |caller| {
+        list(
+            &identity,
+            caller,
+            ListAuditEntriesRequest { action: action.clone(), ..Default::default() },
+        )
+    };
+    let seen: Vec<_> = refused(&prober)
+        .await?
+        .into_iter()
+        .map(|entry| (entry.user_email.unwrap_or_default(), entry.user_id))
+        .collect();
+    assert_eq!(
+        seen,
+        [("unknown@example.com".to_owned(), None), ("known@example.com".to_owned(), None)]
+    );
+    assert_eq!(refused(&home).await?.len(), 1, "and its own customer hears of it");
     Ok(())
 }

@@ -108,16 +108,30 @@ async fn a_deleted_customer_is_gone_with_the_accounts_that_had_no_other() -> Res
     let operator = identity.caller_of(ADMIN).await?;
     let visitor = identity.visitor("acme").await?;
     let member = identity.member(&visitor, "grace@example.com", "Testers").await?;
-    identity.user(&visitor, ADMIN, "Testers").await?;
+    identity.member(&visitor, ADMIN, "Testers").await?;
+    identity.user(&visitor, "invited@example.com", "Testers").await?;
+    let token = identity.token(3).await?;
 
     delete(&identity, &operator, &visitor.customer.to_string()).await?;
     assert_eq!(
         identity.login("grace@example.com", PASSWORD).await.unwrap_err().code(),
         Code::Unauthenticated
     );
-    let left: Vec<String> =
-        sqlx::query_scalar("select email from account").fetch_all(&identity.db).await?;
-    assert_eq!(left, [ADMIN]);
+    let refused = identity.reset(&token, "a password that is new").await.unwrap_err();
+    assert_eq!(reason(&refused), "invalid_reset_token");
+    assay_testkit::eventually("all that it had is removed", async || {
+        let left = "select array[
+            (select count(*) from account), (select count(*) from membership where customer_id = $1),
+            (select count(*) from user_group where customer_id = $1),
+            (select count(*) from audit_entry where customer_id = $1),
+            (select count(*) from mail where customer_id = $1),
+            (select count(*) from customer where id = $1 and purged_at is null)]";
+        let left = sqlx::query_scalar(left).bind(visitor.customer).fetch_one(&identity.db);
+        let left: Vec<i64> = left.await.ok()?;
+        (left == [1, 0, 0, 0, 0, 0]).then_some(())
+    })
+    .await;
+    identity.caller_of(ADMIN).await?;
     let again = delete(&identity, &operator, &visitor.customer.to_string()).await.unwrap_err();
     assert_eq!(again.code(), Code::NotFound);
     assay_testkit::eventually("the token dies", async || {
@@ -161,5 +175,41 @@ async fn a_stale_change_is_refused() -> Result<()> {
     );
     let stale = identity.customers().update_customer(caller.call(change("B"))).await.unwrap_err();
     assert_eq!(stale.code(), Code::Aborted);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_invoices_need_is_written_by_who_manages_customers() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    let id = create(&identity, &caller, "acme").await?;
+    let change = async |changes: CustomerInput, fields: &[&str]| {
+        let fields = fields.iter().map(|field| (*field).to_owned()).collect();
+        let request = UpdateCustomerRequest {
+            id: id.clone(),
+            data_version: None,
+            changes: Some(changes),
+            fields,
+        };
+        identity.customers().update_customer(caller.call(request)).await
+    };
+    let changes = CustomerInput {
+        account_number: Some("4711".to_owned()),
+        currency: Some("CHF".to_owned()),
+        tax: Some(7.7),
+        ..CustomerInput::default()
+    };
+    let changed = change(changes, &["AccountNumber", "Currency", "Tax"]).await?.into_inner();
+    assert_eq!(changed.account_number.as_deref(), Some("4711"));
+    assert_eq!((changed.currency.as_str(), changed.tax, changed.due_days), ("CHF", 7.7, 30.0));
+    for (changes, field) in [
+        (CustomerInput { currency: Some("euro".to_owned()), ..Default::default() }, "Currency"),
+        (CustomerInput { tax: Some(101.0), ..Default::default() }, "Tax"),
+        (CustomerInput { due_days: Some(-1.0), ..Default::default() }, "DueDays"),
+        (CustomerInput::default(), "Currency"),
+    ] {
+        let refused = change(changes, &[field]).await.unwrap_err();
+        assert!(refused.message().starts_with(field), "{refused}");
+    }
     Ok(())
 }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use assay_identity::FirstSecret;
 use assay_proto::{Permission, identity::UserGroup};
 use futures::future::{join_all, try_join_all};
 use secrecy::ExposeSecret;
 use tonic::Code;
 
-use crate::world::{ADMIN, Identity, PASSWORD, Settings};
+use crate::world::{ADMIN, Identity, PASSWORD, Settings, link};
 
 #[tokio::test]
 async fn replicas_that_start_at_once_make_the_administrator_once() -> Result<()> {
@@ -20,9 +21,9 @@ async fn replicas_that_start_at_once_make_the_administrator_once() -> Result<()>
     let told: Vec<_> = told.into_iter().flatten().collect();
     let [first] = &told[..] else { panic!("{} administrators were made", told.len()) };
     assert_eq!(first.email, "admin@assay.local");
-    assert!(first.password.expose_secret().len() >= 20);
+    assert!(matches!(first.secret, FirstSecret::Link(_)), "no password is printed");
     let counts: (i64, i64, i64) = sqlx::query_as(
-        "select (select count(*) from customer), (select count(*) from account),
+        "select (select count(*) from customer), (select count(*) from membership),
                 (select count(*) from signing_key)",
     )
     .fetch_one(&db)
@@ -43,12 +44,16 @@ async fn replicas_can_start_before_there_is_a_schema() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_password_that_was_made_is_told_once_and_works() -> Result<()> {
+async fn the_first_administrator_chooses_a_password_by_a_link_that_works_once() -> Result<()> {
     let settings = Settings::new().await?.and("admin-email", ADMIN);
     let mut first = Identity::start(&settings).await?;
     let told = (&mut first.first_login).await?;
-    first.login(&told.email, told.password.expose_secret()).await?;
-    assert!(!format!("{told:?}").contains(told.password.expose_secret()));
+    let FirstSecret::Link(url) = &told.secret else { panic!("{told:?}") };
+    assert!(!format!("{told:?}").contains(url.expose_secret()));
+    let (_, token) = link(url.expose_secret())?;
+    first.reset(&token, PASSWORD).await?;
+    first.login(&told.email, PASSWORD).await?;
+    first.reset(&token, "another password by now").await.unwrap_err();
 
     let second = Identity::start(&settings).await?;
     assert!(second.first_login.await.is_err());

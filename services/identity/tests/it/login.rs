@@ -21,11 +21,8 @@ async fn login_works_in_any_case_of_the_email() -> Result<()> {
 #[tokio::test]
 async fn every_failed_login_looks_the_same() -> Result<()> {
     let identity = Identity::new().await?;
-    let invited = identity.account("invited@example.com").await?;
-    sqlx::query("update account set password_hash = null where id = $1")
-        .bind(invited)
-        .execute(&identity.db)
-        .await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    identity.user(&admin, "invited@example.com", "Testers").await?;
     identity.account("left@example.com").await?;
 
     let mut seen = Vec::new();
@@ -98,10 +95,10 @@ async fn a_token_names_customer_user_and_permissions() -> Result<()> {
     let identity = Identity::new().await?;
     let customer = identity.customer("acme").await?;
     let account = identity.account("grace@example.com").await?;
-    identity.membership(customer, account, "Login, Read, Execute").await?;
+    let user = identity.membership(customer, account, "Login, Read, Execute").await?;
 
     let caller = identity.caller_of("grace@example.com").await?;
-    assert_eq!((caller.customer, caller.user, &*caller.name), (customer, account, "Grace Hopper"));
+    assert_eq!((caller.customer, caller.user, &*caller.name), (customer, user, "Grace Hopper"));
     assert_eq!(caller.permissions.to_string(), "Login, Read, Execute");
     assert!(!caller.may(Permission::Write));
     Ok(())

@@ -46,22 +46,47 @@ async fn a_link_works_once_however_many_try() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_newer_link_voids_the_one_before_and_time_voids_all() -> Result<()> {
+async fn three_links_live_and_a_fourth_takes_the_place_of_the_oldest() -> Result<()> {
     let identity = Identity::new().await?;
-    identity.prepare_reset(ADMIN, "").await?;
-    let older = token(&identity, 1).await?;
-    identity.prepare_reset(ADMIN, "").await?;
-    let newer = token(&identity, 2).await?;
+    let mut tokens = Vec::new();
+    for count in 1..=4 {
+        identity.prepare_reset(ADMIN, "").await?;
+        tokens.push(token(&identity, count).await?);
+    }
     sqlx::query("update password_link set expires_at = now()").execute(&identity.db).await?;
-    for token in [older.as_str(), newer.as_str(), "", "unknown"] {
+    for token in tokens.iter().map(String::as_str).chain(["", "unknown"]) {
         let refused = identity.reset(token, NEW).await.unwrap_err();
         assert_eq!(reason(&refused), "invalid_reset_token", "{token}");
     }
     sqlx::query("update password_link set expires_at = now() + interval '1 minute'")
         .execute(&identity.db)
         .await?;
-    identity.reset(&older, NEW).await.unwrap_err();
-    identity.reset(&newer, NEW).await?;
+    identity.reset(&tokens[0], NEW).await.unwrap_err();
+    identity.reset(&tokens[1], NEW).await?;
+    identity.reset(&tokens[2], NEW).await.unwrap_err();
+    identity.reset(&tokens[3], NEW).await.unwrap_err();
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_request_for_a_link_leaves_an_invitation_as_it_is() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    identity.user(&admin, "grace@example.com", "Testers").await?;
+    let invitation = token(&identity, 1).await?;
+    for count in 2..=3 {
+        identity.prepare_reset("grace@example.com", "").await?;
+        identity.mails(count).await;
+    }
+    let days: Vec<f64> = sqlx::query_scalar(
+        "select extract(epoch from expires_at - now())::float8 / 86400 from password_link",
+    )
+    .fetch_all(&identity.db)
+    .await?;
+    assert_eq!(days.len(), 3);
+    assert!(days.iter().all(|days| *days > 6.9), "{days:?}");
+    identity.reset(&invitation, NEW).await?;
+    identity.login("grace@example.com", NEW).await?;
     Ok(())
 }
 
@@ -141,7 +166,7 @@ async fn a_link_leads_to_a_host_of_the_accounts_customers_or_to_the_public_one()
     .enumerate()
     {
         let email = format!("user{number}@example.com");
-        identity.user(&visitor, &email, "Testers").await?;
+        identity.member(&visitor, &email, "Testers").await?;
         identity.mails(number * 2 + 1).await;
         identity.prepare_reset(&email, host).await?;
         let mails = identity.mails(number * 2 + 2).await;

@@ -27,15 +27,37 @@ async fn login_from(identity: &Identity, address: &str, email: &str) -> Result<(
 #[tokio::test]
 async fn an_account_can_be_guessed_at_so_often_whether_it_exists_or_not() -> Result<()> {
     let identity = limited().await?;
-    for email in [ADMIN, "unknown@example.com", "no email"] {
-        for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] {
-            let refused = login_from(&identity, address, email).await.unwrap_err();
+    for (place, email) in [ADMIN, "unknown@example.com", "no email"].into_iter().enumerate() {
+        let address = format!("192.0.2.{place}");
+        for _ in 0..3 {
+            let refused = login_from(&identity, &address, email).await.unwrap_err();
             assert_eq!(refused.code(), Code::Unauthenticated);
         }
-        let refused = login_from(&identity, "192.0.2.4", &email.to_uppercase()).await.unwrap_err();
+        let refused = login_from(&identity, &address, &email.to_uppercase()).await.unwrap_err();
         assert_eq!(refused.code(), Code::ResourceExhausted);
         let pause = refused.get_details_retry_info().and_then(|info| info.retry_delay);
         assert!((1..=30).contains(&pause.unwrap().as_secs()), "{pause:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn wrong_logins_from_one_address_do_not_lock_the_owner_out_elsewhere() -> Result<()> {
+    let identity = limited().await?;
+    for _ in 0..10 {
+        login_from(&identity, "192.0.2.1", ADMIN).await.unwrap_err();
+    }
+    identity.login(ADMIN, PASSWORD).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_account_can_be_guessed_at_so_often_from_all_addresses_together() -> Result<()> {
+    let identity = limited().await?;
+    for number in 0..30 {
+        let address = format!("198.51.100.{number}");
+        let refused = login_from(&identity, &address, ADMIN).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unauthenticated);
     }
     let even_right = identity.login(ADMIN, PASSWORD).await.unwrap_err();
     assert_eq!(even_right.code(), Code::ResourceExhausted);

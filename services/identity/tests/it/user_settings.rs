@@ -116,7 +116,7 @@ async fn settings_need_their_permission_and_a_membership_and_go_with_it() -> Res
     set(&identity, &member, true, None).await?;
     let request = DeleteUserRequest { id: member.user.to_string() };
     identity.users().delete_user(visitor.call(request)).await?;
-    let kept = sqlx::query_as::<_, (UserId,)>("select account_id from user_settings");
+    let kept = sqlx::query_as::<_, (UserId,)>("select user_id from user_settings");
     assert!(kept.fetch_all(&identity.db).await?.is_empty());
     Ok(())
 }

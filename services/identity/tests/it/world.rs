@@ -6,11 +6,12 @@ use anyhow::{Context, Result};
 use assay_auth::{Caller, Verifier, anonymous};
 use assay_identity::{FirstLogin, start};
 use assay_proto::{
-    CustomerId, Reference, UserGroupId, UserId,
+    AccountId, CustomerId, Reference, UserGroupId, UserId,
     identity::{
-        CreateCustomerRequest, CreateUserRequest, CustomerInput, LoginInput, LoginRequest,
-        PreparePasswordResetInput, PreparePasswordResetRequest, RefineRequest, ResetPasswordInput,
-        ResetPasswordRequest, User, UserInput, api_token_service_client::ApiTokenServiceClient,
+        AcceptInvitationInput, AcceptInvitationRequest, CreateCustomerRequest, CreateUserRequest,
+        CustomerInput, LoginInput, LoginRequest, PreparePasswordResetInput,
+        PreparePasswordResetRequest, RefineRequest, ResetPasswordInput, ResetPasswordRequest, User,
+        UserInput, api_token_service_client::ApiTokenServiceClient,
         audit_service_client::AuditServiceClient, customer_service_client::CustomerServiceClient,
         token_service_client::TokenServiceClient,
         user_group_service_client::UserGroupServiceClient, user_service_client::UserServiceClient,
@@ -151,24 +152,38 @@ impl Identity {
 
     /// As [`Identity::user`], with the password [`PASSWORD`]; who the user is after their login.
     pub(crate) async fn member(&self, caller: &Caller, email: &str, group: &str) -> Result<Caller> {
-        self.user(caller, email, group).await?;
-        // Who has a password is not invited any more.
+        let user = self.user(caller, email, group).await?;
         eventually("the invitation to be sent", async || {
-            let queued = "select count(*) from mail where recipient = $1";
-            let queued = sqlx::query_scalar(queued).bind(email).fetch_one(&self.db).await;
+            let queued = "select count(*) from mail where user_id = $1::uuid";
+            let queued = sqlx::query_scalar(queued).bind(&user.id).fetch_one(&self.db).await;
             (queued.ok() == Some(0_i64)).then_some(())
         })
         .await;
         sqlx::query(
-            "update account set password_hash =
-                (select password_hash from account where email = $2)
-             where email = $1",
+            "insert into account (id, email, password_hash)
+             select $1, $2, password_hash from account where email = $3
+             on conflict (lower(email)) do nothing",
         )
+        .bind(AccountId::new())
         .bind(email)
         .bind(ADMIN)
         .execute(&self.db)
         .await?;
-        self.caller_of(email).await
+        sqlx::query(
+            "with accepted as (delete from invitation where user_id = $1::uuid)
+             update membership
+             set account_id = (select id from account where lower(email) = lower($2))
+             where id = $1::uuid",
+        )
+        .bind(&user.id)
+        .bind(email)
+        .execute(&self.db)
+        .await?;
+        let member = self.caller_of(email).await?;
+        if member.customer == caller.customer {
+            return Ok(member);
+        }
+        self.caller(&self.refine(&member, &caller.customer.to_string()).await?).await
     }
 
     /// The operator's administrator, visiting a customer that they have just made.
@@ -191,6 +206,24 @@ impl Identity {
         let (token, new_password) = (token.to_owned(), password.to_owned());
         let reset = Some(ResetPasswordInput { new_password, token });
         self.users().reset_password(anonymous(ResetPasswordRequest { reset })).await.map(drop)
+    }
+
+    /// Accepts an invitation by its link.
+    pub(crate) async fn accept(&self, token: &str) -> Result<(), Status> {
+        let invitation = Some(AcceptInvitationInput { token: token.to_owned() });
+        let request = anonymous(AcceptInvitationRequest { invitation });
+        self.users().accept_invitation(request).await.map(drop)
+    }
+
+    /// The token of the link in the last of so many mails.
+    pub(crate) async fn token(&self, mails: usize) -> Result<String> {
+        Ok(link(&self.mails(mails).await[mails - 1])?.1)
+    }
+
+    /// The account behind a user.
+    pub(crate) async fn account_of(&self, user: UserId) -> Result<AccountId> {
+        let account = sqlx::query_scalar("select account_id from membership where id = $1");
+        Ok(account.bind(user).fetch_one(&self.db).await?)
     }
 
     /// Waits for that many mails to have been written, and reads them, the oldest first.
@@ -256,8 +289,8 @@ impl Identity {
     }
 
     /// Adds an account with the password [`PASSWORD`].
-    pub(crate) async fn account(&self, email: &str) -> Result<UserId> {
-        let id = UserId::new();
+    pub(crate) async fn account(&self, email: &str) -> Result<AccountId> {
+        let id = AccountId::new();
         sqlx::query(
             "insert into account (id, email, password_hash)
              select $1, $2, password_hash from account where email = $3",
@@ -270,14 +303,15 @@ impl Identity {
         Ok(id)
     }
 
-    /// Makes an account a member of a customer, in a group with these permissions.
+    /// Makes an account a member of a customer, in a group with these permissions; the user that it
+    /// is there.
     pub(crate) async fn membership(
         &self,
         customer: CustomerId,
-        account: UserId,
+        account: AccountId,
         permissions: &str,
-    ) -> Result<()> {
-        let group = UserGroupId::new();
+    ) -> Result<UserId> {
+        let (group, user) = (UserGroupId::new(), UserId::new());
         sqlx::query(
             "insert into user_group (customer_id, id, name, usage_permission)
              values ($1, $2, 'Group ' || $2, $3)",
@@ -288,15 +322,16 @@ impl Identity {
         .execute(&self.db)
         .await?;
         sqlx::query(
-            "insert into membership (customer_id, account_id, user_group_id, display_name)
-             values ($1, $2, $3, 'Grace Hopper')",
+            "insert into membership (customer_id, id, account_id, user_group_id, display_name)
+             values ($1, $2, $3, $4, 'Grace Hopper')",
         )
         .bind(customer)
+        .bind(user)
         .bind(account)
         .bind(group)
         .execute(&self.db)
         .await?;
-        Ok(())
+        Ok(user)
     }
 
     /// Changes one customer; `change` is such as `archived = true`.

@@ -10,6 +10,8 @@ use tonic::{
     metadata::{Ascii, MetadataValue},
 };
 
+use crate::token::Session;
+
 /// How long a call to another program may take until its answer begins.
 const CALL_DEADLINE: Duration = Duration::from_secs(15);
 
@@ -23,6 +25,8 @@ pub struct Caller {
     pub permissions: Permissions,
     /// The API token that the user proved themselves with.
     pub api_token: Option<ApiTokenId>,
+    /// The session that the token belongs to; none for an API token.
+    pub session: Option<Session>,
     /// Where the client is, if that is known. It is passed on to other services.
     pub address: Option<IpAddr>,
     /// The token as a header, to be forwarded to other services.

@@ -18,7 +18,7 @@ pub use self::{
     guard::guard,
     seal::{Seal, SealConfig, new_seal_key},
     sign::Signer,
-    token::{Grant, Issuer, LONGEST_LIFETIME, SigningKey},
+    token::{Grant, Issuer, LONGEST_LIFETIME, Session, SigningKey},
     verifier::Verifier,
     watch::REVOCATIONS,
 };

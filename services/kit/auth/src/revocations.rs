@@ -1,14 +1,15 @@
-//! Which tokens have died before their time.
+//! Which tokens have died before their time, or have another name by now.
 
 use std::{
     collections::HashMap,
     sync::{
-        PoisonError, RwLock,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
-use assay_proto::{ApiTokenId, CustomerId, UserId, identity::Revocation};
+use assay_proto::{ApiTokenId, CustomerId, SessionId, UserId, identity::Revocation};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::token::{LONGEST_LIFETIME, now_in_micros};
@@ -19,21 +20,25 @@ pub(crate) struct Bearer {
     pub(crate) customer: CustomerId,
     pub(crate) user: UserId,
     pub(crate) api_token: Option<ApiTokenId>,
+    pub(crate) session: Option<SessionId>,
     /// In microseconds since 1970.
     pub(crate) issued_at: i64,
 }
 
 /// The ids that a token must have to be revoked: those given.
-type Scope = (Option<CustomerId>, Option<UserId>, Option<ApiTokenId>);
+type Scope = (Option<CustomerId>, Option<UserId>, Option<ApiTokenId>, Option<SessionId>);
 
 /// The latest revocation of each scope, so that there are not more of them than of what can be
 /// revoked.
 #[derive(Default)]
 pub(crate) struct Revocations {
     issued_until: RwLock<HashMap<Scope, i64>>,
+    /// The latest name of users, and until when tokens were issued that have an older one.
+    names: RwLock<HashMap<UserId, (i64, Arc<str>)>>,
     generation: AtomicU64,
     /// Whether those that identity knows have yet to be read.
     expected: AtomicBool,
+    wanted: Notify,
 }
 
 impl Revocations {
@@ -51,6 +56,16 @@ impl Revocations {
         self.expected.load(Ordering::Acquire)
     }
 
+    /// Asks for revocations to be read now.
+    pub(crate) fn want(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Resolves when revocations should be read.
+    pub(crate) async fn wanted(&self) {
+        self.wanted.notified().await;
+    }
+
     /// Grows with every revocation. What was no more than that when a token was found alive cannot
     /// have revoked it since.
     pub(crate) fn generation(&self) -> u64 {
@@ -64,6 +79,11 @@ impl Revocations {
             tracing::warn!(sequence = revocation.sequence, "not a revocation");
             return;
         };
+        if let (_, Some(user), ..) = scope
+            && let Some(name) = &revocation.display_name
+        {
+            return self.rename(user, revocation.issued_until, name);
+        }
         let mut all = self.issued_until.write().unwrap_or_else(PoisonError::into_inner);
         let until = all.entry(scope).or_insert(i64::MIN);
         if *until < revocation.issued_until {
@@ -72,13 +92,29 @@ impl Revocations {
         }
     }
 
+    fn rename(&self, user: UserId, issued_until: i64, name: &str) {
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        if names.get(&user).is_none_or(|(until, _)| *until < issued_until) {
+            names.insert(user, (issued_until, name.into()));
+            self.generation.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// The name of the bearer, if it has changed since the token was issued.
+    pub(crate) fn new_name(&self, bearer: &Bearer) -> Option<Arc<str>> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let (until, name) = names.get(&bearer.user)?;
+        (bearer.issued_at <= *until).then(|| name.clone())
+    }
+
     pub(crate) fn revoke(&self, bearer: &Bearer) -> bool {
         let all = self.issued_until.read().unwrap_or_else(PoisonError::into_inner);
         let dies = |scope: Scope| all.get(&scope).is_some_and(|until| bearer.issued_at <= *until);
         [None, Some(bearer.customer)].into_iter().any(|customer| {
             [None, Some(bearer.user)].into_iter().any(|user| {
-                dies((customer, user, None))
-                    || bearer.api_token.is_some_and(|id| dies((customer, user, Some(id))))
+                dies((customer, user, None, None))
+                    || bearer.api_token.is_some_and(|id| dies((customer, user, Some(id), None)))
+                    || bearer.session.is_some_and(|id| dies((customer, user, None, Some(id))))
             })
         })
     }
@@ -89,6 +125,8 @@ impl Revocations {
         let expired = now_in_micros().saturating_sub(lifetime);
         let mut all = self.issued_until.write().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, until| *until > expired);
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        names.retain(|_, (until, _)| *until > expired);
     }
 }
 
@@ -97,6 +135,7 @@ fn scope(revocation: &Revocation) -> Option<Scope> {
         id(revocation.customer_id.as_deref())?.map(CustomerId),
         id(revocation.user_id.as_deref())?.map(UserId),
         id(revocation.api_token_id.as_deref())?.map(ApiTokenId),
+        id(revocation.session_id.as_deref())?.map(SessionId),
     ))
 }
 
@@ -112,7 +151,8 @@ mod tests {
 
     fn bearer(issued_at: i64) -> Bearer {
         let (customer, user) = (CustomerId::new(), UserId::new());
-        Bearer { customer, user, api_token: Some(ApiTokenId::new()), issued_at }
+        let (api_token, session) = (Some(ApiTokenId::new()), Some(SessionId::new()));
+        Bearer { customer, user, api_token, session, issued_at }
     }
 
     fn revocation(
@@ -126,6 +166,8 @@ mod tests {
             user_id: user.map(|id| id.to_string()),
             api_token_id: api_token.map(|id| id.to_string()),
             issued_until: now_in_micros(),
+            session_id: None,
+            display_name: None,
         }
     }
 
@@ -179,6 +221,32 @@ mod tests {
         revocations.learn(&revocation(None, None, with_api_token.api_token));
         assert!(revocations.revoke(&with_api_token));
         assert!(!revocations.revoke(&login));
+    }
+
+    #[test]
+    fn a_session_ends_without_the_other_sessions_of_its_user() {
+        let ended = bearer(now_in_micros());
+        let other = Bearer { session: Some(SessionId::new()), ..ended };
+        let revocations = Revocations::default();
+        let session_id = ended.session.map(|id| id.to_string());
+        revocations.learn(&Revocation { session_id, ..revocation(None, Some(ended.user), None) });
+        assert!(revocations.revoke(&ended));
+        assert!(!revocations.revoke(&other));
+    }
+
+    #[test]
+    fn a_name_changes_in_older_tokens_and_revokes_none() {
+        let older = bearer(100);
+        let newer = Bearer { issued_at: 301, ..older };
+        let revocations = Revocations::default();
+        for (issued_until, name) in [(300, "Grace Hopper"), (200, "Miss Hopper")] {
+            let renamed = revocation(None, Some(older.user), None);
+            let display_name = Some(name.to_owned());
+            revocations.learn(&Revocation { issued_until, display_name, ..renamed });
+        }
+        assert_eq!(revocations.new_name(&older).as_deref(), Some("Grace Hopper"));
+        assert_eq!(revocations.new_name(&newer), None);
+        assert!(!revocations.revoke(&older));
     }
 
     #[test]

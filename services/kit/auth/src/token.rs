@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use assay_proto::{ApiTokenId, CustomerId, Fault, Permissions, Timestamp, UserId};
+use assay_proto::{ApiTokenId, CustomerId, Fault, Permissions, SessionId, Timestamp, UserId};
 use aws_lc_rs::{rand::SystemRandom, signature::Ed25519KeyPair};
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, Validation, get_current_timestamp,
@@ -20,6 +20,27 @@ const LEEWAY: u64 = 5;
 /// How long a token can be valid at most. A revocation that is older has nothing left to revoke.
 pub const LONGEST_LIFETIME: Duration = Duration::from_hours(24 * 365);
 
+/// A login, and all tokens that come from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    pub id: SessionId,
+    /// When the user proved who they are, in seconds since 1970.
+    pub started_at: u64,
+}
+
+impl Session {
+    /// A session that starts now.
+    pub fn start() -> Self {
+        Self { id: SessionId::new(), started_at: get_current_timestamp() }
+    }
+
+    /// How long the session goes on, if it may last for `longest`.
+    pub fn rest(self, longest: Duration) -> Duration {
+        let end = self.started_at.saturating_add(longest.as_secs());
+        Duration::from_secs(end.saturating_sub(get_current_timestamp()))
+    }
+}
+
 /// Who gets a token, and what for.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
@@ -30,10 +51,12 @@ pub struct Grant<'a> {
     pub permissions: Permissions,
     /// The API token that is exchanged for this one.
     pub api_token: Option<ApiTokenId>,
+    /// The session that the token belongs to.
+    pub session: Option<Session>,
     /// When the above was read, by the clock that revocations are dated with: one that is later
     /// revokes the token, even if the token is signed after it. Without it, now.
     pub issued_at: Option<Timestamp>,
-    /// How long the token is valid, if not as long as others.
+    /// How long the token is valid at most, if not as long as others.
     pub lifetime: Option<Duration>,
 }
 
@@ -45,8 +68,8 @@ impl<'a> Grant<'a> {
         name: &'a str,
         permissions: Permissions,
     ) -> Self {
-        let (api_token, issued_at, lifetime) = (None, None, None);
-        Self { customer, user, name, permissions, api_token, issued_at, lifetime }
+        let (api_token, session, issued_at, lifetime) = (None, None, None, None);
+        Self { customer, user, name, permissions, api_token, session, issued_at, lifetime }
     }
 }
 
@@ -67,6 +90,18 @@ pub(crate) struct Claims {
     pub(crate) permissions: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) api_token: Option<ApiTokenId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sid: Option<SessionId>,
+    /// When the session started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    auth_time: Option<u64>,
+}
+
+impl Claims {
+    pub(crate) fn session(&self) -> Option<Session> {
+        let (id, started_at) = self.sid.zip(self.auth_time)?;
+        Some(Session { id, started_at })
+    }
 }
 
 /// A key that tokens are signed with: Ed25519, as PKCS#8 DER.
@@ -126,7 +161,8 @@ impl Issuer {
     pub fn issue(&self, grant: Grant<'_>) -> Result<String, Fault> {
         let now = get_current_timestamp();
         let issued_at = grant.issued_at.map(|time| time.0.timestamp_micros());
-        let lifetime = grant.lifetime.unwrap_or(self.lifetime).min(LONGEST_LIFETIME);
+        let lifetime = grant.lifetime.unwrap_or(self.lifetime).min(self.lifetime);
+        let lifetime = lifetime.min(LONGEST_LIFETIME);
         let claims = Claims {
             iss: ISSUER.to_owned(),
             aud: AUDIENCE.to_owned(),
@@ -139,6 +175,8 @@ impl Issuer {
             name: grant.name.to_owned(),
             permissions: grant.permissions.to_string(),
             api_token: grant.api_token,
+            sid: grant.session.map(|session| session.id),
+            auth_time: grant.session.map(|session| session.started_at),
         };
         let mut header = Header::new(Algorithm::EdDSA);
         header.kid = Some(self.kid.clone());

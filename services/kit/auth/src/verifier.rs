@@ -140,21 +140,30 @@ impl Verifier {
         if self.0.revocations.are_expected() {
             return Err(IDENTITY_AWAY);
         }
-        let verified = Arc::new(Verified::of(claims, token)?);
+        let mut verified = Verified::of(claims, token)?;
         if self.0.revocations.revoke(&verified.bearer) {
             return Err(Fault::Unauthenticated);
         }
+        if let Some(name) = self.0.revocations.new_name(&verified.bearer) {
+            verified.caller.name = name;
+        }
+        let verified = Arc::new(verified);
         self.0.verified.insert(hash, verified.clone());
         Ok(verified)
     }
 
-    /// Whether nothing has revoked the token. It is compared only if something was revoked since.
+    /// Whether nothing has revoked the token or changed its name. It is compared only if something
+    /// was revoked since.
     fn lives(&self, known: &Verified) -> bool {
         let generation = self.0.revocations.generation();
         if known.checked.load(Ordering::Acquire) == generation {
             return true;
         }
-        if self.0.revocations.revoke(&known.bearer) {
+        let revocations = &self.0.revocations;
+        let renamed = |name: Arc<str>| name != known.caller.name;
+        if revocations.revoke(&known.bearer)
+            || revocations.new_name(&known.bearer).is_some_and(renamed)
+        {
             return false;
         }
         known.checked.store(generation, Ordering::Release);
@@ -171,6 +180,7 @@ impl Verified {
                 customer: claims.customer,
                 user: claims.sub,
                 api_token: claims.api_token,
+                session: claims.session().map(|session| session.id),
                 issued_at: claims.issued_at,
             },
             expiry: claims.exp,
@@ -179,6 +189,7 @@ impl Verified {
             caller: Caller {
                 customer: claims.customer,
                 user: claims.sub,
+                session: claims.session(),
                 name: claims.name.into(),
                 permissions: permissions.map_err(|_| Fault::Unauthenticated)?,
                 api_token: claims.api_token,

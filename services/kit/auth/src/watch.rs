@@ -1,13 +1,12 @@
 //! Keeps a verifier informed: of identity's keys, and of what is revoked.
 //!
-//! Revocations come over NATS as they happen, and are read from identity every other second, in
-//! case NATS is away. When identity is away, too, tokens are verified with what is known.
+//! Revocations are read from identity every other second, and as soon as a message on NATS says that
+//! there are new ones. The message itself is not believed: whoever may publish it can cause a read
+//! and nothing else. When identity is away, tokens are verified with what is known.
 
 use std::time::Duration;
 
-use assay_proto::identity::{
-    ListRevocationsRequest, Revocation, token_service_client::TokenServiceClient,
-};
+use assay_proto::identity::{ListRevocationsRequest, token_service_client::TokenServiceClient};
 use assay_runtime::{
     Gate, Runtime,
     grpc::{Channel, MESSAGE_LIMIT},
@@ -19,8 +18,8 @@ use tonic::Status;
 
 use crate::{Verifier, caller::anonymous_within, keys::FRESH};
 
-/// Where identity tells each revocation as JSON, right after its commit. It is outside of
-/// `assay.identity`, because what is told there is kept as an event.
+/// Where identity publishes an empty message right after the commit of a revocation. It is outside
+/// of `assay.identity`, because messages there are kept as events.
 pub const REVOCATIONS: &str = "assay.revocations";
 
 /// How often the public keys are read again, without being asked to.
@@ -28,6 +27,9 @@ const REFRESH: Duration = Duration::from_mins(1);
 
 /// How often revocations are read.
 const POLL: Duration = Duration::from_secs(2);
+
+/// How often they are read at most, however many messages say that there are new ones.
+const SHORTEST_POLL: Duration = Duration::from_millis(50);
 
 /// How long identity may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -54,22 +56,17 @@ impl Verifier {
         verifier
     }
 
-    /// As [`Verifier::watch`], with revocations known as soon as NATS tells of them.
+    /// As [`Verifier::watch`], with revocations read as soon as NATS says that there are new ones.
     pub fn watch_with_nats(runtime: &Runtime, identity: Channel, nats: async_nats::Client) -> Self {
         let verifier = Self::watch(runtime, identity);
         verifier.hear(runtime, nats);
         verifier
     }
 
-    /// Learns of revocations as soon as NATS tells of them.
+    /// Reads revocations as soon as NATS says that there are new ones.
     pub fn hear(&self, runtime: &Runtime, client: async_nats::Client) {
         let this = self.clone();
-        nats::hear(runtime, client, REVOCATIONS.to_owned(), move |message| {
-            match serde_json::from_slice::<Revocation>(&message.payload) {
-                Ok(revocation) => this.revoke(&revocation),
-                Err(error) => tracing::warn!(%error, "not a revocation"),
-            }
-        });
+        nats::hear(runtime, client, REVOCATIONS.to_owned(), move |_| this.revocations().want());
     }
 }
 
@@ -133,8 +130,15 @@ async fn keep_revocations(
                 pause
             }
         };
+        let next = async {
+            sleep(next.min(SHORTEST_POLL)).await;
+            tokio::select! {
+                () = sleep(next.saturating_sub(SHORTEST_POLL)) => {}
+                () = verifier.revocations().wanted() => {}
+            }
+        };
         tokio::select! {
-            () = sleep(next) => {}
+            () = next => {}
             () = stopping.cancelled() => return Ok(()),
         }
     }

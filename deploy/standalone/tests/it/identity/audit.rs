@@ -52,7 +52,7 @@ async fn everything_that_is_done_is_written_down() {
             "PasswordResetPrepared",
             "LoginRefused",
             "LoggedIn",
-            "PasswordReset",
+            "InvitationAccepted",
             "UserCreated",
             "UserGroupCreated",
             "TokenRefined",

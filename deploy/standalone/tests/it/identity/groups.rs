@@ -130,6 +130,8 @@ async fn the_last_who_manages_users_goes_on_doing_so() {
 
     let second = group(api, "Managers", "Login, UserManagement").await;
     user(api, "alan@example.org", id(&second)).await.created();
+    api.put(&own, move_away.clone()).await.is_problem(409, "last_user_management");
+    world.set_first_password("alan@example.org").await;
     api.put(&own, move_away).await.ok();
     world.stop().await;
 }

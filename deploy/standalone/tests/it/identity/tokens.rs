@@ -9,9 +9,10 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
+use super::revocation::dies;
 use crate::{
-    people::attempt,
-    world::{ADMIN, PASSWORD, World},
+    people::{attempt, refine},
+    world::{ADMIN, PASSWORD, World, id, project},
 };
 
 /// The parts of a token.
@@ -137,5 +138,53 @@ async fn the_public_keys_say_nothing_secret() {
         assert_eq!((&key["kty"], &key["crv"]), (&json!("OKP"), &json!("Ed25519")));
         assert!(key.get("d").is_none(), "the private part");
     }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logging_out_ends_the_session_and_no_other_one() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let grace = world.member(&admin, "grace@example.org", "Login, Read").await;
+    let other = world.log_in("grace@example.org").await;
+    let customer = grace.api.get("/api/management/customers/current").await.ok();
+    let refined = refine(&grace.api, id(&customer)).await.ok();
+    let refined = grace.api.with_token(refined["token"].as_str().unwrap());
+
+    let logout = refined.request(Method::POST, "/api/token/logout");
+    assert_eq!(Answer::of(logout).await.expect(204).body, b"");
+    dies(&refined).await;
+    dies(&grace.api).await;
+    other.get("/api/projects").await.ok();
+    let token = json!({"Name": "CI", "UsagePermission": "Read"});
+    let token = other.post("/api/users/current/tokens", token).await.created();
+    let machine = world.anonymous().with_token(token["Secret"].as_str().unwrap());
+    let logout = machine.request(Method::POST, "/api/token/logout");
+    Answer::of(logout).await.is_problem(403, "forbidden");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_name_is_shown_by_executions_at_once_and_ends_no_session() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let permissions = "Login, Read, Write, Execute";
+    let grace = world.member(&admin, "grace@example.org", permissions).await;
+    let project = project(&grace.api).await;
+    let set =
+        grace.api.post(&format!("{project}/testsets"), json!({"Name": "All"})).await.created();
+    let executions = format!("{project}/testsets/{}/executions", id(&set));
+    let case = json!({"Name": "Log in", "Identifier": "LOGIN-1"});
+    let case = grace.api.post(&format!("{project}/testcases"), case).await.created();
+    let chosen = json!({"TestCases": [{"Id": id(&case)}]});
+    grace.api.put(&format!("{project}/testsets/{}", id(&set)), chosen).await.ok();
+
+    let rename = json!({"UserData": {"DisplayName": "Rear Admiral"}});
+    admin.put(&format!("/api/users/{}", grace.id), rename).await.ok();
+    eventually("the new name", || async {
+        let made = grace.api.post(&executions, json!({"Mode": "External"})).await.created();
+        (made["RequestUser"] == "Rear Admiral").then_some(())
+    })
+    .await;
     world.stop().await;
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::revocation::dies;
 use crate::{
-    people::{GROUPS, attempt, group, password_of, reset, user},
-    world::{World, id},
+    people::{GROUPS, attempt, group, password_of, refine, reset, user},
+    world::{World, id, log_in},
 };
 
 const GRACE: &str = "grace@example.org";
@@ -89,8 +90,11 @@ async fn a_user_is_changed_in_either_form() {
 
     for (body, field) in [
         (json!({"UserData": 7}), "/UserData"),
-        (json!({"UserData": {"DisplayName": null}}), "/DisplayName"),
-        (json!({"UserData": {"DisplayName": ""}}), "/DisplayName"),
+        (json!({"UserData": {"DisplayName": null}}), "/UserData/DisplayName"),
+        (json!({"UserData": {"DisplayName": ""}}), "/UserData/DisplayName"),
+        (json!({"UserData": {"email": "nobody"}}), "/UserData/Email"),
+        (json!({"UserData": {"UserGroup": {"Id": "0"}}}), "/UserData/UserGroup/Id"),
+        (json!({"Email": "nobody", "UserData": {"DisplayName": "Grace"}}), "/Email"),
         (json!({"Email": "nobody"}), "/Email"),
         (json!({"Email": null}), "/Email"),
         (json!({"Email": "a@example.org\r\nBcc: eve@example.org"}), "/Email"),
@@ -115,27 +119,97 @@ async fn an_account_of_two_customers_is_each_ones_own_business() {
         "UserGroup": {"Id": id(&writers)},
     });
     let there = second.post("/api/users", body.clone()).await.created();
-    assert_eq!(id(&there), grace.id);
-    assert_eq!((&there["DisplayName"], &there["Email"]), (&json!("Miss Hopper"), &json!(GRACE)));
+    assert_ne!(id(&there), grace.id);
+    assert_eq!(there["DisplayName"], "Miss Hopper");
+    assert_eq!(there["Email"], "GRACE@example.org", "as it was written, not as it is known");
     let here = grace.api.get("/api/users/current").await.ok();
     assert_eq!((&here["DisplayName"], &here["Email"]), (&json!("Grace"), &json!(GRACE)));
     second.post("/api/users", body).await.is_problem(409, "already_exists");
-    assert!(!world.has_mail(), "who has a password needs no invitation");
+
+    let memberships = "/api/users/current/memberships";
+    let seen = grace.api.get(memberships).await.ok();
+    let customer = seen[0]["CustomerId"].as_str().unwrap();
+    assert_eq!((&seen[0]["Id"], &seen[0]["Pending"]), (&there["Id"], &json!(true)));
+    assert_eq!((&seen[1]["Id"], &seen[1]["Pending"]), (&json!(grace.id), &json!(false)));
+    refine(&grace.api, customer).await.is_problem(403, "forbidden");
+    let mail = world.mail_to("GRACE@example.org").await;
+    let accept = json!({"Token": mail.token()});
+    world.anonymous().put("/api/users/reset/accept", accept.clone()).await.ok();
+    world
+        .anonymous()
+        .put("/api/users/reset/accept", accept)
+        .await
+        .is_problem(422, "invalid_reset_token");
+    let refined = refine(&grace.api, customer).await.ok();
+    let elsewhere = grace.api.with_token(refined["token"].as_str().unwrap());
+    assert_eq!(elsewhere.get("/api/users/current").await.ok()["Id"], there["Id"]);
 
     let rename = json!({"Email": "other@example.org"});
-    assert_eq!(second.put(&path(&there), rename.clone()).await.status, 409);
+    let refused = second.put(&path(&there), rename.clone()).await;
+    refused.is_problem(409, "email_of_other_customers");
     second.delete(&path(&there)).await.expect(204);
     second.delete(&path(&there)).await.is_problem(404, "not_found");
     grace.api.get("/api/users/current").await.ok();
-    first.put(&path(&there), rename).await.ok();
 
-    first.delete(&path(&there)).await.expect(204);
-    let gone = attempt(&world.anonymous(), "other@example.org", &password_of(GRACE)).await;
+    first.delete(&format!("/api/users/{}", grace.id)).await.expect(204);
+    let gone = attempt(&world.anonymous(), GRACE, &password_of(GRACE)).await;
     gone.is_problem(401, "unauthenticated");
-    let readers = group(&first, "Readers", "Login, Read").await;
-    let anew = user(&first, "other@example.org", id(&readers)).await.created();
-    assert_ne!(id(&anew), grace.id, "the account went with its last membership");
-    world.mail_to("other@example.org").await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_address_counts_when_its_mailbox_has_accepted() {
+    let world = World::start().await;
+    let admin = world.manage_new("acme").await;
+    let grace = world.member(&admin, GRACE, "Login, Read").await;
+    let own = format!("/api/users/{}", grace.id);
+    let token = json!({"Name": "CI", "UsagePermission": "Read"});
+    let token = grace.api.post("/api/users/current/tokens", token).await.created();
+    let machine = world.anonymous().with_token(token["Secret"].as_str().unwrap());
+    machine.get("/api/projects").await.ok();
+
+    let renamed = admin.put(&own, json!({"UserData": {"email": "hopper@example.org"}})).await.ok();
+    assert_eq!(renamed["Email"], GRACE);
+    let notice = world.mail_to(GRACE).await;
+    assert!(notice.body.contains("another address"), "{}", notice.body);
+    grace.api.get("/api/users/current").await.ok();
+    let mail = world.mail_to("hopper@example.org").await;
+    let new = "an altogether different phrase";
+    reset(&world.anonymous(), mail.token(), new).await.ok();
+
+    dies(&grace.api).await;
+    dies(&machine).await;
+    let old = attempt(&world.anonymous(), GRACE, &password_of(GRACE)).await;
+    old.is_problem(401, "unauthenticated");
+    let hopper = log_in(&world.anonymous(), "hopper@example.org", new).await;
+    assert_eq!(hopper.get("/api/users/current").await.ok()["Id"], grace.id.as_str());
+    world.stop().await;
+}
+
+/// A manager renames an account of theirs to an address that another customer invites later.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_takes_over_an_account_by_renaming_another_one() {
+    let world = World::start().await;
+    let victim = world.customer("victim").await;
+    let (attacker, manager) = (world.manage_new("attacker").await, world.manage(&victim).await);
+    let mallory = world.member(&attacker, "mallory@evil.example", "Login, UserManagement").await;
+    let rename = json!({"Email": "ceo@victim.example"});
+    mallory.api.put(&format!("/api/users/{}", mallory.id), rename).await.ok();
+    world.mail_to("ceo@victim.example").await;
+    let ceos = group(&manager, "Chiefs", "Login, Read").await;
+    user(&manager, "ceo@victim.example", id(&ceos)).await.created();
+
+    let password = password_of("mallory@evil.example");
+    let api = world.anonymous();
+    attempt(&api, "ceo@victim.example", &password).await.is_problem(401, "unauthenticated");
+    refine(&mallory.api, id(&victim)).await.is_problem(403, "forbidden");
+    let mail = world.mail_to("ceo@victim.example").await;
+    assert!(mail.header.contains("VICTIM"), "{}", mail.header);
+    reset(&api, mail.token(), &password_of("ceo@victim.example")).await.ok();
+    let ceo = world.log_in("ceo@victim.example").await;
+    ceo.get("/api/projects").await.ok();
+    attempt(&api, "ceo@victim.example", &password).await.is_problem(401, "unauthenticated");
+    refine(&mallory.api, id(&victim)).await.is_problem(403, "forbidden");
     world.stop().await;
 }
 

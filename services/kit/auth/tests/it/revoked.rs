@@ -70,26 +70,45 @@ async fn what_is_revoked_dies_within_a_second_with_nats() -> Result<()> {
     let grant = grant();
     let token = identity.issuer.issue(grant)?;
     verifier.verify(&token).await?;
-    // Not in identity's list: only NATS tells of it.
-    let revocation = Revocation { issued_until: now(), ..of_user(grant.user) };
-    nats.publish(REVOCATIONS, serde_json::to_vec(&revocation)?.into()).await?;
+    identity.revoke(of_user(grant.user));
+    nats.publish(REVOCATIONS, "".into()).await?;
     let took = dies(&verifier, &token).await;
     assert!(took < Duration::from_secs(1), "{took:?}");
-
-    nats.publish(REVOCATIONS, "not a revocation".into()).await?;
-    heard(&verifier, &identity, &nats).await?;
     assert!(runtime.is_ready(), "it takes no harm");
     server.stop().await
 }
 
-/// Waits until what is told is heard.
+#[tokio::test]
+async fn a_forged_message_revokes_nothing() -> Result<()> {
+    let dir = test_dir()?.join(format!("auth-{}", CustomerId::new()));
+    let server = Nats::start(&DataDir::lock(dir)?, None).await?;
+    let nats = async_nats::connect(server.url()).await?;
+    let identity = Identity::start().await?;
+    let (runtime, verifier) = identity.ready_program().await?;
+    verifier.hear(&runtime, nats.clone());
+    heard(&verifier, &identity, &nats).await?;
+
+    let grant = grant();
+    let token = identity.issuer.issue(grant)?;
+    for forged in [
+        Revocation { issued_until: i64::MAX, ..of_user(grant.user) },
+        Revocation { issued_until: i64::MAX, ..Revocation::default() },
+    ] {
+        nats.publish(REVOCATIONS, serde_json::to_vec(&forged)?.into()).await?;
+    }
+    // What was published before is seen by now.
+    heard(&verifier, &identity, &nats).await?;
+    verifier.verify(&token).await?;
+    server.stop().await
+}
+
+/// Waits until a message on NATS has the revocations read.
 async fn heard(verifier: &Verifier, identity: &Identity, nats: &async_nats::Client) -> Result<()> {
     let grant = grant();
     let token = identity.issuer.issue(grant)?;
-    let revocation = Revocation { issued_until: now(), ..of_user(grant.user) };
-    let message = serde_json::to_vec(&revocation)?;
+    identity.revoke(of_user(grant.user));
     eventually("an ear", || async {
-        nats.publish(REVOCATIONS, message.clone().into()).await.ok()?;
+        nats.publish(REVOCATIONS, "".into()).await.ok()?;
         verifier.verify(&token).await.err()
     })
     .await;

@@ -136,6 +136,10 @@ impl TokenService for Told {
         Err(Status::unimplemented("refine"))
     }
 
+    async fn logout(&self, _: Request<()>) -> Result<Response<()>, Status> {
+        Err(Status::unimplemented("logout"))
+    }
+
     async fn list_keys(&self, _: Request<()>) -> Result<Response<KeySet>, Status> {
         self.0.key_reads.fetch_add(1, Ordering::AcqRel);
         Ok(Response::new(KeySet { jwks: self.0.jwks.lock().unwrap().clone() }))

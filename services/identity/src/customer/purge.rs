@@ -1,0 +1,117 @@
+//! Removes what deleted customers have left behind: in the background, in batches that hold no lock
+//! for long, and again from where it stopped if the program ends meanwhile.
+
+use std::{sync::Arc, time::Duration};
+
+use assay_proto::{AccountId, CustomerId, Fault};
+use assay_runtime::{Database, Runtime};
+use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
+use tokio::{sync::Notify, time::sleep};
+
+/// How often deleted customers are looked for that another replica was told of.
+const PERIOD: Duration = Duration::from_mins(1);
+
+/// How many rows a transaction removes.
+const BATCH: i64 = 500;
+
+/// What else a customer has, in an order in which it can be removed.
+const TABLES: [(&str, &str); 3] = [("mail", "id"), ("user_group", "id"), ("audit_entry", "id")];
+
+/// Purges when a customer is deleted, and every now and then.
+pub(crate) fn spawn(runtime: &Runtime, database: &Database, deletions: Arc<Notify>) {
+    let (database, stopping) = (database.clone(), runtime.stopping());
+    runtime.spawn("purge", async move {
+        let work = async {
+            database.ready().await;
+            loop {
+                if let Err(fault) = purge(database.pool()).await {
+                    tracing::warn!(%fault, "deleted customers cannot be purged yet");
+                }
+                tokio::select! {
+                    () = sleep(PERIOD) => {}
+                    () = deletions.notified() => {}
+                }
+            }
+        };
+        stopping.run_until_cancelled(work).await;
+        Ok(())
+    });
+}
+
+async fn purge(db: &PgPool) -> Result<(), Fault> {
+    while batch(db).await? {}
+    Ok(())
+}
+
+/// Removes a batch of what one deleted customer has left; false if there is nothing to do, or
+/// another replica does it.
+async fn batch(db: &PgPool) -> Result<bool, Fault> {
+    let mut tx = db.begin().await?;
+    let customer: Option<CustomerId> = sqlx::query_scalar(
+        "select id from customer where deleted_at is not null and purged_at is null
+         order by deleted_at limit 1 for no key update skip locked",
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(customer) = customer else { return Ok(false) };
+    if !remove(&mut tx, customer).await? {
+        sqlx::query("update customer set purged_at = now() where id = $1")
+            .bind(customer)
+            .execute(&mut *tx)
+            .await?;
+    }
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// Removes a batch; false if nothing is left.
+async fn remove(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<bool, Fault> {
+    if remove_members(tx, customer).await? {
+        return Ok(true);
+    }
+    for (table, id) in TABLES {
+        let statement = format!(
+            "delete from {table}
+             where {id} in (select {id} from {table} where customer_id = $1 limit $2)
+               and customer_id = $1"
+        );
+        let removed = sqlx::query(AssertSqlSafe(statement))
+            .bind(customer)
+            .bind(BATCH)
+            .execute(&mut **tx)
+            .await?;
+        if removed.rows_affected() > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Removes members with their API tokens, settings, invitations and links, and the accounts that
+/// have no other membership.
+async fn remove_members(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<bool, Fault> {
+    let removed: Vec<Option<AccountId>> = sqlx::query_scalar(
+        "delete from membership
+         where customer_id = $1
+           and id in (select id from membership where customer_id = $1 order by id limit $2)
+         returning account_id",
+    )
+    .bind(customer)
+    .bind(BATCH)
+    .fetch_all(&mut **tx)
+    .await?;
+    let accounts: Vec<AccountId> = removed.iter().copied().flatten().collect();
+    // Locked first, so that none of them gains a membership meanwhile.
+    sqlx::query("select from account where id = any($1) order by id for update")
+        .bind(&accounts)
+        .execute(&mut **tx)
+        .await?;
+    sqlx::query(
+        "delete from account
+         where id = any($1) and not exists (select from membership where account_id = account.id)",
+    )
+    .bind(&accounts)
+    .execute(&mut **tx)
+    .await?;
+    Ok(!removed.is_empty())
+}

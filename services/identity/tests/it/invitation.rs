@@ -1,0 +1,288 @@
+//! Accounts belong to their mailbox: nothing begins or moves without its owner.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use assay_auth::Caller;
+use assay_proto::{
+    CustomerId,
+    identity::{
+        AcceptMembershipRequest, ListMembershipsRequest, Membership, UpdateUserRequest, User,
+        UserInput,
+    },
+};
+use assay_testkit::eventually;
+use futures::TryStreamExt;
+use tonic::{Code, Status};
+
+use crate::world::{ADMIN, Identity, PASSWORD, link, readable, reason};
+
+const NEW: &str = "a password that is new";
+
+async fn rename(
+    identity: &Identity,
+    caller: &Caller,
+    id: &str,
+    email: &str,
+) -> Result<User, Status> {
+    let changes = UserInput { email: email.to_owned(), ..UserInput::default() };
+    let request = UpdateUserRequest {
+        id: id.to_owned(),
+        data_version: None,
+        changes: Some(changes),
+        fields: vec!["Email".to_owned()],
+    };
+    Ok(identity.users().update_user(caller.call(request)).await?.into_inner())
+}
+
+async fn memberships(identity: &Identity, caller: &Caller) -> Result<Vec<Membership>> {
+    let request = caller.call(ListMembershipsRequest { page: None });
+    let list = identity.users().list_memberships(request).await?.into_inner();
+    let batches: Vec<_> = list.try_collect().await?;
+    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+}
+
+async fn accept(identity: &Identity, caller: &Caller, id: &str) -> Result<(), Status> {
+    let request = caller.call(AcceptMembershipRequest { id: id.to_owned() });
+    identity.users().accept_membership(request).await.map(drop)
+}
+
+/// Waits for the token of the link in the only mail to that address.
+async fn token_for(identity: &Identity, email: &str) -> Result<String> {
+    let mail = eventually("the mail", async || {
+        let files = std::fs::read_dir(&identity.mail_dir).ok()?.flatten();
+        let mails = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        mails.into_iter().find(|mail| mail.contains(&format!("To: {email}\r\n")))
+    })
+    .await;
+    Ok(link(&mail)?.1)
+}
+
+/// The sequence by which a manager took over the account of somebody else's employee.
+#[tokio::test]
+async fn a_renamed_account_opens_no_other_customer() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (attacker, victim) =
+        (identity.visitor("attacker").await?, identity.visitor("victim").await?);
+    let user = identity.user(&attacker, "mallory@evil.example", "Administrators").await?;
+    let token = token_for(&identity, "mallory@evil.example").await?;
+    identity.reset(&token, PASSWORD).await?;
+    let mallory = identity.caller_of("mallory@evil.example").await?;
+
+    let renamed = rename(&identity, &mallory, &user.id, "ceo@victim.example").await?;
+    assert_eq!(renamed.email, "mallory@evil.example", "the new mailbox has not accepted");
+    identity.user(&victim, "ceo@victim.example", "Administrators").await?;
+    let refused = identity.login("ceo@victim.example", PASSWORD).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    let victims = victim.customer.to_string();
+    let refused = identity.refine(&mallory, &victims).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+
+    let invitation = eventually("the invitation", async || {
+        let files = std::fs::read_dir(&identity.mail_dir).ok()?.flatten();
+        let mut mails = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        mails.find(|mail| readable(mail).contains("Customer victim has made you a user"))
+    })
+    .await;
+    assert!(invitation.contains("To: ceo@victim.example\r\n"), "{invitation}");
+    identity.reset(&link(&invitation)?.1, NEW).await?;
+    let ceo = identity.caller(&identity.login("ceo@victim.example", NEW).await?).await?;
+    assert_eq!(ceo.customer, victim.customer);
+    let refused = identity.login("ceo@victim.example", PASSWORD).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    let refused = identity.refine(&mallory, &victims).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    assert_eq!(memberships(&identity, &ceo).await?.len(), 2, "one is the attacker's invitation");
+    let own = identity.refine(&ceo, &attacker.customer.to_string()).await.unwrap_err();
+    assert_eq!(own.code(), Code::PermissionDenied, "it was not accepted");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_new_address_counts_when_its_mailbox_has_accepted_and_ends_what_the_old_one_had()
+-> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let member = identity.member(&admin, "grace@example.com", "Testers").await?;
+    identity.mails(1).await;
+    identity.prepare_reset("grace@example.com", "").await?;
+    let reset = identity.token(2).await?;
+
+    let id = member.user.to_string();
+    assert_eq!(
+        rename(&identity, &admin, &id, "hopper@example.com").await?.email,
+        "grace@example.com"
+    );
+    let mails = identity.mails(4).await;
+    let notice = mails.iter().find(|mail| readable(mail).contains("at another address"));
+    assert!(notice.expect("a notice").contains("To: grace@example.com\r\n"));
+    let invitation = mails.iter().find(|mail| mail.contains("To: hopper@example.com\r\n"));
+    let token = link(invitation.expect("an invitation"))?.1;
+    assert!(identity.accepts(&member).await);
+    identity.caller_of("grace@example.com").await?;
+
+    identity.reset(&token, NEW).await?;
+    eventually("the session dies", async || (!identity.accepts(&member).await).then_some(())).await;
+    for (email, password) in [
+        ("grace@example.com", PASSWORD),
+        ("grace@example.com", NEW),
+        ("hopper@example.com", PASSWORD),
+    ] {
+        let refused = identity.login(email, password).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unauthenticated, "{email}");
+    }
+    identity.reset(&reset, NEW).await.unwrap_err();
+    let hopper = identity.caller(&identity.login("hopper@example.com", NEW).await?).await?;
+    assert_eq!(hopper.user, member.user, "the user stays who they are");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_account_elsewhere_joins_when_its_owner_accepts() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
+    let member = identity.member(&first, "grace@example.com", "Testers").await?;
+    let user = identity.user(&second, "GRACE@example.com", "Viewers").await?;
+    assert_eq!(user.email, "GRACE@example.com", "as it was written, not as it is known elsewhere");
+    let there = second.customer.to_string();
+    let refused = identity.refine(&member, &there).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+
+    let [pending, own] = &memberships(&identity, &member).await?[..] else { panic!("not two") };
+    assert_eq!((pending.id.as_str(), pending.pending), (user.id.as_str(), true));
+    assert_eq!((own.id.as_str(), own.pending), (member.user.to_string().as_str(), false));
+    let stranger = identity.member(&first, "alan@example.com", "Testers").await?;
+    let refused = accept(&identity, &stranger, &user.id).await.unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound);
+    accept(&identity, &member, &user.id).await?;
+    let again = accept(&identity, &member, &user.id).await.unwrap_err();
+    assert_eq!(again.code(), Code::NotFound);
+
+    let refined = identity.caller(&identity.refine(&member, &there).await?).await?;
+    assert_eq!(refined.user.to_string(), user.id);
+    assert_ne!(refined.user, member.user);
+    identity.login("grace@example.com", PASSWORD).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_account_accepts_by_the_link_and_keeps_its_password() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
+    let member = identity.member(&first, "grace@example.com", "Testers").await?;
+    identity.mails(1).await;
+    identity.user(&second, "grace@example.com", "Viewers").await?;
+    let token = identity.token(2).await?;
+    identity.accept(&token).await?;
+    let again = identity.accept(&token).await.unwrap_err();
+    assert_eq!(reason(&again), "invalid_reset_token");
+    assert!(identity.accepts(&member).await, "it goes on");
+    identity.refine(&member, &second.customer.to_string()).await?;
+
+    identity.user(&second, "new@example.com", "Viewers").await?;
+    let token = identity.token(3).await?;
+    let refused = identity.accept(&token).await.unwrap_err();
+    assert_eq!(reason(&refused), "password_needed");
+    identity.reset(&token, NEW).await?;
+    identity.login("new@example.com", NEW).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn accepting_one_invitation_leaves_the_others_pending() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
+    identity.user(&first, "grace@example.com", "Testers").await?;
+    let token = identity.token(1).await?;
+    let other = identity.user(&second, "grace@example.com", "Testers").await?;
+    identity.mails(2).await;
+    identity.reset(&token, PASSWORD).await?;
+    let grace = identity.caller_of("grace@example.com").await?;
+    assert_eq!(grace.customer, first.customer);
+    let pending: Vec<_> =
+        memberships(&identity, &grace).await?.into_iter().filter(|one| one.pending).collect();
+    assert_eq!(pending.iter().map(|one| &one.id).collect::<Vec<_>>(), [&other.id]);
+    let refused = identity.refine(&grace, &second.customer.to_string()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_answer_reveals_whether_an_address_has_an_account_elsewhere() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (home, prober) = (identity.visitor("home").await?, identity.visitor("prober").await?);
+    for number in 0..15 {
+        identity.member(&home, &format!("known{number}@example.com"), "Testers").await?;
+    }
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for number in 0..15 {
+        for (times, kind) in [(&mut known, "known"), (&mut unknown, "other")] {
+            let email = format!("{kind}{number}@example.com");
+            let start = Instant::now();
+            let user = identity.user(&prober, &email, "Testers").await?;
+            times.push(start.elapsed());
+            let id = user.id.parse::<uuid::Uuid>()?;
+            let made_at = id.get_timestamp().expect("a time").to_unix().0;
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
+            assert!(now - made_at < 60, "the id is as new as the membership");
+            let blank = User { id: String::new(), email: String::new(), ..user };
+            assert_eq!((blank.last_login, blank.data_version.as_str()), (None, "1"));
+            let again = identity.user(&prober, &email, "Testers").await.unwrap_err();
+            assert_eq!(again.downcast::<Status>()?.code(), Code::AlreadyExists);
+        }
+    }
+    known.sort_unstable();
+    unknown.sort_unstable();
+    let ratio = known[7].as_secs_f64() / unknown[7].as_secs_f64();
+    assert!((0.4..2.5).contains(&ratio), "{ratio}");
+
+    // A user of the prober's own can be given either address: that changes nothing here and now.
+    let own = identity.member(&prober, "own@example.com", "Testers").await?;
+    for email in ["known0@example.com", ADMIN, "nobody@example.com"] {
+        let taken = identity.user(&prober, email, "Testers").await.is_err();
+        let renamed = rename(&identity, &prober, &own.user.to_string(), email).await;
+        match renamed {
+            Ok(user) => assert_eq!(user.email, "own@example.com"),
+            Err(status) => {
+                assert!(status.code() == Code::AlreadyExists && (taken || email != ""), "{status}")
+            }
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_address_of_two_customers_is_not_changed_by_one_of_them() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
+    let member = identity.member(&first, "grace@example.com", "Testers").await?;
+    let id = member.user.to_string();
+    identity.user(&second, "grace@example.com", "Testers").await?;
+    rename(&identity, &first, &id, "pending@example.com").await?;
+    identity.member(&second, "alan@example.com", "Testers").await?;
+    let both = identity.member(&first, "alan@example.com", "Testers").await?;
+    let refused =
+        rename(&identity, &first, &both.user.to_string(), "turing@example.com").await.unwrap_err();
+    assert_eq!(reason(&refused), "email_of_other_customers");
+    let taken = rename(&identity, &first, &id, "alan@example.com").await.unwrap_err();
+    assert_eq!(taken.code(), Code::AlreadyExists, "of the same customer");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_invited_address_is_corrected_and_the_wrong_mailbox_gets_nothing() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let user = identity.user(&admin, "grcae@example.com", "Testers").await?;
+    let wrong = identity.token(1).await?;
+    let corrected = rename(&identity, &admin, &user.id, "grace@example.com").await?;
+    assert_eq!(corrected.email, "grace@example.com");
+    let right = identity.token(2).await?;
+    let refused = identity.reset(&wrong, NEW).await.unwrap_err();
+    assert_eq!(reason(&refused), "invalid_reset_token");
+    identity.reset(&right, NEW).await?;
+    let grace = identity.caller(&identity.login("grace@example.com", NEW).await?).await?;
+    assert_eq!(grace.user.to_string(), user.id);
+    assert_ne!(grace.customer, CustomerId::new());
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! Sessions: what comes from one login, until it ends.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use assay_auth::Caller;
+use assay_proto::{
+    Permission,
+    identity::{UpdateUserRequest, UserInput},
+};
+use assay_testkit::eventually;
+use tonic::{Code, Status};
+
+use crate::world::{ADMIN, Identity, Settings};
+
+async fn log_out(identity: &Identity, caller: &Caller) -> Result<(), Status> {
+    identity.tokens().logout(caller.call(())).await.map(drop)
+}
+
+#[tokio::test]
+async fn logging_out_ends_all_tokens_of_the_session_and_no_other_session() -> Result<()> {
+    let identity = Identity::new().await?;
+    let visitor = identity.visitor("acme").await?;
+    let member = identity.member(&visitor, "grace@example.com", "Testers").await?;
+    let other = identity.caller_of("grace@example.com").await?;
+    let own = member.customer.to_string();
+    let refined = identity.caller(&identity.refine(&member, &own).await?).await?;
+    assert_eq!(refined.session, member.session);
+    assert_ne!(other.session, member.session);
+
+    log_out(&identity, &refined).await?;
+    eventually("the session ends", async || {
+        (!identity.accepts(&member).await && !identity.accepts(&refined).await).then_some(())
+    })
+    .await;
+    assert!(identity.accepts(&other).await);
+    let again = log_out(&identity, &member).await.unwrap_err();
+    assert_eq!(again.code(), Code::Unauthenticated);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_session_is_no_longer_than_it_may_be_however_often_it_is_refined() -> Result<()> {
+    let settings = Settings::new().await?.with_administrator();
+    let identity = Identity::start(&settings.and("session-lifetime", "1")).await?;
+    let token = identity.login(ADMIN, crate::world::PASSWORD).await?;
+    let caller = identity.caller(&token).await?;
+    let session = caller.session.expect("a session");
+    assert!(session.rest(Duration::from_hours(1)) > Duration::from_mins(59));
+    assert!(session.rest(Duration::ZERO).is_zero());
+    let refined = identity.refine(&caller, &caller.customer.to_string()).await?;
+    let refined = identity.caller(&refined).await?;
+    assert_eq!(refined.session, Some(session), "it started with the login");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_visitor_needs_what_the_own_customer_grants() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let home = identity.customer("home").await?;
+    let account = identity.account("grace@example.com").await?;
+    identity.membership(home, account, "Login, CustomerManagement").await?;
+    let grace = identity.caller_of("grace@example.com").await?;
+    let operator = admin.customer.to_string();
+    let visitor = identity.caller(&identity.refine(&grace, &operator).await?).await?;
+    assert!(visitor.may(Permission::CustomerManagement));
+
+    let change = |archived| assay_proto::identity::UpdateCustomerRequest {
+        id: home.to_string(),
+        data_version: None,
+        changes: Some(assay_proto::identity::CustomerInput { archived, ..Default::default() }),
+        fields: vec!["Archived".to_owned()],
+    };
+    identity.customers().update_customer(admin.call(change(true))).await?;
+    eventually("the visit ends", async || (!identity.accepts(&visitor).await).then_some(())).await;
+
+    // Without the revocation, the membership is asked all the same.
+    identity.customers().update_customer(admin.call(change(false))).await?;
+    let grace = identity.caller_of("grace@example.com").await?;
+    let visitor = identity.caller(&identity.refine(&grace, &operator).await?).await?;
+    sqlx::query("update user_group set usage_permission = 'Login' where customer_id = $1")
+        .bind(home)
+        .execute(&identity.db)
+        .await?;
+    let refused = identity.refine(&visitor, &operator).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_new_name_is_in_tokens_that_were_issued_before() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let member = identity.member(&admin, "grace@example.com", "Testers").await?;
+    let changes = UserInput { display_name: "Rear Admiral".to_owned(), ..UserInput::default() };
+    let request = UpdateUserRequest {
+        id: member.user.to_string(),
+        data_version: None,
+        changes: Some(changes),
+        fields: vec!["DisplayName".to_owned()],
+    };
+    identity.users().update_user(admin.call(request)).await?;
+    assert!(identity.accepts(&member).await);
+    let revocations = identity
+        .tokens()
+        .list_revocations(assay_auth::anonymous(Default::default()))
+        .await?
+        .into_inner()
+        .items;
+    let [renamed] = &revocations[..] else { panic!("{revocations:?}") };
+    assert_eq!(renamed.display_name.as_deref(), Some("Rear Admiral"));
+    assert_eq!(renamed.user_id, Some(member.user.to_string()));
+    Ok(())
+}
