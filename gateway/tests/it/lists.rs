@@ -39,6 +39,25 @@ async fn a_limit_is_from_1_to_1000() {
     }
 }
 
+#[tokio::test]
+async fn a_control_character_in_a_parameter_is_refused_in_every_list() {
+    let api = Api::start().await;
+    for (path, field) in [
+        ("/api/projects?q=a%00b", "/q"),
+        ("/api/projects?limit=1&cursor=%0A", "/cursor"),
+        ("/api/notifications?source=%00", "/source"),
+        ("/api/notifications?action=%C2%85", "/action"),
+        ("/api/notifications/stream?source=%00", "/source"),
+        ("/api/management/audit?action=%00", "/action"),
+        ("/api/management/audit?userId=%00", "/userId"),
+        ("/api/webhooks/w/deliveries?status=%00", "/status"),
+        ("/api/projects/p/testsets/s/stats?tag=%00", "/tag"),
+        ("/api/projects/p/testsets/s/stats?fromDate=%00", "/fromDate"),
+    ] {
+        assert_eq!(api.get(path).await.wrong_fields(), [field], "{path}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_reads_slowly_holds_up_nobody_else() {
     let api = Api::start().await;
