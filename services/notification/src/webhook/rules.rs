@@ -63,8 +63,9 @@ pub(super) fn valid(mut input: WebhookInput, reach: &Reach) -> Result<WebhookInp
 }
 
 fn is_pattern(text: &str) -> bool {
-    let part = |part: &str| part == ALL || is_name(part);
-    text == ALL || text.split_once('.').is_some_and(|(source, action)| part(source) && part(action))
+    let part = |part: &str| part == ALL || (is_name(part) && !part.contains('*'));
+    let is_divided_at = |(place, _)| part(&text[..place]) && part(&text[place + 1..]);
+    text == ALL || text.match_indices('.').any(is_divided_at)
 }
 
 fn url_problem(text: &str, reach: &Reach) -> Option<String> {
@@ -107,8 +108,9 @@ mod tests {
         let kept = of(&["TestSet.Completed", "*.Deleted", "TestSet.Completed"]).unwrap();
         assert_eq!(kept, ["*.Deleted", "TestSet.Completed"]);
         assert_eq!(of(&["TestSet.*", "*.*"]).unwrap(), ["*"]);
-        for wrong in ["", ".", "TestSet", "TestSet.", "a.b.c", "Test Set.Completed", "**", "Te*.*"]
-        {
+        let named = ["Test Set.Completed", "a.b.c"];
+        assert_eq!(of(&named).unwrap(), named);
+        for wrong in ["", ".", "TestSet", "TestSet.", "Test\nSet.Completed", "**", "Te*.*"] {
             assert!(of(&[wrong]).is_err(), "{wrong:?} was taken");
         }
     }

@@ -89,12 +89,12 @@ async fn what_cannot_be_a_notification_is_refused() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
     for (input, field) in [
-        (NotificationInput { source: "a.b".to_owned(), ..notification() }, "Source"),
+        (NotificationInput { source: "a\nb".to_owned(), ..notification() }, "Source"),
         (NotificationInput { source_id: "a\0".to_owned(), ..notification() }, "SourceId"),
         (NotificationInput { target: String::new(), ..notification() }, "Target"),
         (NotificationInput { target_id: Some("x".repeat(256)), ..notification() }, "TargetId"),
-        (NotificationInput { action: ">".to_owned(), ..notification() }, "Action"),
-        (NotificationInput { state: Some(String::new()), ..notification() }, "State"),
+        (NotificationInput { action: "x".repeat(129), ..notification() }, "Action"),
+        (NotificationInput { state: Some("\0".to_owned()), ..notification() }, "State"),
     ] {
         let refused = world.create(&user, input).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument);
@@ -102,6 +102,47 @@ async fn what_cannot_be_a_notification_is_refused() -> Result<()> {
     }
     assert_eq!(world.list(&user).await?, []);
     assert_eq!(world.published().await?.len(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn any_name_of_one_line_is_accepted_and_becomes_a_token_of_the_subject() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    let input = NotificationInput {
+        source: "test case".to_owned(),
+        target: "Prüfung.>".to_owned(),
+        action: "* was done".to_owned(),
+        state: Some(String::new()),
+        ..notification()
+    };
+    let created = world.create(&user, input).await?;
+    assert_eq!((created.source.as_str(), created.state.as_str()), ("test case", "None"));
+    assert_eq!(world.list_of(&user, Some("test case"), Some("* was done")).await?, [created]);
+    let published = world.published().await?;
+    let subject = format!("assay.notifications.{}.test_case.__was_done", user.customer);
+    assert_eq!(published[0].subject.as_str(), subject);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rare_notification_is_found_in_a_long_history() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    let rare = NotificationInput { source: "Build".to_owned(), ..notification() };
+    let first = world.create(&user, rare).await?;
+    world.fill(&user, 25_000).await?;
+    let last = world
+        .create(&user, NotificationInput { source: "Build".to_owned(), ..notification() })
+        .await?;
+
+    assert_eq!(world.list_of(&user, Some("Build"), None).await?, [last.clone(), first.clone()]);
+    let page = Page { limit: Some(1), q: Some("build".to_owned()), cursor: None };
+    let (found, cursor) = world.list_page(&user, page).await?;
+    assert_eq!(found, [last]);
+    let page = Page { limit: Some(1), q: Some("build".to_owned()), cursor };
+    assert_eq!(world.list_page(&user, page).await?, (vec![first], None));
+    assert_eq!(world.list_of(&user, Some("Nothing"), None).await?, []);
     Ok(())
 }
 

@@ -117,6 +117,27 @@ impl World {
         Ok(self.client.clone().create_notification(user.call(request)).await?.into_inner())
     }
 
+    /// Gives a customer a long history of notifications that nobody looks for.
+    pub(crate) async fn fill(&self, user: &TestUser, count: i32) -> Result<()> {
+        sqlx::query(
+            "insert into notification
+                 (customer_id, id, source, source_id, target, action, state)
+             select $1, encode(
+                        overlay(
+                            decode(replace(gen_random_uuid()::text, '-', ''), 'hex') placing
+                            substring(int8send(
+                                (extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+                            from 1 for 6), 'hex')::uuid,
+                    'TestCase', '1', 'Project', 'Changed', 'None'
+             from generate_series(1, $2)",
+        )
+        .bind(user.customer)
+        .bind(count)
+        .execute(&self.db)
+        .await?;
+        Ok(())
+    }
+
     pub(crate) async fn delete(&self, user: &TestUser, id: &str) -> Result<(), Status> {
         let request = DeleteNotificationRequest { id: id.to_owned() };
         self.client.clone().delete_notification(user.call(request)).await?;
@@ -152,6 +173,11 @@ impl World {
         let batches = self.client.clone().list_notifications(user.call(request)).await?;
         let batches: Vec<_> = batches.into_inner().try_collect().await?;
         Ok(batches.into_iter().flat_map(|batch| batch.into_parts().0).collect())
+    }
+
+    /// The plain connection to NATS.
+    pub(crate) fn client_of_nats(&self) -> async_nats::Client {
+        self.nats.client().clone()
     }
 
     /// Another replica of the service, as far as it works without being called.
