@@ -10,10 +10,13 @@ mod reach;
 mod rules;
 pub(crate) mod store;
 
-use std::time::Duration;
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use assay_auth::Seal;
-use assay_proto::Fault;
+use assay_proto::{CustomerId, Fault};
 use assay_runtime::{Database, Runtime, trace};
 use futures::future::join_all;
 use sqlx::PgPool;
@@ -34,11 +37,33 @@ use crate::{
 /// How often it is looked for what is to be tried again, and for what nobody has told of.
 const POLL: Duration = Duration::from_secs(1);
 
-/// How many rounds run at once.
-const ROUNDS: usize = 64;
+/// How many rounds run at once, and how many of them for one customer: slow receivers of some
+/// customers leave rounds to others.
+const ROUNDS: usize = 128;
+const ROUNDS_OF_CUSTOMER: usize = 16;
+
+/// After how long a round ends that could go on: others wait for theirs.
+const ROUND: Duration = Duration::from_secs(5);
 
 /// How much is sent to a webhook at once.
 const AT_ONCE: usize = 16;
+
+/// How many rounds run for each customer.
+#[derive(Default)]
+struct Running(HashMap<CustomerId, i64>);
+
+impl Running {
+    fn begin(&mut self, customer: CustomerId) {
+        *self.0.entry(customer).or_default() += 1;
+    }
+
+    fn end(&mut self, customer: CustomerId) {
+        if let Some(count) = self.0.get_mut(&customer) {
+            *count -= 1;
+        }
+        self.0.retain(|_, count| *count > 0);
+    }
+}
 
 /// Sends what webhooks are due.
 #[derive(Clone)]
@@ -61,20 +86,21 @@ impl Sender {
             if stopping.run_until_cancelled(database.ready()).await.is_none() {
                 return Ok(());
             }
-            let mut rounds = JoinSet::new();
+            let (mut rounds, mut running) = (JoinSet::new(), Running::default());
             while !stopping.is_cancelled() {
-                for round in self.begin(ROUNDS - rounds.len()).await {
+                for round in self.begin(ROUNDS - rounds.len(), &running).await {
+                    running.begin(round.customer);
                     rounds.spawn(self.clone().carry_out(round));
                 }
                 tokio::select! {
-                    Some(ended) = rounds.join_next() => ended?,
+                    Some(ended) = rounds.join_next() => running.end(ended?),
                     () = news.of_anybody() => {}
                     () = sleep(POLL) => {}
                     () = stopping.cancelled() => {}
                 }
                 // Those that end together are followed by one look for more.
                 while let Some(ended) = rounds.try_join_next() {
-                    ended?;
+                    running.end(ended?);
                 }
             }
             while let Some(ended) = rounds.join_next().await {
@@ -85,8 +111,8 @@ impl Sender {
     }
 
     /// Begins so many rounds at most: of webhooks that are due something and have none running.
-    async fn begin(&self, most: usize) -> Vec<Round> {
-        match store::begin(&self.db, most).await {
+    async fn begin(&self, most: usize, running: &Running) -> Vec<Round> {
+        match store::begin(&self.db, most, ROUNDS_OF_CUSTOMER, &running.0).await {
             Ok(rounds) => rounds,
             Err(Fault::Unavailable(_)) => {
                 tracing::debug!("the deliveries cannot be read");
@@ -100,7 +126,9 @@ impl Sender {
     }
 
     /// Sends what is due, and takes note of what came of it. If that fails, it is sent once more.
-    async fn carry_out(self, round: Round) {
+    /// Returns whose round it was.
+    async fn carry_out(self, round: Round) -> CustomerId {
+        let begun = Instant::now();
         let done = async {
             let secrets = round.secrets.iter().map(String::as_str);
             let signer = Signer::open(&self.seal, round.webhook, secrets)?;
@@ -110,7 +138,7 @@ impl Sender {
                 let made = join_all(made).await.into_iter().collect::<Result<Vec<_>, _>>()?;
                 let is_well = made.iter().any(|attempt| attempt.outcome.problem.is_none());
                 attempts.extend(made);
-                if !is_well {
+                if !is_well || begun.elapsed() > ROUND {
                     break;
                 }
             }
@@ -119,6 +147,7 @@ impl Sender {
         if let Err(fault) = done.await {
             tracing::warn!(webhook = %round.webhook, error = %fault, "a round has failed");
         }
+        round.customer
     }
 
     async fn attempt(&self, round: &Round, signer: &Signer, due: &Due) -> Result<Attempt, Fault> {

@@ -103,7 +103,17 @@ struct Claimed {
 ///
 /// The webhooks that are due something are found by one look into the index for each, however much
 /// that is.
-pub(super) async fn begin(db: &PgPool, most: usize) -> Result<Vec<Round>, Fault> {
+///
+/// One customer has at most `most_of_customer` rounds, those that are `running` among them; customers
+/// with few rounds come first.
+pub(super) async fn begin(
+    db: &PgPool,
+    most: usize,
+    most_of_customer: usize,
+    running: &HashMap<CustomerId, i64>,
+) -> Result<Vec<Round>, Fault> {
+    let (customers, counts): (Vec<CustomerId>, Vec<i64>) =
+        running.iter().map(|(customer, count)| (*customer, *count)).unzip();
     let claimed: Vec<Claimed> = sqlx::query_as(
         "with recursive waiting (webhook_id) as (
              (select webhook_id from webhook_delivery where next_attempt_at is not null
@@ -113,15 +123,22 @@ pub(super) async fn begin(db: &PgPool, most: usize) -> Result<Vec<Round>, Fault>
                      where next_attempt_at is not null and d.webhook_id > waiting.webhook_id
                      order by webhook_id limit 1)
              from waiting where waiting.webhook_id is not null
-         )
-         update webhook set rests_until = now() + interval '2 minutes'
-         where id = any(array(
-             select id from webhook
+         ), ready as (
+             select id, rests_until, coalesce(count, 0)
+                    + row_number() over (partition by customer_id order by rests_until) as turn
+             from webhook left join unnest($2::uuid[], $3::bigint[])
+                 as running (customer_id, count) using (customer_id)
              where id = any(array(select webhook_id from waiting))
                and deleted_at is null and not archived and rests_until <= now()
                and exists (select from webhook_delivery d
                            where d.webhook_id = webhook.id and d.next_attempt_at <= now())
-             order by rests_until limit $1
+         )
+         update webhook set rests_until = now() + interval '2 minutes'
+         where id = any(array(
+             select id from webhook
+             where id = any(array(
+                 select id from ready where turn <= $4 order by turn, rests_until limit $1
+             )) and rests_until <= now() and deleted_at is null and not archived
              for no key update skip locked
          ))
          returning id, customer_id, url, secret, failing_since is not null as is_failing,
@@ -130,6 +147,9 @@ pub(super) async fn begin(db: &PgPool, most: usize) -> Result<Vec<Round>, Fault>
                    extract(epoch from now())::bigint as timestamp",
     )
     .bind(i64::try_from(most).map_err(Fault::internal)?)
+    .bind(customers)
+    .bind(counts)
+    .bind(i64::try_from(most_of_customer).map_err(Fault::internal)?)
     .fetch_all(db)
     .await?;
     if claimed.is_empty() {

@@ -48,6 +48,32 @@ async fn a_receiver_that_fails_is_tried_again_until_it_takes_it() -> Result<()> 
 }
 
 #[tokio::test]
+async fn hanging_receivers_of_some_customers_hold_up_no_other_customer() -> Result<()> {
+    let world = World::new().await?;
+    let hanging = Receiver::start(Behaviour::Hang).await?;
+    for _ in 0..3 {
+        let user = world.manager().await;
+        for _ in 0..50 {
+            world.tell(&user, &hanging).await?;
+        }
+        world.create(&user, notification()).await?;
+    }
+    // A share of the rounds each.
+    hanging.receives(3 * 16).await;
+    let user = world.manager().await;
+    let healthy = Receiver::start(Behaviour::Answer(200)).await?;
+    world.tell(&user, &healthy).await?;
+    for number in 1..=5 {
+        let begun = Instant::now();
+        world.create(&user, numbered(number)).await?;
+        healthy.receives(number).await;
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    }
+    assert_eq!(hanging.requests().len(), 3 * 16, "others wait for their customer's turn");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_receiver_that_hangs_holds_up_nobody_else() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
