@@ -23,5 +23,7 @@ create index notification_customer_id_id_idx on notification (customer_id, id)
     where deleted_at is null;
 create index notification_position_idx on notification (customer_id, position)
     where deleted_at is null;
+-- All that there is of a customer that was deleted.
+create index notification_deleted_idx on notification (customer_id) where deleted_at is not null;
 -- Of all customers: what is old enough to be removed.
 create index notification_created_at_idx on notification (created_at);

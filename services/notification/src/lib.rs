@@ -1,6 +1,7 @@
 //! What happened: told by clients and by the other services, kept for clients, and published for
 //! other systems.
 
+mod deletion;
 mod delivery;
 mod news;
 mod notification;
@@ -92,7 +93,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     exchange_events(runtime, &database, &nats);
     let age = Duration::from_hours(24) * config.notification_retention_days;
-    retention::spawn(runtime, &database, age);
+    retention::spawn(runtime, &database, &nats, age);
     let news = News::hear(runtime, nats.client().clone());
     let services = services(runtime, &database, news, &config.seal, config.webhooks)?;
 
@@ -114,7 +115,8 @@ pub fn services(
     let (db, seal) = (database.pool(), Seal::new(seal)?);
     let reach = Reach::new(webhooks.webhook_networks);
     Sender::new(db, &seal, &reach)?.spawn(runtime, database, news.clone());
-    let notifications = NotificationService { db: db.clone(), news };
+    let shares = database.shares().clone();
+    let notifications = NotificationService { db: db.clone(), shares, news };
     let webhooks = WebhookService { db: db.clone(), seal, reach };
     Ok(Routes::new(NotificationServiceServer::new(notifications))
         .add_service(WebhookServiceServer::new(webhooks)))

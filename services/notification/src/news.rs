@@ -1,25 +1,28 @@
 //! Who watches learns at once what was added, on whichever replica: the relay publishes every
 //! notification, so who listens there knows that there is something to read.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
 
 use assay_proto::{
     CustomerId, Fault,
     notification::{Notification, WatchedNotification},
 };
-use assay_runtime::{Place, Runtime, Wakeups, nats::hear};
+use assay_runtime::{Place, Runtime, Shares, Wakeups, nats::hear};
 use async_nats::Client;
 use futures::{Stream, stream};
 use sqlx::PgPool;
 use tokio::sync::Notify;
 
 use crate::{
-    PUBLISHED,
+    PUBLISHED, deletion,
     notification::store::{self, Filter},
 };
-
-/// How many notifications are read at once.
-const BATCH: i64 = 500;
 
 /// Tells those who watch, and those who send, that there is something new.
 #[derive(Clone)]
@@ -61,40 +64,58 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The notifications after a position, and those that are added, until the program stops.
+    /// The notifications after a position, and those that are added, until the program stops or the
+    /// customer is deleted.
     pub(crate) fn from(
         self,
         db: PgPool,
+        shares: Shares,
         filter: Filter,
         after: i64,
     ) -> impl Stream<Item = Result<WatchedNotification, Fault>> + Send {
-        let start = (self, after, VecDeque::new());
-        stream::try_unfold(start, move |(watch, mut after, mut read)| {
-            let (db, filter) = (db.clone(), filter.clone());
-            async move {
-                if read.is_empty() {
-                    read = watch.next(&db, &filter, after).await?;
-                }
-                let Some((position, notification)) = read.pop_front() else { return Ok(None) };
-                after = position;
-                let notification = Some(notification);
-                let watched = WatchedNotification { position, notification };
-                Ok(Some((watched, (watch, after, read))))
+        let source = Source { customer: self.customer, db, shares, filter };
+        let start = (self.place, source, AtomicI64::new(after), VecDeque::new());
+        stream::try_unfold(start, |(place, source, after, mut read)| async move {
+            if read.is_empty() {
+                read = place.look(None, || source.look(&after)).await?.unwrap_or_default();
             }
+            let Some((position, notification)) = read.pop_front() else { return Ok(None) };
+            let notification = Some(notification);
+            let watched = WatchedNotification { position, notification };
+            Ok(Some((watched, (place, source, after, read))))
         })
     }
+}
 
-    /// Waits until there is something after a position; there is nothing when the program stops.
-    async fn next(
+/// Where what is watched comes from.
+struct Source {
+    customer: CustomerId,
+    db: PgPool,
+    shares: Shares,
+    filter: Filter,
+}
+
+impl Source {
+    /// Looks for notifications after a position, and moves it on to the last one that was examined.
+    /// None if there is nothing yet; nothing at all if there will never be anything.
+    async fn look(
         &self,
-        db: &PgPool,
-        filter: &Filter,
-        after: i64,
-    ) -> Result<VecDeque<(i64, Notification)>, Fault> {
-        let look = async || {
-            let found = store::list_after(db, self.customer, filter, after, BATCH).await?;
-            Ok((!found.is_empty()).then(|| found.into()))
-        };
-        Ok(self.place.look(None, look).await?.unwrap_or_default())
+        after: &AtomicI64,
+    ) -> Result<Option<VecDeque<(i64, Notification)>>, Fault> {
+        loop {
+            let _share = self.shares.acquire(self.customer).await?;
+            if deletion::is_deleted(&self.db, self.customer).await? {
+                return Ok(Some(VecDeque::new()));
+            }
+            let begin = after.load(Ordering::Relaxed);
+            let look = store::look_after(&self.db, self.customer, &self.filter, begin).await?;
+            after.store(look.last, Ordering::Relaxed);
+            if !look.found.is_empty() {
+                return Ok(Some(look.found.into()));
+            }
+            if !look.is_more {
+                return Ok(None);
+            }
+        }
     }
 }

@@ -12,16 +12,20 @@ use assay_proto::{
         notification_service_server,
     },
 };
-use assay_runtime::list::{self, Batches};
+use assay_runtime::{
+    Shares,
+    list::{self, Batches},
+};
 use futures::{StreamExt, TryStreamExt};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use self::store::Filter;
-use crate::news::News;
+use crate::{deletion, news::News};
 
 pub(crate) struct NotificationService {
     pub(crate) db: PgPool,
+    pub(crate) shares: Shares,
     pub(crate) news: News,
 }
 
@@ -37,6 +41,7 @@ impl notification_service_server::NotificationService for NotificationService {
         let customer = Caller::of(&request)?.customer;
         let ListNotificationsRequest { page, source, action } = request.into_inner();
         let (db, filter) = (self.db.clone(), Filter { source, action });
+        deletion::refuse_deleted(&db, customer).await?;
         list::answer(page, move |slice| {
             let (db, filter) = (db.clone(), filter.clone());
             async move { store::list(&db, customer, &filter, &slice).await }
@@ -50,13 +55,17 @@ impl notification_service_server::NotificationService for NotificationService {
     ) -> Result<Response<Self::WatchNotificationsStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let WatchNotificationsRequest { after, source, action } = request.into_inner();
+        let share = self.shares.acquire(customer).await?;
+        deletion::refuse_deleted(&self.db, customer).await?;
         let after = match after {
             Some(after) => after,
             None => store::last_position(&self.db, customer).await?,
         };
+        drop(share);
         let watch = self.news.watch(customer)?;
-        let filter = Filter { source, action };
-        Ok(Response::new(watch.from(self.db.clone(), filter, after).map_err(Status::from).boxed()))
+        let (db, shares) = (self.db.clone(), self.shares.clone());
+        let watched = watch.from(db, shares, Filter { source, action }, after);
+        Ok(Response::new(watched.map_err(Status::from).boxed()))
     }
 
     async fn create_notification(
@@ -80,6 +89,7 @@ impl notification_service_server::NotificationService for NotificationService {
         let id = NotificationId::named(&request.get_ref().id)?;
 
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        deletion::refuse_deleted(&mut *tx, customer).await?;
         store::delete(&mut tx, customer, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))

@@ -9,30 +9,30 @@ use assay_proto::{
 };
 use sqlx::PgTransaction;
 
-use crate::notification::{rules::NO_STATE, store};
+use crate::{
+    deletion,
+    notification::{rules::NO_STATE, store},
+};
 
 /// Makes notifications of events.
 pub(crate) struct Reactions;
 
 impl Handler for Reactions {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        let customer = event.customer();
         let notifications = notifications(event)?;
-        if notifications.is_empty() {
-            return Ok(());
+        if !notifications.is_empty() {
+            match store::insert_all(tx, customer, notifications).await {
+                // Nobody is told any more.
+                Ok(_) | Err(Fault::NotFound(_)) => {}
+                Err(fault) => return Err(fault),
+            }
         }
-        take_turn(tx).await?;
-        store::insert_all(tx, event.customer(), notifications).await?;
+        if [event.service(), event.noun(), event.action()] == ["identity", "customer", "deleted"] {
+            deletion::delete(tx, customer).await?;
+        }
         Ok(())
     }
-}
-
-/// Makes the consumers take turns: a transaction of theirs may hold several customers' locks, and
-/// two such could wait for each other.
-async fn take_turn(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
-    sqlx::query("select pg_advisory_xact_lock(hashtextextended('assay reactions', 0))")
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
 }
 
 /// What an event says to clients; nothing, if it is between services only.

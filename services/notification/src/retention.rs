@@ -1,32 +1,72 @@
-//! Removes notifications that are too old.
+//! Removes notifications that are too old, and what is left of what was deleted.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use assay_events::Nats;
 use assay_proto::Fault;
 use assay_runtime::{Database, Runtime};
 use sqlx::PgPool;
 use tokio::time::sleep;
 
-use crate::{notification, webhook};
+use crate::{deletion, notification, webhook};
 
-/// How often it is looked for old notifications.
-const PERIOD: Duration = Duration::from_mins(10);
+/// How often it is looked for something to remove.
+const PERIOD: Duration = Duration::from_secs(30);
 
-/// How many are removed by one statement, so that none takes long.
-const BATCH: i64 = 1000;
+/// How long a statement should take: it holds locks.
+const STATEMENT: Duration = Duration::from_millis(50);
 
-/// Removes what is older than `age`, every now and then. Of several replicas each one does, and they
-/// pass over what another one removes.
-pub(crate) fn spawn(runtime: &Runtime, database: &Database, age: Duration) {
-    let (database, stopping) = (database.clone(), runtime.stopping());
+/// How many rows are removed by one statement, at first, at least and at most.
+const FIRST: i64 = 200;
+const LEAST: i64 = 10;
+const MOST: i64 = 2000;
+
+/// How many rows are removed by one statement, adapted to the time that takes.
+pub(crate) struct Portion(i64);
+
+impl Portion {
+    pub(crate) fn new() -> Self {
+        Self(FIRST)
+    }
+
+    /// Removes rows, a portion at a time, until none is left; returns their number.
+    pub(crate) async fn remove_all<F: Future<Output = Result<u64, Fault>>>(
+        &mut self,
+        remove: impl Fn(i64) -> F,
+    ) -> Result<u64, Fault> {
+        let mut count = 0;
+        loop {
+            let (begun, limit) = (Instant::now(), self.0);
+            let removed = remove(limit).await?;
+            count += removed;
+            if removed < limit.unsigned_abs() {
+                return Ok(count);
+            }
+            if begun.elapsed() > STATEMENT {
+                self.0 = (limit / 2).max(LEAST);
+            } else if begun.elapsed() < STATEMENT / 2 {
+                self.0 = (limit * 2).min(MOST);
+            }
+        }
+    }
+}
+
+/// Removes what is older than `age`, and what is left of what was deleted, every now and then. Of
+/// several replicas each one does, and they pass over what another one removes.
+pub(crate) fn spawn(runtime: &Runtime, database: &Database, nats: &Nats, age: Duration) {
+    let (database, nats, stopping) = (database.clone(), nats.client().clone(), runtime.stopping());
     runtime.spawn("retention", async move {
         let work = async {
             database.ready().await;
             loop {
                 match prune(database.pool(), age).await {
                     Ok(0) => {}
-                    Ok(count) => tracing::info!(count, "old notifications were removed"),
-                    Err(fault) => tracing::warn!(%fault, "old notifications cannot be removed"),
+                    Ok(count) => tracing::info!(count, "notifications were removed"),
+                    Err(fault) => tracing::warn!(%fault, "notifications cannot be removed"),
+                }
+                if let Err(error) = deletion::withdraw(database.pool(), &nats).await {
+                    let error = format!("{error:#}");
+                    tracing::info!(error, "a deleted customer is left in NATS; trying again");
                 }
                 sleep(PERIOD).await;
             }
@@ -36,16 +76,12 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, age: Duration) {
     });
 }
 
-/// Removes all that is older than `age`, and what webhooks were sent that are deleted; says how many
-/// notifications that were.
+/// Removes all that is older than `age`, what webhooks were sent that are deleted, and what is left
+/// of deleted customers; returns the number of notifications.
 pub async fn prune(db: &PgPool, age: Duration) -> Result<u64, Fault> {
-    while webhook::store::prune(db, BATCH).await? == BATCH.unsigned_abs() {}
-    let mut count = 0;
-    loop {
-        let removed = notification::store::prune(db, age, BATCH).await?;
-        count += removed;
-        if removed < BATCH.unsigned_abs() {
-            return Ok(count);
-        }
-    }
+    let mut portion = Portion::new();
+    portion.remove_all(|limit| webhook::store::prune(db, limit)).await?;
+    let deleted = deletion::purge(db, &mut portion).await?;
+    let old = portion.remove_all(|limit| notification::store::prune(db, age, limit));
+    Ok(deleted + old.await?)
 }

@@ -8,8 +8,11 @@ use std::{
 use assay_proto::{
     AccountId, AuditEntryId, CustomerId, Fault, Timestamp, UserId, identity::AuditEntry,
 };
-use assay_runtime::list::{Rows, Slice};
-use sqlx::{PgExecutor, PgTransaction};
+use assay_runtime::{
+    history::{self, EXAMINED},
+    list::{Rows, Slice},
+};
+use sqlx::{PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
 use super::{Actor, Entry};
@@ -23,32 +26,49 @@ pub(super) struct Filter {
     pub(super) action: Option<String>,
 }
 
-/// Lists a slice of a customer's entries, newest first.
+impl Filter {
+    fn is_none(&self) -> bool {
+        let Self { from, to, user, action } = self;
+        from.is_none() && to.is_none() && user.is_none() && action.is_none()
+    }
+}
+
+/// Lists a slice of a customer's entries, newest first. What is rare is searched for in short looks.
 pub(super) async fn list(
-    db: impl PgExecutor<'_>,
+    db: &PgPool,
     customer: CustomerId,
     filter: &Filter,
     slice: &Slice,
 ) -> Result<Rows<AuditEntry>, Fault> {
-    let entries = sqlx::query_as(
-        "select id, time, action, user_id, user_email, target, target_id, address, details
-         from audit_entry
-         where customer_id = $1 and id < $2
-           and ($3::timestamptz is null or time >= $3) and ($4::timestamptz is null or time < $4)
-           and ($5::uuid is null or user_id = $5) and ($6::text is null or action = $6)
-           and ($7::text is null or action ilike $7 or user_email ilike $7)
-         order by id desc
-         limit $8",
-    )
-    .bind(customer)
-    .bind(slice.before()?)
-    .bind(filter.from)
-    .bind(filter.to)
-    .bind(filter.user)
-    .bind(&filter.action)
-    .bind(&slice.pattern)
-    .bind(slice.limit).fetch(db);
-    slice.read(entries).await
+    let bound = move |before: Uuid| async move {
+        if filter.is_none() && slice.pattern.is_none() {
+            return Ok(None);
+        }
+        let bound = sqlx::query_scalar(
+            "select id from audit_entry where customer_id = $1 and id < $2
+             order by id desc offset $3 limit 1",
+        );
+        let bound = bound.bind(customer).bind(before).bind(EXAMINED - 1);
+        Ok(bound.fetch_optional(db).await?)
+    };
+    let find = move |from: Uuid, before: Uuid, limit: i64| async move {
+        let entries = sqlx::query_as(
+            "select id, time, action, user_id, user_email, target, target_id, address, details
+             from audit_entry
+             where customer_id = $1 and id >= $2 and id < $3
+               and ($4::timestamptz is null or time >= $4)
+               and ($5::timestamptz is null or time < $5)
+               and ($6::uuid is null or user_id = $6) and ($7::text is null or action = $7)
+               and ($8::text is null or action ilike $8 or user_email ilike $8)
+             order by id desc
+             limit $9",
+        );
+        let entries = entries.bind(customer).bind(from).bind(before);
+        let entries = entries.bind(filter.from).bind(filter.to).bind(filter.user);
+        let entries = entries.bind(&filter.action).bind(&slice.pattern).bind(limit);
+        slice.read(entries.fetch(db)).await
+    };
+    history::search(slice, bound, find).await
 }
 
 pub(super) async fn insert(

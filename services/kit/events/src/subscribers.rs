@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use assay_proto::CustomerId;
 use async_nats::{
     Client,
     jetstream::{
         self,
         consumer::{AckPolicy, DeliverPolicy, Info, pull::Config},
-        context::{ConsumerInfoErrorKind, ContextBuilder},
+        context::{ConsumerInfoErrorKind, ContextBuilder, GetStreamError, GetStreamErrorKind},
     },
 };
 use futures::TryStreamExt as _;
@@ -111,6 +112,26 @@ impl Subscribers {
         Ok(())
     }
 
+    /// Removes those that read what is published for one customer only. What was published expires
+    /// with its stream: if it were purged, some servers would have every other subscriber skip what
+    /// it has not read yet (seen with 2.9).
+    pub async fn remove_customer(&self, customer: CustomerId) -> anyhow::Result<()> {
+        let stream = match self.jetstream.get_stream(self.stream.name()).await {
+            Ok(stream) => stream,
+            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let of_customer = format!("assay.{}.{customer}.", self.stream.service());
+        let infos: Vec<Info> = stream.consumers().try_collect().await?;
+        for info in infos {
+            if info.config.filter_subject.starts_with(&of_customer) {
+                stream.delete_consumer(&info.name).await?;
+                tracing::info!(subscriber = info.name, %customer, "removed with its customer");
+            }
+        }
+        Ok(())
+    }
+
     async fn info(&self, name: &str) -> anyhow::Result<Option<Info>> {
         let stream = self.jetstream.get_stream(self.stream.name()).await;
         let stream = stream.context("there is no stream yet; start Assay first")?;
@@ -120,6 +141,10 @@ impl Subscribers {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+fn is_missing(error: &GetStreamError) -> bool {
+    matches!(error.kind(), GetStreamErrorKind::JetStream(error) if error.code() == 404)
 }
 
 fn subscriber(info: &Info) -> Subscriber {

@@ -7,6 +7,7 @@ mod database;
 mod entry;
 mod files;
 pub mod grpc;
+pub mod history;
 pub mod http;
 mod lifecycle;
 pub mod list;

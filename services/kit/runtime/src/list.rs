@@ -90,6 +90,13 @@ impl<T> Rows<T> {
         self.items.truncate(count);
     }
 
+    /// These rows and those that follow them.
+    #[must_use]
+    pub fn and(mut self, following: Self) -> Self {
+        self.items.extend(following.items);
+        Self { items: self.items, size: self.size + following.size, is_cut: following.is_cut }
+    }
+
     /// The same slice of something else that is made of each row.
     pub fn map<U>(self, of: impl FnMut(T) -> U) -> Rows<U> {
         let Self { items, size, is_cut } = self;

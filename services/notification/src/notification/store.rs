@@ -7,11 +7,18 @@ use assay_proto::{
     CustomerId, Fault, NotificationId,
     notification::{Notification, NotificationInput},
 };
-use assay_runtime::list::Slice;
-use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments};
+use assay_runtime::{
+    history::{self, EXAMINED},
+    list::{Rows, Slice},
+};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments};
+use uuid::Uuid;
 
 use super::rules::NO_STATE;
-use crate::delivery;
+use crate::{deletion, delivery};
+
+/// How many notifications are read at once by who watches.
+const BATCH: i64 = 500;
 
 type Query = sqlx::query::QueryAs<'static, Postgres, Notification, PgArguments>;
 
@@ -25,25 +32,46 @@ pub(crate) struct Filter {
     pub(crate) action: Option<String>,
 }
 
-/// Lists a slice of the notifications, newest first.
+impl Filter {
+    fn is_none(&self) -> bool {
+        self.source.is_none() && self.action.is_none()
+    }
+}
+
+/// Lists a slice of the notifications, newest first. What is rare is searched for in short looks.
 pub(crate) async fn list(
-    db: impl PgExecutor<'_>,
+    db: &PgPool,
     customer: CustomerId,
     filter: &Filter,
     slice: &Slice,
-) -> Result<Vec<Notification>, Fault> {
-    let after = NotificationId::parse_if_any("cursor", slice.after.as_deref())?;
-    let query: Query = sqlx::query_as(AssertSqlSafe(format!(
-        "select {COLUMNS} from notification
-         where customer_id = $1 and deleted_at is null and ($2::uuid is null or id < $2)
-           and ($3::text is null
-                or source ilike $3 or target ilike $3 or action ilike $3 or state ilike $3)
-           and ($5::text is null or source = $5) and ($6::text is null or action = $6)
-         order by id desc
-         limit $4"
-    )));
-    let found = query.bind(customer).bind(after).bind(&slice.pattern).bind(slice.limit);
-    Ok(found.bind(&filter.source).bind(&filter.action).fetch_all(db).await?)
+) -> Result<Rows<Notification>, Fault> {
+    let bound = move |before: Uuid| async move {
+        if filter.is_none() && slice.pattern.is_none() {
+            return Ok(None);
+        }
+        let bound = sqlx::query_scalar(
+            "select id from notification
+             where customer_id = $1 and id < $2 and deleted_at is null
+             order by id desc offset $3 limit 1",
+        );
+        let bound = bound.bind(customer).bind(before).bind(EXAMINED - 1);
+        Ok(bound.fetch_optional(db).await?)
+    };
+    let find = move |from: Uuid, before: Uuid, limit: i64| async move {
+        let query: Query = sqlx::query_as(AssertSqlSafe(format!(
+            "select {COLUMNS} from notification
+             where customer_id = $1 and id >= $2 and id < $3 and deleted_at is null
+               and ($4::text is null
+                    or source ilike $4 or target ilike $4 or action ilike $4 or state ilike $4)
+               and ($5::text is null or source = $5) and ($6::text is null or action = $6)
+             order by id desc
+             limit $7"
+        )));
+        let found = query.bind(customer).bind(from).bind(before).bind(slice.pattern.clone());
+        let found = found.bind(filter.source.clone()).bind(filter.action.clone()).bind(limit);
+        slice.read(found.fetch(db)).await
+    };
+    history::search(slice, bound, find).await
 }
 
 /// Where the latest notification stands.
@@ -58,24 +86,54 @@ pub(crate) async fn last_position(
     Ok(last.bind(customer).fetch_one(db).await?)
 }
 
-/// Notifications after a position, oldest first.
-pub(crate) async fn list_after(
-    db: impl PgExecutor<'_>,
+/// What a look at notifications after a position has found, oldest first.
+pub(crate) struct Look {
+    pub(crate) found: Vec<(i64, Notification)>,
+    /// The last position that was examined.
+    pub(crate) last: i64,
+    /// Whether there may be more after that.
+    pub(crate) is_more: bool,
+}
+
+/// Looks at some notifications after a position, whether they match or not.
+pub(crate) async fn look_after(
+    db: &PgPool,
     customer: CustomerId,
     filter: &Filter,
     after: i64,
-    limit: i64,
-) -> Result<Vec<(i64, Notification)>, Fault> {
+) -> Result<Look, Fault> {
+    let most = if filter.is_none() { BATCH } else { EXAMINED };
+    let examined = sqlx::query_as(
+        "select coalesce(max(position), $2), count(*) from (
+             select position from notification
+             where customer_id = $1 and position > $2 and deleted_at is null
+             order by position limit $3
+         ) as examined",
+    );
+    let examined = examined.bind(customer).bind(after).bind(most);
+    let (last, count): (i64, i64) = examined.fetch_one(db).await?;
+    let look = Look { found: Vec::new(), last, is_more: count == most };
+    if count == 0 {
+        return Ok(look);
+    }
     let found = sqlx::query_as::<_, Positioned>(AssertSqlSafe(format!(
         "select position, {COLUMNS} from notification
-         where customer_id = $1 and position > $2 and deleted_at is null
-           and ($3::text is null or source = $3) and ($4::text is null or action = $4)
+         where customer_id = $1 and position > $2 and position <= $3 and deleted_at is null
+           and ($4::text is null or source = $4) and ($5::text is null or action = $5)
          order by position
-         limit $5"
+         limit $6"
     )));
-    let found = found.bind(customer).bind(after).bind(&filter.source).bind(&filter.action);
-    let found = found.bind(limit).fetch_all(db).await?.into_iter();
-    Ok(found.map(|Positioned { position, notification }| (position, notification)).collect())
+    let found = found.bind(customer).bind(after).bind(last);
+    let found = found.bind(&filter.source).bind(&filter.action).bind(BATCH);
+    let found = found.fetch_all(db).await?.into_iter();
+    let found: Vec<_> =
+        found.map(|Positioned { position, notification }| (position, notification)).collect();
+    match found.last() {
+        Some((last, _)) if i64::try_from(found.len()).is_ok_and(|count| count == BATCH) => {
+            Ok(Look { last: *last, is_more: true, found })
+        }
+        _ => Ok(Look { found, ..look }),
+    }
 }
 
 #[derive(sqlx::FromRow)]
@@ -121,6 +179,7 @@ pub(crate) async fn insert_all(
     inputs: Vec<NotificationInput>,
 ) -> Result<Vec<Notification>, Fault> {
     take_turn(tx, customer).await?;
+    deletion::refuse_deleted(&mut **tx, customer).await?;
     let column = |of: fn(&NotificationInput) -> &str| inputs.iter().map(of).collect::<Vec<_>>();
     let target_ids: Vec<Option<&str>> =
         inputs.iter().map(|input| input.target_id.as_deref()).collect();

@@ -1,5 +1,6 @@
 //! The notification service over gRPC, on a real database and a real NATS.
 
+mod deletion;
 mod delivery;
 mod failure;
 mod notification;

@@ -1,7 +1,9 @@
 //! Watching what is added.
 
 use anyhow::{Context, Result};
-use assay_proto::notification::{WatchNotificationsRequest, WatchedNotification};
+use assay_proto::notification::{
+    NotificationInput, WatchNotificationsRequest, WatchedNotification,
+};
 use assay_testkit::TestUser;
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::time::{Duration, timeout};
@@ -98,6 +100,65 @@ async fn what_is_watched_and_listed_can_be_filtered() -> Result<()> {
         [(None, Some("Done2"), 1), (Some("TestCase"), None, 3), (Some("Other"), Some("Done2"), 0)]
     {
         assert_eq!(world.list_of(&user, source, action).await?.len(), count);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_filter_finds_what_is_rare_in_a_long_history_and_what_is_added() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    let rare = || NotificationInput { source: "Build".to_owned(), ..notification() };
+    let first = world.create(&user, rare()).await?;
+    world.fill(&user, 25_000).await?;
+    let second = world.create(&user, rare()).await?;
+    let builds = |position| WatchNotificationsRequest {
+        source: Some("Build".to_owned()),
+        ..after(position)
+    };
+    let mut watched = world.watch(&user, builds(0)).await?;
+    assert_eq!(next(&mut watched, 2).await?.0, [first.id, second.id]);
+    let third = world.create(&user, rare()).await?;
+    assert_eq!(next(&mut watched, 1).await?.0, [third.id]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn streams_that_find_nothing_examine_a_history_once() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    world.fill(&user, 25_000).await?;
+    let nothing = || WatchNotificationsRequest { source: Some("Nope".to_owned()), ..after(0) };
+    let mut watched = Vec::new();
+    for _ in 0..3 {
+        watched.push(world.watch(&user, nothing()).await?);
+    }
+    let read = async || -> Result<i64> {
+        let read = "select (seq_tup_read + idx_tup_fetch)::bigint from pg_stat_user_tables
+                    where relname = 'notification'";
+        Ok(sqlx::query_scalar(read).fetch_one(&world.db).await?)
+    };
+    // Three times the whole history, and then what is added.
+    let mut before = 0;
+    eventually_settles(&mut before, &read).await?;
+    for number in 0..20 {
+        world.create(&user, numbered(number)).await?;
+    }
+    let mut later = before;
+    eventually_settles(&mut later, &read).await?;
+    assert!(later - before < 25_000, "{before} rows were read, then {later}");
+    drop(watched);
+    Ok(())
+}
+
+/// Waits until a number stays as it is for a while: PostgreSQL tells late of what it has read.
+async fn eventually_settles(last: &mut i64, read: &impl AsyncFn() -> Result<i64>) -> Result<()> {
+    let mut same = 0;
+    while same < 15 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let now = read().await?;
+        same = if now == *last { same + 1 } else { 0 };
+        *last = now;
     }
     Ok(())
 }
