@@ -39,8 +39,8 @@ impl IntoParams for IdempotencyKey {
             .required(Required::False)
             .description(Some(
                 "What the client calls this request, such as a UUID. Sent again with the same key, \
-                 it is answered with the execution that was started; the same key with another \
-                 request is refused with 422 `idempotency_key_reused`. Keys belong to their user \
+                 it is answered with the execution that was made; the same key with another \
+                 request or other files is refused with 422 `idempotency_key_reused`. Keys belong to their user \
                  and are known as long as the execution.",
             ))
             .schema(Some(text))

@@ -1,7 +1,7 @@
 //! Compiles the contracts and gives the generated types their JSON, OpenAPI and SQL shapes, so that
 //! a resource is written down once: in its `.proto` file.
 //!
-//! * JSON names are PascalCase. A field is nullable exactly if it is marked `optional`.
+//! * JSON names are PascalCase. A field is nullable exactly if it is marked `optional` and not `blank`.
 //! * Enums travel as the names of their variants, timestamps as RFC 3339. An integer may be written
 //!   with a fraction of zero.
 //! * `…Request` and `…Batch` messages are envelopes: they never become JSON or come out of a row.

@@ -106,9 +106,16 @@ impl Shape {
             Kind::String if is_id(field) => {
                 let column = if optional { "crate::OptionalIdColumn" } else { "uuid::Uuid" };
                 shape.sql.push(format!("try_from = {column:?}"));
-                shape.rest.push("format = Uuid".to_owned());
+                // An empty text is not a UUID.
+                if !is_blank(field) {
+                    shape.rest.push("format = Uuid".to_owned());
+                }
             }
             _ => {}
+        }
+        if is_blank(field) {
+            shape.serde.push(r#"with = "crate::blank""#.to_owned());
+            shape.rest.push("value_type = String".to_owned());
         }
         if role != Role::Record {
             shape.sql.clear();
@@ -175,6 +182,11 @@ fn choice(codegen: Builder, choice: EnumDescriptor) -> Builder {
 fn is_id(field: &FieldDescriptor) -> bool {
     let named_so = field.name() == "id" || field.name().ends_with("_id");
     named_so && extension(field, "assay.opaque").and_then(|value| value.as_bool()) != Some(true)
+}
+
+/// Whether a text that is not there is empty in JSON instead of null.
+fn is_blank(field: &FieldDescriptor) -> bool {
+    extension(field, "assay.blank").and_then(|value| value.as_bool()) == Some(true)
 }
 
 /// The second name under which a field is read.

@@ -5,6 +5,7 @@
 //! says by which rules.
 
 mod batch;
+mod blank;
 mod changes;
 mod fault;
 mod id;

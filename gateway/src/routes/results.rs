@@ -17,6 +17,7 @@ use self::media::{Reported, TestRun};
 use super::execution::location;
 use crate::{
     answer::{Answer, Created, Parts, Record},
+    idempotency::IdempotencyKey,
     path::Path,
     problem::Problem,
     query::Query,
@@ -77,10 +78,11 @@ struct RanOn {
 /// Turns the JUnit report of a test run into a completed execution.
 ///
 /// Test cases are matched by their identifier, `classname.name`, or `name` where there is no class;
-/// those that are new are added to the project and to the set.
+/// those that are new are added to the project and to the set. A client that got no answer sends the
+/// same files again with the same `Idempotency-Key`, so that there is one execution.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/results",
-    operation_id = "upload_results", tag = "Results", params(RanOn),
+    operation_id = "upload_results", tag = "Results", params(RanOn, IdempotencyKey),
     request_body(description = "The report, in one file or several", content(
         (String = "application/xml", example = json!(EXAMPLE)),
         (String = "text/xml", example = json!(EXAMPLE)),
@@ -93,9 +95,17 @@ async fn upload(
     caller: Caller,
     Path((project_id, test_set_id)): Path<(String, String)>,
     Query(RanOn { subject_id, environment_id, tags }): Query<RanOn>,
+    IdempotencyKey(idempotency_key): IdempotencyKey,
     TestRun(upload): TestRun,
 ) -> Result<Created<Parts<Execution>>, Problem> {
-    let target = UploadResultsTarget { project_id, test_set_id, subject_id, environment_id, tags };
+    let target = UploadResultsTarget {
+        project_id,
+        test_set_id,
+        subject_id,
+        environment_id,
+        tags,
+        idempotency_key,
+    };
     let first = UploadResultsRequest { target: Some(target), ..Default::default() };
     let next = |Piece { chunk, next_file, last }| UploadResultsRequest {
         target: None,

@@ -203,6 +203,7 @@ impl Target {
             subject,
             environment,
             test_cases: Vec::new(),
+            priority: set.priority,
         })
     }
 }

@@ -19,6 +19,10 @@ pub struct Config {
     /// environment
     #[arg(long, env = "ASSAY_TARGET_GROUP", default_value = "")]
     pub target_group: String,
+    /// Whether the engine gets tests whose subject has to be reached from the internet: only those
+    /// (true), none of them (false), or both where absent
+    #[arg(long, env = "ASSAY_ENGINE_NEEDS_PUBLIC_IP")]
+    pub needs_public_ip: Option<bool>,
     /// What the engine is called
     #[arg(long, env = "ASSAY_ENGINE_NAME", default_value = "assay-engine")]
     pub name: String,

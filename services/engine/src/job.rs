@@ -1,8 +1,14 @@
 //! One lease: its instances are run one after the other, while Assay is told that they still are.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use assay_proto::execution::{CompleteLeaseInput, Lease};
+use assay_proto::{
+    TestResult,
+    execution::{CompleteLeaseInput, InstanceResultInput, Lease},
+};
 use tokio::{
     sync::watch,
     time::{MissedTickBehavior, interval, sleep},
@@ -73,12 +79,7 @@ impl Job {
         mut interruption: watch::Receiver<Option<Interruption>>,
     ) -> Result<Option<String>, Refusal> {
         for nr in &self.lease.instance_numbers {
-            let command = Command::new(&self.config.command, &self.lease, *nr);
-            let interrupted = async {
-                // It never ends without one: the sender outlives this.
-                let _ = interruption.wait_for(Option::is_some).await;
-            };
-            match command.run(interrupted).await {
+            match self.instance(*nr, &mut interruption).await {
                 Ok(Some(instance)) => self.api.report(&self.lease.id, instance).await?,
                 Ok(None) => return Ok(None),
                 Err(error) => {
@@ -88,6 +89,40 @@ impl Job {
             }
         }
         Ok(None)
+    }
+
+    /// Runs the command for one instance; as long as it passes, again until the least duration of
+    /// the plan is over. What is reported is the last run, with the time of all.
+    async fn instance(
+        &self,
+        nr: i32,
+        interruption: &mut watch::Receiver<Option<Interruption>>,
+    ) -> anyhow::Result<Option<InstanceResultInput>> {
+        let least = Duration::try_from_secs_f64(self.lease.minimum_duration_in_min * 60.0);
+        let least = least.unwrap_or_default();
+        let (begun, mut started, mut runs) = (Instant::now(), None, 0);
+        loop {
+            let command = Command::new(&self.config.command, &self.lease, nr);
+            let interrupted = async {
+                // It never ends without one: the sender outlives this.
+                let _ = interruption.wait_for(Option::is_some).await;
+            };
+            let Some(instance) = command.run(interrupted).await? else { return Ok(None) };
+            runs += 1;
+            let started = *started.get_or_insert(instance.start_date_time);
+            if instance.result() == TestResult::Passed && begun.elapsed() < least {
+                continue;
+            }
+            if runs == 1 {
+                return Ok(Some(instance));
+            }
+            return Ok(Some(InstanceResultInput {
+                start_date_time: started,
+                finish_date_time: None,
+                duration_in_sec: Some(begun.elapsed().as_secs_f64()),
+                ..instance
+            }));
+        }
     }
 
     /// Tells Assay that the work goes on, and whoever does it when it is not to. Ends only with
@@ -122,5 +157,44 @@ impl Job {
     async fn grace(&self) {
         self.stop.cancelled().await;
         sleep(Duration::from_secs(self.config.grace_seconds.into())).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_proto::TestType;
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        config: Config,
+    }
+
+    fn job(command: &str, minimum_duration_in_min: f64) -> Job {
+        let words = ["assay-engine", "--token", "t", "--", "sh", "-c", command];
+        let config = Arguments::parse_from(words).config;
+        let mut lease = Lease { minimum_duration_in_min, ..Lease::default() };
+        lease.set_test_type(TestType::Stability);
+        let (api, stop) = (Api::new(&config).unwrap(), CancellationToken::new());
+        Job { config: Arc::new(config), api, stop, lease }
+    }
+
+    #[tokio::test]
+    async fn a_test_is_repeated_until_its_least_duration_is_over() {
+        let (_sender, mut interruption) = watch::channel(None);
+        let once = job("exit 0", 0.0).instance(1, &mut interruption).await.unwrap().unwrap();
+        assert_eq!(once.result(), TestResult::Passed);
+
+        let least = 0.01;
+        let long = job("exit 0", least).instance(1, &mut interruption).await.unwrap().unwrap();
+        assert_eq!(long.result(), TestResult::Passed);
+        assert!(long.duration_in_sec.unwrap() >= least * 60.0, "{long:?}");
+        assert!(long.start_date_time.is_some());
+
+        let failed = job("exit 1", 60.0).instance(1, &mut interruption).await.unwrap().unwrap();
+        assert_eq!(failed.result(), TestResult::Failed, "a failure is not repeated");
     }
 }

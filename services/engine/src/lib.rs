@@ -81,5 +81,6 @@ fn wanted(config: &Config, free: u16) -> LeaseInput {
         engine: Some(config.name.clone()),
         max_schedules: Some(free.min(100).into()),
         wait_in_sec: Some(WAIT),
+        needs_public_ip: config.needs_public_ip,
     }
 }
