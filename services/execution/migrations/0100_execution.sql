@@ -22,13 +22,12 @@ create table execution (
     mode text not null,
     stop_on_failure boolean not null,
     time_out double precision not null,
-    -- When it is ended whatever has become of it; null for never.
-    deadline timestamptz,
+    -- When it is ended whatever has become of it.
+    deadline timestamptz not null,
     status text not null,
     result text not null,
     completion_date_time timestamptz,
     archived boolean not null default false,
-    deleted_at timestamptz,
     -- How many reports there are, how many have not ended, and how the others have.
     test_cases_total integer not null,
     test_cases_pending integer not null,
@@ -64,12 +63,11 @@ create table execution (
 );
 
 create index execution_project_idx on execution (customer_id, project_id, id)
-    where not archived and deleted_at is null;
+    where not archived;
 create index execution_archive_idx on execution (customer_id, project_id, id)
-    where archived and deleted_at is null;
+    where archived;
 -- Also of what is archived: history and statistics show all.
-create index execution_test_set_idx on execution (customer_id, test_set_id, id)
-    where deleted_at is null;
+create index execution_test_set_idx on execution (customer_id, test_set_id, id);
 
 -- Of all customers: the reconciler looks for what is overdue, and for what was not completed.
 create index execution_deadline_idx on execution (deadline) where status in ('Queued', 'Running');

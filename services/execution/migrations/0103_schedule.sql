@@ -7,8 +7,8 @@
 --   brings is added by somebody who knows that it still holds.
 create table schedule (
     customer_id uuid not null,
-    -- Later ids sort after earlier ones: this is the order of the queue, and within an execution
-    -- that of its test set.
+    -- Later ids sort after earlier ones: this is the order of the queue among work of the same
+    -- priority, and within an execution that of its test set.
     id uuid not null,
     execution_id uuid not null,
     project_id uuid not null,
@@ -18,6 +18,8 @@ create table schedule (
     -- The engines that it is for: those that serve the environment; empty without an environment.
     target_group text not null,
     needs_public_ip boolean not null,
+    -- That of its test set: higher ones come first.
+    priority smallint not null,
     status text not null,
     initial_queued_time timestamptz not null default now(),
     -- When an engine last took it.
@@ -32,7 +34,7 @@ create table schedule (
         check (status in ('Queued', 'Running', 'Completed', 'Canceled'))
 );
 
-create index schedule_queue_idx on schedule (customer_id, target_group, id)
+create index schedule_queue_idx on schedule (customer_id, target_group, priority desc, id)
     where status = 'Queued';
 create index schedule_execution_idx on schedule (customer_id, execution_id, id);
 
@@ -60,6 +62,8 @@ create table lease (
 
 -- Two engines never hold the same schedule.
 create unique index lease_schedule_key on lease (customer_id, schedule_id) where ended_at is null;
+-- For the removal of schedules, which looks for their leases.
+create index lease_schedule_idx on lease (customer_id, schedule_id);
 create index lease_execution_idx on lease (customer_id, execution_id) where ended_at is null;
 -- Of all customers: the reconciler looks for what has expired.
 create index lease_expiry_idx on lease (expires_at) where ended_at is null;

@@ -18,3 +18,16 @@ create table artifact (
 );
 
 create index artifact_execution_idx on artifact (customer_id, execution_id);
+
+-- Files that are being stored or removed: noted before, forgotten after. What is still here after a
+-- while was left behind by a program that ended in between, and is removed.
+create table stray_file (
+    customer_id uuid not null,
+    execution_id uuid not null,
+    artifact_id uuid not null,
+    since timestamptz not null default now(),
+    constraint stray_file_pkey primary key (customer_id, artifact_id)
+);
+
+-- Of all customers: what was left behind.
+create index stray_file_since_idx on stray_file (since);

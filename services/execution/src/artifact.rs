@@ -5,6 +5,7 @@ mod link;
 pub(crate) mod rules;
 mod service;
 pub(crate) mod store;
+mod stray;
 
 use std::pin::Pin;
 
@@ -13,6 +14,7 @@ use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, TestReportId,
     execution::{Artifact, Instance},
 };
+use assay_runtime::Shares;
 use bytes::Bytes;
 use futures::Stream;
 use sqlx::PgPool;
@@ -36,7 +38,12 @@ pub struct Artifacts {
     db: PgPool,
     depot: Depot,
     links: Links,
+    /// Who notes files at once.
+    shares: Shares,
 }
+
+/// How many files are noted at once: few enough to leave connections to the database to others.
+const NOTES: usize = 4;
 
 /// Where artifacts are kept, and what their links are like.
 #[derive(clap::Args, Clone, Debug)]
@@ -69,7 +76,7 @@ pub(crate) struct Purpose {
 impl Artifacts {
     pub fn open(db: &PgPool, config: &ArtifactConfig) -> anyhow::Result<Self> {
         let (depot, links) = (Depot::open(&config.depot)?, Links::new(&config.links)?);
-        Ok(Self { db: db.clone(), depot, links })
+        Ok(Self { db: db.clone(), depot, links, shares: Shares::new(NOTES) })
     }
 
     /// Keeps a file; one of the same name is replaced once this one is there.
@@ -77,19 +84,58 @@ impl Artifacts {
         rules::check_name(&purpose.name)?;
         rules::check_content_type(&purpose.content_type)?;
         let id = ArtifactId::new();
-        let size = self.depot.put(purpose.customer, purpose.execution, id, file).await?;
-        match self.note(&purpose, id, size).await {
-            Ok((replaced, expires)) => {
+        let Purpose { customer, execution, .. } = purpose;
+        stray::note(&self.db, customer, execution, id).await?;
+        match self.put(&purpose, id, file).await {
+            Ok((size, replaced, expires)) => {
                 if let Some(replaced) = replaced {
-                    self.depot.forget(purpose.customer, purpose.execution, replaced).await;
+                    self.forget(customer, execution, replaced).await;
                 }
-                let uri = self.links.link(purpose.customer, id, &purpose.name, expires);
+                let uri = self.links.link(customer, id, &purpose.name, expires);
                 let Purpose { name, content_type, .. } = purpose;
                 Ok(Artifact { id: id.to_string(), name, content_type, size, uri })
             }
-            Err(fault) => {
-                self.depot.forget(purpose.customer, purpose.execution, id).await;
-                Err(fault.into())
+            Err(status) => {
+                self.forget(customer, execution, id).await;
+                Err(status)
+            }
+        }
+    }
+
+    /// Stores a file and notes it; says how large it is, which one it replaces, and when a link to
+    /// it expires.
+    async fn put(
+        &self,
+        purpose: &Purpose,
+        id: ArtifactId,
+        file: Pieces,
+    ) -> Result<(i64, Option<ArtifactId>, i64), Status> {
+        let size = self.depot.put(purpose.customer, purpose.execution, id, file).await?;
+        let _share = self.shares.acquire(purpose.customer).await?;
+        let (replaced, expires) = self.note(purpose, id, size).await?;
+        Ok((size, replaced, expires))
+    }
+
+    /// Removes a file that nobody is to find any more. If that fails it is done later.
+    async fn forget(&self, customer: CustomerId, execution: ExecutionId, id: ArtifactId) {
+        let forgotten = async {
+            self.depot.delete(customer, execution, id).await?;
+            stray::forget(&self.db, customer, id).await
+        };
+        if let Err(fault) = forgotten.await {
+            tracing::warn!(%fault, artifact.id = %id, "a file is left behind for a while");
+        }
+    }
+
+    /// Removes the files that programs have left behind which ended before they were done.
+    pub(crate) async fn sweep(&self) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let files = stray::left_behind(&self.db, after).await?;
+            let Some(last) = files.last() else { return Ok(()) };
+            after = Some(last.artifact);
+            for file in files {
+                self.forget(file.customer, file.execution, file.artifact).await;
             }
         }
     }
@@ -106,6 +152,10 @@ impl Artifacts {
             lease::check_not_lost(&mut *tx, purpose.customer, lease).await?;
         }
         let replaced = store::replace(&mut tx, purpose, id, size).await?;
+        stray::forget(&mut *tx, purpose.customer, id).await?;
+        if let Some(replaced) = replaced {
+            stray::note(&mut *tx, purpose.customer, purpose.execution, replaced).await?;
+        }
         let expires = store::now(&mut *tx).await? + link::LIFETIME;
         tx.commit().await?;
         Ok((replaced, expires))
@@ -136,7 +186,7 @@ impl Artifacts {
         Ok(())
     }
 
-    /// Removes the files of an execution for good. Says whether there were any.
+    /// Removes the files of an execution for good.
     pub(crate) async fn remove(
         &self,
         customer: CustomerId,

@@ -3,14 +3,21 @@
 use std::{future::Future, time::Duration};
 
 use assay_auth::Caller;
-use assay_proto::catalog::{
-    AdoptTestCasesRequest, AutomationRecordsBatch, FindRecordsRequest, GetAutomationRecordsRequest,
-    ReportedTestCase, Snapshot, TakeSnapshotRequest,
-    automation_service_client::AutomationServiceClient, lookup_service_client::LookupServiceClient,
-    snapshot_service_client::SnapshotServiceClient,
+use assay_proto::{
+    CustomerId, Fault,
+    catalog::{
+        AdoptTestCasesRequest, AutomationRecordsBatch, FindRecordsRequest,
+        GetAutomationRecordsRequest, ReportedTestCase, Snapshot, TakeSnapshotRequest,
+        automation_service_client::AutomationServiceClient,
+        lookup_service_client::LookupServiceClient, snapshot_service_client::SnapshotServiceClient,
+    },
 };
-use assay_runtime::grpc::{Channel, MESSAGE_LIMIT};
+use assay_runtime::{
+    body::{Intake, Memory},
+    grpc::{Channel, MESSAGE_LIMIT},
+};
 use futures::{TryStreamExt, stream};
+use prost::Message;
 use tonic::{Status, Streaming};
 
 /// How long a look at a record may take.
@@ -21,6 +28,9 @@ const READ: Duration = Duration::from_secs(10);
 
 /// How long the copy of a large test set may take.
 const COPY: Duration = Duration::from_mins(1);
+
+/// Maximum size of the copy of a test set, in bytes. The catalog refuses what is larger, too.
+const LARGEST: usize = 64 << 20;
 
 /// How many test cases travel in one message.
 const CASES_IN_MESSAGE: usize = 500;
@@ -50,11 +60,12 @@ impl Catalog {
         &self,
         caller: &Caller,
         request: TakeSnapshotRequest,
-    ) -> Result<Snapshot, Status> {
+        intake: &Intake,
+    ) -> Result<(Snapshot, Memory), Status> {
         let mut snapshots = SnapshotServiceClient::new(self.0.clone());
         within(COPY, async {
             let parts = snapshots.take_snapshot(caller.call_within(COPY, request)).await?;
-            collect(parts.into_inner()).await
+            collect(parts.into_inner(), caller.customer, intake).await
         })
         .await
     }
@@ -80,7 +91,8 @@ impl Catalog {
         caller: &Caller,
         target: TakeSnapshotRequest,
         cases: Vec<ReportedTestCase>,
-    ) -> Result<Snapshot, Status> {
+        intake: &Intake,
+    ) -> Result<(Snapshot, Memory), Status> {
         let mut target = Some(target);
         let parts = cases.chunks(CASES_IN_MESSAGE).map(|part| AdoptTestCasesRequest {
             target: target.take(),
@@ -92,20 +104,39 @@ impl Catalog {
         let mut snapshots = SnapshotServiceClient::new(self.0.clone());
         within(COPY, async {
             let request = caller.call_within(COPY, stream::iter(messages));
-            collect(snapshots.adopt_test_cases(request).await?.into_inner()).await
+            let parts = snapshots.adopt_test_cases(request).await?.into_inner();
+            collect(parts, caller.customer, intake).await
         })
         .await
     }
 }
 
-/// Puts a snapshot together: only its first part has more than test cases.
-async fn collect(mut parts: Streaming<Snapshot>) -> Result<Snapshot, Status> {
+/// Puts a snapshot together: only its first part has more than test cases. It takes memory as
+/// bodies do.
+async fn collect(
+    mut parts: Streaming<Snapshot>,
+    customer: CustomerId,
+    intake: &Intake,
+) -> Result<(Snapshot, Memory), Status> {
     let no_answer = || Status::unavailable("the catalog is not available; try again later");
     let mut snapshot = parts.message().await?.ok_or_else(no_answer)?;
+    let mut size = snapshot.encoded_len();
+    let mut memory = intake.hold(customer, size).await?;
     while let Some(part) = parts.message().await? {
+        let length = part.encoded_len();
+        size += length;
+        if size > LARGEST {
+            return Err(too_large().into());
+        }
+        memory.add(intake.hold(customer, length).await?);
         snapshot.test_cases.extend(part.test_cases);
     }
-    Ok(snapshot)
+    Ok((snapshot, memory))
+}
+
+fn too_large() -> Fault {
+    let reason = format!("the plans of the set have more than {} MiB of variables", LARGEST >> 20);
+    Fault::Refused { code: "execution_too_large", reason }
 }
 
 /// A deadline that holds even if the catalog does not keep it.

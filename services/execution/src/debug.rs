@@ -36,7 +36,7 @@ impl debug_service_server::DebugService for DebugService {
         let db = self.db.clone();
         let results = list::whole(None, None, move |slice| {
             let db = db.clone();
-            async move { instance::store::list(&db, customer, id, &slice).await }
+            async move { instance::list(&db, customer, id, &slice).await }
         });
         let mut results = Box::pin(results.map_ok(|part| part.into_iter().map(result).collect()));
         let first = results.try_next().await?.unwrap_or_default();

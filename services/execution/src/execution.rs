@@ -2,6 +2,8 @@
 
 mod announce;
 mod archive;
+pub(crate) mod list;
+pub(crate) mod once;
 pub(crate) mod rules;
 mod run;
 mod settle;
@@ -19,11 +21,12 @@ use assay_proto::{
     },
 };
 use assay_records::Change;
-use assay_runtime::list::{self, Batches};
+use assay_runtime::list::{Batches, answer};
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
+use self::list::Wanted;
 pub(crate) use self::{
     announce::{announce, events, reports_changed},
     run::{Run, earliest},
@@ -31,6 +34,8 @@ pub(crate) use self::{
 };
 use crate::{
     catalog::Catalog,
+    lease::Settings,
+    limits::IngestLimits,
     place,
     queue::Queue,
     test_report::{self, Ending},
@@ -42,6 +47,8 @@ pub(crate) struct ExecutionService {
     pub(crate) db: PgPool,
     pub(crate) catalog: Catalog,
     pub(crate) queue: Queue,
+    pub(crate) limits: IngestLimits,
+    pub(crate) settings: Settings,
 }
 
 impl ExecutionService {
@@ -85,10 +92,12 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let (project_id, test_set_id) = (request.project_id, request.test_set_id);
         let place = FindRecordsRequest { project_id, test_set_id, ..Default::default() };
         place::check(&self.db, &self.catalog, &caller, project, place).await?;
-        let (db, customer, archived) = (self.db.clone(), caller.customer, request.archived);
-        list::answer(request.page, move |slice| {
+        let customer = caller.customer;
+        let wanted = Wanted { customer, project, set, archived: request.archived };
+        let db = self.db.clone();
+        answer(request.page, move |slice| {
             let db = db.clone();
-            async move { store::list(&db, customer, project, set, archived, &slice).await }
+            async move { list::list(&db, wanted, &slice).await }
         })
         .await
     }

@@ -1,13 +1,15 @@
 //! Instances: single runs of a test, of which a report asks for one or many.
 
+pub(crate) mod gaps;
 pub(crate) mod statistics;
 pub(crate) mod steps;
 pub(crate) mod store;
 
 use assay_proto::{
     CustomerId, Fault, InstanceId, TestReportId, TestResult, Timestamp,
-    execution::{Instance, Step, StepHistory},
+    execution::{Instance, InstanceEntry, Step, StepHistory},
 };
+use assay_runtime::list::Slice;
 use sqlx::PgPool;
 
 use self::steps::StoredStep;
@@ -51,7 +53,13 @@ pub(crate) async fn details(
     report: TestReportId,
     id: InstanceId,
 ) -> Result<Instance, Fault> {
-    let (instance, steps) = store::get(db, customer, report, id).await?;
+    let (instance, steps) = match store::get(db, customer, report, id).await {
+        Err(Fault::NotFound(noun)) => {
+            let missing = gaps::of(db, customer, report).await?.instance(id);
+            return missing.ok_or(Fault::NotFound(noun));
+        }
+        found => found?,
+    };
     let steps = steps::read::<StoredStep>(&steps)?;
     let history = if steps.is_empty() {
         Vec::new()
@@ -60,6 +68,52 @@ pub(crate) async fn details(
     };
     let steps = steps.into_iter().map(|step| with_history(step, id, &history)).collect();
     Ok(Instance { steps, ..instance })
+}
+
+/// Lists instances of a report, by number, after the one that `slice` says; those that nobody
+/// reported are listed once the report has ended.
+pub(crate) async fn list(
+    db: &PgPool,
+    customer: CustomerId,
+    report: TestReportId,
+    slice: &Slice,
+) -> Result<Vec<InstanceEntry>, Fault> {
+    let gaps = gaps::of(db, customer, report).await?;
+    let after = match InstanceId::parse_if_any("cursor", slice.after.as_deref())? {
+        None => 0,
+        Some(id) => match gaps.number(id) {
+            Some(number) => number,
+            None => store::number(db, customer, report, id).await?.unwrap_or_default(),
+        },
+    };
+    let Some(result) = gaps.result() else {
+        return store::list(db, customer, report, after..=i32::MAX, slice.limit).await;
+    };
+    let limit = i32::try_from(slice.limit).unwrap_or(i32::MAX);
+    let last = after.saturating_add(limit).min(gaps.requested);
+    let stored = store::list(db, customer, report, after..=last, slice.limit).await?;
+    let mut stored = stored.into_iter().peekable();
+    let entry = |nr| {
+        let stored = stored.next_if(|entry| entry.instance_nr == nr);
+        stored.unwrap_or_else(|| gaps.entry(nr, result))
+    };
+    Ok((after + 1..=last).map(entry).collect())
+}
+
+/// Fails unless the report has such an instance, reported or not.
+pub(crate) async fn check(
+    db: &PgPool,
+    customer: CustomerId,
+    report: TestReportId,
+    id: InstanceId,
+) -> Result<(), Fault> {
+    match store::check(db, customer, report, id).await {
+        Err(Fault::NotFound(noun)) => {
+            let missing = gaps::of(db, customer, report).await?.instance(id);
+            missing.map(drop).ok_or(Fault::NotFound(noun))
+        }
+        checked => checked,
+    }
 }
 
 fn with_history(step: StoredStep, instance: InstanceId, history: &[StepHistory]) -> Step {

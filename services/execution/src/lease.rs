@@ -5,11 +5,11 @@
 //! the same schedule, only the later one is heard.
 
 mod answer;
+mod hand_over;
 mod rules;
+mod settings;
 pub(crate) mod store;
 mod take;
-
-use std::time::Duration;
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -21,26 +21,23 @@ use assay_proto::{
     },
 };
 use assay_records::Check;
-use assay_runtime::{
-    body::{self, Piece},
-    list::Batches,
-};
+use assay_runtime::{body::Piece, list::Batches};
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::{PgExecutor, PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
+pub use self::settings::Settings;
 use self::{
-    answer::Records,
     rules::{Wanted, lost},
     store::{Place, State},
-    take::Haul,
 };
 use crate::{
     catalog::Catalog,
     execution::{self, Run, end, settle},
     instance,
+    limits::IngestLimits,
     queue::Queue,
-    result::{Reporting, Source, first, place_in, read_json, record},
+    result::{Source, first, place_in, read_json, record},
     schedule,
     test_report::{self, Ending, Progress},
 };
@@ -48,40 +45,13 @@ use crate::{
 /// How many instances one message lists.
 const LISTED: usize = 1000;
 
-/// How long leases last.
-#[derive(clap::Args, Clone, Copy, Debug)]
-pub struct Settings {
-    /// How many seconds an engine may be silent until its work goes to another one
-    #[arg(
-        long,
-        env = "ASSAY_LEASE_SECONDS",
-        default_value_t = 60,
-        value_parser = clap::value_parser!(u32).range(1..=3600)
-    )]
-    pub lease_seconds: u32,
-    /// How many engines may fall silent with the same work until that is given up
-    #[arg(
-        long,
-        env = "ASSAY_LEASE_LOSSES",
-        default_value_t = 3,
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
-    pub lease_losses: u32,
-}
-
-impl Settings {
-    pub(crate) fn lease(self) -> Duration {
-        Duration::from_secs(self.lease_seconds.into())
-    }
-}
-
 /// Answers calls of engines.
 pub(crate) struct AutomationService {
     pub(crate) db: PgPool,
     pub(crate) catalog: Catalog,
     pub(crate) queue: Queue,
     pub(crate) settings: Settings,
-    pub(crate) turns: Reporting,
+    pub(crate) limits: IngestLimits,
 }
 
 /// A lease, its execution, which is locked, and where the lease stands.
@@ -140,14 +110,16 @@ impl automation_service_server::AutomationService for AutomationService {
     ) -> Result<Response<Self::LeaseSchedulesStream>, Status> {
         let caller = Caller::of(&request)?;
         let wanted = Wanted::read(&caller, request.into_inner().lease.unwrap_or_default())?;
-        let look = || take::take(&self.db, &self.settings, &caller, &wanted);
+        let take = || take::take(&self.db, &self.settings, &caller, &wanted);
+        let look = || self.limits.look(caller.customer, take());
         let found =
             self.queue.wait(caller.customer, &wanted.target_group, wanted.patience, look).await?;
-        let Some(haul) = found else { return Ok(Response::new(stream::empty().boxed())) };
-        if let Err(fault) = take::show_begun(&self.db, &caller, &haul).await {
+        let Some(mut haul) = found else { return Ok(Response::new(stream::empty().boxed())) };
+        let begun = take::show_begun(&self.db, &caller, &haul);
+        if let Err(fault) = self.limits.look(caller.customer, begun).await {
             tracing::warn!(error = %fault, "an execution does not show that it has begun");
         }
-        match Records::read(&self.catalog, &caller, &haul).await {
+        match self.hand_over(&caller, &mut haul).await {
             Ok(records) => Ok(answer::answer(haul, records)),
             Err(status) => {
                 self.give_back(caller.customer, &haul).await;
@@ -182,22 +154,22 @@ impl automation_service_server::AutomationService for AutomationService {
         let head = first(&mut messages).await?;
         let id = LeaseId::named(head.id.as_deref().unwrap_or_default())?;
         // So that nobody sends megabytes for nothing.
-        let place = store::find(&self.db, customer, id).await?;
+        let place = self.limits.look(customer, store::find(&self.db, customer, id)).await?;
 
-        let reading = self.turns.readers.take().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces =
             pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
-        let results = body::read(pieces, |body| read_json(body, Source::Engine)).await?;
+        let parse = |body| read_json(body, Source::Engine);
+        let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
         let numbers: Vec<i32> = results.iter().map(|result| result.outcome.instance_nr).collect();
-        let writing = self.turns.writers.take().await?;
+        let writing = self.limits.write(customer, place.execution.0).await?;
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         let mut lease = Opened::lock(&mut tx, customer, id).await?;
         let mut reports = [lease.report(&mut tx, customer).await?];
         let instances = place_in(results, &reports[0])?;
         record(&mut tx, customer, &mut lease.run, &mut reports, instances).await?;
         tx.commit().await.map_err(Fault::from)?;
-        drop((reading, writing));
+        drop((writing, memory));
         self.instances(customer, place.report, &numbers).await
     }
 
@@ -261,15 +233,6 @@ async fn complete(
 }
 
 impl AutomationService {
-    /// Gives back what cannot be handed over; what fails here, the reconciler does later.
-    async fn give_back(&self, customer: CustomerId, haul: &Haul) {
-        for lease in &haul.leases {
-            if let Err(fault) = self.release(customer, lease.id).await {
-                tracing::warn!(error = %fault, lease.id = %lease.id, "a lease is left to expire");
-            }
-        }
-    }
-
     async fn release(&self, customer: CustomerId, id: LeaseId) -> Result<(), Fault> {
         let mut tx = self.db.begin().await?;
         let mut lease = match Opened::lock(&mut tx, customer, id).await {

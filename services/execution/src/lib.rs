@@ -5,12 +5,15 @@ mod artifact;
 mod catalog;
 mod column;
 mod debug;
+mod deletion;
 mod execution;
 mod instance;
 mod lease;
+mod limits;
 mod place;
 mod queue;
 mod reconciler;
+mod removal;
 mod result;
 mod retention;
 mod schedule;
@@ -30,7 +33,7 @@ use assay_proto::execution::{
     test_report_service_server::TestReportServiceServer,
 };
 use assay_runtime::{
-    Database, DatabaseConfig, Runtime,
+    Database, DatabaseConfig, Runtime, Shares,
     grpc::{self, Channel},
 };
 use sqlx::{PgPool, migrate::Migrator};
@@ -39,16 +42,13 @@ use tonic::service::Routes;
 
 pub use self::{
     artifact::{ArtifactConfig, Artifacts, DepotConfig},
+    deletion::{Deletions, purge_deleted},
     retention::enforce_retention,
     verify::{Told, rebuild, told, verify},
 };
 use self::{
-    catalog::Catalog,
-    debug::DebugService,
-    execution::ExecutionService,
-    lease::AutomationService,
-    result::{Reporting, ResultService},
-    statistics::StatisticsService,
+    catalog::Catalog, debug::DebugService, execution::ExecutionService, lease::AutomationService,
+    limits::IngestLimits, result::ResultService, statistics::StatisticsService,
     test_report::TestReportService,
 };
 pub use self::{lease::Settings as LeaseSettings, queue::Queue, reconciler::Reconciler};
@@ -88,34 +88,46 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("execution"));
 
-    let catalog_events = Consumer::new("execution", Stream::of("catalog")).only("retention");
-    catalog_events.start(runtime, &database, &nats, retention::Reactions);
+    let retention = Consumer::new("execution", Stream::of("catalog")).only("retention");
+    retention.start(runtime, &database, &nats, retention::Reactions);
+    let projects = Consumer::new("execution-projects", Stream::of("catalog")).only("project");
+    projects.start(runtime, &database, &nats, deletion::Deletions);
+    let customers = Consumer::new("execution-customers", Stream::of("identity")).only("customer");
+    customers.start(runtime, &database, &nats, deletion::Deletions);
     let artifacts = Artifacts::open(database.pool(), &config.artifacts)?;
     retention::spawn(runtime, &database, &artifacts);
+    deletion::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
-    let services = services(database.pool(), catalog, queue, config.leases, artifacts);
+    let (db, shares) = (database.pool(), database.shares());
+    let services = services(db, shares, catalog, queue, config.leases, artifacts);
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
-    let app = guard(services, verifier, database.shares());
+    let app = guard(services, verifier, shares);
     let listener = TcpListener::bind(config.grpc_listen).await?;
     grpc::serve(runtime, listener, app, assay_proto::DESCRIPTORS)
 }
 
-/// The gRPC methods, to be served behind [`guard`].
+/// The gRPC methods, to be served behind [`guard`] with the same shares of the database.
 pub fn services(
     db: &PgPool,
+    shares: &Shares,
     catalog: Channel,
     queue: Queue,
     leases: LeaseSettings,
     artifacts: Artifacts,
 ) -> Routes {
-    let (catalog, turns) = (Catalog::new(catalog), Reporting::new());
+    let (catalog, limits) = (Catalog::new(catalog), IngestLimits::new(shares));
     let statistics = StatisticsService { db: db.clone(), catalog: catalog.clone() };
     let reports = TestReportService::new(db.clone(), artifacts.clone());
-    let executions =
-        ExecutionService { db: db.clone(), catalog: catalog.clone(), queue: queue.clone() };
-    let results = ResultService { executions: executions.clone(), turns: turns.clone() };
-    let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, turns };
+    let executions = ExecutionService {
+        db: db.clone(),
+        catalog: catalog.clone(),
+        queue: queue.clone(),
+        limits: limits.clone(),
+        settings: leases,
+    };
+    let results = ResultService { executions: executions.clone() };
+    let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
     Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
         .add_service(TestReportServiceServer::new(reports))

@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use tokio::join;
 use tonic::{Code, Status};
 
-use crate::catalog::Catalog;
+use crate::{catalog::Catalog, deletion};
 
 /// Fails unless the catalog has the place. What was executed can be looked at while the catalog is
 /// away, too: the project is there then if something was executed in it.
@@ -17,6 +17,9 @@ pub(crate) async fn check(
     project: ProjectId,
     place: FindRecordsRequest,
 ) -> Result<(), Status> {
+    if deletion::store::is_deleted(db, caller.customer, project).await? {
+        return Err(Fault::NotFound("project").into());
+    }
     let is_known = has_executions(db, caller.customer, project);
     let (found, is_known) = join!(catalog.find(caller, place), is_known);
     let is_known = is_known?;
@@ -37,10 +40,10 @@ async fn has_executions(
 ) -> Result<bool, Fault> {
     // One index has those that are in the archive, another one the rest.
     let found = sqlx::query_scalar(
-        "select exists (select from execution where customer_id = $1 and project_id = $2
-                           and not archived and deleted_at is null)
-             or exists (select from execution where customer_id = $1 and project_id = $2
-                           and archived and deleted_at is null)",
+        "select exists (select from live_execution where customer_id = $1 and project_id = $2
+                           and not archived)
+             or exists (select from live_execution where customer_id = $1 and project_id = $2
+                           and archived)",
     );
     Ok(found.bind(customer).bind(project).fetch_one(db).await?)
 }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Runtime, Wakeups, nats::hear};
+use assay_runtime::{OfCustomer, Runtime, Wakeups, nats::hear};
 use async_nats::{Client, connection::State};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout};
@@ -22,6 +22,12 @@ const PATIENCE: Duration = Duration::from_millis(500);
 struct Line {
     customer: CustomerId,
     target_group: String,
+}
+
+impl OfCustomer for Line {
+    fn customer(&self) -> CustomerId {
+        self.customer
+    }
 }
 
 /// Who waits at which queue.

@@ -15,44 +15,20 @@ use assay_proto::{
         UploadResultsRequest, result_service_server,
     },
 };
-use assay_runtime::{
-    Turns,
-    body::{self, Piece},
-    list::Batches,
-};
+use assay_runtime::{body::Piece, list::Batches};
 use futures::{StreamExt, TryStreamExt, stream};
+use prost::Message;
 use tonic::{Request, Response, Status, Streaming};
 
 pub(crate) use self::{
     append::{place_in, record},
     json::{Source, read as read_json},
 };
-use crate::execution::{ExecutionService, rules::check_tags, store};
-
-/// How many bodies are read at once; each takes a thread and some mebibytes.
-const READERS: usize = 32;
-
-/// How many transactions write results at once: half of the connections, so that those who read
-/// don't wait for those who report. More would not be faster.
-const WRITERS: usize = 4;
+use crate::execution::{ExecutionService, once::Once, rules::check_tags, store};
 
 /// Answers calls that bring results.
 pub(crate) struct ResultService {
     pub(crate) executions: ExecutionService,
-    pub(crate) turns: Reporting,
-}
-
-/// The turns of all who bring results.
-#[derive(Clone)]
-pub(crate) struct Reporting {
-    pub(crate) readers: Turns,
-    pub(crate) writers: Turns,
-}
-
-impl Reporting {
-    pub(crate) fn new() -> Self {
-        Self { readers: Turns::new(READERS), writers: Turns::new(WRITERS) }
-    }
 }
 
 /// A call's first message, which has a target.
@@ -91,22 +67,21 @@ impl result_service_server::ResultService for ResultService {
         let project = ProjectId::named(&target.project_id)?;
         let execution = ExecutionId::named(&target.execution_id)?;
         // So that nobody sends megabytes for nothing.
-        store::get(&self.executions.db, caller.customer, project, execution).await?;
+        let limits = &self.executions.limits;
+        let found = store::get(&self.executions.db, caller.customer, project, execution);
+        limits.look(caller.customer, found).await?;
 
-        let reading = self.turns.readers.take().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces =
             pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
-        let results = body::read(pieces, move |body| {
-            json::read(body, Source::Execution { lines: target.lines })
-        })
-        .await?;
-        let writing = self.turns.writers.take().await?;
+        let parse = move |body| json::read(body, Source::Execution { lines: target.lines });
+        let (results, memory) = limits.intake.read(caller.customer, pieces, parse).await?;
+        let writing = limits.write(caller.customer, execution.0).await?;
         let mut tx = self.executions.begin().await?;
         let reported =
             append::append(&mut tx, caller.customer, project, execution, results).await?;
         tx.commit().await.map_err(Fault::from)?;
-        drop((reading, writing));
+        drop((writing, memory));
         Ok(Response::new(reported))
     }
 
@@ -117,27 +92,37 @@ impl result_service_server::ResultService for ResultService {
         let caller = Caller::of(&request)?;
         let mut messages = request.into_inner();
         let mut head = first(&mut messages).await?;
-        let target = head.target.take().unwrap_or_default();
+        let mut target = head.target.take().unwrap_or_default();
         let project = ProjectId::named(&target.project_id)?;
-        TestSetId::named(&target.test_set_id)?;
+        let set = TestSetId::named(&target.test_set_id)?;
         if let Some(violation) = check_tags("tags", target.tags.as_deref()) {
             return Err(Fault::Invalid(vec![violation]).into());
         }
+        let key = Once::key(target.idempotency_key.take())?;
 
-        let reading = self.turns.readers.take().await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces = pieces.map_ok(|part| Piece {
             chunk: part.chunk,
             next_file: part.next_file,
             last: part.last,
         });
-        let cases = body::read(pieces, upload::read).await?;
-        let snapshot = upload::adopt(&self.executions.catalog, &caller, &target, &cases).await?;
-        let writing = self.turns.writers.take().await?;
-        let mut tx = self.executions.begin().await?;
-        let id = upload::store(&mut tx, &caller, target, snapshot, cases).await?;
-        tx.commit().await.map_err(Fault::from)?;
-        drop((reading, writing));
+        let ExecutionService { db, catalog, limits, .. } = &self.executions;
+        let read = limits.intake.read(caller.customer, pieces, upload::read).await?;
+        let (upload::Uploaded { cases, digest }, mut memory) = read;
+        let once = key.map(|key| Once { key, request: [target.encode_to_vec(), digest].concat() });
+        let make = async {
+            let (snapshot, more) =
+                upload::adopt(catalog, &caller, &target, &cases, &limits.intake).await?;
+            memory.add(more);
+            let writing = limits.write(caller.customer, set.0).await?;
+            let mut tx = self.executions.begin().await?;
+            let once = once.as_ref();
+            let id = upload::store(&mut tx, &caller, target, snapshot, cases, once).await?;
+            tx.commit().await.map_err(Fault::from)?;
+            drop((writing, memory));
+            Ok::<_, Status>(id)
+        };
+        let id = Once::start(once.as_ref(), db, &caller, make).await?;
         self.executions.details(caller.customer, project, id).await
     }
 }

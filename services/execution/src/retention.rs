@@ -10,12 +10,16 @@ mod store;
 use std::time::Duration;
 
 use assay_events::{Handler, Received};
-use assay_proto::{Fault, events::RetentionChanged};
+use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, events::RetentionChanged};
 use assay_runtime::{Database, Runtime};
-use sqlx::{Connection, PgPool, PgTransaction};
+use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
-use crate::artifact::Artifacts;
+use crate::{
+    artifact::Artifacts,
+    deletion,
+    removal::{self, Alone, Pace},
+};
 
 /// How often there is something to do at most.
 const PERIOD: Duration = Duration::from_mins(10);
@@ -23,16 +27,18 @@ const PERIOD: Duration = Duration::from_mins(10);
 /// How soon it is tried again to reach the database.
 const PAUSE: Duration = Duration::from_secs(3);
 
-/// How many instances are removed at once.
-const BATCH: i64 = 5000;
-
 /// Remembers how long projects keep their results.
 pub(crate) struct Reactions;
 
 impl Handler for Reactions {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
         let changed: RetentionChanged = event.data()?;
-        store::remember(tx, event.customer(), &changed).await
+        let (customer, project) =
+            (event.customer(), ProjectId::parse("ProjectId", &changed.project_id)?);
+        if deletion::store::is_deleted(&mut **tx, customer, project).await? {
+            return Ok(());
+        }
+        store::remember(tx, customer, project, &changed).await
     }
 }
 
@@ -64,38 +70,39 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
 /// several replicas one does it.
 pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
     partition::make_ahead(db).await?;
-    let mut alone = db.acquire().await?.detach();
-    if !store::try_to_be_alone(&mut alone).await? {
-        return Ok(());
-    }
+    let Some(alone) = Alone::at(db, "assay retention").await? else { return Ok(()) };
     while store::expire(db).await? > 0 {}
     partition::drop_expired(db).await?;
     prune(db, artifacts).await?;
-    alone.close().await?;
-    Ok(())
+    alone.end().await
 }
 
-/// Removes what is left of executions that have expired.
+/// Removes what is left of executions that have expired. One that cannot be removed now is tried
+/// again the next time; others do not wait for it.
 async fn prune(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
+    let (mut pace, mut after) = (Pace::new(), None);
     loop {
-        let executions = store::expired(db).await?;
-        if executions.is_empty() {
-            return Ok(());
-        }
+        let executions = store::expired(db, after).await?;
+        let Some(last) = executions.last() else { return Ok(()) };
+        after = Some(last.id);
         for execution in executions {
             let (customer, id) = (execution.customer_id, execution.id);
-            artifacts.remove(customer, id).await?;
-            let (mut reports, mut instances) = (Vec::new(), 0);
-            for (report, count) in store::reports(db, customer, id).await? {
-                reports.push(report);
-                instances += i64::from(count);
-                if instances >= BATCH {
-                    store::remove(db, customer, &std::mem::take(&mut reports)).await?;
-                    instances = 0;
-                }
+            if let Err(fault) = remove(db, artifacts, &mut pace, customer, id).await {
+                tracing::warn!(error = %fault, execution.id = %id,
+                    "results that have expired are removed later");
             }
-            store::remove(db, customer, &reports).await?;
-            store::note_pruned(db, customer, id).await?;
         }
     }
+}
+
+async fn remove(
+    db: &PgPool,
+    artifacts: &Artifacts,
+    pace: &mut Pace,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<(), Fault> {
+    artifacts.remove(customer, id).await?;
+    removal::instances(db, pace, customer, &store::reports(db, customer, id).await?).await?;
+    store::note_pruned(db, customer, id).await
 }

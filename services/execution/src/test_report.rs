@@ -141,7 +141,7 @@ impl test_report_service_server::TestReportService for TestReportService {
         let db = self.db.clone();
         list::answer(path.page, move |slice| {
             let db = db.clone();
-            async move { instance::store::list(&db, customer, place.id, &slice).await }
+            async move { instance::list(&db, customer, place.id, &slice).await }
         })
         .await
     }
@@ -165,7 +165,7 @@ impl test_report_service_server::TestReportService for TestReportService {
         let customer = Caller::of(&request)?.customer;
         let (place, id) = place_of(request.get_ref())?;
         store::check(&self.db, customer, place).await?;
-        instance::store::check(&self.db, customer, place.id, id).await?;
+        instance::check(&self.db, customer, place.id, id).await?;
         Ok(Response::new(instance::statistics::of(&self.db, customer, place.id).await?))
     }
 }

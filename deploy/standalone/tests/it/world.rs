@@ -192,7 +192,7 @@ fn settings(dir: &Path) -> Settings {
         mail_dir: dir.join("mail"),
         edge: edge(),
         depot: DepotConfig::folder(&dir.join("artifacts")),
-        leases: LeaseSettings { lease_seconds: 60, lease_losses: 3 },
+        leases: LeaseSettings { lease_seconds: 60, lease_losses: 3, execution_hours: 168 },
         notification_retention_days: 365,
         webhooks: WebhookConfig { webhook_networks: Networks::default() },
     }

@@ -133,15 +133,17 @@ impl Depot {
         Ok((size, found.into_stream().map_err(|error| unavailable(&error))))
     }
 
-    /// Removes a file that nobody knows of. What is left behind goes with its execution.
-    pub(super) async fn forget(
+    /// Removes a file, if it is there.
+    pub(super) async fn delete(
         &self,
         customer: CustomerId,
         execution: ExecutionId,
         id: ArtifactId,
-    ) {
-        if let Err(fault) = within(self.0.delete(&path(customer, execution, id))).await {
-            tracing::warn!(%fault, "a file is left behind");
+    ) -> Result<(), Fault> {
+        match timeout(PATIENCE, self.0.delete(&path(customer, execution, id))).await {
+            Ok(Ok(()) | Err(Error::NotFound { .. })) => Ok(()),
+            Ok(Err(error)) => Err(unavailable(&error)),
+            Err(late) => Err(unavailable(&late)),
         }
     }
 

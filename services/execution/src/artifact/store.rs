@@ -21,8 +21,8 @@ pub(super) async fn hold(
     execution: ExecutionId,
 ) -> Result<(), Fault> {
     sqlx::query(
-        "select from execution
-         where customer_id = $1 and id = $2 and deleted_at is null and expired_at is null
+        "select from live_execution
+         where customer_id = $1 and id = $2 and expired_at is null
          for share",
     )
     .bind(customer)
@@ -101,7 +101,10 @@ pub(super) async fn get(
     id: ArtifactId,
 ) -> Result<Kept, Fault> {
     let kept = sqlx::query_as(
-        "select execution_id, content_type from artifact where customer_id = $1 and id = $2",
+        "select execution_id, content_type from artifact a
+         where customer_id = $1 and id = $2 and exists (
+             select from live_execution e where e.customer_id = $1 and e.id = a.execution_id
+         )",
     );
     let kept = kept.bind(customer).bind(id).fetch_optional(db).await?;
     kept.ok_or(Fault::NotFound("artifact"))

@@ -27,9 +27,9 @@ pub(super) async fn report(
                 r.execution_number, r.requested_instances_count as instance_count,
                 r.status not in ('NotExecuted', 'Running') as is_finished,
                 r.start_date_time as started_at, r.finish_date_time as finished_at, r.comment,
-                e.archived, e.deleted_at is not null as deleted
+                e.archived, false as deleted
          from test_report r
-         join execution e on e.customer_id = r.customer_id and e.id = r.execution_id
+         join live_execution e on e.customer_id = r.customer_id and e.id = r.execution_id
          where r.customer_id = $1 and r.id = $2",
     )
     .bind(customer)

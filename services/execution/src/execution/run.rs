@@ -26,6 +26,9 @@ pub(crate) struct Run {
     pub(crate) finish_date_time: Option<Timestamp>,
     pub(crate) total_duration_in_sec: f64,
     pub(crate) revision: i64,
+    /// How many minutes after its request it is ended in any case. Only of a new one.
+    #[sqlx(skip)]
+    pub(crate) deadline_in_min: f64,
 }
 
 impl Run {

@@ -2,47 +2,18 @@
 
 use assay_auth::Caller;
 use assay_proto::{
-    ExecutionId, ExecutionStatus, Fault, OnConstraint, ProjectId, TestSetId,
+    ExecutionId, ExecutionStatus, Fault, ProjectId, TestSetId,
     catalog::{Snapshot, TakeSnapshotRequest},
     execution::{ExecutionMode, StartExecutionInput, StartExecutionRequest},
 };
 use prost::Message;
-use sqlx::PgPool;
 use tonic::Status;
 
-use super::{ExecutionService, Run, announce, rules, store};
+use super::{ExecutionService, Run, announce, once::Once, rules, store};
 use crate::{
     schedule::{self, Destination},
     test_report::{self, Progress},
 };
-
-/// A request that starts one execution, however often it is sent.
-pub(crate) struct Once {
-    pub(crate) key: String,
-    /// The request without its key: the key must not come with another one.
-    pub(crate) request: Vec<u8>,
-}
-
-impl Once {
-    /// Takes the key out of a request that has one.
-    fn of(request: &mut StartExecutionRequest) -> Result<Option<Self>, Fault> {
-        let Some(key) = request.idempotency_key.take() else { return Ok(None) };
-        rules::check_idempotency_key(&key)?;
-        Ok(Some(Self { key, request: request.encode_to_vec() }))
-    }
-
-    /// The execution that was started by this request, if it was sent before.
-    async fn started(&self, db: &PgPool, caller: &Caller) -> Result<Option<ExecutionId>, Fault> {
-        let (customer, user) = (caller.customer, caller.user);
-        match store::started_once(db, customer, user, &self.key).await? {
-            Some((_, request)) if request != self.request => {
-                let reason = "the Idempotency-Key was sent before, with another request".to_owned();
-                Err(Fault::Refused { code: "idempotency_key_reused", reason })
-            }
-            started => Ok(started.map(|(id, _)| id)),
-        }
-    }
-}
 
 impl ExecutionService {
     /// Starts an execution, or finds the one that the same request has started before.
@@ -53,20 +24,10 @@ impl ExecutionService {
     ) -> Result<ExecutionId, Status> {
         let project = ProjectId::named(&request.project_id)?;
         TestSetId::named(&request.test_set_id)?;
-        let Some(once) = Once::of(&mut request)? else {
-            return self.start_anew(caller, project, request, None).await;
-        };
-        if let Some(started) = once.started(&self.db, caller).await? {
-            return Ok(started);
-        }
-        match self.start_anew(caller, project, request, Some(&once)).await {
-            Err(status) => match once.started(&self.db, caller).await? {
-                // Somebody else was a moment faster.
-                Some(started) => Ok(started),
-                None => Err(status),
-            },
-            started => started,
-        }
+        let key = Once::key(request.idempotency_key.take())?;
+        let once = key.map(|key| Once { key, request: request.encode_to_vec() });
+        let start = self.start_anew(caller, project, request, once.as_ref());
+        Once::start(once.as_ref(), &self.db, caller, start).await
     }
 
     async fn start_anew(
@@ -84,9 +45,11 @@ impl ExecutionService {
             environment_id: input.environment_id.clone(),
             skip_not_ready: input.skip_not_ready,
         };
-        let snapshot = self.catalog.take_snapshot(caller, target.clone()).await?;
+        let intake = &self.limits.intake;
+        let (snapshot, memory) = self.catalog.take_snapshot(caller, target.clone(), intake).await?;
         let started = self.store_started(caller, project, target, snapshot, input, once).await;
         let (id, queued) = started?;
+        drop(memory);
         if let Some(destination) = queued {
             self.queue.tell(caller.customer, &destination.target_group).await;
         }
@@ -113,11 +76,10 @@ impl ExecutionService {
             run.execution.set_status(ExecutionStatus::Running);
         }
         run.expect(cases.len());
+        run.deadline_in_min = self.settings.deadline_in_min(run.execution.time_out);
 
         let mut tx = self.begin().await?;
-        let id = store::insert(&mut tx, caller, &mut run, once)
-            .await
-            .on_constraint("execution_idempotency_key_key", Fault::AlreadyExists("execution"))?;
+        let id = store::insert(&mut tx, caller, &mut run, once).await?;
         let numbers = test_report::store::count(&mut tx, customer, &cases).await?;
         let reports: Vec<Progress> = cases
             .iter()

@@ -1,21 +1,17 @@
 //! Executions in PostgreSQL. Every statement is bound to one customer.
 
 use assay_auth::Caller;
-use assay_proto::{
-    CustomerId, ExecutionId, Fault, ProjectId, TestSetId, UserId, execution::ExecutionEntry,
-    name_of,
-};
-use assay_runtime::list::{Rows, Slice};
+use assay_proto::{CustomerId, ExecutionId, Fault, OnConstraint, ProjectId, UserId, name_of};
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
     postgres::{PgArguments, PgRow},
     query::QueryAs,
 };
 
-use crate::execution::{Run, start::Once};
-
-/// The longest time-out that is kept track of, in minutes: some hundred years.
-const LONGEST_TIME_OUT: f64 = 5e7;
+use crate::{
+    deletion,
+    execution::{Run, once::Once},
+};
 
 /// PostgreSQL's code for a lock that was waited for too long.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
@@ -33,44 +29,8 @@ pub(crate) fn select<T: for<'r> FromRow<'r, PgRow>>(
                 test_cases_pending, test_cases_canceled, test_cases_aborted,
                 test_cases_with_error, test_cases_passed, test_cases_failed, start_date_time,
                 finish_date_time, total_duration_in_sec, revision, revision::text as data_version
-         from execution {rest}"
+         from live_execution {rest}"
     )))
-}
-
-/// Lists executions of a project, or of one of its sets, newest first: those in the archive, those
-/// that are not, or all.
-pub(crate) async fn list(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    set: Option<TestSetId>,
-    archived: Option<bool>,
-    slice: &Slice,
-) -> Result<Rows<ExecutionEntry>, Fault> {
-    const REST: &str = "and deleted_at is null
-         and id < coalesce($4, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-         and ($5::text is null or test_set_name ilike $5 or software_name ilike $5
-              or software_version ilike $5)
-       order by id desc
-       limit $6";
-    // A statement for each, so that each is planned for its index.
-    let owner = match set {
-        Some(_) => "project_id = $2 and test_set_id = $3",
-        None => "project_id = $2 and $3::uuid is null",
-    };
-    let shelf = match archived {
-        Some(true) => "and archived",
-        Some(false) => "and not archived",
-        None => "",
-    };
-    let entries = select(&format!("where customer_id = $1 and {owner} {shelf} {REST}"))
-        .bind(customer)
-        .bind(project)
-        .bind(set)
-        .bind(ExecutionId::parse_if_any("cursor", slice.after.as_deref())?)
-        .bind(&slice.pattern)
-        .bind(slice.limit).fetch(db);
-    slice.read(entries).await
 }
 
 pub(crate) async fn get(
@@ -79,7 +39,7 @@ pub(crate) async fn get(
     project: ProjectId,
     id: ExecutionId,
 ) -> Result<Run, Fault> {
-    select("where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null")
+    select("where customer_id = $1 and project_id = $2 and id = $3")
         .bind(customer)
         .bind(project)
         .bind(id)
@@ -108,15 +68,12 @@ pub(crate) async fn lock(
     project: ProjectId,
     id: ExecutionId,
 ) -> Result<Run, Fault> {
-    let locked = select(
-        "where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null
-         for update",
-    )
-    .bind(customer)
-    .bind(project)
-    .bind(id)
-    .fetch_optional(&mut **tx)
-    .await;
+    let locked = select("where customer_id = $1 and project_id = $2 and id = $3 for update")
+        .bind(customer)
+        .bind(project)
+        .bind(id)
+        .fetch_optional(&mut **tx)
+        .await;
     match locked {
         Ok(run) => run.ok_or(Fault::NotFound("execution")),
         Err(error) if is_lock_timeout(&error) => {
@@ -139,6 +96,10 @@ pub(crate) async fn insert(
     once: Option<&Once>,
 ) -> Result<ExecutionId, Fault> {
     let (execution, statistic) = (&run.execution, &run.statistic);
+    let project = ProjectId::named(&execution.project_id)?;
+    if deletion::store::is_deleted(&mut **tx, caller.customer, project).await? {
+        return Err(Fault::NotFound("project"));
+    }
     let (id, request_time) = sqlx::query_as(
         "insert into execution (customer_id, id, project_id, test_set_id, test_set_name,
              software_version_id, software_version, software_name, environment_id,
@@ -150,7 +111,7 @@ pub(crate) async fn insert(
          values ($1, $2::uuid, $3::uuid, $4::uuid, $5, $6::uuid, $7, $8, $9::uuid, $10, $11, $12,
              $13, $14, $15, $16, $17, $18, case when $17 in ('Completed', 'Canceled') then now() end,
              $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31,
-             case when $16 > 0 then now() + make_interval(secs => 60 * least($16, $32)) end)
+             now() + make_interval(secs => 60 * $32))
          returning id, request_time",
     )
     .bind(caller.customer)
@@ -184,9 +145,10 @@ pub(crate) async fn insert(
     .bind(run.revision)
     .bind(once.map(|once| &once.key))
     .bind(once.map(|once| &once.request))
-    .bind(LONGEST_TIME_OUT)
+    .bind(run.deadline_in_min)
     .fetch_one(&mut **tx)
-    .await?;
+    .await
+    .on_constraint("execution_idempotency_key_key", Fault::AlreadyExists("execution"))?;
     run.execution.request_time = Some(request_time);
     run.statistic.execution_request_time = Some(request_time);
     Ok(id)
@@ -269,13 +231,17 @@ pub(crate) async fn needy(
     most: i64,
 ) -> Result<Vec<(CustomerId, ExecutionId)>, Fault> {
     let needy = sqlx::query_as(
-        "(select customer_id, execution_id from lease
-          where ended_at is null and expires_at <= now() order by expires_at limit $1)
+        "(select customer_id, execution_id from lease l
+          where ended_at is null and expires_at <= now() and exists (
+              select from live_execution e
+              where e.customer_id = l.customer_id and e.id = l.execution_id
+          )
+          order by expires_at limit $1)
          union
-         (select customer_id, id from execution
+         (select customer_id, id from live_execution
           where status in ('Queued', 'Running') and deadline <= now() order by deadline limit $1)
          union
-         (select customer_id, id from execution
+         (select customer_id, id from live_execution
           where status in ('Queued', 'Running') and mode = 'Dispatch' and test_cases_pending = 0
           order by id limit $1)",
     );

@@ -1,9 +1,9 @@
 //! The durations of a report's instances, as a box plot shows them.
 
-use assay_proto::{CustomerId, Fault, TestReportId, execution::InstanceStatistics};
+use assay_proto::{CustomerId, Fault, TestReportId, TestResult, execution::InstanceStatistics};
 use sqlx::PgPool;
 
-use crate::instance::store;
+use crate::instance::{gaps, store};
 
 /// How far the whiskers reach at most, in interquartile ranges.
 const REACH: f64 = 1.5;
@@ -32,14 +32,21 @@ const BOX: &str = "
         where customer_id = $1 and test_report_id = $2
     ) as box";
 
-/// The statistics of a report's finished instances.
+/// The statistics of a report's finished instances. Those that nobody reported are counted, and have
+/// no duration.
 pub(crate) async fn of(
     db: &PgPool,
     customer: CustomerId,
     report: TestReportId,
 ) -> Result<InstanceStatistics, Fault> {
-    let whole: InstanceStatistics =
+    let mut whole: InstanceStatistics =
         sqlx::query_as(BOX).bind(customer).bind(report).fetch_one(db).await?;
+    let gaps = gaps::of(db, customer, report).await?;
+    if let Some(result) = gaps.result() {
+        let missing = gaps.requested - whole.total_count;
+        whole.total_count = gaps.requested;
+        whole.aborted_count += if result == TestResult::Aborted { missing } else { 0 };
+    }
     let reach = REACH * (whole.third_quartile - whole.first_quartile);
     let near = whole.first_quartile - reach..=whole.third_quartile + reach;
     if near.contains(&whole.lower_value) && near.contains(&whole.upper_value) {

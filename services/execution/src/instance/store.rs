@@ -7,7 +7,6 @@ use assay_proto::{
     execution::{Instance, InstanceEntry, StepHistory},
     name_of,
 };
-use assay_runtime::list::{Rows, Slice};
 use serde::Deserialize;
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres, postgres::PgArguments,
@@ -32,27 +31,41 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, InstanceEntry, PgArg
     )))
 }
 
-/// Lists instances of a report, by number.
+/// Lists instances of a report, by number: those after the first number of a range, up to the last.
 pub(crate) async fn list(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     report: TestReportId,
-    slice: &Slice,
-) -> Result<Rows<InstanceEntry>, Fault> {
+    numbers: RangeInclusive<i32>,
+    limit: i64,
+) -> Result<Vec<InstanceEntry>, Fault> {
     let entries = select(
-        "where customer_id = $1 and test_report_id = $2
-           and instance_nr > coalesce((
-               select instance_nr from instance
-               where customer_id = $1 and test_report_id = $2 and id = $3
-           ), 0)
+        "where customer_id = $1 and test_report_id = $2 and instance_nr > $3 and instance_nr <= $4
          order by instance_nr
-         limit $4",
+         limit $5",
     )
     .bind(customer)
     .bind(report)
-    .bind(InstanceId::parse_if_any("cursor", slice.after.as_deref())?)
-    .bind(slice.limit).fetch(db);
-    slice.read(entries).await
+    .bind(numbers.start())
+    .bind(numbers.end())
+    .bind(limit)
+    .fetch_all(db)
+    .await?;
+    Ok(entries)
+}
+
+/// The number of an instance of a report.
+pub(crate) async fn number(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    report: TestReportId,
+    id: InstanceId,
+) -> Result<Option<i32>, Fault> {
+    let number = sqlx::query_scalar(
+        "select instance_nr from instance
+         where customer_id = $1 and test_report_id = $2 and id = $3",
+    );
+    Ok(number.bind(customer).bind(report).bind(id).fetch_optional(db).await?)
 }
 
 /// Lists the instances of a report that have these numbers, by number.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use assay_auth::Caller;
 use assay_proto::{
-    Fault,
+    ExecutionId, Fault,
     catalog::{
         AutomatedTestPlan, AutomationRecordsBatch, Environment, GetAutomationRecordsRequest,
         Subject,
@@ -31,15 +31,17 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Asks the catalog once, for all leases.
+    /// Asks the catalog once, for all these leases.
     pub(crate) async fn read(
         catalog: &Catalog,
         caller: &Caller,
-        haul: &Haul,
+        leases: &[Leased],
+        assignments: &HashMap<ExecutionId, Assignment>,
     ) -> Result<Self, Status> {
-        let plans: HashSet<_> = haul.leases.iter().map(|lease| lease.work.test_plan_id).collect();
+        let plans: HashSet<_> = leases.iter().map(|lease| lease.work.test_plan_id).collect();
         let of = |id: fn(&Assignment) -> Option<String>| {
-            let ids: HashSet<String> = haul.assignments.values().filter_map(id).collect();
+            let of = leases.iter().map(|lease| assignments.get(&lease.schedule.execution_id));
+            let ids: HashSet<String> = of.flatten().filter_map(id).collect();
             ids.into_iter().collect::<Vec<_>>()
         };
         let request = GetAutomationRecordsRequest {
@@ -53,10 +55,17 @@ impl Records {
         }
         let is_missing =
             |lease: &Leased| !records.plans.contains_key(&lease.work.test_plan_id.to_string());
-        if haul.leases.iter().any(is_missing) {
+        if leases.iter().any(is_missing) {
             return Err(Fault::internal("the catalog does not know a plan that was started").into());
         }
         Ok(records)
+    }
+
+    /// Adds what is known of further leases.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.plans.extend(other.plans);
+        self.subjects.extend(other.subjects);
+        self.environments.extend(other.environments);
     }
 
     fn add(&mut self, part: AutomationRecordsBatch) {

@@ -16,6 +16,7 @@ const LONGEST_WAIT: i32 = 30;
 pub(crate) struct Wanted {
     pub(crate) target_group: String,
     pub(crate) engine: String,
+    pub(crate) needs_public_ip: Option<bool>,
     pub(crate) max_schedules: i32,
     pub(crate) patience: Duration,
 }
@@ -39,6 +40,7 @@ impl Wanted {
         Ok(Self {
             target_group: input.target_group.unwrap_or_default(),
             engine: input.engine.unwrap_or_else(|| caller.name.to_string()),
+            needs_public_ip: input.needs_public_ip,
             max_schedules,
             patience: Duration::from_secs(wait.unsigned_abs().into()),
         })

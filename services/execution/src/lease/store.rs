@@ -10,15 +10,16 @@ use assay_proto::{
 };
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 
-use crate::schedule::store::Taken;
+use crate::{lease::rules::lost, schedule::store::Taken};
 
-/// Where a lease belongs.
+/// Where a lease belongs. Of a deleted project it is lost.
 #[derive(Clone, Copy, Debug, FromRow)]
 pub(crate) struct Place {
     pub(crate) schedule: ScheduleId,
     pub(crate) execution: ExecutionId,
     pub(crate) project: ProjectId,
     pub(crate) report: TestReportId,
+    is_deleted: bool,
 }
 
 pub(crate) async fn find(
@@ -28,13 +29,15 @@ pub(crate) async fn find(
 ) -> Result<Place, Fault> {
     let place = sqlx::query_as(
         "select s.id as schedule, s.execution_id as execution, s.project_id as project,
-                s.test_report_id as report
+                s.test_report_id as report, e.id is null as is_deleted
          from lease l
          join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
+         left join live_execution e on e.customer_id = l.customer_id and e.id = l.execution_id
          where l.customer_id = $1 and l.id = $2",
     );
-    let place = place.bind(customer).bind(id).fetch_optional(db).await?;
-    place.ok_or(Fault::NotFound("lease"))
+    let place: Option<Place> = place.bind(customer).bind(id).fetch_optional(db).await?;
+    let place = place.ok_or(Fault::NotFound("lease"))?;
+    if place.is_deleted { Err(lost()) } else { Ok(place) }
 }
 
 /// Whether a lease still holds, and if not, why.
@@ -58,7 +61,12 @@ pub(crate) async fn state(
     id: LeaseId,
 ) -> Result<(State, Timestamp), Fault> {
     let found: Option<(Option<String>, bool, Timestamp)> = sqlx::query_as(
-        "select outcome, expires_at <= clock_timestamp(), expires_at from lease
+        "select case when exists (
+                    select from live_execution e
+                    where e.customer_id = $1 and e.id = l.execution_id
+                ) then outcome else 'Lost' end,
+                expires_at <= clock_timestamp(), expires_at
+         from lease l
          where customer_id = $1 and id = $2",
     )
     .bind(customer)
@@ -117,6 +125,10 @@ pub(crate) async fn renew(
         "update lease set expires_at = now() + make_interval(secs => $3)
          where customer_id = $1 and id = $2 and ended_at is null
            and expires_at > clock_timestamp()
+           and exists (
+               select from live_execution e
+               where e.customer_id = $1 and e.id = lease.execution_id
+           )
          returning expires_at, (
              select e.status in ('Queued', 'Running')
                  and not (e.stop_on_failure and e.result in ('Failed', 'Error'))

@@ -43,9 +43,14 @@ pub(crate) async fn take(
 ) -> Result<Option<Haul>, Fault> {
     let customer = caller.customer;
     let mut tx = db.begin().await?;
-    let taken =
-        schedule::store::take(&mut tx, customer, &wanted.target_group, wanted.max_schedules)
-            .await?;
+    let taken = schedule::store::take(
+        &mut tx,
+        customer,
+        &wanted.target_group,
+        wanted.needs_public_ip,
+        wanted.max_schedules,
+    )
+    .await?;
     if taken.is_empty() {
         return Ok(None);
     }

@@ -3,10 +3,10 @@
 mod store;
 mod writer;
 
-use std::ops::Range;
+use std::{collections::VecDeque, slice};
 
 use assay_proto::{
-    CustomerId, ExecutionId, ExecutionStatistic, Fault, ReportStatus, TestReportId, TestResult,
+    CustomerId, ExecutionId, ExecutionStatistic, Fault, TestReportId, TestResult,
     execution::{ResultsBatch, TestReport},
 };
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use self::store::StoredInstance;
 use crate::{
     execution::{self, Run},
     instance::{
-        Outcome,
+        Outcome, gaps,
         steps::{self, StoredStep},
     },
     test_report,
@@ -122,7 +122,7 @@ fn pieces(text: String) -> impl Stream<Item = Result<ResultsBatch, Fault>> + Sen
     stream::iter(pieces)
 }
 
-/// Where the tests of some reports are gone on with.
+/// How far the tests of some reports were written.
 struct Rest {
     reports: Vec<TestReport>,
     /// The report whose instances come next.
@@ -130,52 +130,59 @@ struct Rest {
     /// The last of its instances that was written, and how many were.
     after: i32,
     written: i32,
+    /// Instances that were read and not written yet, each with its report.
+    found: VecDeque<(usize, StoredInstance)>,
+    /// Whether no more are to be read.
+    is_all: bool,
 }
 
-/// The tests of some reports, as XML.
+/// The tests of some reports, as XML in pieces of bounded size.
 fn tests(
     db: PgPool,
     customer: CustomerId,
     reports: Vec<TestReport>,
 ) -> impl Stream<Item = Result<String, Fault>> + Send {
-    let rest = Rest { reports, report: 0, after: 0, written: 0 };
+    let found = VecDeque::new();
+    let rest = Rest { reports, report: 0, after: 0, written: 0, found, is_all: false };
     stream::try_unfold((db, rest), move |(db, mut rest)| async move {
-        if rest.report == rest.reports.len() {
-            return Ok(None);
+        let mut xml = String::new();
+        while rest.report < rest.reports.len() && xml.len() < MESSAGE {
+            if rest.found.is_empty() && !rest.is_all {
+                rest.read(&db, customer).await?;
+            }
+            rest.write(&mut xml)?;
         }
-        let ids: Result<Vec<_>, Fault> =
-            rest.reports[rest.report..].iter().map(|r| TestReportId::named(&r.id)).collect();
-        let found = store::next(&db, customer, &ids?, rest.after, INSTANCES).await?;
-        let xml = rest.write(found)?;
-        Ok(Some((xml, (db, rest))))
+        Ok((!xml.is_empty()).then_some((xml, (db, rest))))
     })
 }
 
 impl Rest {
-    /// Writes the next instances; what is missing of a report follows the last one that it has.
-    fn write(&mut self, found: Vec<StoredInstance>) -> Result<String, Fault> {
-        let mut xml = String::new();
+    async fn read(&mut self, db: &PgPool, customer: CustomerId) -> Result<(), Fault> {
         let first = self.report;
-        let is_all = i64::try_from(found.len()).is_ok_and(|count| count < INSTANCES);
+        let ids: Result<Vec<_>, Fault> =
+            self.reports[first..].iter().map(|r| TestReportId::named(&r.id)).collect();
+        let found = store::next(db, customer, &ids?, self.after, INSTANCES).await?;
+        self.is_all = i64::try_from(found.len()).is_ok_and(|count| count < INSTANCES);
         for instance in found {
-            let place = first + usize::try_from(instance.place - 1).map_err(Fault::internal)?;
-            self.finish(self.report..place, &mut xml);
-            let report = &self.reports[self.report];
-            let steps = steps::read::<StoredStep>(&instance.stored_steps)?;
-            let (identifier, name) = (&report.test_case_identifier, &report.test_case_name);
-            writer::test(&mut xml, identifier, name, &instance.outcome()?, &steps);
-            self.after = instance.instance_nr;
-            self.written += 1;
+            let place = usize::try_from(instance.place - 1).map_err(Fault::internal)?;
+            self.found.push_back((first + place, instance));
         }
-        if is_all {
-            self.finish(self.report..self.reports.len(), &mut xml);
-        }
-        Ok(xml)
+        Ok(())
     }
 
-    /// Ends these reports: the instances that they miss have a result, too.
-    fn finish(&mut self, reports: Range<usize>, xml: &mut String) {
-        for report in &self.reports[reports.clone()] {
+    /// Writes the next test, or ends a report with those that it misses.
+    fn write(&mut self, xml: &mut String) -> Result<(), Fault> {
+        let report = &self.reports[self.report];
+        let (identifier, name) = (&report.test_case_identifier, &report.test_case_name);
+        let is_next = |(place, _): &mut (usize, StoredInstance)| *place == self.report;
+        if let Some((_, instance)) = self.found.pop_front_if(is_next) {
+            let steps = steps::read::<StoredStep>(&instance.stored_steps)?;
+            writer::test(xml, identifier, name, &instance.outcome()?, &steps);
+            self.after = instance.instance_nr;
+            self.written += 1;
+        } else if self.found.is_empty() && !self.is_all {
+            // More of this report may come.
+        } else if self.written < report.requested_instances_count {
             let (result, reason) = missing(report);
             let step = StoredStep {
                 result: result.into(),
@@ -183,23 +190,21 @@ impl Rest {
                 ..StoredStep::default()
             };
             let outcome = Outcome { result, ..Outcome::default() };
-            for _ in self.written..report.requested_instances_count {
-                let (identifier, name) = (&report.test_case_identifier, &report.test_case_name);
-                writer::test(xml, identifier, name, &outcome, std::slice::from_ref(&step));
-            }
+            writer::test(xml, identifier, name, &outcome, slice::from_ref(&step));
+            self.written += 1;
+        } else {
+            self.report += 1;
             (self.after, self.written) = (0, 0);
         }
-        self.report = reports.end.max(self.report);
+        Ok(())
     }
 }
 
 /// How an instance ended that there is no result of.
 fn missing(report: &TestReport) -> (TestResult, &'static str) {
-    match report.status() {
-        ReportStatus::NotExecuted | ReportStatus::Running => {
-            (TestResult::NotExecuted, "not executed yet")
-        }
-        ReportStatus::Canceled => (TestResult::Canceled, "canceled"),
-        _ => (TestResult::Aborted, "no result was reported"),
+    match gaps::result(report.status()) {
+        TestResult::NotExecuted => (TestResult::NotExecuted, "not executed yet"),
+        TestResult::Canceled => (TestResult::Canceled, "canceled"),
+        result => (result, "no result was reported"),
     }
 }

@@ -9,13 +9,14 @@ use assay_proto::{
     catalog::{ReportedTestCase, Snapshot, TakeSnapshotRequest},
     execution::{ExecutionMode, UploadResultsTarget},
 };
-use assay_runtime::body::Body;
+use assay_runtime::body::{Body, Intake, Memory};
+use aws_lc_rs::digest;
 use sqlx::PgTransaction;
 use tonic::Status;
 
 use crate::{
     catalog::Catalog,
-    execution::{self, Run, announce},
+    execution::{self, Run, announce, once::Once},
     instance::{
         self, Detail, NewInstance, Outcome,
         steps::{StoredStep, Writer},
@@ -36,8 +37,16 @@ pub(crate) struct UploadedCase {
     instances: Vec<(Outcome, Detail)>,
 }
 
+/// What was uploaded.
+pub(crate) struct Uploaded {
+    pub(crate) cases: Vec<UploadedCase>,
+    /// The SHA-256 digest of the files: the same for the same ones.
+    pub(crate) digest: Vec<u8>,
+}
+
 /// Reads one or several files. A test that they name more than once was run that often.
-pub(crate) fn read(mut body: Body) -> Result<Vec<UploadedCase>, Fault> {
+pub(crate) fn read(mut body: Body) -> Result<Uploaded, Fault> {
+    let digest = digest(&body);
     let (mut cases, mut places) = (Vec::<UploadedCase>::new(), HashMap::new());
     let (mut writer, mut tests) = (Writer::new()?, 0);
     loop {
@@ -54,7 +63,7 @@ pub(crate) fn read(mut body: Body) -> Result<Vec<UploadedCase>, Fault> {
             });
             cases[place].add(&test, &mut writer)
         })?;
-        if !body.next_file().map_err(Fault::internal)? {
+        if !body.next_file() {
             break;
         }
     }
@@ -62,7 +71,17 @@ pub(crate) fn read(mut body: Body) -> Result<Vec<UploadedCase>, Fault> {
         let reason = "there are no tests in the report".to_owned();
         return Err(Fault::Refused { code: "no_tests", reason });
     }
-    Ok(cases)
+    Ok(Uploaded { cases, digest })
+}
+
+fn digest(body: &Body) -> Vec<u8> {
+    let mut digest = digest::Context::new(&digest::SHA256);
+    for file in body.files() {
+        let size: usize = file.clone().map(<[u8]>::len).sum();
+        digest.update(&size.to_le_bytes());
+        file.for_each(|part| digest.update(part));
+    }
+    digest.finish().as_ref().to_vec()
 }
 
 impl UploadedCase {
@@ -91,7 +110,8 @@ pub(crate) async fn adopt(
     caller: &Caller,
     target: &UploadResultsTarget,
     cases: &[UploadedCase],
-) -> Result<Snapshot, Status> {
+    intake: &Intake,
+) -> Result<(Snapshot, Memory), Status> {
     let place = TakeSnapshotRequest {
         project_id: target.project_id.clone(),
         test_set_id: target.test_set_id.clone(),
@@ -100,10 +120,10 @@ pub(crate) async fn adopt(
         skip_not_ready: false,
     };
     let named = cases.iter().map(|case| case.case.clone()).collect();
-    let snapshot = catalog.adopt(caller, place, named).await?;
+    let (snapshot, memory) = catalog.adopt(caller, place, named, intake).await?;
     let copied = snapshot.test_cases.iter().map(|copy| &copy.identifier);
     if copied.eq(cases.iter().map(|case| &case.case.identifier)) {
-        return Ok(snapshot);
+        return Ok((snapshot, memory));
     }
     Err(Fault::internal("the catalog copied other test cases than those that it was asked for")
         .into())
@@ -116,6 +136,7 @@ pub(crate) async fn store(
     target: UploadResultsTarget,
     mut snapshot: Snapshot,
     cases: Vec<UploadedCase>,
+    once: Option<&Once>,
 ) -> Result<ExecutionId, Fault> {
     let customer = caller.customer;
     let copies = std::mem::take(&mut snapshot.test_cases);
@@ -142,7 +163,7 @@ pub(crate) async fn store(
     }
     run.complete();
 
-    let id = execution::store::insert(tx, caller, &mut run, None).await?;
+    let id = execution::store::insert(tx, caller, &mut run, once).await?;
     test_report::store::insert(tx, customer, id, &copies, &reports).await?;
     for part in instances.chunks(INSTANCES_IN_STATEMENT) {
         instance::store::insert(tx, customer, &reports, part).await?;

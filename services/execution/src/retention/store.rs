@@ -3,12 +3,13 @@
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestReportId, events::RetentionChanged,
 };
-use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, PgTransaction};
+use sqlx::{FromRow, PgExecutor, PgTransaction};
 
 /// Remembers what the catalog tells, unless something newer is known.
 pub(super) async fn remember(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    project: ProjectId,
     changed: &RetentionChanged,
 ) -> Result<(), Fault> {
     sqlx::query(
@@ -18,19 +19,12 @@ pub(super) async fn remember(
          where retention.revision < excluded.revision",
     )
     .bind(customer)
-    .bind(ProjectId::parse("ProjectId", &changed.project_id)?)
+    .bind(project)
     .bind(changed.retention_in_days)
     .bind(changed.revision)
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-/// Whether this connection is the one that removes things, until it is closed.
-pub(super) async fn try_to_be_alone(connection: &mut PgConnection) -> Result<bool, Fault> {
-    let alone =
-        sqlx::query_scalar("select pg_try_advisory_lock(hashtextextended('assay retention', 0))");
-    Ok(alone.fetch_one(connection).await?)
 }
 
 /// Lets some executions expire whose time has come; says how many. Those that somebody has locked
@@ -60,15 +54,19 @@ pub(super) struct Expired {
     pub(super) id: ExecutionId,
 }
 
-/// Some of the executions whose results are still there, or may be.
-pub(super) async fn expired(db: impl PgExecutor<'_>) -> Result<Vec<Expired>, Fault> {
+/// Some of the executions whose results are still there, or may be, after one of them.
+pub(super) async fn expired(
+    db: impl PgExecutor<'_>,
+    after: Option<ExecutionId>,
+) -> Result<Vec<Expired>, Fault> {
     let expired = sqlx::query_as(
         "select customer_id, id from execution
          where expired_at is not null and pruned_at is null
+           and id > coalesce($1, '00000000-0000-0000-0000-000000000000')
          order by id
          limit 100",
     );
-    Ok(expired.fetch_all(db).await?)
+    Ok(expired.bind(after).fetch_all(db).await?)
 }
 
 /// The reports of an execution, and how many instances each has.
@@ -83,21 +81,6 @@ pub(super) async fn reports(
          order by id",
     );
     Ok(reports.bind(customer).bind(execution).fetch_all(db).await?)
-}
-
-/// Removes the instances of these reports.
-pub(super) async fn remove(
-    db: &PgPool,
-    customer: CustomerId,
-    reports: &[TestReportId],
-) -> Result<(), Fault> {
-    for statement in [
-        "delete from instance_detail where customer_id = $1 and test_report_id = any($2)",
-        "delete from instance where customer_id = $1 and test_report_id = any($2)",
-    ] {
-        sqlx::query(statement).bind(customer).bind(reports).execute(db).await?;
-    }
-    Ok(())
 }
 
 /// Notes that nothing is left to be removed of an execution.

@@ -1,6 +1,8 @@
 //! Schedules in PostgreSQL. Every statement is bound to one customer. But for taking one off the
 //! queue, whoever changes a schedule has locked its execution.
 
+use std::cmp::Reverse;
+
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, ScheduleId, TestReportId, events::ReportState,
 };
@@ -20,8 +22,8 @@ pub(crate) async fn insert(
 ) -> Result<(), Fault> {
     sqlx::query(
         "insert into schedule (customer_id, project_id, execution_id, target_group,
-             needs_public_ip, status, id, test_report_id, report_sequence_nr)
-         select $1, $2, $3, $4, $5, 'Queued', id, report, place
+             needs_public_ip, priority, status, id, test_report_id, report_sequence_nr)
+         select $1, $2, $3, $4, $5, $8, 'Queued', id, report, place
          from unnest($6::uuid[], $7::text[]::uuid[]) with ordinality as s (id, report, place)",
     )
     .bind(customer)
@@ -31,6 +33,7 @@ pub(crate) async fn insert(
     .bind(destination.needs_public_ip)
     .bind(column(reports, |_| ScheduleId::new()))
     .bind(column(reports, |report| report.state.id.as_str()))
+    .bind(destination.priority)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -43,6 +46,7 @@ pub(crate) struct Taken {
     pub(crate) execution_id: ExecutionId,
     pub(crate) project_id: ProjectId,
     pub(crate) test_report_id: TestReportId,
+    priority: i16,
 }
 
 /// Takes the first schedules off a queue that nobody else is taking.
@@ -50,23 +54,33 @@ pub(crate) async fn take(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     target_group: &str,
+    needs_public_ip: Option<bool>,
     most: i32,
 ) -> Result<Vec<Taken>, Fault> {
     let taken = sqlx::query_as(
         "with first as materialized (
-             select id from schedule
+             select id from schedule s
              where customer_id = $1 and target_group = $2 and status = 'Queued'
-             order by id
+               and ($4::boolean is null or needs_public_ip = $4)
+               and not exists (
+                   select from deletion d
+                   where d.customer_id = s.customer_id
+                     and d.project_id in (s.project_id, '00000000-0000-0000-0000-000000000000')
+               )
+             order by priority desc, id
              limit $3
              for update skip locked
          )
          update schedule set status = 'Running', schedule_sent_at = now()
          where customer_id = $1 and id = any(array(select id from first))
-         returning id, execution_id, project_id, test_report_id",
-    );
-    let mut taken: Vec<Taken> =
-        taken.bind(customer).bind(target_group).bind(most).fetch_all(&mut **tx).await?;
-    taken.sort_unstable_by_key(|schedule| schedule.id);
+         returning id, execution_id, project_id, test_report_id, priority",
+    )
+    .bind(customer)
+    .bind(target_group)
+    .bind(most)
+    .bind(needs_public_ip);
+    let mut taken: Vec<Taken> = taken.fetch_all(&mut **tx).await?;
+    taken.sort_unstable_by_key(|schedule| (Reverse(schedule.priority), schedule.id));
     Ok(taken)
 }
 

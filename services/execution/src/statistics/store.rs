@@ -1,25 +1,67 @@
 //! Statistics from PostgreSQL. Every statement is bound to one customer.
 
+use std::ops::Range;
+
 use assay_proto::{
     CustomerId, EnvironmentId, ExecutionStatistic, Fault, ProjectId, TestCaseId, TestReportId,
     TestSetId, execution::TestCaseRun,
 };
 use assay_runtime::list::{Rows, Slice};
-use sqlx::PgExecutor;
+use sqlx::{PgExecutor, PgPool};
+use uuid::Uuid;
 
-use crate::{execution, statistics::filter::Filter};
+use crate::{
+    execution::{self, list::WINDOW},
+    statistics::filter::Filter,
+};
 
-/// Lists how executions of a set went, newest first.
+/// Lists how executions of a set went, newest first. They are examined in windows.
 pub(super) async fn list(
-    db: impl PgExecutor<'_>,
+    db: &PgPool,
     customer: CustomerId,
     set: TestSetId,
     filter: &Filter,
     slice: &Slice,
 ) -> Result<Rows<ExecutionStatistic>, Fault> {
     let (first, last) = filter.ids();
+    let (mut before, mut rest) = (last.min(slice.before()?), slice.clone());
+    let mut statistics = Rows::from(Vec::new());
+    loop {
+        let window: Option<Uuid> = sqlx::query_scalar(
+            "select id from live_execution
+             where customer_id = $1 and test_set_id = $2 and id >= $3 and id < $4
+             order by id desc
+             offset $5
+             limit 1",
+        )
+        .bind(customer)
+        .bind(set)
+        .bind(first)
+        .bind(before)
+        .bind(WINDOW - 1)
+        .fetch_optional(db)
+        .await?;
+        let ids = window.unwrap_or(first)..before;
+        let some = between(db, customer, set, filter, ids, &rest).await?;
+        rest.limit -= i64::try_from(some.items.len()).unwrap_or(i64::MAX);
+        statistics.extend(some);
+        match window {
+            Some(id) if rest.limit > 0 && !statistics.is_cut() => before = id,
+            _ => return Ok(statistics),
+        }
+    }
+}
+
+async fn between(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+    filter: &Filter,
+    ids: Range<Uuid>,
+    slice: &Slice,
+) -> Result<Rows<ExecutionStatistic>, Fault> {
     let statistics = execution::store::select(
-        "where customer_id = $1 and test_set_id = $2 and deleted_at is null
+        "where customer_id = $1 and test_set_id = $2
            and id >= $3 and id < $4
            and ($5::date is null or request_time >= $5::timestamp at time zone 'utc')
            and ($6::date is null or request_time < $6::timestamp at time zone 'utc')
@@ -33,14 +75,15 @@ pub(super) async fn list(
     )
     .bind(customer)
     .bind(set)
-    .bind(first)
-    .bind(last.min(slice.before()?))
+    .bind(ids.start)
+    .bind(ids.end)
     .bind(filter.from)
     .bind(filter.until)
     .bind(&filter.tag)
     .bind(filter.environment)
     .bind(&slice.pattern)
-    .bind(slice.limit).fetch(db);
+    .bind(slice.limit)
+    .fetch(db);
     slice.read(statistics).await
 }
 
@@ -53,9 +96,8 @@ pub(super) async fn has_environment(
 ) -> Result<bool, Fault> {
     let found = sqlx::query_scalar(
         "select exists (
-             select from execution
+             select from live_execution
              where customer_id = $1 and test_set_id = $2 and environment_id = $3
-               and deleted_at is null
          )",
     );
     let found = found.bind(customer).bind(set).bind(environment);
@@ -77,7 +119,7 @@ pub(super) async fn runs(
                 e.software_version, e.software_name, e.environment_id, e.environment_name, e.tags,
                 0::float8 as flakiness_score
          from test_report r
-         join execution e on e.customer_id = r.customer_id and e.id = r.execution_id
+         join live_execution e on e.customer_id = r.customer_id and e.id = r.execution_id
          where r.customer_id = $1 and r.test_case_id = $2 and e.project_id = $3
            and r.execution_number < coalesce((
                select execution_number from test_report
@@ -93,6 +135,7 @@ pub(super) async fn runs(
     .bind(project)
     .bind(TestReportId::parse_if_any("cursor", slice.after.as_deref())?)
     .bind(&slice.pattern)
-    .bind(slice.limit).fetch(db);
+    .bind(slice.limit)
+    .fetch(db);
     slice.read(runs).await
 }

@@ -40,7 +40,7 @@ pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
                 e.environment_name, r.test_plan_revision, r.execution_id, e.project_id,
                 e.test_set_id, r.revision
          from test_report r
-         join execution e on e.customer_id = r.customer_id and e.id = r.execution_id {rest}"
+         join live_execution e on e.customer_id = r.customer_id and e.id = r.execution_id {rest}"
     )))
 }
 
@@ -90,7 +90,8 @@ pub(crate) async fn list(
     .bind(customer)
     .bind(execution)
     .bind(TestReportId::parse_if_any("cursor", slice.after.as_deref())?)
-    .bind(slice.limit).fetch(db);
+    .bind(slice.limit)
+    .fetch(db);
     slice.read(reports).await
 }
 

@@ -133,7 +133,7 @@ pub(super) async fn executions(
 ) -> Result<Vec<Key>, Fault> {
     let (customer, id) = after.unzip();
     let executions = sqlx::query_as(
-        "select customer_id, id from execution
+        "select customer_id, id from live_execution
          where (customer_id, id) > (
              coalesce($1, '00000000-0000-0000-0000-000000000000'),
              coalesce($2, '00000000-0000-0000-0000-000000000000')
@@ -193,13 +193,13 @@ pub(super) async fn counter_differences(db: impl PgExecutor<'_>) -> Result<Vec<D
 }
 
 const COUNTERS: &str = "
-    select coalesce(c.customer_id, r.customer_id) as customer_id,
-           coalesce(c.test_case_id, r.test_case_id) as test_case_id, c.executions, r.made
+    select r.customer_id, r.test_case_id, c.executions, r.made
     from test_case_counter c
-    full join (
-        select customer_id, test_case_id, max(execution_number) as made
-        from test_report
-        group by customer_id, test_case_id
+    right join (
+        select r.customer_id, r.test_case_id, max(r.execution_number) as made
+        from test_report r
+        join live_execution e on e.customer_id = r.customer_id and e.id = r.execution_id
+        group by r.customer_id, r.test_case_id
     ) as r on r.customer_id = c.customer_id and r.test_case_id = c.test_case_id";
 
 /// Locks an execution as whoever changes it does; says its project, if it is still there.
@@ -209,8 +209,8 @@ pub(super) async fn lock(
     id: ExecutionId,
 ) -> Result<Option<ProjectId>, Fault> {
     let project = sqlx::query_scalar(
-        "select project_id from execution
-         where customer_id = $1 and id = $2 and deleted_at is null
+        "select project_id from live_execution
+         where customer_id = $1 and id = $2
          for update",
     );
     Ok(project.bind(customer).bind(id).fetch_optional(&mut **tx).await?)

@@ -4,10 +4,12 @@ use anyhow::Result;
 use assay_proto::execution::{
     Artifact, DownloadArtifactRequest, Instance, UploadArtifactRequest, UploadArtifactTarget,
 };
-use futures::{TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
+use tokio::task::JoinSet;
 use tonic::{Code, Request, Status};
 use url::Url;
+use uuid::Uuid;
 
 use crate::world::{World, fields, now, reason};
 
@@ -234,5 +236,66 @@ async fn an_engine_that_was_given_up_uploads_nothing_more() -> Result<()> {
     let unknown = upload_for_lease(&world, &world.set, "run.log", "x").await.unwrap_err();
     assert_eq!(unknown.code(), Code::NotFound);
     assert_eq!(world.files(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn files_that_a_killed_program_left_behind_are_removed() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let execution = world.start().await?;
+    for _ in 0..2 {
+        world.keep_file(&execution.id, "run.log").await?;
+    }
+    assert_eq!(world.files(), 1);
+    assert_eq!(world.count("select count(*) from stray_file").await?, 0);
+    // One program ended before it had stored the file, one before it had noted it, one is at it.
+    for (age, is_stored) in [("2 hours", false), ("2 hours", true), ("1 minute", true)] {
+        let id = Uuid::now_v7();
+        if is_stored {
+            world.leave_file(&execution.id, id)?;
+        }
+        sqlx::query(
+            "insert into stray_file (customer_id, execution_id, artifact_id, since)
+             values ($1, $2::uuid, $3, now() - $4::interval)",
+        )
+        .bind(world.user.customer)
+        .bind(&execution.id)
+        .bind(id)
+        .bind(age)
+        .execute(&world.db)
+        .await?;
+    }
+
+    assay_execution::purge_deleted(&world.db, world.artifacts_store()).await?;
+
+    assert_eq!((world.files(), world.count("select count(*) from stray_file").await?), (2, 1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_file_is_noted_before_it_is_stored() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let execution = world.start().await?;
+    let target = UploadArtifactTarget {
+        project_id: world.project.clone(),
+        execution_id: execution.id.clone(),
+        name: "slow.log".to_owned(),
+        ..UploadArtifactTarget::default()
+    };
+    let head = UploadArtifactRequest {
+        target: Some(target),
+        chunk: "x".into(),
+        ..UploadArtifactRequest::default()
+    };
+    let slow = world.user.call(stream::iter([head]).chain(stream::pending()));
+    let mut artifacts = world.artifacts();
+    let mut upload = JoinSet::new();
+    upload.spawn(async move { artifacts.upload_artifact(slow).await.map(drop) });
+    let noted = "select count(*) from stray_file";
+    let is_noted = async || (world.count(noted).await.ok()? == 1).then_some(());
+    assay_testkit::eventually("that the file is noted", is_noted).await;
+    upload.abort_all();
     Ok(())
 }

@@ -56,8 +56,8 @@ async fn a_debug_record_tells_what_engines_were_given() -> Result<()> {
     let report = &execution.test_reports[0];
     sqlx::query(
         "insert into schedule (customer_id, id, execution_id, project_id, test_report_id,
-             report_sequence_nr, target_group, needs_public_ip, status, initial_queued_time)
-         select customer_id, gen_random_uuid(), execution_id, $1::uuid, id, 7, 'lab', true,
+             report_sequence_nr, target_group, needs_public_ip, priority, status, initial_queued_time)
+         select customer_id, gen_random_uuid(), execution_id, $1::uuid, id, 7, 'lab', true, 0,
                 'Queued', '2026-11-20T23:34:00.1+01'
          from test_report where id::text = $2",
     )
@@ -75,9 +75,9 @@ async fn a_debug_record_tells_what_engines_were_given() -> Result<()> {
         json!({
             "Id": null, "ReportSequenceNr": 7, "Status": "Queued",
             "InitialQueuedTime": "2026-11-20T22:34:00.100000", "ScheduleSentAt": null,
-            "MinimumDurationInMin": 0.0, "NeedsPublicIp": true, "SoftwareIdentifier": null,
+            "MinimumDurationInMin": 0.0, "NeedsPublicIp": true, "SoftwareIdentifier": "",
             "StopOnFailure": false, "Tags": "nightly", "TargetGroup": "lab",
-            "TestEnvironmentIdentifier": null,
+            "TestEnvironmentIdentifier": "",
         })
     );
     Ok(())

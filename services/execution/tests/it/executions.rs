@@ -309,3 +309,22 @@ async fn another_customers_execution_is_not_found() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn an_execution_without_a_time_out_ends_some_day() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let (vanished, unheard) = (world.start().await?, world.dispatch().await?);
+    let due = "select count(*) from execution where deadline - request_time = interval '168 hours'";
+    assert_eq!(world.count(due).await?, 2);
+    world.change("update execution set deadline = deadline - interval '168 hours'").await?;
+    world.reconcile().await?;
+    for execution in [vanished, unheard] {
+        let ended = world.execution(&execution.id).await?;
+        assert_eq!(
+            (ended.status(), ended.result()),
+            (ExecutionStatus::Completed, TestResult::Aborted)
+        );
+    }
+    Ok(())
+}

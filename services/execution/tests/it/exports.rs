@@ -151,3 +151,31 @@ async fn an_execution_is_exported_only_where_it_is() -> Result<()> {
     assert_eq!(theirs.map(drop).unwrap_err().code(), Code::NotFound);
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tests_without_results_are_exported_in_small_pieces() -> Result<()> {
+    let world = World::new().await?;
+    let names: Vec<String> = (0..20).map(|nr| format!("case {nr}")).collect();
+    let cases: Vec<(&str, i32)> = names.iter().map(|name| (name.as_str(), 10_000)).collect();
+    world.include(&cases).await?;
+    let execution = world.start().await?;
+    let before = crate::scale::peak_memory()?;
+    let request = ExportResultsRequest {
+        project_id: world.project.clone(),
+        execution_id: execution.id.clone(),
+    };
+    let request = world.user.caller.call_within(std::time::Duration::from_mins(2), request);
+
+    let mut file = world.results().export_results(request).await?.into_inner();
+
+    let (mut tests, mut size) = (0, 0);
+    while let Some(part) = file.message().await? {
+        tests += String::from_utf8_lossy(&part.chunk).matches("</testcase>").count();
+        size += part.chunk.len();
+    }
+    let memory = crate::scale::peak_memory()? - before;
+    println!("{size} bytes in {memory} MiB");
+    assert!((199_000..=200_000).contains(&tests), "{tests} tests");
+    assert!(memory < 16, "{size} bytes took {memory} MiB");
+    Ok(())
+}

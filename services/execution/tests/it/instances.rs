@@ -275,3 +275,61 @@ async fn every_id_of_a_path_has_to_be_right() -> Result<()> {
     assert_eq!(theirs.code(), Code::NotFound);
     Ok(())
 }
+
+#[tokio::test]
+async fn instances_that_nobody_reported_are_aborted_once_the_report_has_ended() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 5), ("b", 2)]).await?;
+    let execution = world.start().await?;
+    let [a, b] = &execution.test_reports[..] else { panic!("two reports") };
+    let result =
+        json!([{ "Identifier": "a", "InstanceNr": 2, "Result": "Passed", "DurationInSec": 3 }]);
+    world.report(&execution.id, result).await?;
+    assert_eq!(world.instances(a).await?.len(), 1, "the others may come");
+
+    world.complete(&execution.id).await?;
+
+    let entries = world.instances(a).await?;
+    let outline: Vec<_> = entries.iter().map(|entry| (entry.instance_nr, entry.result())).collect();
+    let expected = |nr| if nr == 2 { TestResult::Passed } else { TestResult::Aborted };
+    assert_eq!(outline, (1..=5).map(|nr| (nr, expected(nr))).collect::<Vec<_>>());
+    for entry in &entries {
+        let shown = instance(&world, world.instance_path(a, &entry.id)).await?;
+        assert_eq!((shown.id.as_str(), shown.result()), (entry.id.as_str(), entry.result()));
+        assert_eq!(shown.test_reports_id, a.id);
+    }
+    let statistics = statistics(&world, a).await?;
+    let counts = (statistics.total_count, statistics.passed_count, statistics.aborted_count);
+    assert_eq!(counts, (5, 1, 4));
+    assert_eq!((statistics.lower_value, statistics.upper_value), (3.0, 3.0), "of what ran");
+    // From page to page, of one that is stored or not.
+    let mut seen = Vec::new();
+    let mut cursor = None;
+    loop {
+        let request = assay_proto::execution::ListInstancesRequest {
+            project_id: world.project.clone(),
+            test_case_id: a.test_case_id.clone(),
+            test_plan_id: a.test_plan_id.clone(),
+            test_report_id: a.id.clone(),
+            page: Some(assay_proto::Page { limit: Some(2), cursor: cursor.take(), q: None }),
+        };
+        let page = world.reports().list_instances(world.user.call(request)).await?.into_inner();
+        let page: Vec<_> = futures::TryStreamExt::try_collect(page).await?;
+        let page: assay_proto::execution::InstanceBatch = page.into_iter().next().unwrap();
+        seen.extend(page.items);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, entries);
+    assert_eq!(world.instances(b).await?.len(), 2);
+    let unknown = world.instance_path(b, &entries[0].id);
+    assert_eq!(instance(&world, unknown).await.unwrap_err().code(), Code::NotFound);
+
+    let canceled = world.start().await?;
+    world.cancel(&canceled.id).await?;
+    let entries = world.instances(&canceled.test_reports[1]).await?;
+    assert!(entries.len() == 2 && entries.iter().all(|e| e.result() == TestResult::Canceled));
+    Ok(())
+}

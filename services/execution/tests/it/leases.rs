@@ -278,3 +278,79 @@ async fn nobody_gets_at_the_work_of_another_customer() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn work_that_cannot_be_read_does_not_keep_engines_from_the_rest() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let broken = world.select_environment("lab", "secret").await?;
+    let first = world.dispatch().await?;
+    world.spoil_password(&broken).await?;
+    world.select_environment("lab", "secret").await?;
+    let second = world.dispatch().await?;
+
+    let leases = world.engine().lease(now("lab", 5)).await?;
+
+    let [lease] = &leases[..] else { panic!("{leases:?}") };
+    assert_eq!(lease.execution_id, second.id);
+    let given_up = world.execution(&first.id).await?;
+    let failed = (ReportStatus::EngineExecutionFailure, TestResult::Error);
+    assert_eq!(outline(&given_up), [failed]);
+    assert_eq!(given_up.status(), ExecutionStatus::Completed);
+    assert!(given_up.test_reports[0].comment.as_deref().is_some_and(|c| c.starts_with("Not run")));
+    // Alone, too; and engines get nothing rather than an error.
+    world.spoil_password(&lease.environment.as_ref().unwrap().id).await?;
+    world.dispatch().await?;
+    assert!(world.engine().lease(now("lab", 1)).await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn work_of_a_higher_priority_comes_first() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1), ("b", 1)]).await?;
+    let mut dispatched = Vec::new();
+    for priority in ["Low", "whenever", "high"] {
+        let changes = assay_proto::catalog::TestSetInput {
+            priority: Some(priority.to_owned()),
+            ..Default::default()
+        };
+        world.change_set(changes, &["Priority"]).await?;
+        dispatched.insert(0, world.dispatch().await?.id);
+    }
+    let engine = world.engine();
+    let mut leased = vec![engine.lease_one().await?];
+    leased.extend(engine.lease(now("", 5)).await?);
+    let order: Vec<_> = leased.iter().map(|lease| lease.execution_id.clone()).collect();
+    assert_eq!(
+        order,
+        dispatched.iter().flat_map(|id| [id.clone(), id.clone()]).collect::<Vec<_>>()
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn engines_can_ask_for_subjects_that_need_a_public_address() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let mut dispatched = Vec::new();
+    for needs_public_ip in [false, true, true] {
+        let id = world.dispatch().await?.id;
+        sqlx::query("update schedule set needs_public_ip = $2 where execution_id = $1::uuid")
+            .bind(&id)
+            .bind(needs_public_ip)
+            .execute(&world.db)
+            .await?;
+        dispatched.push(id);
+    }
+    let asks = async |needs_public_ip: Option<bool>| {
+        let wanted = assay_proto::execution::LeaseInput { needs_public_ip, ..now("", 1) };
+        let leases = world.engine().lease(wanted).await?;
+        Ok::<_, Status>(leases.into_iter().next().map(|lease| lease.execution_id))
+    };
+    assert_eq!(asks(Some(true)).await?, Some(dispatched[1].clone()));
+    assert_eq!(asks(Some(false)).await?, Some(dispatched[0].clone()));
+    assert_eq!(asks(Some(false)).await?, None);
+    assert_eq!(asks(None).await?, Some(dispatched[2].clone()));
+    Ok(())
+}

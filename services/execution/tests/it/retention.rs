@@ -195,3 +195,25 @@ async fn there_are_partitions_for_months_to_come() -> Result<()> {
     assert!(world.count(beyond).await? > 0);
     Ok(())
 }
+
+#[tokio::test]
+async fn files_that_cannot_be_removed_keep_nothing_else_from_expiring() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 2)]).await?;
+    let (stuck, other) = (completed(&world, 3).await?, completed(&world, 2).await?);
+    for execution in [&stuck, &other] {
+        world.keep_file(&execution.id, "run.log").await?;
+    }
+    let repair = world.spoil_files(&stuck.id)?;
+    keep_for(&world, 1).await?;
+
+    enforce_retention(&world.db, world.artifacts_store()).await?;
+
+    let left = "select count(*) from execution where pruned_at is null";
+    assert_eq!(world.count(left).await?, 1);
+    assert_eq!(counts(&world).await?, (2, 2), "those of the other one are gone");
+    std::fs::remove_file(repair)?;
+    enforce_retention(&world.db, world.artifacts_store()).await?;
+    assert_eq!((world.count(left).await?, counts(&world).await?, world.files()), (0, (0, 0), 0));
+    Ok(())
+}

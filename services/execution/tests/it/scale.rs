@@ -51,7 +51,7 @@ fn patiently<T>(world: &World, message: T) -> tonic::Request<T> {
 }
 
 /// The most memory that this process has had, in mebibytes.
-fn peak_memory() -> Result<u64> {
+pub(crate) fn peak_memory() -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("VmHWM")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? >> 10)
@@ -138,10 +138,10 @@ async fn thousands_of_tests_are_uploaded_at_once() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_never_ends_is_refused_in_little_memory() -> Result<()> {
     let world = World::new().await?;
-    for (beginning, rest, expected) in [
-        ("", "<testsuite>", "too_deep"),
-        ("<!DOCTYPE a [", "<!ENTITY a 'b'>", "too_large"),
-        ("<testsuite>", "<testcase name='a'/>", "too_many_tests"),
+    for (beginning, rest) in [
+        ("", "<testsuite>"),
+        ("<!DOCTYPE a [", "<!ENTITY a 'b'>"),
+        ("<testsuite>", "<testcase name='a'/>"),
     ] {
         let before = peak_memory()?;
         let head = UploadResultsRequest {
@@ -157,7 +157,7 @@ async fn a_file_that_never_ends_is_refused_in_little_memory() -> Result<()> {
 
         let refused = world.results().upload_results(patiently(&world, endless)).await;
 
-        assert_eq!(reason(&refused.map(drop).unwrap_err()), expected, "{rest}");
+        assert_eq!(reason(&refused.map(drop).unwrap_err()), "too_large", "{rest}");
         let memory = peak_memory()? - before;
         assert!(memory < 128, "{rest} took {memory} MiB");
     }

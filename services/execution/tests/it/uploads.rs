@@ -1,8 +1,12 @@
 //! Uploading the reports of test tools.
 
 use anyhow::Result;
-use assay_proto::{ExecutionStatus, ReportStatus, TestResult, execution::Instance};
-use tonic::Code;
+use assay_proto::{
+    ExecutionStatus, ReportStatus, TestResult,
+    execution::{Instance, UploadResultsRequest, UploadResultsTarget},
+};
+use futures::{TryStreamExt, stream};
+use tonic::{Code, Status};
 
 use crate::world::{World, fields, reason};
 
@@ -157,5 +161,38 @@ async fn what_it_ran_on_has_to_exist() -> Result<()> {
     let message = UploadResultsRequest { target: Some(target), ..message };
     let refused = world.results().upload_results(send(message)).await.map(drop).unwrap_err();
     assert_eq!(refused.code(), Code::NotFound);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_upload_with_a_key_makes_one_execution() -> Result<()> {
+    let world = World::new().await?;
+    let upload = async |key: &str, file: &'static str| {
+        let target =
+            UploadResultsTarget { idempotency_key: Some(key.to_owned()), ..world.upload_target() };
+        let message = UploadResultsRequest {
+            target: Some(target),
+            chunk: file.into(),
+            last: true,
+            ..UploadResultsRequest::default()
+        };
+        let parts =
+            world.results().upload_results(world.user.call(stream::iter([message]))).await?;
+        let parts: Vec<_> = parts.into_inner().try_collect().await?;
+        Ok::<_, Status>(parts[0].id.clone())
+    };
+    let (one, other) = (
+        "<testsuite><testcase name='a'/></testsuite>",
+        "<testsuite><testcase name='b'/></testsuite>",
+    );
+
+    let (first, second) = tokio::try_join!(upload("k", one), upload("k", one))?;
+    assert_eq!(first, second);
+    assert_eq!(upload("k", one).await?, first);
+    assert_ne!(upload("l", one).await?, first);
+    let reused = upload("k", other).await.unwrap_err();
+    assert_eq!(reason(&reused), "idempotency_key_reused");
+    assert_eq!(fields(&upload("ä", one).await.unwrap_err()), ["Idempotency-Key"]);
+    assert_eq!(world.count("select count(*) from execution").await?, 2);
     Ok(())
 }

@@ -43,7 +43,8 @@ pub(crate) use self::{
 const PERMISSIONS: &str = "Read, Write, Execute, Automation";
 
 /// How long leases last here.
-const LEASES: LeaseSettings = LeaseSettings { lease_seconds: 60, lease_losses: 3 };
+const LEASES: LeaseSettings =
+    LeaseSettings { lease_seconds: 60, lease_losses: 3, execution_hours: 168 };
 
 /// Services of their own, with one project and one empty test set.
 pub(crate) struct World {
@@ -89,6 +90,7 @@ impl World {
         let queue = Queue::local(&runtime);
         let services = assay_execution::services(
             &db,
+            &Shares::new(8),
             grpc::connect(&format!("http://{}", wire.address()))?,
             queue.clone(),
             LEASES,
@@ -147,6 +149,10 @@ impl World {
 
     pub(crate) fn debug(&self) -> DebugServiceClient<Channel> {
         DebugServiceClient::new(self.execution.clone())
+    }
+
+    pub(crate) fn catalog_db(&self) -> &PgPool {
+        &self.catalog_db
     }
 
     /// Has the service look once after what is overdue.

@@ -1,18 +1,29 @@
-//! The body of a request, as it arrives, for a reader that waits: parsers read, they are not fed.
+//! The bodies of requests. A body is received whole before it is parsed, in memory that is shared
+//! fairly between customers: a slow client holds the memory of what it has sent, and no thread.
 
-use std::io::{self, BufRead, ErrorKind, Read};
+use std::{
+    collections::VecDeque,
+    io::{self, BufRead, Read},
+    iter, thread,
+    time::Duration,
+};
 
-use assay_proto::Fault;
-use bytes::{Buf, Bytes};
+use assay_proto::{CustomerId, Fault};
+use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use tokio::{sync::mpsc, task};
+use tokio::{task, time::timeout};
 use tonic::Status;
 
-/// What a body may have at most; the gateway takes no more either.
+use crate::{Share, Shares};
+
+/// Maximum size of a body; the gateway takes no more either.
 const LARGEST: usize = 32 << 20;
 
-/// How many pieces are ahead of the reader.
-const AHEAD: usize = 4;
+/// Size of the pieces that memory is divided into.
+const UNIT: usize = 64 << 10;
+
+/// Maximum time that a body takes to arrive. The gateway ends a call after that time, too.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A piece of a body as it was sent.
 #[derive(Debug, Default)]
@@ -24,98 +35,161 @@ pub struct Piece {
     pub last: bool,
 }
 
-enum Part {
-    Chunk(Bytes),
-    NextFile,
-    End,
+/// Receives and parses bodies. Clones share their memory and threads.
+#[derive(Clone, Debug)]
+pub struct Intake {
+    memory: Shares,
+    threads: Shares,
 }
 
-/// One or several files. Each reads to its end before [`Body::next_file`] goes on to the next.
-pub struct Body {
-    parts: mpsc::Receiver<Part>,
-    chunk: Bytes,
-    at: At,
+/// Memory that a body takes. It is free for other bodies when this is dropped.
+#[derive(Debug, Default)]
+pub struct Memory(Vec<Share>);
+
+impl Intake {
+    /// Bodies and what is made of them take so many mebibytes at most.
+    pub fn new(mebibytes: usize) -> Self {
+        let threads = thread::available_parallelism().map_or(1, usize::from).max(4);
+        Self { memory: Shares::new((mebibytes << 20) / UNIT), threads: Shares::new(threads) }
+    }
+
+    /// Receives a body and parses it on a thread of its own. What was parsed takes the memory of
+    /// the body until that is dropped. Fails with [`Fault::Busy`] where memory or a thread is not
+    /// to be had within ten seconds.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        customer: CustomerId,
+        pieces: impl Stream<Item = Result<Piece, Status>>,
+        parse: impl FnOnce(Body) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<(T, Memory), Status> {
+        let (body, memory) = received(pieces, Some((self.memory.clone(), customer))).await?;
+        let _thread = self.threads.acquire(customer).await?;
+        Ok((parsed(body, parse).await?, memory))
+    }
+
+    /// Acquires memory for something else of this size.
+    pub async fn hold(&self, customer: CustomerId, bytes: usize) -> Result<Memory, Fault> {
+        let units = bytes.div_ceil(UNIT);
+        Ok(Memory(vec![self.memory.acquire_many(customer, units).await?]))
+    }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum At {
-    InFile,
-    EndOfFile,
-    End,
+impl Memory {
+    /// Takes the memory of another one over.
+    pub fn add(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
 }
 
-/// Has `parse` read a body, on a thread where it may wait for it.
+/// Receives a body and parses it, where something else bounds how many there are at once.
 pub async fn read<T: Send + 'static>(
     pieces: impl Stream<Item = Result<Piece, Status>>,
     parse: impl FnOnce(Body) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Status> {
-    let (sender, parts) = mpsc::channel(AHEAD);
-    let parsed =
-        task::spawn_blocking(move || parse(Body { parts, chunk: Bytes::new(), at: At::InFile }));
-    let sent = send(pieces, sender).await;
-    let parsed = parsed.await.map_err(Fault::internal)?;
-    sent?;
-    Ok(parsed?)
+    Ok(parsed(received(pieces, None).await?.0, parse).await?)
 }
 
-/// Passes pieces on until the last one, or until nobody wants them any more. A client that goes away
-/// in the middle looks like the end of the stream; so the last piece has to say that it is.
-async fn send(
+async fn parsed<T: Send + 'static>(
+    body: Body,
+    parse: impl FnOnce(Body) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    task::spawn_blocking(move || parse(body)).await.map_err(Fault::internal)?
+}
+
+/// Receives a body. The memory of each unit is acquired before it is filled. A client that goes away in
+/// the middle looks like the end of the stream; so the last piece has to say that it is.
+async fn received(
     pieces: impl Stream<Item = Result<Piece, Status>>,
-    parts: mpsc::Sender<Part>,
-) -> Result<(), Status> {
-    let mut pieces = std::pin::pin!(pieces);
-    let mut size = 0;
-    while let Some(piece) = pieces.next().await {
-        let Piece { chunk, next_file, last } = piece?;
-        size += chunk.len();
-        if size > LARGEST {
-            let reason = format!("the body is larger than {} MiB", LARGEST >> 20);
-            return Err(Fault::Refused { code: "too_large", reason }.into());
+    shares: Option<(Shares, CustomerId)>,
+) -> Result<(Body, Memory), Status> {
+    let whole = async {
+        let mut pieces = std::pin::pin!(pieces);
+        let (mut body, mut memory, mut size) = (Body::default(), Memory::default(), 0);
+        while let Some(piece) = pieces.next().await {
+            let Piece { chunk, next_file, last } = piece?;
+            size += chunk.len();
+            if size > LARGEST {
+                let reason = format!("the body is larger than {} MiB", LARGEST >> 20);
+                return Err(Fault::Refused { code: "too_large", reason }.into());
+            }
+            if next_file {
+                body.rest.push_back(VecDeque::new());
+            }
+            let mut chunk = &chunk[..];
+            while !chunk.is_empty() {
+                if let Some((shares, customer)) = shares.as_ref().filter(|_| body.is_full()) {
+                    memory.0.push(shares.acquire(*customer).await?);
+                }
+                chunk = body.fill(chunk);
+            }
+            if last {
+                return Ok((body, memory));
+            }
         }
-        if next_file && parts.send(Part::NextFile).await.is_err()
-            || parts.send(Part::Chunk(chunk)).await.is_err()
-        {
-            return Ok(());
-        }
-        if last {
-            let _ = parts.send(Part::End).await;
-            return Ok(());
-        }
-    }
-    Err(Fault::Malformed("the body broke off".to_owned()).into())
+        Err(Fault::Malformed("the body broke off".to_owned()).into())
+    };
+    let late = |_| Fault::Malformed("the body did not arrive in time".to_owned());
+    timeout(PATIENCE, whole).await.map_err(late)?
+}
+
+/// One or several files. Each reads to its end before [`Body::next_file`] goes on to the next.
+#[derive(Debug, Default)]
+pub struct Body {
+    /// The file that is read, in units, and how much of its first unit was read.
+    file: VecDeque<Vec<u8>>,
+    read: usize,
+    /// The files after it.
+    rest: VecDeque<VecDeque<Vec<u8>>>,
 }
 
 impl Body {
     /// Goes on to the next file, if there is one.
-    pub fn next_file(&mut self) -> io::Result<bool> {
-        while self.at == At::InFile {
-            let rest = self.fill_buf()?.len();
-            self.consume(rest);
+    pub fn next_file(&mut self) -> bool {
+        let Some(next) = self.rest.pop_front() else { return false };
+        (self.file, self.read) = (next, 0);
+        true
+    }
+
+    /// The contents of the files that were not read yet, in parts.
+    pub fn files(&self) -> impl Iterator<Item = impl Iterator<Item = &[u8]> + Clone> {
+        iter::once(&self.file).chain(&self.rest).map(|file| file.iter().map(Vec::as_slice))
+    }
+
+    /// The file that is received.
+    fn last_file(&mut self) -> &mut VecDeque<Vec<u8>> {
+        self.rest.back_mut().unwrap_or(&mut self.file)
+    }
+
+    fn is_full(&mut self) -> bool {
+        self.last_file().back().is_none_or(|unit| unit.len() == UNIT)
+    }
+
+    /// Adds what fits into a unit; returns the rest.
+    fn fill<'c>(&mut self, chunk: &'c [u8]) -> &'c [u8] {
+        if self.is_full() {
+            self.last_file().push_back(Vec::new());
         }
-        if self.at == At::End {
-            return Ok(false);
+        let Some(unit) = self.last_file().back_mut() else { return chunk };
+        let (fits, rest) = chunk.split_at(chunk.len().min(UNIT - unit.len()));
+        if unit.is_empty() && !rest.is_empty() {
+            unit.reserve_exact(UNIT);
         }
-        self.at = At::InFile;
-        Ok(true)
+        unit.extend_from_slice(fits);
+        rest
     }
 }
 
 impl BufRead for Body {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while self.chunk.is_empty() && self.at == At::InFile {
-            match self.parts.blocking_recv() {
-                Some(Part::Chunk(chunk)) => self.chunk = chunk,
-                Some(Part::NextFile) => self.at = At::EndOfFile,
-                Some(Part::End) => self.at = At::End,
-                None => return Err(ErrorKind::UnexpectedEof.into()),
-            }
-        }
-        Ok(&self.chunk)
+        Ok(self.file.front().map_or(&[], |unit| &unit[self.read..]))
     }
 
     fn consume(&mut self, amount: usize) {
-        self.chunk.advance(amount);
+        self.read += amount;
+        if self.file.front().is_some_and(|unit| unit.len() <= self.read) {
+            self.file.pop_front();
+            self.read = 0;
+        }
     }
 }
 
@@ -145,7 +219,7 @@ mod tests {
         let mut files = Vec::new();
         loop {
             files.push(io::read_to_string(&mut body).map_err(Fault::internal)?);
-            if !body.next_file().map_err(Fault::internal)? {
+            if !body.next_file() {
                 return Ok(files);
             }
         }
@@ -156,6 +230,22 @@ mod tests {
         let pieces =
             [piece("a", false), piece("b", false), piece("c", true), piece("", true), last()];
         assert_eq!(read(stream::iter(pieces.map(Ok)), files).await.unwrap(), ["ab", "c", ""]);
+    }
+
+    #[tokio::test]
+    async fn pieces_of_any_size_make_up_the_body() {
+        for sizes in [&[1, UNIT - 1, 1][..], &[UNIT * 3 + 7], &[UNIT, UNIT], &[7, 3 * UNIT, 5]] {
+            let chunks: Vec<Bytes> = sizes
+                .iter()
+                .zip(b'a'..)
+                .map(|(size, byte)| Bytes::from(vec![byte; *size]))
+                .collect();
+            let pieces =
+                chunks.clone().into_iter().map(|chunk| Piece { chunk, ..Piece::default() });
+            let pieces = stream::iter(pieces.chain([last()]).map(Ok).collect::<Vec<_>>());
+            let whole = read(pieces, files).await.unwrap();
+            assert!(whole[0].as_bytes() == chunks.concat(), "{sizes:?}");
+        }
     }
 
     #[tokio::test]
@@ -172,15 +262,40 @@ mod tests {
     async fn what_is_too_large_is_not_kept() {
         let chunk = Bytes::from(vec![b' '; 1 << 20]);
         let pieces = stream::repeat_with(|| Ok(Piece { chunk: chunk.clone(), ..Piece::default() }));
-        let refused =
-            read(pieces, |body| io::copy(&mut { body }, &mut io::sink()).map_err(Fault::internal));
-        assert!(refused.await.unwrap_err().message().contains("32 MiB"));
+        let refused = read(pieces, files).await;
+        assert!(refused.unwrap_err().message().contains("32 MiB"));
     }
 
-    #[tokio::test]
-    async fn a_reader_that_has_seen_enough_is_not_sent_more() {
-        let endless = stream::repeat_with(|| Ok(piece("a", false)));
-        let refused = read(endless, |_| Err::<(), _>(Fault::Malformed("nonsense".to_owned())));
-        assert_eq!(refused.await.unwrap_err().message(), "nonsense");
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_ends_is_given_up() {
+        let pieces = stream::iter([Ok(piece("a", false))]).chain(stream::pending());
+        let late = read(pieces, files).await.unwrap_err();
+        assert_eq!(late.message(), "the body did not arrive in time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_bodies_of_one_customer_leave_memory_to_others() {
+        let intake = Intake::new(4);
+        let (one, other) = (CustomerId::new(), CustomerId::new());
+        let mebibyte = |count| {
+            let chunk = Bytes::from(vec![b' '; 1 << 20]);
+            stream::iter(
+                (0..count).map(move |_| Ok(Piece { chunk: chunk.clone(), ..Piece::default() })),
+            )
+        };
+        let mut kept = Vec::new();
+        for _ in 0..3 {
+            let pieces = mebibyte(1).chain(stream::iter([Ok(last())]));
+            kept.push(intake.read(one, pieces, files).await.unwrap());
+        }
+        // Bodies that are still being sent hold what they have sent.
+        let busy = intake.read(one, mebibyte(1).chain(stream::pending()), files).await;
+        assert_eq!(busy.unwrap_err().code(), tonic::Code::ResourceExhausted);
+
+        let pieces = mebibyte(1).chain(stream::iter([Ok(last())]));
+        intake.read(other, pieces, files).await.unwrap();
+        drop(kept);
+        let pieces = mebibyte(3).chain(stream::iter([Ok(last())]));
+        intake.read(one, pieces, files).await.unwrap();
     }
 }

@@ -30,5 +30,5 @@ pub use self::{
     shares::{Share, Shares},
     tls::{Tls, TlsConfig},
     turns::Turns,
-    wakeups::{Place, Wakeups},
+    wakeups::{OfCustomer, Place, Wakeups},
 };

@@ -2,7 +2,8 @@
 //! holding a connection to it.
 //!
 //! Whoever adds something says so, in this process or over NATS. A message may be missed and NATS
-//! may be away; so who waits looks again after a while in any case.
+//! may be away; so who waits looks again after a while in any case. Places and looks are shared
+//! fairly between customers, and only a few look at once, however many are woken.
 
 use std::{
     collections::HashMap,
@@ -15,14 +16,14 @@ use std::{
     time::Duration,
 };
 
-use assay_proto::Fault;
+use assay_proto::{CustomerId, Fault};
 use tokio::{
-    sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    sync::Notify,
     time::{Instant, sleep, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::Runtime;
+use crate::{Runtime, Share, Shares};
 
 /// How long who waits believes that nobody has told of anything.
 const POLL: Duration = Duration::from_secs(5);
@@ -30,12 +31,27 @@ const POLL: Duration = Duration::from_secs(5);
 /// How many may wait at once.
 const PLACES: usize = 2000;
 
+/// How many look at once: few enough to leave connections to the database to others.
+const LOOKS: usize = 4;
+
+/// What can be waited for: it belongs to a customer.
+pub trait OfCustomer {
+    fn customer(&self) -> CustomerId;
+}
+
+impl OfCustomer for CustomerId {
+    fn customer(&self) -> CustomerId {
+        *self
+    }
+}
+
 /// Who waits for what.
 pub struct Wakeups<K>(Arc<Inner<K>>);
 
 struct Inner<K> {
     waiting: Mutex<HashMap<K, Weak<Notify>>>,
-    places: Arc<Semaphore>,
+    places: Shares,
+    looks: Shares,
     asleep: Arc<AtomicUsize>,
     stopping: CancellationToken,
 }
@@ -46,12 +62,13 @@ impl<K> Clone for Wakeups<K> {
     }
 }
 
-impl<K: Eq + Hash> Wakeups<K> {
+impl<K: Eq + Hash + OfCustomer> Wakeups<K> {
     /// Nobody waits yet, and nobody will when the program stops.
     pub fn new(runtime: &Runtime) -> Self {
         Self(Arc::new(Inner {
             waiting: Mutex::default(),
-            places: Arc::new(Semaphore::new(PLACES)),
+            places: Shares::new(PLACES),
+            looks: Shares::new(LOOKS),
             asleep: Arc::default(),
             stopping: runtime.stopping(),
         }))
@@ -72,7 +89,8 @@ impl<K: Eq + Hash> Wakeups<K> {
 
     /// A place among those who wait for `key`, unless there are too many.
     pub fn wait_for(&self, key: K) -> Result<Place, Fault> {
-        let permit = self.0.places.clone().try_acquire_owned().map_err(|_| Fault::Busy(POLL))?;
+        let customer = key.customer();
+        let share = self.0.places.try_acquire(customer)?;
         let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let told = waiting.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
             waiting.retain(|_, waiting| waiting.strong_count() > 0);
@@ -80,18 +98,20 @@ impl<K: Eq + Hash> Wakeups<K> {
             waiting.insert(key, Arc::downgrade(&told));
             told
         });
-        let Inner { asleep, stopping, .. } = &*self.0;
-        let (asleep, stopping) = (asleep.clone(), stopping.clone());
-        Ok(Place { told, asleep, stopping, _permit: permit })
+        let Inner { looks, asleep, stopping, .. } = &*self.0;
+        let (looks, asleep, stopping) = (looks.clone(), asleep.clone(), stopping.clone());
+        Ok(Place { customer, told, looks, asleep, stopping, _share: share })
     }
 }
 
 /// A place among those who wait; somebody else's when it is dropped.
 pub struct Place {
+    customer: CustomerId,
     told: Arc<Notify>,
+    looks: Shares,
     asleep: Arc<AtomicUsize>,
     stopping: CancellationToken,
-    _permit: OwnedSemaphorePermit,
+    _share: Share,
 }
 
 impl Place {
@@ -102,11 +122,18 @@ impl Place {
         until: Option<Instant>,
         mut look: impl FnMut() -> F,
     ) -> Result<Option<T>, Fault> {
+        let mut has_looked = false;
         loop {
             // From before the look on, so that nothing is missed in between.
             let mut told = std::pin::pin!(self.told.notified());
             told.as_mut().enable();
-            let found = look().await?;
+            let found = match self.looks.acquire(self.customer).await {
+                Ok(_look) => look().await?,
+                // Others look; there is another time.
+                Err(Fault::Busy(_)) if has_looked => None,
+                Err(fault) => return Err(fault),
+            };
+            has_looked = true;
             if found.is_some() || until.is_some_and(|until| until <= Instant::now()) {
                 return Ok(found);
             }
@@ -140,5 +167,54 @@ impl<'a> Asleep<'a> {
 impl Drop for Asleep<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::join_all;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn however_many_are_woken_a_few_look_at_once() {
+        let wakeups = Wakeups::new(&Runtime::new("test"));
+        let customer = CustomerId::new();
+        let (looking, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let begun = AtomicUsize::new(0);
+        let wait = async || {
+            let place = wakeups.wait_for(customer).unwrap();
+            let look = async || {
+                most.fetch_max(looking.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                sleep(Duration::from_millis(1)).await;
+                looking.fetch_sub(1, Ordering::SeqCst);
+                // The first look finds nothing.
+                Ok((begun.fetch_add(1, Ordering::SeqCst) >= 500).then_some(()))
+            };
+            place.look(None, look).await
+        };
+        let waking = async {
+            while wakeups.asleep() < 500 {
+                sleep(Duration::from_millis(1)).await;
+            }
+            wakeups.wake(&customer);
+            Ok(None)
+        };
+        let (found, _) = tokio::join!(join_all((0..500).map(|_| wait())), async {
+            waking.await as Result<Option<()>, Fault>
+        });
+        assert!(found.iter().all(|found| matches!(found, Ok(Some(())))));
+        assert!(most.into_inner() <= LOOKS);
+    }
+
+    #[tokio::test]
+    async fn one_customer_leaves_places_to_others() {
+        let wakeups = Wakeups::new(&Runtime::new("test"));
+        let (one, other) = (CustomerId::new(), CustomerId::new());
+        let places: Vec<_> = (0..PLACES).map_while(|_| wakeups.wait_for(one).ok()).collect();
+        assert_eq!(places.len(), PLACES / 4 * 3);
+        assert!(wakeups.wait_for(other).is_ok());
+        drop(places);
+        assert!(wakeups.wait_for(one).is_ok());
     }
 }

@@ -66,7 +66,7 @@ pub(super) async fn review(
     .bind(customer)
     .bind(id)
     .bind(name_of(review.status()))
-    .bind(&review.comment)
+    .bind(review.comment.as_deref().filter(|comment| !comment.is_empty()))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -3,10 +3,14 @@
 use std::collections::HashMap;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestType, catalog::SnapshotTestCase, name_of};
+use prost::Message;
 use sqlx::{PgTransaction, types::Json};
 use uuid::Uuid;
 
 use crate::{column::column, test_report::Progress};
+
+/// How much of test cases one statement writes, in bytes.
+const STATEMENT: usize = 4 << 20;
 
 /// Counts one more execution of each case; says the numbers in the order of the cases.
 ///
@@ -37,8 +41,38 @@ pub(crate) async fn count(
         .collect()
 }
 
-/// Adds the reports of an execution, one for each case, in the same order.
+/// Adds the reports of an execution, one for each case, in the same order. A statement writes a
+/// part of them: their variables may be large.
 pub(crate) async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    cases: &[SnapshotTestCase],
+    reports: &[Progress],
+) -> Result<(), Fault> {
+    let (mut cases, mut reports) = (cases, reports);
+    while !cases.is_empty() {
+        let ((some, others), (of_some, of_others)) = {
+            let count = fitting(cases);
+            (cases.split_at(count), reports.split_at(count))
+        };
+        insert_part(tx, customer, execution, some, of_some).await?;
+        (cases, reports) = (others, of_others);
+    }
+    Ok(())
+}
+
+/// How many of the first cases fit into one statement; one at least.
+fn fitting(cases: &[SnapshotTestCase]) -> usize {
+    let mut size = 0;
+    let fits = |case: &&SnapshotTestCase| {
+        size += case.encoded_len();
+        size <= STATEMENT
+    };
+    cases.iter().take_while(fits).count().max(1)
+}
+
+async fn insert_part(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
@@ -48,9 +82,6 @@ pub(crate) async fn insert(
     let test_type = |case: &SnapshotTestCase| match case.test_type() {
         TestType::Unspecified => name_of(TestType::Default),
         test_type => name_of(test_type),
-    };
-    let variables = |case: &SnapshotTestCase| {
-        (!case.variables.is_empty()).then(|| Json(case.variables.clone()))
     };
     sqlx::query(
         "insert into test_report (customer_id, execution_id, id, test_case_id,
@@ -84,7 +115,7 @@ pub(crate) async fn insert(
     .bind(column(reports, |report| report.total_duration_in_sec))
     .bind(column(reports, |report| report.state.average_duration_in_sec))
     .bind(column(reports, |report| report.state.revision))
-    .bind(column(cases, variables))
+    .bind(column(cases, |case| (!case.variables.is_empty()).then_some(Json(&case.variables))))
     .execute(&mut **tx)
     .await?;
     Ok(())

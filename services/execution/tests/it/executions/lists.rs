@@ -72,3 +72,36 @@ async fn what_was_executed_is_listed_while_the_catalog_is_away() -> Result<()> {
     eventually("the catalog to be back", unknown).await;
     Ok(())
 }
+
+#[tokio::test]
+async fn a_filter_finds_what_is_rare_in_a_long_history() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let execution = world.start().await?;
+    sqlx::query(
+        "insert into execution
+         select (jsonb_populate_record(e, jsonb_build_object(
+             'id', overlay(e.id::text placing lpad(n::text, 12, '0') from 25),
+             'test_set_name', case when n % 3000 = 7 then 'Rare' else 'Common' end
+         ))).*
+         from execution e, generate_series(1, 10000) as n
+         where e.id = $1::uuid",
+    )
+    .bind(&execution.id)
+    .execute(&world.db)
+    .await?;
+    let ids = |entries: Vec<ExecutionEntry>| entries.into_iter().map(|e| e.id).collect::<Vec<_>>();
+    let rare = Page { q: Some("rar".to_owned()), ..Page::default() };
+
+    let all = ids(list(&world, None, rare.clone()).await?);
+
+    let numbers: Vec<&str> = all.iter().map(|id| &id[24..]).collect();
+    assert_eq!(numbers, ["000000009007", "000000006007", "000000003007", "000000000007"]);
+    let page = Page { limit: Some(2), ..rare.clone() };
+    assert_eq!(ids(list(&world, None, page).await?), all[..2]);
+    let page = Page { limit: Some(2), cursor: Some(all[1].clone()), ..rare };
+    assert_eq!(ids(list(&world, Some(&world.set), page).await?), all[2..]);
+    let page = Page { q: Some("common".to_owned()), ..Page::default() };
+    assert_eq!(list(&world, None, page).await?.len(), 9996);
+    Ok(())
+}

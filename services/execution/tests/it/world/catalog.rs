@@ -19,7 +19,7 @@ use crate::world::World;
 
 impl World {
     /// Makes a project with an empty test set.
-    pub(super) async fn project_with_set(&self) -> Result<(String, String)> {
+    pub(crate) async fn project_with_set(&self) -> Result<(String, String)> {
         let project = ProjectInput { name: "Shop".into(), ..ProjectInput::default() };
         let project = ProjectServiceClient::new(self.catalog.clone())
             .create_project(self.user.call(CreateProjectRequest { project: Some(project) }))
@@ -139,6 +139,26 @@ impl World {
         };
         self.change_set(changes, &["SelectedSubjectId"]).await?;
         Ok(subject.id)
+    }
+
+    /// Deletes the project.
+    pub(crate) async fn delete_project(&self) -> Result<()> {
+        let request = DeleteProjectRequest { id: self.project.clone() };
+        ProjectServiceClient::new(self.catalog.clone())
+            .delete_project(self.user.call(request))
+            .await?;
+        Ok(())
+    }
+
+    /// Makes the password of an environment one that cannot be opened any more.
+    pub(crate) async fn spoil_password(&self, environment: &str) -> Result<()> {
+        let spoilt =
+            sqlx::query("update environment set password = 'lost:AAAA' where id = $1::uuid")
+                .bind(environment)
+                .execute(&self.catalog_db)
+                .await?;
+        anyhow::ensure!(spoilt.rows_affected() == 1, "no such environment");
+        Ok(())
     }
 
     /// Renames a subject, and deletes an environment.

@@ -1,17 +1,22 @@
 //! What is reported, uploaded and kept.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
 use assay_execution::Artifacts;
 use assay_proto::execution::{
-    Execution, ReportResultsRequest, ReportResultsTarget, ReportedResults, UploadArtifactRequest,
-    UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
+    DownloadArtifactRequest, Execution, ReportResultsRequest, ReportResultsTarget, ReportedResults,
+    UploadArtifactRequest, UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
     artifact_service_client::ArtifactServiceClient, result_service_client::ResultServiceClient,
 };
 use assay_runtime::grpc::Channel;
 use futures::stream;
 use serde_json::Value;
 use tonic::Status;
+use uuid::Uuid;
 
 use super::{World, execution::whole};
 
@@ -36,6 +41,49 @@ impl World {
         let file = UploadArtifactRequest { target: Some(target), chunk: "x".into(), last: true };
         self.artifacts().upload_artifact(self.user.call(stream::iter([file]))).await?;
         Ok(())
+    }
+
+    /// Uploads a small file; returns what its link asks for.
+    pub(crate) async fn artifact_link(
+        &self,
+        execution: &str,
+        name: &str,
+    ) -> anyhow::Result<DownloadArtifactRequest> {
+        let target = UploadArtifactTarget {
+            project_id: self.project.clone(),
+            execution_id: execution.to_owned(),
+            name: name.to_owned(),
+            content_type: "text/plain".to_owned(),
+            ..UploadArtifactTarget::default()
+        };
+        let file = UploadArtifactRequest { target: Some(target), chunk: "x".into(), last: true };
+        let request = self.user.call(stream::iter([file]));
+        let kept = self.artifacts().upload_artifact(request).await?.into_inner();
+        let link: url::Url = kept.uri.parse()?;
+        let query: std::collections::HashMap<_, _> = link.query_pairs().into_owned().collect();
+        Ok(DownloadArtifactRequest {
+            id: kept.id,
+            name: kept.name,
+            customer_id: query["customer"].clone(),
+            expires: query["expires"].parse()?,
+            signature: query["signature"].clone(),
+        })
+    }
+
+    /// Puts something among the files of an execution that keeps them from being removed; returns
+    /// what that is.
+    pub(crate) fn spoil_files(&self, execution: &str) -> anyhow::Result<PathBuf> {
+        let folder = self.folder.join(self.user.customer.to_string()).join(execution);
+        let path = folder.join(std::ffi::OsStr::from_bytes(b"\xff"));
+        fs::write(&path, "x")?;
+        Ok(path)
+    }
+
+    /// Puts a file among those of an execution that nobody has noted.
+    pub(crate) fn leave_file(&self, execution: &str, id: Uuid) -> anyhow::Result<()> {
+        let folder = self.folder.join(self.user.customer.to_string()).join(execution);
+        fs::create_dir_all(&folder)?;
+        Ok(fs::write(folder.join(id.to_string()), "x")?)
     }
 
     /// How many files are kept.

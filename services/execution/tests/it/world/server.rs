@@ -8,14 +8,15 @@ use assay_auth::guard;
 use assay_execution::{Artifacts, LeaseSettings, Queue, Reconciler};
 use assay_proto::DESCRIPTORS;
 use assay_runtime::{
-    Database, DatabaseConfig, Runtime, Shares,
+    Database, DatabaseConfig, Runtime,
     grpc::{self, Channel},
 };
 
 use crate::world::World;
 
 /// Engines have not much time here.
-const LEASES: LeaseSettings = LeaseSettings { lease_seconds: 2, lease_losses: 1000 };
+const LEASES: LeaseSettings =
+    LeaseSettings { lease_seconds: 2, lease_losses: 1000, execution_hours: 168 };
 
 pub(crate) struct Server {
     threads: Mutex<Option<tokio::runtime::Runtime>>,
@@ -46,12 +47,12 @@ impl Server {
         Reconciler::new(database.pool(), &queue, LEASES).spawn(&runtime, &database);
         let catalog = grpc::connect(&world.catalog_url)?;
         let artifacts = Artifacts::open(database.pool(), &world.artifact_config)?;
-        let services =
-            assay_execution::services(database.pool(), catalog, queue, LEASES, artifacts);
+        let (db, shares) = (database.pool(), database.shares());
+        let services = assay_execution::services(db, shares, catalog, queue, LEASES, artifacts);
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let app = guard(services, world.verifier(), &Shares::new(8));
+        let app = guard(services, world.verifier(), shares);
         let address = grpc::serve(&runtime, listener, app, DESCRIPTORS)?;
         drop(entered);
         Ok(Self { threads: Mutex::new(Some(threads)), url: format!("http://{address}") })

@@ -1,0 +1,166 @@
+//! What was deleted, in PostgreSQL. What removes it looks at all customers.
+
+use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, TestReportId};
+use sqlx::{FromRow, PgExecutor, PgTransaction};
+use uuid::Uuid;
+
+/// Stands for the customer itself, with all its projects.
+pub(super) const ALL_PROJECTS: ProjectId = ProjectId(Uuid::nil());
+
+/// A project or a customer that was deleted.
+#[derive(Clone, Copy, Debug, FromRow)]
+pub(super) struct Deleted {
+    pub(super) customer_id: CustomerId,
+    pub(super) project_id: ProjectId,
+}
+
+/// Notes a deletion, and forgets how long results were to be kept.
+pub(super) async fn note(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<(), Fault> {
+    sqlx::query(
+        "insert into deletion (customer_id, project_id) values ($1, $2)
+         on conflict on constraint deletion_pkey do nothing",
+    )
+    .bind(customer)
+    .bind(project)
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query("delete from retention where customer_id = $1 and $2 in (project_id, $3)")
+        .bind(customer)
+        .bind(project)
+        .bind(ALL_PROJECTS)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Whether a project, or its customer, was deleted.
+pub(crate) async fn is_deleted(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<bool, Fault> {
+    let deleted = sqlx::query_scalar(
+        "select exists (
+             select from deletion where customer_id = $1 and project_id in ($2, $3)
+         )",
+    );
+    Ok(deleted.bind(customer).bind(project).bind(ALL_PROJECTS).fetch_one(db).await?)
+}
+
+/// The first deletion after one whose removal has not ended.
+pub(super) async fn next(
+    db: impl PgExecutor<'_>,
+    after: Option<Deleted>,
+) -> Result<Option<Deleted>, Fault> {
+    let (customer, project) =
+        after.map_or((Uuid::nil(), Uuid::nil()), |after| (after.customer_id.0, after.project_id.0));
+    let next = sqlx::query_as(
+        "select customer_id, project_id from deletion
+         where purged_at is null and (customer_id, project_id) > ($1, $2)
+         order by customer_id, project_id
+         limit 1",
+    );
+    Ok(next.bind(customer).bind(project).fetch_optional(db).await?)
+}
+
+/// Some executions of what was deleted, in the order of their ids, after one of them.
+pub(super) async fn executions(
+    db: impl PgExecutor<'_>,
+    of: Deleted,
+    after: ExecutionId,
+) -> Result<Vec<ExecutionId>, Fault> {
+    let statement = if of.project_id == ALL_PROJECTS {
+        "select id from execution where customer_id = $1 and $2::uuid is not null and id > $3
+         order by id
+         limit 100"
+    } else {
+        // One index has those that are in the archive, another one the rest.
+        "(select id from execution
+          where customer_id = $1 and project_id = $2 and id > $3 and not archived
+          order by id
+          limit 100)
+         union all
+         (select id from execution
+          where customer_id = $1 and project_id = $2 and id > $3 and archived
+          order by id
+          limit 100)
+         order by id
+         limit 100"
+    };
+    let executions = sqlx::query_scalar(statement);
+    Ok(executions.bind(of.customer_id).bind(of.project_id).bind(after).fetch_all(db).await?)
+}
+
+/// Whether no transaction is writing into an execution. Later ones find that it was deleted.
+pub(super) async fn is_at_rest(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<bool, Fault> {
+    let locked = sqlx::query_scalar(
+        "select true from execution where customer_id = $1 and id = $2 for update skip locked",
+    );
+    let locked: Option<bool> = locked.bind(customer).bind(id).fetch_optional(db).await?;
+    Ok(locked.is_some())
+}
+
+/// Some reports of an execution, and how many instances each has.
+pub(super) async fn reports(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    most: i64,
+) -> Result<Vec<(TestReportId, i32)>, Fault> {
+    let reports = sqlx::query_as(
+        "select id, finished_instances_count from test_report
+         where customer_id = $1 and execution_id = $2
+         order by id
+         limit $3",
+    );
+    Ok(reports.bind(customer).bind(execution).bind(most).fetch_all(db).await?)
+}
+
+/// What refers to reports, and then the reports; each statement is bound to one customer and these.
+pub(super) const REPORTS: [&str; 4] = [
+    "delete from lease where customer_id = $1 and schedule_id = any(array(
+         select id from schedule where customer_id = $1 and test_report_id = any($2)
+     ))",
+    "delete from schedule where customer_id = $1 and test_report_id = any($2)",
+    "delete from test_case_counter where customer_id = $1 and test_case_id = any(array(
+         select test_case_id from test_report where customer_id = $1 and id = any($2)
+     ))",
+    "delete from test_report where customer_id = $1 and id = any($2)",
+];
+
+/// Removes an execution of which nothing else is left.
+pub(super) async fn remove_execution(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<(), Fault> {
+    sqlx::query("delete from execution where customer_id = $1 and id = $2")
+        .bind(customer)
+        .bind(id)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+/// Notes that nothing is left of what was deleted, once nobody can be writing into it who began
+/// before the deletion.
+pub(super) async fn note_purged(db: impl PgExecutor<'_>, of: Deleted) -> Result<(), Fault> {
+    sqlx::query(
+        "update deletion set purged_at = now()
+         where customer_id = $1 and project_id = $2 and purged_at is null
+           and deleted_at < now() - interval '10 minutes'",
+    )
+    .bind(of.customer_id)
+    .bind(of.project_id)
+    .execute(db)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Removal of many rows in short statements, so that nobody else waits for the locks of one.
+
+use std::time::{Duration, Instant};
+
+use assay_proto::{CustomerId, Fault, TestReportId};
+use sqlx::{Connection, PgConnection, PgPool};
+use tokio::time::sleep;
+
+/// How long a statement is to take at most.
+const GOAL: Duration = Duration::from_millis(30);
+
+/// How many rows a statement removes at first, at least and at most.
+const ROWS: (i64, i64, i64) = (1000, 500, 10_000);
+
+/// How long others go first after a statement that took too long, at most.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How many rows a statement removes: as many as the database does in a moment.
+pub(crate) struct Pace {
+    rows: i64,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        Self { rows: ROWS.0 }
+    }
+
+    pub(crate) fn rows(&self) -> i64 {
+        self.rows
+    }
+
+    /// Learns from how long the last statement took; lets others go first where it took long.
+    async fn learn(&mut self, took: Duration) {
+        if took > GOAL {
+            self.rows = (self.rows / 2).max(ROWS.1);
+            sleep(took.min(PAUSE)).await;
+        } else if took < GOAL / 2 {
+            self.rows = (self.rows * 2).min(ROWS.2);
+        }
+    }
+}
+
+/// Removes what a statement finds of these reports of a customer.
+pub(crate) async fn of_reports(
+    db: &PgPool,
+    pace: &mut Pace,
+    statement: &'static str,
+    customer: CustomerId,
+    reports: &[TestReportId],
+) -> Result<(), Fault> {
+    let begun = Instant::now();
+    sqlx::query(statement).bind(customer).bind(reports).execute(db).await?;
+    pace.learn(begun.elapsed()).await;
+    Ok(())
+}
+
+/// Removes the instances of reports, of which each has at most so many.
+pub(crate) async fn instances(
+    db: &PgPool,
+    pace: &mut Pace,
+    customer: CustomerId,
+    reports: &[(TestReportId, i32)],
+) -> Result<(), Fault> {
+    let mut rest = reports;
+    while !rest.is_empty() {
+        let (group, others) = rest.split_at(fitting(rest, pace.rows()));
+        let ids: Vec<TestReportId> = group.iter().map(|(id, _)| *id).collect();
+        range(db, pace, customer, &ids).await?;
+        rest = others;
+    }
+    Ok(())
+}
+
+/// How many of the first reports have so many instances together; one at least.
+fn fitting(reports: &[(TestReportId, i32)], rows: i64) -> usize {
+    let mut instances = 0;
+    let fits = |(_, count): &&(TestReportId, i32)| {
+        instances += i64::from(*count).max(1);
+        instances <= rows
+    };
+    reports.iter().take_while(fits).count().max(1)
+}
+
+/// Removes the instances of these reports by their numbers: a single report may have thousands.
+async fn range(
+    db: &PgPool,
+    pace: &mut Pace,
+    customer: CustomerId,
+    reports: &[TestReportId],
+) -> Result<(), Fault> {
+    for (statement, last) in [
+        (
+            "delete from instance_detail
+             where customer_id = $1 and test_report_id = any($2) and instance_nr between $3 and $4",
+            "select max(instance_nr) from instance_detail
+             where customer_id = $1 and test_report_id = any($2)",
+        ),
+        (
+            "delete from instance
+             where customer_id = $1 and test_report_id = any($2) and instance_nr between $3 and $4",
+            "select max(instance_nr) from instance
+             where customer_id = $1 and test_report_id = any($2)",
+        ),
+    ] {
+        let last = sqlx::query_scalar::<_, Option<i32>>(last).bind(customer).bind(reports);
+        let last = last.fetch_one(db).await?.unwrap_or_default();
+        let mut first = 1;
+        while first <= last {
+            let each = pace.rows() / i64::try_from(reports.len()).unwrap_or(i64::MAX);
+            let until = first.saturating_add(i32::try_from(each.max(1)).unwrap_or(i32::MAX) - 1);
+            let begun = Instant::now();
+            sqlx::query(statement)
+                .bind(customer)
+                .bind(reports)
+                .bind(first)
+                .bind(until)
+                .execute(db)
+                .await?;
+            pace.learn(begun.elapsed()).await;
+            first = until.saturating_add(1);
+        }
+    }
+    Ok(())
+}
+
+/// A connection of its own whose lock says that of all replicas this one does a certain work.
+pub(crate) struct Alone(PgConnection);
+
+impl Alone {
+    /// Becomes the one that does this work, unless another one does.
+    pub(crate) async fn at(db: &PgPool, work: &str) -> Result<Option<Self>, Fault> {
+        let mut connection = db.acquire().await?.detach();
+        let locked = sqlx::query_scalar("select pg_try_advisory_lock(hashtextextended($1, 0))");
+        let locked: bool = locked.bind(work).fetch_one(&mut connection).await?;
+        if locked {
+            return Ok(Some(Self(connection)));
+        }
+        connection.close().await?;
+        Ok(None)
+    }
+
+    /// Lets another one do it.
+    pub(crate) async fn end(self) -> Result<(), Fault> {
+        Ok(self.0.close().await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_taken_together_as_long_as_their_instances_are_few() {
+        let reports = |counts: &[i32]| -> Vec<_> {
+            counts.iter().map(|count| (TestReportId::new(), *count)).collect()
+        };
+        assert_eq!(fitting(&reports(&[3, 3, 3]), 6), 2);
+        assert_eq!(fitting(&reports(&[100, 1]), 6), 1, "one at least");
+        assert_eq!(fitting(&reports(&[0, 0, 0]), 2), 2, "those without any count, too");
+    }
+}
