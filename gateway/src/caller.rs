@@ -48,19 +48,21 @@ impl FromRequestParts<Services> for Lasting {
 }
 
 impl Lasting {
-    /// Resolves when the token has expired or died, or the program stops.
+    /// Resolves when the token has expired or was revoked, when it no longer has the permissions
+    /// that it had, or when the program stops.
     pub(crate) async fn over(self) {
-        let died = async {
+        let over = async {
             loop {
                 sleep(LOOK).await;
-                if let Err(Fault::Unauthenticated) =
-                    self.services.verifier().verify(&self.token).await
-                {
-                    return;
+                match self.services.verifier().verify(&self.token).await {
+                    Ok(caller) if caller.permissions != self.caller.permissions => return,
+                    Err(Fault::Unauthenticated) => return,
+                    // While identity is away, what is known is valid.
+                    Ok(_) | Err(_) => {}
                 }
             }
         };
-        self.services.stopping().run_until_cancelled(died).await;
+        self.services.stopping().run_until_cancelled(over).await;
     }
 }
 

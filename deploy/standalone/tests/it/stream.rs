@@ -5,7 +5,10 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use tokio::time::{Duration, timeout};
 
-use crate::world::{World, id};
+use crate::{
+    people::GROUPS,
+    world::{World, id},
+};
 
 const STREAM: &str = "/api/notifications/stream";
 
@@ -91,5 +94,25 @@ async fn a_stream_ends_with_its_token() {
     assert_eq!(id(&events.next().await.unwrap().1), first);
     api.delete(&format!("/api/users/{}", member.id)).await.expect(204);
     assert_eq!(events.next().await, None);
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_ends_when_its_api_token_may_not_read_any_more() {
+    let world = World::start().await;
+    let api = &world.api;
+    let member = world.member(api, "bob@example.org", "Login, Read, Write").await;
+    let token = json!({"Name": "Watcher", "UsagePermission": "Read, Write"});
+    let token = member.api.post("/api/users/current/tokens", token).await.created();
+    let machine = world.anonymous().with_token(token["Secret"].as_str().unwrap());
+    let mut events = Events::open(&machine, &format!("{STREAM}?source=Deployment"), None).await;
+    let first = tell(api, "Begun").await;
+    assert_eq!(id(&events.next().await.unwrap().1), first);
+
+    let group = format!("{GROUPS}/{}", member.group);
+    api.put(&group, json!({"UsagePermission": "Login, Write"})).await.ok();
+    let ended = timeout(Duration::from_secs(5), events.next()).await;
+    assert_eq!(ended.expect("the stream ends soon"), None);
+    machine.get(STREAM).await.is_problem(403, "forbidden");
     world.stop().await;
 }

@@ -64,7 +64,8 @@ impl<S: Sync> FromRequestParts<S> for LastEventId {
 ///
 /// An event is named `notification`, its data is the notification as JSON, and its id says where to
 /// go on: a client that comes back with `Last-Event-ID`, as browsers do by themselves, misses
-/// nothing. The stream ends when the token expires or is revoked.
+/// nothing. The stream ends when the token expires or is revoked, and when an API token gains or
+/// loses permissions.
 #[utoipa::path(
     get, path = "/api/notifications/stream", operation_id = "watch_notifications",
     tag = "Notifications", params(Filter, LastEventId),
