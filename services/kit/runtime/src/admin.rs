@@ -17,7 +17,7 @@ use crate::{
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many connections orchestrators and monitoring may have open.
+/// Maximum number of connections of orchestrators and monitoring.
 const CONNECTIONS: usize = 200;
 
 /// Where a program answers its orchestrator.
@@ -26,6 +26,14 @@ pub(crate) struct AdminConfig {
     /// Where `/livez`, `/readyz` and `/metrics` are served
     #[arg(long, env = "ASSAY_ADMIN_LISTEN", default_value = "127.0.0.1:9090")]
     pub(crate) admin_listen: SocketAddr,
+    /// Describe gRPC methods to every client that asks (server reflection)
+    #[arg(
+        long,
+        env = "ASSAY_GRPC_REFLECTION",
+        default_value_t = false,
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) grpc_reflection: bool,
     /// Asks the program that runs with these options whether it is ready, and fails if it is not
     #[arg(long)]
     pub(crate) is_ready: bool,

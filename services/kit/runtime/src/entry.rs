@@ -112,6 +112,9 @@ fn serve<C: Args>(
             let telemetry = Telemetry::install(name, &options.telemetry)?;
             raise_file_limit();
             let runtime = Runtime::with_tls(name, Tls::open(&options.tls)?);
+            if options.admin.grpc_reflection {
+                runtime.reflect();
+            }
             telemetry.keep_up(&runtime);
             serve_admin(&runtime, options.admin.admin_listen, telemetry.metrics()).await?;
             start(&runtime, options.program).await?;

@@ -1,5 +1,6 @@
 //! An HTTP server that slow or silent clients cannot hold.
 
+mod answers;
 mod connections;
 mod lingering;
 mod opening;
@@ -21,16 +22,25 @@ use tokio::{
 use tower::ServiceExt;
 
 pub use self::connections::{Connections, network};
-use self::{connections::Permit, lingering::Lingering};
+use self::{answers::Answers, connections::Permit, lingering::Lingering};
 use crate::{Runtime, lifecycle::NOTICE};
 
 /// How long a client may take to send the head of a request, and a connection may idle.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long a client may read nothing of what waits for it.
+const UNTIL_READ: Duration = Duration::from_secs(30);
+
+/// Maximum number of concurrent requests on one HTTP/2 connection.
+const STREAMS: u32 = 100;
+
+/// Maximum size of what is kept for a client that is slow to take one answer over HTTP/2, in bytes.
+const SENT_AHEAD: usize = 64 << 10;
+
 /// How long open requests may take to end when the program stops.
 const DRAIN: Duration = Duration::from_secs(20);
 
-/// When the system asks a silent client whether it is there, how often, and how many times.
+/// TCP keepalive: idle time, interval and number of probes.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(30), Duration::from_secs(10), 3);
 
 /// Serves `app`. Handlers find the address of the peer in `ConnectInfo<SocketAddr>`. Connections
@@ -87,15 +97,20 @@ fn begin(
 ) {
     let _ = stream.set_nodelay(true);
     let _ = keep_alive(&stream);
+    let answers = Answers::default();
+    let watched = answers.clone();
     let service = app.map_request(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
         request
     });
+    let service = service.map_response(move |answer| watched.watch(answer));
     let mut server = Builder::new(TokioExecutor::new());
     server.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     server
         .http2()
+        .max_concurrent_streams(STREAMS)
+        .max_send_buf_size(SENT_AHEAD)
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(20))
         .keep_alive_timeout(HEAD_TIMEOUT);
@@ -103,8 +118,11 @@ fn begin(
     let connection = server.serve_connection(stream, TowerToHyperService::new(service));
     let connection = connections.watch(connection.into_owned());
     runtime.spawn("http connection", async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(error = &*error, "connection ended early");
+        tokio::select! {
+            ended = connection => if let Err(error) = ended {
+                tracing::debug!(error = &*error, "connection ended early");
+            },
+            () = answers.stuck() => tracing::debug!("the client took nothing of an answer"),
         }
         drop(permit);
         Ok(())

@@ -34,6 +34,8 @@ struct Inner {
     gates: Mutex<Vec<Gate>>,
     opened: Notify,
     failure: Mutex<Option<Error>>,
+    /// Reflection of gRPC servers is switched on.
+    reflects: AtomicBool,
 }
 
 /// Something that has to happen before a program is ready.
@@ -68,6 +70,7 @@ impl Runtime {
             gates: Mutex::default(),
             opened: Notify::new(),
             failure: Mutex::default(),
+            reflects: AtomicBool::new(false),
         }))
     }
 
@@ -78,6 +81,15 @@ impl Runtime {
     /// What the program and the others prove themselves with, if they do.
     pub fn tls(&self) -> Option<&Tls> {
         self.0.tls.as_ref()
+    }
+
+    /// Has gRPC servers that start from now on describe their methods to anybody who asks.
+    pub(crate) fn reflect(&self) {
+        self.0.reflects.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reflects(&self) -> bool {
+        self.0.reflects.load(Ordering::Relaxed)
     }
 
     /// Cancelled when the program is to stop.

@@ -30,8 +30,8 @@ use crate::{Runtime, lifecycle::NOTICE, telemetry::request_id_in, trace};
 /// How many calls a connection carries at once. Most of them only wait, for work to be done.
 const MOST_CALLS: u32 = 10_000;
 
-/// Serves gRPC methods, beside health and reflection. Calls before the program is ready are told
-/// so.
+/// Serves gRPC methods, beside health, and reflection if it is switched on. Calls before the program
+/// is ready are rejected.
 ///
 /// With TLS, callers have to prove themselves, too.
 ///
@@ -47,6 +47,7 @@ pub fn serve(
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(descriptors)
         .build_v1()?;
+    let reflection = Some(reflection).filter(|_| runtime.reflects());
     let mut app = app
         .layer(from_fn_with_state(runtime.clone(), refuse_until_ready))
         .layer(from_fn(observe_call));
@@ -62,7 +63,7 @@ pub fn serve(
         .http2_keepalive_interval(Some(Duration::from_secs(30)))
         .add_routes(Routes::from(app))
         .add_service(health_service)
-        .add_service(reflection);
+        .add_optional_service(reflection);
     let (stopping, tls) = (runtime.stopping(), runtime.tls().cloned());
     let told = runtime.clone();
     runtime.spawn("grpc server", async move {

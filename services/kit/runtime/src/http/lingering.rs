@@ -14,13 +14,10 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use super::opening::Opening;
+use super::{UNTIL_READ, opening::Opening};
 
 /// How long a client may take to read the end of an answer when its connection is closed.
 const UNTIL_CLOSED: Duration = Duration::from_secs(5);
-
-/// How long a client may read nothing of what waits for it.
-const UNTIL_READ: Duration = Duration::from_secs(30);
 
 /// A connection that ends when its client says nothing at first, or reads nothing for long, and is closed when the client has
 /// closed it as well. What the client still sends then, such as a body that nobody wants, is read and
@@ -28,7 +25,7 @@ const UNTIL_READ: Duration = Duration::from_secs(30);
 /// way (RFC 9112, 9.6).
 pub(super) struct Lingering {
     stream: TcpStream,
-    /// What the client begins with, if that is not known yet.
+    /// The beginning of what the client sends, until its protocol is known.
     opening: Option<Opening>,
     /// When the client has to have read something, if it is waited for.
     until_read: Option<Pin<Box<Sleep>>>,

@@ -10,14 +10,14 @@ use std::{
 
 use tokio::time::{Sleep, sleep};
 
-/// What HTTP/2 begins with (RFC 9113, 3.4).
+/// The preface of HTTP/2 (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Waits for a client to send what no HTTP/2 client begins with, or the whole preface. From then on
 /// the timers of the protocols count; hyper-util has none for what comes before.
 pub(super) struct Opening {
     until: Pin<Box<Sleep>>,
-    /// How much of the preface has arrived.
+    /// Number of bytes of the preface that have arrived.
     matched: usize,
 }
 
@@ -26,7 +26,7 @@ impl Opening {
         Self { until: Box::pin(sleep(patience)), matched: 0 }
     }
 
-    /// Whether the protocol is known with these further bytes; also at the end of what was sent.
+    /// Returns whether the protocol is known with these further bytes; none mean the end.
     pub(super) fn is_over(&mut self, bytes: &[u8]) -> bool {
         let expected = &PREFACE[self.matched..];
         self.matched += bytes.len();

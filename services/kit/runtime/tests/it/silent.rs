@@ -7,7 +7,11 @@ use std::{
 
 use assay_runtime::{Networks, Runtime, http, raise_file_limit};
 use axum::{Router, routing::get};
+use bytes::Bytes;
 use futures::future::join_all;
+use http_body_util::{BodyExt, Empty};
+use hyper::{Request, client::conn::http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustix::process::{Resource, getrlimit};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -21,7 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 async fn serve(connections: usize) -> (Runtime, SocketAddr) {
     let runtime = Runtime::new("test");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let app = Router::new().route("/", get(|| async { "here" }));
+    let app = Router::new()
+        .route("/", get(|| async { "here" }))
+        .route("/large", get(|| async { "x".repeat(1 << 20) }));
     let admitted = http::Connections::new(connections, Networks::default());
     let address = http::serve(&runtime, listener, app, admitted).unwrap();
     (runtime, address)
@@ -88,6 +94,28 @@ async fn a_connection_that_says_too_little_is_closed() {
         closed(stream).await;
     });
     join_all(begun).await;
+}
+
+/// It reads what arrives, and answers pings; but it admits no more of its answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_whose_client_takes_nothing_of_an_answer_is_closed() {
+    let (_runtime, address) = serve(100).await;
+    let stream = TokioIo::new(connect(1, address).await);
+    let (mut requests, connection) = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(1024)
+        .handshake(stream)
+        .await
+        .unwrap();
+    let ended = tokio::spawn(connection);
+    let request = |path: &str| {
+        Request::get(format!("http://test{path}")).body(Empty::<Bytes>::new()).unwrap()
+    };
+    let stuck = requests.send_request(request("/large")).await.unwrap();
+    // Other answers go through meanwhile.
+    let other = requests.send_request(request("/")).await.unwrap().into_body();
+    assert_eq!(other.collect().await.unwrap().to_bytes(), "here");
+    timeout(Duration::from_mins(1), ended).await.expect("the server closes it").unwrap().ok();
+    assert!(stuck.into_body().collect().await.is_err(), "the answer is not whole");
 }
 
 #[tokio::test(flavor = "multi_thread")]
