@@ -1,6 +1,6 @@
 //! How the gateway is set up.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, num::NonZeroUsize};
 
 use assay_runtime::{Networks, nats::NatsServers};
 
@@ -42,8 +42,8 @@ pub struct EdgeConfig {
     /// <https://dashboard.example.org>, separated by commas; by default none
     #[arg(long, env = "ASSAY_CORS_ORIGINS", value_delimiter = ',')]
     pub cors_origins: Vec<Origin>,
-    /// How many connections each gateway has open at once, a quarter of them of one address (of IPv6,
-    /// of a /64 network) unless that is a trusted proxy; more are closed at once
+    /// Maximum number of connections to each gateway, a quarter of them from one address (IPv6: one
+    /// /64 network) unless that is a trusted proxy; further ones are closed at once
     #[arg(long, env = "ASSAY_CONNECTIONS", default_value_t = 10_000)]
     pub connections: usize,
     /// How many requests a minute each gateway takes from an address (of IPv6, from a /64 network);
@@ -53,8 +53,20 @@ pub struct EdgeConfig {
     /// How many requests a minute each gateway takes from a customer; 0: any number
     #[arg(long, env = "ASSAY_REQUESTS_PER_CUSTOMER", default_value_t = 60_000)]
     pub requests_per_customer: u32,
-    /// How many requests each gateway works on at once, besides uploads and those that wait for
-    /// something; more are answered with 503
+    /// Maximum number of concurrent requests to each gateway, three quarters of them of one customer;
+    /// further ones are answered with 503. Uploads and requests that wait for something don't count
     #[arg(long, env = "ASSAY_REQUESTS_AT_ONCE", default_value_t = 1000)]
     pub requests_at_once: usize,
+    /// Maximum number of concurrent calls from each gateway to each service, shared fairly between
+    /// customers; further ones wait for up to 10 seconds. 0: four for each processor, at least 16
+    #[arg(long, env = "ASSAY_CALLS_AT_ONCE", default_value_t = 0)]
+    pub calls_at_once: usize,
+}
+
+impl EdgeConfig {
+    /// Returns the maximum number of concurrent calls to each service.
+    pub(crate) fn calls_at_once(&self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        if self.calls_at_once == 0 { (4 * processors).max(16) } else { self.calls_at_once }
+    }
 }

@@ -59,7 +59,7 @@ pub(crate) fn around<S: Clone + Send + Sync + 'static>(
 /// Ends what takes too long until its answer begins. Bodies may take as long as they need. Of those
 /// that should be quick, only so many are worked on at once.
 pub(crate) async fn hurry(request: Request, next: Next) -> Result<Response, Problem> {
-    let _place = request.extensions().get().map(Account::admit).transpose()?;
+    request.extensions().get().map(Account::admit).transpose()?;
     tokio::time::timeout(PATIENCE, next.run(request)).await.map_err(|_| Problem::timed_out())
 }
 

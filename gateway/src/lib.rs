@@ -4,6 +4,7 @@
 //! request means, and whether it may be done, the services know.
 
 mod address;
+mod admission;
 mod answer;
 mod array;
 mod body;
@@ -62,5 +63,6 @@ pub fn app(upstream: Upstream, config: &EdgeConfig) -> Router {
         .merge(openapi::documentation())
         .route("/reset-password", get(reset_password::page))
         .route("/livez", get(|| async { "ok" }));
-    edge::around(routes, config).with_state(Services::from(upstream))
+    let calls = config.calls_at_once();
+    edge::around(routes, config).with_state(Services::new(upstream, calls))
 }

@@ -1,4 +1,5 @@
-//! How much is let in: requests a minute, of an address and of a customer, and requests at once.
+//! Limits: requests a minute from an address and from a customer, concurrent requests, and the size of
+//! their bodies. One customer never gets all of the last two.
 //!
 //! Each gateway counts for itself; what it has counted is gone when it ends.
 
@@ -7,13 +8,13 @@ use std::{
     net::IpAddr,
     num::NonZeroU32,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
 };
 
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::http::network;
+use assay_runtime::{Share, Shares, http::network};
 use axum::{
     extract::{Request, State},
     middleware::Next,
@@ -26,7 +27,7 @@ use governor::{
     state::keyed::DefaultKeyedStateStore,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
 
 use crate::{address::ClientAddress, config::EdgeConfig, problem::Problem};
 
@@ -40,8 +41,9 @@ const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 type Limiter<K> =
     RateLimiter<K, DefaultKeyedStateStore<K>, DefaultClock, StateInformationMiddleware>;
 
-/// The limit of requests that are worked on together.
+/// The limit of requests that are worked on together, and that of the bodies that they keep.
 const AT_ONCE: &str = "at once";
+const BODIES: &str = "bodies";
 
 /// Counts refused requests. A limit begins with none: an alert sees only what grows.
 fn count_refused(limit: &'static str, requests: u64) {
@@ -91,6 +93,12 @@ impl<K: Hash + Eq + Clone> Rate<K> {
     }
 }
 
+/// Size of the pieces that bodies are charged by, in bytes. The first piece of each is free.
+const PIECE: usize = 64 << 10;
+
+/// Maximum number of pieces of bodies that are kept at once: 64 MiB.
+const PIECES: usize = 1024;
+
 /// What is let in.
 #[derive(Clone)]
 pub(crate) struct Limits(Arc<Inner>);
@@ -98,25 +106,47 @@ pub(crate) struct Limits(Arc<Inner>);
 struct Inner {
     of_address: Option<Rate<IpAddr>>,
     of_customer: Option<Rate<CustomerId>>,
-    at_once: Arc<Semaphore>,
+    at_once: Shares,
+    bodies: Shares,
 }
 
 impl Limits {
     pub(crate) fn new(config: &EdgeConfig) -> Self {
-        count_refused(AT_ONCE, 0);
+        for limit in [AT_ONCE, BODIES] {
+            count_refused(limit, 0);
+        }
         Self(Arc::new(Inner {
             of_address: Rate::new("address", config.requests_per_address),
             of_customer: Rate::new("customer", config.requests_per_customer),
-            at_once: Arc::new(Semaphore::new(config.requests_at_once)),
+            at_once: Shares::new(config.requests_at_once),
+            bodies: Shares::new(PIECES),
         }))
     }
 }
 
-/// What a request has spent so far.
+/// The limits that a request has used so far, and the shares that it holds until its answer begins.
 #[derive(Clone)]
 pub(crate) struct Account {
     limits: Limits,
     left: Arc<Mutex<Vec<Left>>>,
+    held: Arc<Mutex<Held>>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// None until the customer is known.
+    customer: Option<CustomerId>,
+    /// The request's place among those at once, if it needs one.
+    place: Option<Share>,
+    body: Vec<Share>,
+}
+
+impl Held {
+    /// Returns the customer that shares are charged to: for requests without a token, one that
+    /// doesn't exist.
+    fn customer(&self) -> CustomerId {
+        self.customer.unwrap_or(CustomerId(Uuid::nil()))
+    }
 }
 
 impl Account {
@@ -128,17 +158,40 @@ impl Account {
         Ok(())
     }
 
-    /// Counts the request for its customer.
-    pub(crate) fn charge_customer(&self, customer: CustomerId) -> Result<(), Problem> {
-        self.charge(self.limits.0.of_customer.as_ref(), &customer)
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place among the requests that are worked on, for as long as it is kept.
-    pub(crate) fn admit(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.limits.0.at_once.clone().try_acquire_owned().map_err(|_| {
-            count_refused(AT_ONCE, 1);
-            Problem::overloaded()
-        })
+    /// Counts the request for its customer, which may have taken its share of all requests.
+    pub(crate) fn charge_customer(&self, customer: CustomerId) -> Result<(), Problem> {
+        self.charge(self.limits.0.of_customer.as_ref(), &customer)?;
+        let mut held = self.held();
+        held.customer = Some(customer);
+        if held.place.take().is_some() {
+            held.place = Some(self.place_for(customer)?);
+        }
+        Ok(())
+    }
+
+    /// Takes a place among the requests that are worked on, until the answer begins.
+    pub(crate) fn admit(&self) -> Result<(), Problem> {
+        let mut held = self.held();
+        held.place = Some(self.place_for(held.customer())?);
+        Ok(())
+    }
+
+    fn place_for(&self, customer: CustomerId) -> Result<Share, Problem> {
+        share(&self.limits.0.at_once, customer, AT_ONCE)
+    }
+
+    /// Counts what is kept of the request's body, whose size has grown to this.
+    pub(crate) fn charge_body(&self, size: usize) -> Result<(), Problem> {
+        let mut held = self.held();
+        while held.body.len() < size.saturating_sub(1) / PIECE {
+            let piece = share(&self.limits.0.bodies, held.customer(), BODIES)?;
+            held.body.push(piece);
+        }
+        Ok(())
     }
 
     fn tell(&self, headers: &mut HeaderMap) {
@@ -161,13 +214,21 @@ impl Account {
     }
 }
 
+/// A share, or the refusal of a customer that has too many.
+fn share(shares: &Shares, customer: CustomerId, limit: &'static str) -> Result<Share, Problem> {
+    shares.try_acquire(customer).map_err(|_| {
+        count_refused(limit, 1);
+        Problem::overloaded()
+    })
+}
+
 /// Counts each request for its address, and tells what is left.
 pub(crate) async fn limit(
     State(limits): State<Limits>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let account = Account { limits, left: Arc::default() };
+    let account = Account { limits, left: Arc::default(), held: Arc::default() };
     let address = request.extensions().get().and_then(|ClientAddress(address)| *address);
     let of_address = account.limits.0.of_address.as_ref();
     if let Some(address) = address
@@ -177,6 +238,7 @@ pub(crate) async fn limit(
     }
     request.extensions_mut().insert(account.clone());
     let mut response = next.run(request).await;
+    *account.held() = Held::default();
     account.tell(response.headers_mut());
     response
 }

@@ -12,7 +12,7 @@ use assay_runtime::{
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
-use crate::Config;
+use crate::{Config, admission::Admitted};
 
 /// The connections to the services, and what tokens are verified with.
 pub struct Upstream {
@@ -44,15 +44,32 @@ impl Upstream {
 
 /// The state of the routes. Each takes from it the client that it calls.
 #[derive(Clone)]
-pub(crate) struct Services(Arc<Upstream>);
+pub(crate) struct Services(Arc<Reached>);
 
-impl From<Upstream> for Services {
-    fn from(upstream: Upstream) -> Self {
-        Self(Arc::new(upstream))
-    }
+/// The services, each as customers take turns at it.
+struct Reached {
+    identity: Admitted,
+    catalog: Admitted,
+    execution: Admitted,
+    notification: Admitted,
+    verifier: Verifier,
+    stopping: CancellationToken,
 }
 
 impl Services {
+    /// Each service works on so many calls at once.
+    pub(crate) fn new(upstream: Upstream, at_once: usize) -> Self {
+        let Upstream { identity, catalog, execution, notification, verifier, stopping } = upstream;
+        Self(Arc::new(Reached {
+            identity: Admitted::new(identity, at_once),
+            catalog: Admitted::new(catalog, at_once),
+            execution: Admitted::new(execution, at_once),
+            notification: Admitted::new(notification, at_once),
+            verifier,
+            stopping,
+        }))
+    }
+
     pub(crate) fn verifier(&self) -> &Verifier {
         &self.0.verifier
     }
@@ -65,7 +82,7 @@ impl Services {
 /// Gives the client of each service a short name, and lets routes take it from their state.
 macro_rules! clients {
     ($($name:ident = $package:ident::$module:ident::$client:ident;)*) => {$(
-        pub(crate) type $name = $package::$module::$client<Channel>;
+        pub(crate) type $name = $package::$module::$client<Admitted>;
 
         impl FromRef<Services> for $name {
             fn from_ref(services: &Services) -> Self {

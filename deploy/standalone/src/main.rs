@@ -14,7 +14,7 @@ use assay::{
 use assay_execution::DepotConfig;
 use assay_identity::FirstSecret;
 use assay_runtime::{
-    Gate, Runtime, install_crypto, parse, serve_admin, stop_signal,
+    Gate, Runtime, install_crypto, parse, raise_file_limit, serve_admin, stop_signal,
     telemetry::{Telemetry, TelemetryConfig},
 };
 use assay_servers::DataDir;
@@ -56,6 +56,7 @@ async fn serve(options: Options) -> Result<()> {
             otlp_endpoint: options.otlp_endpoint,
         },
     )?;
+    raise_file_limit();
     check_address(options.http_listen).await?;
     let data = DataDir::lock(&options.data_dir)?;
     let seal = seal_config(data.path(), options.encryption_keys)?;

@@ -31,6 +31,7 @@ struct Options {
 pub(crate) struct Api {
     app: Router,
     token: String,
+    others_token: String,
     uploads: mpsc::UnboundedReceiver<Uploaded>,
 }
 
@@ -81,15 +82,32 @@ impl Api {
             stopping: CancellationToken::new(),
         };
         let permissions = Permissions::parse("", "Read, Write, Execute").unwrap();
-        let grant = Grant::new(CustomerId::new(), UserId::new(), "Ada", permissions);
-        let token = issuer.issue(grant).unwrap();
+        let token = || {
+            let grant = Grant::new(CustomerId::new(), UserId::new(), "Ada", permissions);
+            issuer.issue(grant).unwrap()
+        };
         let edge = Options::parse_from(["test"].iter().chain(options)).edge;
-        Self { app: assay_gateway::app(upstream, &edge), token, uploads }
+        Self {
+            app: assay_gateway::app(upstream, &edge),
+            token: token(),
+            others_token: token(),
+            uploads,
+        }
     }
 
     /// A request with a token.
     pub(crate) fn request(&self, method: &str, path: &str) -> Builder {
         request(method, path).header("Authentication", format!("Bearer {}", self.token))
+    }
+
+    /// A request with a token of another customer.
+    pub(crate) fn others_request(&self, method: &str, path: &str) -> Builder {
+        request(method, path).header("Authentication", format!("Bearer {}", self.others_token))
+    }
+
+    /// Sends a request whose answer is not waited for. It ends with the test.
+    pub(crate) fn begin(&self, request: Builder, body: Body) {
+        tokio::spawn(self.app.clone().oneshot(request.body(body).unwrap()));
     }
 
     pub(crate) fn token(&self) -> &str {

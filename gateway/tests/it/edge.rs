@@ -1,9 +1,17 @@
 //! Who is let in, and how much of them.
 
-use std::net::SocketAddr;
+use std::{
+    convert::Infallible,
+    future::ready,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
+use assay_testkit::eventually;
 use axum::{body::Body, extract::ConnectInfo};
+use futures::{StreamExt, future::join_all, stream};
 use http::{StatusCode, request::Builder};
+use tokio::time::timeout;
 
 use crate::api::{Answer, Api, request};
 
@@ -65,13 +73,80 @@ async fn without_limits_nothing_is_counted() {
     }
 }
 
+/// A body that begins and does not go on.
+fn stalled(beginning: Vec<u8>) -> Body {
+    let beginning = stream::once(ready(Ok::<_, Infallible>(beginning)));
+    Body::from_stream(beginning.chain(stream::pending()))
+}
+
+/// Sends the request again and again, until it is refused for too much being under way.
+async fn overloaded(api: &Api, request: impl Fn() -> (Builder, Body)) -> Answer {
+    eventually("it is too much", async || {
+        let (request, body) = request();
+        let answer = api.send(request, body).await;
+        (answer.status == StatusCode::SERVICE_UNAVAILABLE).then_some(answer)
+    })
+    .await
+}
+
 #[tokio::test]
-async fn too_much_at_once_is_refused_at_once() {
-    let api = Api::start_with(&["--requests-at-once=0"]).await;
-    let refused = api.get("/api/projects").await;
+async fn a_customer_leaves_places_for_the_requests_of_others() {
+    let api = Api::start_with(&["--requests-at-once=4"]).await;
+    for _ in 0..3 {
+        api.begin(api.request("POST", "/api/projects"), stalled(b"{".to_vec()));
+    }
+    let refused = overloaded(&api, || (api.request("GET", "/api/projects"), Body::empty())).await;
     refused.problem(503, "overloaded");
     assert_eq!(refused.header("retry-after"), "1");
+    api.send(api.others_request("GET", "/api/projects/p"), Body::empty()).await.ok();
     assert_eq!(api.get("/livez").await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_customer_leaves_memory_for_the_bodies_of_others() {
+    let api = Api::start().await;
+    // Three quarters of 64 MiB, in pieces of 64 KiB; the first one of each body is free.
+    for _ in 0..52 {
+        api.begin(api.request("POST", "/api/projects"), stalled(vec![b' '; 1 << 20]));
+    }
+    let large = || Body::from(format!(r#"{{"Name":"{}"}}"#, "a".repeat(1 << 20).split_off(100)));
+    overloaded(&api, || (api.request("POST", "/api/projects"), large())).await;
+    for (request, body) in [
+        (api.others_request("POST", "/api/projects"), large()),
+        (api.request("POST", "/api/projects"), Body::from(r#"{"Name":"small"}"#)),
+    ] {
+        assert_eq!(api.send(request, body).await.status, StatusCode::CREATED);
+    }
+}
+
+#[tokio::test]
+async fn a_customer_leaves_calls_for_others() {
+    let api = Api::start_with(&["--calls-at-once=4"]).await;
+    for _ in 0..6 {
+        api.begin(api.request("GET", "/api/projects/hangs"), Body::empty());
+    }
+    let waits = async || {
+        timeout(Duration::from_millis(200), api.get("/api/projects/p")).await.is_err().then_some(())
+    };
+    eventually("the customer has all calls that it may have", waits).await;
+    for _ in 0..10 {
+        let request = api.others_request("GET", "/api/projects/p");
+        timeout(Duration::from_secs(1), api.send(request, Body::empty())).await.unwrap().ok();
+    }
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_service_that_fails() {
+    let api = Api::start_with(&["--calls-at-once=4"]).await;
+    let began = Instant::now();
+    let answers = join_all((0..30).map(|_| api.get("/api/projects/late"))).await;
+    for answer in answers {
+        answer.problem(503, "unavailable");
+        assert_eq!(answer.header("retry-after"), "1");
+    }
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    // The next one finds out whether it still fails.
+    api.get("/api/projects/p").await.ok();
 }
 
 #[tokio::test]

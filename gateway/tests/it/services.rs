@@ -77,6 +77,11 @@ impl ProjectService for Catalog {
             "odd" => Err(Status::unknown("canary")),
             "slow" => Err(Status::deadline_exceeded("canary")),
             "busy" => Err(Fault::Busy(std::time::Duration::from_millis(2500)).into()),
+            "hangs" => std::future::pending().await,
+            "late" => {
+                tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+                Err(Fault::Unavailable("canary").into())
+            }
             "down" => Err(Fault::Unavailable("canary").into()),
             id => Ok(Response::new(project(id, "a".repeat(4000)))),
         }
@@ -170,7 +175,12 @@ impl TestSetService for Catalog {
         if request.data_version.is_some_and(|version| version != "7") {
             return Err(Fault::Stale("test set").into());
         }
-        Ok(send(set_in_parts(&request.id, format!("changed {}", request.fields.join(", ")))))
+        let mut parts = set_in_parts(&request.id, format!("changed {}", request.fields.join(", ")));
+        let cases = request.changes.unwrap_or_default().test_cases;
+        if let Some(Ok(first)) = parts.first_mut() {
+            first.description = cases.last().map(|last| format!("{} to {}", cases.len(), last.id));
+        }
+        Ok(send(parts))
     }
 
     async fn list_included_test_cases(
@@ -252,6 +262,9 @@ impl ResultService for Results {
     ) -> Answer<Messages<Execution>> {
         let mut requests = request.into_inner();
         let target = requests.message().await?.unwrap().target.unwrap();
+        if target.subject_id.as_deref() == Some("wrong") {
+            return Err(Fault::invalid("SubjectId", "must be the id of a subject").into());
+        }
         let (mut note, mut files, mut complete) = (self.note(), vec![0], false);
         while let Some(request) = requests.message().await? {
             files.extend(request.next_file.then_some(0));

@@ -44,6 +44,8 @@ The variables of a program, from their names to their values, as JSON; empty one
 {{- $_ := set $env "ASSAY_REQUESTS_PER_ADDRESS" (int $own.requestsPerAddress) }}
 {{- $_ := set $env "ASSAY_REQUESTS_PER_CUSTOMER" (int $own.requestsPerCustomer) }}
 {{- $_ := set $env "ASSAY_REQUESTS_AT_ONCE" (int $own.requestsAtOnce) }}
+{{- $_ := set $env "ASSAY_CALLS_AT_ONCE" (int $own.callsAtOnce) }}
+{{- $_ := set $env "ASSAY_CONNECTIONS" (int $own.connections) }}
 {{- else }}
 {{- $_ := set $env "ASSAY_GRPC_LISTEN" $listen }}
 {{- $_ := set $env "ASSAY_DATABASE_MIGRATE" "false" }}

@@ -206,6 +206,8 @@ fn edge() -> EdgeConfig {
         requests_per_address: 0,
         requests_per_customer: 0,
         requests_at_once: 1000,
+        calls_at_once: 0,
+        connections: 10_000,
     }
 }
 

@@ -59,8 +59,14 @@ impl Caller {
         let mut request = anonymous_from(self.address, message);
         request.set_timeout(deadline);
         request.metadata_mut().insert("authorization", self.authorization.clone());
+        request.extensions_mut().insert(self.customer);
         request
     }
+}
+
+/// The customer that a call is made for, if it is made by [`Caller::call`].
+pub fn customer_of(extensions: &http::Extensions) -> Option<CustomerId> {
+    extensions.get().copied()
 }
 
 /// Calls a method that needs no token.

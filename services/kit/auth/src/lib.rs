@@ -14,7 +14,7 @@ mod watch;
 
 pub use self::{
     api_token::API_TOKEN_PREFIX,
-    caller::{Caller, anonymous, anonymous_from, client_address},
+    caller::{Caller, anonymous, anonymous_from, client_address, customer_of},
     guard::guard,
     seal::{Seal, SealConfig, new_seal_key},
     sign::Signer,
