@@ -4,9 +4,9 @@ mod bounded;
 mod json;
 mod object;
 mod one_or_many;
+mod sieve;
 
 use axum::extract::{FromRequest, OptionalFromRequest, Request};
-use bytes::Bytes;
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 
@@ -15,8 +15,9 @@ pub(crate) use self::{
     bounded::{Bounds, bounded, broken, media_type},
     json::{Fields, check, misfit, parse, read_fields},
     one_or_many::OneOrMany,
+    sieve::{Sieve, Taken},
 };
-use crate::problem::Problem;
+use crate::{limit::Account, problem::Problem};
 
 /// A JSON object as the body, read as a `T`.
 #[derive(Default)]
@@ -43,10 +44,27 @@ impl<S: Sync, T: DeserializeOwned> OptionalFromRequest<S> for Body<T> {
 }
 
 /// Reads a JSON body whole, if there is one. One without a media type is taken for JSON.
-pub(crate) async fn read(request: Request) -> Result<Option<Bytes>, Problem> {
+pub(crate) async fn read(request: Request) -> Result<Option<Vec<u8>>, Problem> {
+    read_through(Sieve::default(), Bounds::JSON, request).await
+}
+
+/// As [`read`], of bodies that may be larger, of which only a part is kept.
+pub(crate) async fn read_through(
+    mut sieve: Sieve,
+    bounds: Bounds,
+    request: Request,
+) -> Result<Option<Vec<u8>>, Problem> {
     let (parts, body) = request.into_parts();
-    let body = bounded(&parts.headers, body, Bounds::JSON)?;
-    let json = body.collect().await.map_err(|error| broken(&error))?.to_bytes();
+    let mut body = bounded(&parts.headers, body, bounds)?;
+    let account = parts.extensions.get::<Account>();
+    while let Some(frame) = body.frame().await {
+        let Ok(chunk) = frame.map_err(|error| broken(&error))?.into_data() else { continue };
+        sieve.push(&chunk)?;
+        if let Some(account) = account {
+            account.charge_body(sieve.size())?;
+        }
+    }
+    let json = sieve.into_kept();
     if json.is_empty() {
         return Ok(None);
     }

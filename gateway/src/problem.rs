@@ -55,7 +55,7 @@ impl Problem {
     }
 
     pub(crate) fn too_large() -> Self {
-        let detail = "a body may have 1 MiB, one with test results 32 MiB";
+        let detail = "a body may have 1 MiB; a record that is sent back, or test results, 32 MiB";
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
     }
 
@@ -112,6 +112,16 @@ impl Problem {
     pub(crate) fn within(mut self, nested: &Nested) -> Self {
         for violation in &mut self.violations {
             violation.field = nested.locate(std::mem::take(&mut violation.field));
+        }
+        self
+    }
+
+    /// A field that was no part of a body was a parameter of the query: `SubjectId` is `subjectId`.
+    pub(crate) fn of_parameters(mut self) -> Self {
+        for Violation { field, .. } in &mut self.violations {
+            if !field.contains('/') && field.is_ascii() {
+                field.get_mut(..1).into_iter().for_each(str::make_ascii_lowercase);
+            }
         }
         self
     }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
 use crate::{
-    body::{self, Fields},
+    body::{self, Bounds, Fields, Sieve, Taken},
     entity_tag,
     problem::Problem,
 };
@@ -43,6 +43,9 @@ impl Nested {
 
 /// A message that an update may change single fields of.
 pub(crate) trait Updatable: assay_proto::Changes + DeserializeOwned {
+    /// The fields that are arrays of records, of which only the ids are taken.
+    const REFERENCES: &'static [&'static str] = &[];
+
     /// Puts fields in their place that clients send under other names; returns those that were in
     /// an object of their own.
     fn adapt(_fields: &mut Fields<'_>) -> Result<Nested, Problem> {
@@ -65,7 +68,9 @@ impl<S: Sync, T: Updatable> OptionalFromRequest<S> for Update<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Option<Self>, Problem> {
         let based_on = if_match(request.headers());
-        let Some(json) = body::read(request).await? else { return Ok(None) };
+        let taken = Taken { fields: T::FIELDS, references: T::REFERENCES };
+        let body = body::read_through(Sieve::of(taken), Bounds::RECORD, request).await?;
+        let Some(json) = body else { return Ok(None) };
         let mut fields: Fields<'_> = body::parse(body::check(&json)?)?;
         let nested = T::adapt(&mut fields)?;
         let data_version = based_on.map_or_else(|| data_version(&fields), |v| Ok(Some(v)))?;

@@ -21,6 +21,10 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     pub(crate) const JSON: Self = Self { size: 1 << 20, pause: Duration::from_secs(10) };
+    /// Of several records, which may be sent back with more than what was sent of them first.
+    pub(crate) const RECORDS: Self = Self { size: 2 << 20, ..Self::JSON };
+    /// Of a record that may be sent back as it was read.
+    pub(crate) const RECORD: Self = Self { size: 32 << 20, ..Self::JSON };
     pub(crate) const UPLOAD: Self = Self { size: 32 << 20, pause: Duration::from_secs(20) };
 }
 

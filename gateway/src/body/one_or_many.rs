@@ -12,7 +12,7 @@ use utoipa::{
     openapi::{OneOfBuilder, Ref, RefOr, Schema, schema::ArrayBuilder},
 };
 
-use super::{check, missing, object::Object, parse, read};
+use super::{Bounds, Sieve, check, missing, object::Object, parse, read_through};
 use crate::problem::Problem;
 
 /// One object, or an array of them.
@@ -22,7 +22,8 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for OneOrMany<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        parse(check(&read(request).await?.ok_or_else(missing)?)?)
+        let body = read_through(Sieve::default(), Bounds::RECORDS, request).await?;
+        parse(check(&body.ok_or_else(missing)?)?)
     }
 }
 

@@ -10,13 +10,16 @@ use assay_proto::catalog::{
 };
 use axum::extract::State;
 use http::StatusCode;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::{
+    router::{OpenApiRouter, UtoipaMethodRouterExt},
+    routes,
+};
 
 use crate::{
     answer::{Answer, Created, InParts, Parts, Record},
     body::Body,
     list::{List, Listing},
-    path::Path,
+    path::{Path, only_read},
     problem::Problem,
     services::{Services, TestSets},
     update::{Updatable, Update},
@@ -29,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_favorites))
         .routes(routes!(list_recent))
         .routes(routes!(get, update, delete))
-        .routes(routes!(get_permanent))
+        .routes(routes!(get_permanent).map(only_read))
         .merge(membership::routes())
         .merge(of_test_case::routes())
 }
@@ -50,7 +53,9 @@ impl InParts for TestSet {
     }
 }
 
-impl Updatable for TestSetInput {}
+impl Updatable for TestSetInput {
+    const REFERENCES: &'static [&'static str] = &["TestCases"];
+}
 
 /// Lists the test sets of a project that are not archived, newest first.
 #[utoipa::path(
@@ -131,7 +136,7 @@ async fn list_of(
 /// With a body this is the update of the test set, for clients that cannot send PUT.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}", operation_id = "get_test_set",
-    tag = "Test sets",
+    tag = "Test sets", request_body = Option<TestSetInput>,
     responses((status = OK, description = "The test set", body = TestSet)),
 )]
 async fn get(

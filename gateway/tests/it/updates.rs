@@ -1,7 +1,12 @@
 //! Updates: what they change, and what they are based on.
 
+use assay_proto::{
+    Variable,
+    catalog::{AutomationStep, Environment, Project, Subject, TestCase, TestPlan, TestSet},
+    execution::TestReport,
+};
 use axum::body::Body;
-use serde_json::json;
+use serde_json::{json, to_string};
 
 use crate::api::Api;
 
@@ -69,6 +74,92 @@ async fn a_get_with_a_body_updates_a_test_set() {
     let api = Api::start().await;
     let update = api.send(api.request("GET", SET), Body::from(r#"{"Name":"n","Tags":null}"#)).await;
     assert_eq!(update.ok()["Name"], "changed Name, Tags");
+    assert_eq!(api.send(api.request("GET", SET), Body::from("[]")).await.wrong_fields(), [""]);
     let read = api.request("GET", SET).header("Content-Type", "text/plain");
     assert_eq!(api.send(read, Body::empty()).await.ok()["Name"], "p");
+}
+
+/// A test set as it is read, with that many test cases of over 1,200 bytes each.
+fn set_of(cases: usize) -> String {
+    let case = |number: usize| TestCase {
+        id: number.to_string(),
+        description: "x".repeat(1000),
+        ..TestCase::default()
+    };
+    let test_cases = (1..=cases).map(case).collect();
+    to_string(&TestSet { data_version: "7".to_owned(), test_cases, ..TestSet::default() }).unwrap()
+}
+
+#[tokio::test]
+async fn a_large_test_set_can_be_sent_back_as_it_was_read() {
+    let api = Api::start().await;
+    let set = set_of(4000);
+    assert!(set.len() > 4 << 20, "{}", set.len());
+    for method in ["PUT", "GET"] {
+        let set = Body::from(set.clone());
+        let changed = api.send(api.request(method, SET), set).await.ok();
+        assert_eq!(changed["Description"], "4000 to 4000");
+        assert!(changed["Name"].as_str().unwrap().contains("TestCases"), "{changed}");
+    }
+    let malformed = Body::from(set.replacen("\"Id\":\"17\",", "\"Id\" \"17\",", 1));
+    api.send(api.request("PUT", SET), malformed).await.problem(400, "malformed");
+    let too_large = Body::from(" ".repeat((32 << 20) + 1));
+    api.send(api.request("PUT", SET), too_large).await.problem(413, "too_large");
+}
+
+/// Records that were written in several bodies of 1 MiB can be sent back as a whole.
+#[tokio::test]
+async fn the_largest_records_can_be_sent_back_as_they_were_read() {
+    let api = Api::start().await;
+    let text = || Some("\u{1}".repeat(64 << 10));
+    let line = || "\u{1}".repeat(64 << 10);
+    // They fit into a body of 1 MiB; each has more fields than it was sent with.
+    let variables = || {
+        let variable =
+            |number: usize| Variable { name: format!("{number:04}"), ..Variable::default() };
+        (0..10_000).map(variable).collect::<Vec<_>>()
+    };
+    let project = Project {
+        data_version: "1".to_owned(),
+        description: line(),
+        report_template_id: text(),
+        ..Default::default()
+    };
+    let case = TestCase { description: line(), ..Default::default() };
+    let plan = TestPlan {
+        test_type: 1,
+        status: 1,
+        description: text(),
+        monitoring_message: text(),
+        variables: variables(),
+        ..Default::default()
+    };
+    let subject = Subject {
+        subject_type: 1,
+        uri: line(),
+        variables: variables(),
+        software_file_id: text(),
+        software_file_name: text(),
+        ..Default::default()
+    };
+    let environment = Environment { username: line(), password: line(), ..Default::default() };
+    let report =
+        TestReport { result: 1, status: 1, test_type: 1, comment: text(), ..Default::default() };
+    let steps: Vec<_> = (1..=10_000)
+        .map(|step_nr| AutomationStep { step_nr, comment: "x".repeat(90), ..Default::default() })
+        .collect();
+    for (path, record) in [
+        ("/api/projects/p", to_string(&project)),
+        ("/api/projects/p/testcases/c", to_string(&case)),
+        ("/api/projects/p/testcases/c/testplans/t", to_string(&plan)),
+        ("/api/projects/p/testcases/c/testplans/t/automationSteps", to_string(&steps)),
+        ("/api/projects/p/subjects/s", to_string(&subject)),
+        ("/api/projects/p/environments/e", to_string(&environment)),
+        (REPORT, to_string(&report)),
+    ] {
+        let answer = api.json("PUT", path, record.unwrap()).await;
+        // The services aren't there, but the body was accepted.
+        let refused = [400, 413, 422].contains(&answer.status.as_u16());
+        assert!(!refused, "{path}: {}", answer.status);
+    }
 }
