@@ -14,8 +14,8 @@ use tonic::Streaming;
 
 use crate::{array, entity_tag, problem::Problem};
 
-/// How many messages of a record in parts are read, after the first, before its answer begins. If
-/// the end is among them, the tag of the answer is that of its body.
+/// Number of messages of a record in parts that are read, after the first, before its answer begins.
+/// If the end is among them, the tag of the answer is that of its body.
 const READ_AHEAD: usize = 3;
 
 const JSON: (HeaderName, HeaderValue) =
@@ -63,7 +63,7 @@ pub(crate) trait InParts: Answer + Send + 'static {
 /// A record in parts: the first holds all but the rest of its array, which the others bring.
 pub(crate) struct Parts<T: InParts> {
     pub(crate) first: T,
-    /// What the parts after the first bring, as far as they were read.
+    /// The items of the parts after the first, as far as they were read.
     items: Vec<T::Item>,
     /// The parts that were not read; none if the record is complete.
     rest: Option<Streaming<T>>,
@@ -148,7 +148,7 @@ fn beginning(
     Ok(json)
 }
 
-/// What began with `open`, as the rest of it comes in.
+/// A body that begins with `open` and continues with the rest as it arrives.
 fn continued<T: InParts>(open: Vec<u8>, rest: Streaming<T>, end: &'static [u8]) -> Body {
     array::body(open, rest.map_ok(T::into_items), end)
 }

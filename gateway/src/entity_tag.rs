@@ -28,7 +28,7 @@ pub(crate) fn version(tag: &str) -> &str {
     tag.rsplit_once('.').map_or(tag, |(version, _)| version)
 }
 
-/// Whether `tag` is among the tags of an `If-None-Match` header, weak or not.
+/// Returns whether `tag` is among the tags of an `If-None-Match` header, weak or not.
 pub(crate) fn matches(known: &HeaderValue, tag: &HeaderValue) -> bool {
     let (Ok(known), Ok(tag)) = (known.to_str(), tag.to_str()) else { return false };
     let mut known = known.split(',').map(|tag| tag.trim().trim_start_matches("W/"));

@@ -6,5 +6,6 @@ mod forms;
 mod pages;
 mod places;
 mod records;
+mod tags;
 mod updates;
 mod versions;

@@ -1,0 +1,104 @@
+//! Entity tags change with whatever a body shows, though the record itself has not changed.
+
+use assay_testkit::{Answer, Api, eventually};
+use reqwest::{Method, header::HeaderValue};
+use serde_json::{Value, json};
+
+use crate::{
+    tenant::Tenant,
+    world::{ADMIN, PASSWORD, World, id, log_in},
+};
+
+/// A body that a client has read.
+struct Seen {
+    path: String,
+    tag: HeaderValue,
+    body: Value,
+}
+
+impl Seen {
+    /// Reads until nothing changes any more that happens in its own time.
+    async fn of(api: &Api, path: &str) -> Self {
+        eventually("nothing changes any more", async || {
+            let answer = api.get(path).await;
+            let tag = answer.headers["etag"].clone();
+            let seen = Self { path: path.to_owned(), tag, body: answer.ok() };
+            let again = seen.again(api).await;
+            (again.status == 304).then_some(seen)
+        })
+        .await
+    }
+
+    async fn again(&self, api: &Api) -> Answer {
+        let request = api.request(Method::GET, &self.path).header("If-None-Match", &self.tag);
+        Answer::of(request).await
+    }
+
+    /// Waits until the client is answered another body.
+    async fn changes(self, api: &Api) {
+        let what = format!("{} is answered as it is now", self.path);
+        let body = eventually(&what, async || {
+            let again = self.again(api).await;
+            (again.status == 200).then(|| again.json())
+        })
+        .await;
+        assert_ne!(body, self.body);
+    }
+}
+
+async fn all_of(api: &Api, paths: &[&str]) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    for path in paths {
+        seen.push(Seen::of(api, path).await);
+    }
+    seen
+}
+
+async fn all_change(seen: Vec<Seen>, api: &Api) {
+    for seen in seen {
+        seen.changes(api).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_is_sent_again_whatever_has_changed_in_it() {
+    let world = World::start().await;
+    let tenant = Tenant::new(&world, "tags").await;
+    let api = &tenant.api;
+    let project = format!("/api/projects/{}", tenant.id("projectId"));
+    let at = |noun: &str, name: &str| format!("{project}/{noun}/{}", tenant.id(name));
+    let (case, set) = (at("testcases", "testCaseId"), at("testsets", "testSetId"));
+    let plan = format!("{case}/testplans/{}", tenant.id("testPlanId"));
+    let subject = at("subjects", "subjectId");
+
+    let seen = Seen::of(api, &case).await;
+    api.post(&format!("{case}/testplans"), json!({"Instances": 2})).await.created();
+    seen.changes(api).await;
+
+    let seen = Seen::of(api, &set).await;
+    api.put(&case, json!({"Name": "Sign in"})).await.ok();
+    seen.changes(api).await;
+
+    let seen = all_of(api, &[&project, &case, &plan, &set, &subject]).await;
+    let started = api.post(&format!("{set}/executions"), json!({"Mode": "External"})).await;
+    let execution = format!("{project}/executions/{}", id(&started.created()));
+    let failed = json!([{"TestCaseId": tenant.id("testCaseId"), "Result": "Failed"}]);
+    api.post(&format!("{execution}/results"), failed).await.ok();
+    let ended = api.post(&format!("{execution}/complete"), json!({})).await.ok();
+    all_change(seen, api).await;
+
+    let seen = all_of(api, &[&execution, &case]).await;
+    let report = format!("{plan}/testreports/{}", id(&ended["TestReports"][0]));
+    api.put(&report, json!({"Status": "Rejected"})).await.ok();
+    all_change(seen, api).await;
+
+    let seen = Seen::of(api, "/api/management/customers/current").await;
+    let group = json!({"Name": "Guests", "UsagePermission": "Login, Read"});
+    api.post("/api/management/customers/current/groups", group).await.created();
+    seen.changes(api).await;
+
+    let seen = Seen::of(&world.api, "/api/users/current").await;
+    log_in(&world.anonymous(), ADMIN, PASSWORD).await;
+    seen.changes(&world.api).await;
+    world.stop().await;
+}
