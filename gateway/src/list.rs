@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use assay_proto::{Batch, Page};
+use assay_proto::{Batch, Listed, Page};
 use axum::{
     extract::FromRequestParts,
     response::{IntoResponse, Response},
@@ -37,6 +37,29 @@ struct ListQuery {
     q: Option<String>,
 }
 
+/// As [`Listing`], of records that have no name.
+pub(crate) struct Nameless(pub(crate) Listing);
+
+impl IntoParams for Nameless {
+    fn into_params(
+        place: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
+    ) -> Vec<utoipa::openapi::path::Parameter> {
+        let mut parameters = ListQuery::into_params(place);
+        parameters.retain(|parameter| parameter.name != "q");
+        parameters
+    }
+}
+
+impl<S: Sync + Send> FromRequestParts<S> for Nameless {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let mut listing = Listing::from_request_parts(parts, state).await?;
+        listing.page.q = None;
+        Ok(Self(listing))
+    }
+}
+
 /// What part of which list a request asks for.
 pub(crate) struct Listing {
     page: Page,
@@ -57,10 +80,21 @@ impl Listing {
         self.page.clone()
     }
 
-    /// The part that was asked for, of at most that many records.
-    pub(crate) fn page_of(&self, most: i32) -> Page {
-        let limit = self.page.limit.unwrap_or(most).min(most);
-        Page { limit: Some(limit), ..self.page.clone() }
+    /// The first records of the list, for [`Listing::answer_first`].
+    pub(crate) fn first(&self, most: i32) -> Page {
+        Page { limit: Some(most), cursor: None, ..self.page.clone() }
+    }
+
+    /// Answers the part that was asked for of [`Listing::first`], after which the list is over.
+    pub(crate) async fn answer_first<B: Batch<Item: Serialize> + 'static>(
+        self,
+        batches: tonic::Response<Streaming<B>>,
+    ) -> Result<List, Problem> {
+        let (_, parts) = parts(batches).await?;
+        let (records, next) = part_of(parts.try_concat().await?, &self.page);
+        let next = next.map(|cursor| next_link(&self.uri, &cursor));
+        let records = stream::once(ready(Ok(records)));
+        Ok(List { next, body: array::body(b"[".to_vec(), records, b"]") })
     }
 
     /// Answers with what a service lists. A failure before the first batch is a [`Problem`].
@@ -72,6 +106,19 @@ impl Listing {
         let next = next.map(|cursor| next_link(&self.uri, &cursor));
         Ok(List { next, body: array::body(b"[".to_vec(), parts, b"]") })
     }
+}
+
+/// The page of a list that is there as a whole, and the cursor of the next one.
+fn part_of<T: Listed>(mut records: Vec<T>, page: &Page) -> (Vec<T>, Option<String>) {
+    if let Some(cursor) = &page.cursor {
+        let place = records.iter().position(|record| record.cursor() == cursor);
+        records.drain(..place.map_or(records.len(), |place| place + 1));
+    }
+    let limit = page.limit.and_then(|limit| usize::try_from(limit).ok());
+    let Some(limit) = limit.filter(|limit| *limit < records.len()) else { return (records, None) };
+    records.truncate(limit);
+    let next = records.last().map(|record| record.cursor().to_owned());
+    (records, next)
 }
 
 /// The cursor of the next page, if there is one, and the records in parts. Waits for the first, so
@@ -141,5 +188,32 @@ impl IntoResponse for List {
         let content = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
         let next = self.next.and_then(|link| HeaderValue::try_from(link).ok());
         (content, next.map(|link| [(LINK, link)]), self.body).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_proto::execution::ExecutionEntry;
+
+    use super::*;
+
+    #[test]
+    fn a_list_of_so_many_ends_with_the_last_of_them() {
+        let entry = |id: i32| ExecutionEntry { id: id.to_string(), ..ExecutionEntry::default() };
+        let entries: Vec<_> = (1..=30).map(entry).collect();
+        for (limit, cursor, expected, next) in [
+            (None, None, 1..=30, None),
+            (Some(30), None, 1..=30, None),
+            (Some(12), None, 1..=12, Some("12")),
+            (Some(12), Some("12"), 13..=24, Some("24")),
+            (Some(12), Some("24"), 25..=30, None),
+            (Some(12), Some("30"), 31..=30, None),
+            (None, Some("none of them"), 31..=30, None),
+        ] {
+            let page = Page { limit, cursor: cursor.map(str::to_owned), q: None };
+            let (part, cursor) = part_of(entries.clone(), &page);
+            assert_eq!(part, expected.map(entry).collect::<Vec<_>>(), "{page:?}");
+            assert_eq!(cursor.as_deref(), next, "{page:?}");
+        }
     }
 }

@@ -88,7 +88,7 @@ impl Upload {
         let (sink, source) = mpsc::channel(WAITING);
         let messages = Messages { first: Some(first), source, next };
         tokio::select! {
-            answer = call(messages) => Ok(answer?),
+            answer = call(messages) => answer.map_err(|status| Problem::from(status).of_parameters()),
             problem = self.feed_until_it_fails(sink) => Err(problem),
         }
     }

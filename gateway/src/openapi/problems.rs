@@ -25,9 +25,13 @@ const FAILURES: [Failure; 15] = [
     (401, "Unauthenticated", "There is no token, or no valid one", proves, || {
         Fault::Unauthenticated.into()
     }),
-    (403, "Forbidden", "The permission is missing, or the link is not valid", refuses, || {
-        Fault::Forbidden("this needs the permission Write".to_owned()).into()
-    }),
+    (
+        403,
+        "Forbidden",
+        "The permission is missing, or the link is not valid",
+        refuses,
+        || Fault::Forbidden("this needs the permission Write".to_owned()).into(),
+    ),
     (
         404,
         "NotFound",
@@ -70,8 +74,9 @@ fn always(_: &str, _: &Operation) -> bool {
     true
 }
 
-fn writes(method: &str, _: &Operation) -> bool {
-    method != "GET"
+/// A GET with the fields of a record as its body is an update.
+fn writes(method: &str, operation: &Operation) -> bool {
+    method != "GET" || is_conditional(method, operation)
 }
 
 fn is_closed(_: &str, operation: &Operation) -> bool {

@@ -1,5 +1,6 @@
 //! What operations say about the version of a record, about where it is, and about the next page.
 
+use serde_json::Value;
 use utoipa::openapi::{
     Components, ObjectBuilder, Ref, RefOr, Required, Response, Schema,
     header::{Header, HeaderBuilder},
@@ -9,39 +10,84 @@ use utoipa::openapi::{
 
 const JSON: &str = "application/json";
 
-/// What an entity tag is.
+/// Description of entity tags.
 pub(crate) const ETAG: &str = "The `DataVersion` of the record, a dot and a fingerprint of the \
     body, in quotes: it changes whenever the body does";
 
-/// An update takes some of the fields, and the version that it is based on.
+/// An update takes some of the fields, and the version that it is based on. A GET with a body is one,
+/// too.
 pub(super) fn tell_update(
     method: &str,
     operation: &mut Operation,
     components: &mut Components,
 ) -> Option<()> {
-    let versioned = |operation: &&mut Operation| answers_version(operation, components);
-    let operation = Some(operation).filter(|_| method == "PUT").filter(versioned)?;
     let RefOr::T(body) = operation.request_body.as_mut()? else { return None };
     let RefOr::T(content) = body.content.get_mut(JSON)? else { return None };
-    let noun = name(content.schema.as_ref()?)?.strip_suffix("Input")?;
+    let noun = input(content.schema.as_ref()?)?.strip_suffix("Input")?.to_owned();
+    let record = components.schemas.get(noun.trim_end_matches("Data"))?.clone();
+    if !matches!(method, "PUT" | "GET") || !is_versioned(&record) {
+        return None;
+    }
     let changes = format!("{noun}Changes");
-
     let mut schema = components.schemas.get(&format!("{noun}Input"))?.clone();
     if let RefOr::T(Schema::Object(object)) = &mut schema {
         let version = ObjectBuilder::new()
             .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
             .description(Some("The version that the change is based on; absent: any."));
         object.required.clear();
+        for (field, schema) in &mut object.properties {
+            only_what_can_be_cleared(field, schema, &record);
+        }
         object.properties.insert("DataVersion".to_owned(), version.into());
     }
     content.schema = Some(Ref::from_schema_name(&changes).into());
+    body.required = Some(if method == "GET" { Required::False } else { Required::True });
     components.schemas.insert(changes, schema);
-    let condition = header_parameter(
-        "If-Match",
-        "The `ETag` of the record as the change is based on it; only its version is compared",
-    );
-    operation.parameters.get_or_insert_default().push(condition);
+    let meaning = "The `ETag` of the record as the change is based on it; only its version is \
+                   compared";
+    operation.parameters.get_or_insert_default().push(header_parameter("If-Match", meaning));
     Some(())
+}
+
+/// The name of what a body has the form of, which may be absent.
+fn input(schema: &RefOr<Schema>) -> Option<&str> {
+    match schema {
+        RefOr::T(Schema::OneOf(choice)) => choice.items.iter().find_map(name),
+        schema => name(schema),
+    }
+}
+
+/// `null` clears a field in a change only if the record may be without it.
+fn only_what_can_be_cleared(field: &str, change: &mut RefOr<Schema>, record: &RefOr<Schema>) {
+    let RefOr::T(Schema::Object(record)) = record else { return };
+    let shown = record.properties.get(field).and_then(|shown| serde_json::to_value(shown).ok());
+    let Ok(mut changed) = serde_json::to_value(&*change) else { return };
+    if shown.is_some_and(|mut shown| !take_null(&mut shown))
+        && take_null(&mut changed)
+        && let Ok(changed) = serde_json::from_value(changed)
+    {
+        *change = changed;
+    }
+}
+
+/// Takes `null` from the types of a schema; says whether it was among them.
+fn take_null(schema: &mut Value) -> bool {
+    let is_null = |name: &Value| name == "null" || name.get("type").is_some_and(|t| t == "null");
+    for kind in ["type", "oneOf"] {
+        let Some(choices) = schema.get_mut(kind).and_then(Value::as_array_mut) else { continue };
+        let count = choices.len();
+        choices.retain(|choice| !is_null(choice));
+        let taken = choices.len() < count;
+        if let [only] = choices.as_slice() {
+            let only = only.clone();
+            match kind {
+                "type" => schema[kind] = only,
+                _ => *schema = only,
+            }
+        }
+        return taken;
+    }
+    false
 }
 
 /// Success comes with headers.
@@ -87,17 +133,13 @@ fn is_cursor(parameter: &RefOr<Parameter>) -> bool {
     matches!(parameter, RefOr::T(parameter) if parameter.name == "cursor")
 }
 
-fn answers_version(operation: &Operation, components: &Components) -> bool {
-    operation.responses.responses.values().any(|response| match response {
-        RefOr::T(response) => has_version(response, components),
-        RefOr::Ref(_) => false,
-    })
-}
-
 fn has_version(response: &Response, components: &Components) -> bool {
     let record = schema(response).and_then(name).and_then(|name| components.schemas.get(name));
-    let Some(RefOr::T(Schema::Object(record))) = record else { return false };
-    record.properties.contains_key("DataVersion")
+    record.is_some_and(is_versioned)
+}
+
+fn is_versioned(record: &RefOr<Schema>) -> bool {
+    matches!(record, RefOr::T(Schema::Object(record)) if record.properties.contains_key("DataVersion"))
 }
 
 fn text() -> ObjectBuilder {

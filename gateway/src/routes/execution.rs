@@ -96,13 +96,14 @@ async fn list_of(
     responses((status = OK, description = "The latest executions", body = [ExecutionEntry])),
 )]
 async fn list_recent(
-    State(executions): State<Executions>,
+    State(mut executions): State<Executions>,
     caller: Caller,
     Path((project_id, test_set_id)): Path<(String, String)>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let (page, set) = (listing.page_of(RECENT), (project_id, Some(test_set_id)));
-    list_of(executions, &caller, listing, set, page, Some(false)).await
+    let (page, test_set_id) = (Some(listing.first(RECENT)), Some(test_set_id));
+    let request = ListExecutionsRequest { project_id, test_set_id, page, archived: Some(false) };
+    listing.answer_first(executions.list_executions(caller.call(request)).await?).await
 }
 
 /// Lists all executions of a test set, archived or not, newest first.

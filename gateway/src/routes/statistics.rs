@@ -6,7 +6,7 @@ use assay_proto::{
     execution::{ListExecutionStatisticsRequest, ListTestCaseRunsRequest, TestCaseRun},
 };
 use axum::extract::State;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -22,23 +22,32 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list_executions)).routes(routes!(list_runs))
 }
 
-/// Which executions to answer; all, where nothing is said.
+/// Which executions to answer. A parameter that is absent or empty restricts nothing.
 #[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
 #[into_params(parameter_in = Query)]
 struct Filter {
     /// The first day (UTC) on which they were requested, as yyyy-MM-dd.
     #[param(format = Date, example = "2026-03-01")]
+    #[serde(default, deserialize_with = "unless_empty")]
     from_date: Option<String>,
     /// The last day (UTC) on which they were requested, as yyyy-MM-dd.
     #[param(format = Date, example = "2026-03-31")]
+    #[serde(default, deserialize_with = "unless_empty")]
     to_date: Option<String>,
     /// One of their tags.
     #[param(example = "nightly")]
     tag: Option<String>,
     /// The environment that they ran in.
     #[param(format = Uuid)]
+    #[serde(default, deserialize_with = "unless_empty")]
     environment_id: Option<String>,
+}
+
+/// A form that was not filled in sends its fields empty.
+fn unless_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.filter(|text| !text.is_empty()))
 }
 
 /// Lists how the executions of a test set went, archived or not, newest first.
@@ -83,4 +92,22 @@ async fn list_runs(
     let request = ListTestCaseRunsRequest { project_id, test_case_id, page };
     let batches = statistics.list_test_case_runs(caller.call(request)).await?;
     listing.answer(batches).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_parameter_is_absent() {
+        let read = |query: &str| {
+            let uri = format!("/?{query}").parse().unwrap();
+            axum::extract::Query::<Filter>::try_from_uri(&uri).unwrap().0
+        };
+        let empty = read("fromDate=&toDate=&environmentId=");
+        assert_eq!((empty.from_date, empty.to_date, empty.environment_id), (None, None, None));
+        let given = read("fromDate=2026-03-01&tag=nightly");
+        assert_eq!(given.from_date.as_deref(), Some("2026-03-01"));
+        assert_eq!((given.to_date, given.tag.as_deref()), (None, Some("nightly")));
+    }
 }

@@ -10,13 +10,16 @@ use assay_proto::catalog::{
 };
 use axum::extract::State;
 use http::StatusCode;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::{
+    router::{OpenApiRouter, UtoipaMethodRouterExt},
+    routes,
+};
 
 use crate::{
     answer::{Answer, Created, Record},
     body::Body,
     list::{List, Listing},
-    path::Path,
+    path::{Path, only_read},
     problem::Problem,
     services::{Services, TestCases},
     update::{Updatable, Update},
@@ -29,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_favorites))
         .routes(routes!(list_recent))
         .routes(routes!(get, update, delete))
-        .routes(routes!(get_permanent))
+        .routes(routes!(get_permanent).map(only_read))
         .merge(export::routes())
 }
 

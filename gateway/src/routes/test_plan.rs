@@ -11,12 +11,15 @@ use assay_proto::{
     },
 };
 use axum::extract::State;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::{
+    router::{OpenApiRouter, UtoipaMethodRouterExt},
+    routes,
+};
 
 use crate::{
     answer::{Answer, Created, Record},
     body::Body,
-    path::Path,
+    path::{Path, only_read},
     problem::Problem,
     services::{Services, TestPlans},
     update::{Updatable, Update},
@@ -26,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(create))
         .routes(routes!(get, update))
-        .routes(routes!(get_permanent))
+        .routes(routes!(get_permanent).map(only_read))
         .routes(routes!(transfer))
         .merge(automation_steps::routes())
 }

@@ -9,12 +9,15 @@ use assay_proto::execution::{
     ListInstancesRequest, TestReport,
 };
 use axum::extract::State;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::{
+    router::{OpenApiRouter, UtoipaMethodRouterExt},
+    routes,
+};
 
 use crate::{
     answer::{Answer, Record},
-    list::{List, Listing},
-    path::Path,
+    list::{List, Nameless},
+    path::{Path, only_read},
     problem::Problem,
     services::{Services, TestReports},
 };
@@ -23,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(get))
         .merge(review::routes())
-        .routes(routes!(get_permanent))
+        .routes(routes!(get_permanent).map(only_read))
         .merge(debug::routes())
         .routes(routes!(list_instances))
         .routes(routes!(get_instance))
@@ -90,7 +93,7 @@ async fn get_permanent(
 
 /// Lists the finished instances of a test report, by number.
 #[utoipa::path(
-    get, tag = "Test reports", operation_id = "list_instances", params(Listing),
+    get, tag = "Test reports", operation_id = "list_instances", params(Nameless),
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}/instances",
     responses((status = OK, description = "The instances", body = [InstanceEntry])),
 )]
@@ -98,7 +101,7 @@ async fn list_instances(
     State(mut reports): State<TestReports>,
     caller: Caller,
     Path((project_id, test_case_id, test_plan_id, test_report_id)): Path<ReportPath>,
-    listing: Listing,
+    Nameless(listing): Nameless,
 ) -> Result<List, Problem> {
     let page = Some(listing.page());
     let request =

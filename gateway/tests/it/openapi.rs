@@ -65,3 +65,66 @@ async fn the_pages_load_nothing_from_elsewhere() {
         assert!(!text.contains("://"), "{text}");
     }
 }
+
+fn schemas() -> serde_json::Map<String, Value> {
+    let document = serde_json::to_value(assay_gateway::openapi()).unwrap();
+    document["components"]["schemas"].as_object().unwrap().clone()
+}
+
+fn may_be_null(schema: &Value) -> bool {
+    let types = schema["type"].as_array().into_iter().flatten();
+    let choices = schema["oneOf"].as_array().into_iter().flatten().map(|choice| &choice["type"]);
+    types.chain(choices).any(|name| name == "null")
+}
+
+/// Every field of a record is answered, and `null` clears only what a record may be without.
+#[test]
+fn forms_of_a_record_agree() {
+    let schemas = schemas();
+    for (name, schema) in &schemas {
+        let Some(fields) = schema["properties"].as_object() else { continue };
+        if let Some(noun) = name.strip_suffix("Changes") {
+            let Some(record) = schemas.get(noun) else { continue };
+            for (field, schema) in fields {
+                let shown = &record["properties"][field];
+                let clears = field != "DataVersion" && may_be_null(schema);
+                assert!(!clears || shown.is_null() || may_be_null(shown), "{name}.{field}");
+            }
+        } else if !name.ends_with("Input") && name != "Problem" {
+            let required = schema["required"].as_array().map_or(0, Vec::len);
+            assert_eq!(required, fields.len(), "{name} has fields that are not required");
+        }
+    }
+    assert!(!may_be_null(&schemas["TestPlanChanges"]["properties"]["Status"]));
+}
+
+/// An update says what it is based on, and how it fails if that is outdated.
+#[test]
+fn every_update_may_be_conditional() {
+    let mut updates = 0;
+    for (method, path, operation) in operations() {
+        let content = &operation["requestBody"]["content"]["application/json"];
+        let form = content["schema"]["$ref"].as_str().unwrap_or_default();
+        if !form.ends_with("Changes") {
+            continue;
+        }
+        updates += 1;
+        let parameters = operation["parameters"].as_array().unwrap();
+        let conditional = parameters.iter().any(|parameter| parameter["name"] == "If-Match");
+        assert!(conditional, "{method} {path}");
+        for status in ["409", "412", "413", "415", "422"] {
+            let response = &operation["responses"][status];
+            assert!(response.is_object(), "{method} {path} has no {status}");
+        }
+    }
+    for update in ["update_execution", "get_test_set"] {
+        let known = |(_, _, operation): &(_, _, Value)| operation["operationId"] == update;
+        let (_, _, operation) = operations().into_iter().find(known).unwrap();
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"]["$ref"];
+        assert!(schema.as_str().is_some_and(|form| form.ends_with("Changes")), "{update}");
+    }
+    assert!(updates > 10, "{updates}");
+    let login = |(_, _, operation): &(_, _, Value)| operation["operationId"] == "login";
+    let (_, _, login) = operations().into_iter().find(login).unwrap();
+    assert!(login["responses"]["403"].is_object());
+}

@@ -108,3 +108,16 @@ async fn large_answers_are_compressed_if_the_client_likes() {
     let nothing = api.request("GET", "/api/projects").header("Accept-Encoding", "*;q=0");
     api.send(nothing, Body::empty()).await.problem(406, "not_acceptable");
 }
+
+#[tokio::test]
+async fn a_permanent_url_is_there_to_be_read() {
+    let api = Api::start().await;
+    api.get("/api/projects/0/testsets/s").await.ok();
+    for method in ["POST", "PUT", "DELETE", "PATCH"] {
+        for path in ["/api/projects/0/testsets/s", "/api/projects/0/testcases/c"] {
+            let answer = api.json(method, path, "{}").await;
+            answer.problem(404, "not_found");
+            assert_eq!(answer.header("allow"), "", "{method} {path}");
+        }
+    }
+}

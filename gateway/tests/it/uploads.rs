@@ -101,3 +101,12 @@ async fn the_files_of_a_form_stay_apart() {
     let chunks = stream::iter([Ok::<_, Infallible>(large)]);
     api.send(request(), Body::from_stream(chunks)).await.problem(413, "too_large");
 }
+
+#[tokio::test]
+async fn a_wrong_parameter_of_an_upload_is_named() {
+    let api = Api::start().await;
+    let path = "/api/projects/p/testsets/s/results?subjectId=wrong";
+    let upload = api.request("POST", path).header("Content-Type", "application/xml");
+    let refused = api.send(upload, Body::from("<testsuite/>")).await;
+    assert_eq!(refused.wrong_fields(), ["/subjectId"]);
+}

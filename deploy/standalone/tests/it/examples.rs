@@ -97,7 +97,9 @@ impl Trial {
     ) -> Answer {
         let request = self.request(operation);
         let mut example = self.with_own_ids(example);
-        if operation.method == Method::PUT && example.get("DataVersion").is_some() {
+        // A GET with a body is an update, too.
+        let updates = [Method::PUT, Method::GET].contains(&operation.method);
+        if updates && example.get("DataVersion").is_some() {
             example["DataVersion"] = self.version(operation).await;
         }
         let (media_type, text) = match (media_type, &example) {

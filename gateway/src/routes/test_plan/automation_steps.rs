@@ -62,6 +62,7 @@ struct SelectionQuery {
 #[derive(Deserialize)]
 struct Selection {
     comment: Option<String>,
+    #[serde(default, deserialize_with = "assay_proto::optional_integer")]
     count: Option<i32>,
 }
 

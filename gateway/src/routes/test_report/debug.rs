@@ -10,17 +10,20 @@ use assay_proto::{
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::{
+    router::{OpenApiRouter, UtoipaMethodRouterExt},
+    routes,
+};
 
 use crate::{
     answer::{Answer, InParts, Parts, PartsInArray},
-    path::Path,
+    path::{Path, only_read},
     problem::Problem,
     services::{Customers, DebugRecords, Lookups, Services},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(get))
+    OpenApiRouter::new().routes(routes!(get).map(only_read))
 }
 
 /// All that is known about a test report, deleted records included.
@@ -52,8 +55,10 @@ struct DebugCustomer {
     /// The DNS label that the customer's host starts with.
     subdomain: String,
     /// Where files of the customer are kept, if that is a place of its own.
+    #[schema(required = true)]
     storage_account: Option<String>,
     /// The target groups of the customer's engines, separated by commas.
+    #[schema(required = true)]
     appliances: Option<String>,
     archived: bool,
     /// Whoever asks works for the customer, so it is not.
