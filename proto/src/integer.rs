@@ -9,7 +9,7 @@ use serde::{
 
 /// A type of integers that contracts have.
 pub trait Integer: TryFrom<i64> {
-    /// What a reader of JSON expects in its place.
+    /// Name of the type in error messages.
     const NAME: &'static str;
 }
 
