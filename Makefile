@@ -49,7 +49,12 @@ fairness: ## how little one customer slows another one down, in some minutes
 	@cargo build --release --locked -p assay --bin assay
 	@deploy/local/fairness
 
+deletion: ## what the deletion of a project with a million test cases costs others, in some minutes
+	@deploy/local/install
+	@cargo build --release --locked -p assay --bin assay
+	@deploy/local/deletion
+
 clean: ## removes what was built, not the data
 	@cargo clean
 
-.PHONY: help run test check chart supply-chain test-compose servers measure fairness clean
+.PHONY: help run test check chart supply-chain test-compose servers measure fairness deletion clean

@@ -1,0 +1,72 @@
+"""An Assay of its own for a measurement, and clients of it."""
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+LOGIN = {"Email": "ada@example.org", "Password": "a long enough passphrase"}
+
+
+def start(program, data):
+    environment = dict(
+        os.environ,
+        ASSAY_DATA_DIR=data,
+        ASSAY_HTTP_LISTEN="127.0.0.1:0",
+        ASSAY_REQUESTS_PER_ADDRESS="0",
+        ASSAY_REQUESTS_PER_CUSTOMER="0",
+        ASSAY_ADMIN_EMAIL=LOGIN["Email"],
+        ASSAY_ADMIN_PASSWORD=LOGIN["Password"],
+    )
+    process = subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, text=True)
+    ready = next((line for line in process.stdout if "ready: " in line), None)
+    if ready is None:
+        sys.exit("assay did not start")
+    return process, ready.split("ready: ")[1].strip()
+
+
+class Client:
+    """One user, on one connection that is kept."""
+
+    def __init__(self, url, token=None):
+        self.url = urlsplit(url)
+        self.token = token
+        self.connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=60)
+
+    def call(self, method, path, body=None, media_type="application/json"):
+        data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
+        headers = {"Content-Type": media_type} if data is not None else {}
+        if self.token:
+            headers["Authentication"] = f"Bearer {self.token}"
+        self.connection.request(method, self.url.path + path, data, headers)
+        with self.connection.getresponse() as answer:
+            text = answer.read()
+            if answer.status >= 300:
+                sys.exit(f"{method} {path}: {answer.status} {text[:300]}")
+            return json.loads(text) if text else None
+
+
+class Customer:
+    """A customer with a project whose test set has one test case, of up to 10,000 instances."""
+
+    def __init__(self, operator, url, name):
+        made = operator.call("POST", "/management/customers", {"Name": name, "Subdomain": name})
+        self.id = made["Id"]
+        token = operator.call("POST", "/token/refine", {"CustomerId": self.id})["token"]
+        client = self.client = Client(url, token)
+        self.project = "/projects/" + client.call("POST", "/projects", {"Name": name})["Id"]
+        case = client.call("POST", f"{self.project}/testcases", {"Name": "Run", "Identifier": "run"})
+        self.case = f"{self.project}/testcases/{case['Id']}"
+        plan = client.call("POST", f"{self.case}/testplans", {"Instances": 10_000})
+        plan = f"{self.case}/testplans/{plan['Id']}"
+        client.call("PUT", plan, {"Status": "ReadyForExecution"})
+        made = client.call("POST", f"{self.project}/testsets", {"Name": "Nightly"})
+        self.set = f"{self.project}/testsets/{made['Id']}"
+        client.call("POST", f"{self.set}/testcases", {"Id": case["Id"]})
+
+    def start(self):
+        """Starts an execution that takes results; returns its path."""
+        started = self.client.call("POST", f"{self.set}/executions", {"Mode": "External"})
+        return f"{self.project}/executions/{started['Id']}"
