@@ -203,7 +203,6 @@ impl Target {
             subject,
             environment,
             test_cases: Vec::new(),
-            priority: set.priority,
         })
     }
 }
