@@ -107,12 +107,15 @@ impl Examples {
         segments.collect::<Vec<_>>().join("/")
     }
 
-    /// Where the record is that a message shows.
-    fn location(&self, message: &str) -> Option<String> {
+    /// Where the record is that a message shows, made by a request to that path: below it, if there
+    /// is such a path.
+    fn location(&self, message: &str, made_at: &str) -> Option<String> {
         let place = format!("/{{{}Id}}", record_of(message)).to_lowercase();
         let paths = self.paths.iter().filter(|path| path.to_lowercase().ends_with(&place));
         let own = paths.filter(|path| !path.contains("/0/") && !path.contains("/favorites/"));
-        own.max_by_key(|path| path.len()).map(|path| self.path(path))
+        let below =
+            |path: &String| path.strip_prefix(made_at).is_some_and(|rest| rest.starts_with('/'));
+        own.max_by_key(|path| (below(path), path.len())).map(|path| self.path(path))
     }
 
     /// The id of the record that something is called after: `SelectedSubjectId` is a subject's.

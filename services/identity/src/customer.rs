@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use tonic::{Request, Response, Status};
 
 use crate::{
+    membership,
     record::Record,
     revocation::{self, Revocations},
     user_group,
@@ -116,13 +117,16 @@ impl customer_service_server::CustomerService for CustomerService {
         &self,
         request: Request<DeleteCustomerRequest>,
     ) -> Result<Response<()>, Status> {
-        let caller = Caller::of(&request)?;
+        let mut caller = Caller::of(&request)?;
         let id = CustomerId::named(&request.get_ref().id)?;
 
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         let customer = store::lock(&mut tx, id).await?;
         store::refuse_operator(&mut *tx, id).await?;
         store::delete(&mut tx, id).await?;
+        // A visitor's deed belongs to the customer at home: this one's record is removed.
+        let home = membership::store::of_user(&mut *tx, caller.user).await?;
+        caller.customer = home.map_or(caller.customer, |home| home.membership.customer_id);
         Record::Customer(id).was(&mut tx, Action::Deleted, &caller, Some(customer.name)).await?;
         revocation::record_of_customer(&mut tx, id).await?;
         tx.commit().await.map_err(Fault::from)?;

@@ -61,6 +61,8 @@ The variables of a program, from their names to their values, as JSON; empty one
 {{- $_ := set $env "ASSAY_MAIL_FROM" $values.mail.from }}
 {{- $_ := set $env "ASSAY_MAIL_DIR" (ternary "" "/tmp/mail" (hasKey .files "smtp-url")) }}
 {{- $_ := set $env "ASSAY_TOKEN_LIFETIME_IN_H" (int $own.tokenLifetimeInHours) }}
+{{- $_ := set $env "ASSAY_SESSION_LIFETIME_IN_H" (int $own.sessionLifetimeInHours) }}
+{{- $_ := set $env "ASSAY_AUDIT_RETENTION_DAYS" (int $own.auditRetentionDays) }}
 {{- $_ := set $env "ASSAY_LOGIN_FAILURES_PER_ACCOUNT" (int $own.loginFailuresPerAccount) }}
 {{- $_ := set $env "ASSAY_LOGIN_FAILURES_PER_ADDRESS" (int $own.loginFailuresPerAddress) }}
 {{- else if eq .program "execution" }}

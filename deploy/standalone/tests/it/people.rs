@@ -53,6 +53,13 @@ impl World {
         password
     }
 
+    /// Accepts the invitation of somebody who has a password.
+    pub(crate) async fn accept_invitation(&self, email: &str) {
+        let mail = self.mail_to(email).await;
+        let token = json!({"Token": mail.token()});
+        self.anonymous().put("/api/users/reset/accept", token).await.ok();
+    }
+
     /// As somebody who logs in.
     pub(crate) async fn log_in(&self, email: &str) -> Api {
         log_in(&self.anonymous(), email, &password_of(email)).await

@@ -80,7 +80,7 @@ impl Examples {
 
     fn show_headers(&self, path: &str, response: &mut Response) {
         let answered = response.content.get("application/json").map(to_json).unwrap_or_default();
-        let location = || self.location(named(&answered["schema"])?);
+        let location = || self.location(named(&answered["schema"])?, path);
         for (name, header) in &mut response.headers {
             let RefOr::T(header) = header else { continue };
             let example = match name.as_str() {

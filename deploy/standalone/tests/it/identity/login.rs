@@ -36,6 +36,7 @@ async fn the_host_chooses_the_customer_and_else_the_last_use() {
     let grace = world.member(&first, "grace@example.org", "Login, Read").await;
     let group = group(&second, "Others", "Login, Read").await;
     user(&second, &grace.email, id(&group)).await.created();
+    world.accept_invitation(&grace.email).await;
 
     let api = world.anonymous();
     let at = |host: &'static str| {

@@ -176,6 +176,10 @@ async fn a_new_name_is_shown_by_executions_at_once_and_ends_no_session() {
     let executions = format!("{project}/testsets/{}/executions", id(&set));
     let case = json!({"Name": "Log in", "Identifier": "LOGIN-1"});
     let case = grace.api.post(&format!("{project}/testcases"), case).await.created();
+    let plans = format!("{project}/testcases/{}/testplans", id(&case));
+    let plan = grace.api.post(&plans, json!({"Instances": 1})).await.created();
+    let ready = json!({"Status": "ReadyForExecution"});
+    grace.api.put(&format!("{plans}/{}", id(&plan)), ready).await.ok();
     let chosen = json!({"TestCases": [{"Id": id(&case)}]});
     grace.api.put(&format!("{project}/testsets/{}", id(&set)), chosen).await.ok();
 
