@@ -9,6 +9,7 @@ const TIMESTAMP: &str = "google.protobuf.Timestamp";
 pub fn all(pool: &DescriptorPool) -> Builder {
     let codegen = tonic_prost_build::configure()
         .extern_path(format!(".{TIMESTAMP}"), "crate::Timestamp")
+        .codec_path("crate::Codec")
         .bytes(".");
     let ours = |name: &str| name.starts_with("assay.");
     let codegen = pool.all_messages().filter(|m| ours(m.full_name())).fold(codegen, message);

@@ -7,6 +7,7 @@
 mod batch;
 mod blank;
 mod changes;
+mod codec;
 mod fault;
 mod id;
 mod integer;
@@ -20,6 +21,7 @@ pub use self::fault::{OnConstraint, is_passing};
 pub use self::{
     batch::{Batch, Listed},
     changes::Changes,
+    codec::Codec,
     fault::{Fault, Violation},
     id::*,
     integer::{Integer, integer, integers, optional_integer},

@@ -25,13 +25,9 @@ const FAILURES: [Failure; 15] = [
     (401, "Unauthenticated", "There is no token, or no valid one", proves, || {
         Fault::Unauthenticated.into()
     }),
-    (
-        403,
-        "Forbidden",
-        "The permission is missing, or the link is not valid",
-        refuses,
-        || Fault::Forbidden("this needs the permission Write".to_owned()).into(),
-    ),
+    (403, "Forbidden", "The permission is missing, or the link is not valid", refuses, || {
+        Fault::Forbidden("this needs the permission Write".to_owned()).into()
+    }),
     (
         404,
         "NotFound",

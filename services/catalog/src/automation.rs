@@ -58,7 +58,9 @@ impl automation_service_server::AutomationService for AutomationService {
             let (this, caller) = (this.clone(), caller.clone());
             async move { this.records(&caller, customer, asked).await.map_err(Status::from) }
         });
-        Ok(Response::new(parts.map_ok(|records| stream::iter(records).map(Ok)).try_flatten().boxed()))
+        Ok(Response::new(
+            parts.map_ok(|records| stream::iter(records).map(Ok)).try_flatten().boxed(),
+        ))
     }
 }
 
@@ -87,7 +89,8 @@ impl AutomationService {
             }
             Asked::Subjects(ids) => {
                 let subjects = self.subjects(customer, &ids, &mut seen).await?.into_iter();
-                let batch = |subject| AutomationRecordsBatch { subjects: vec![subject], ..nothing() };
+                let batch =
+                    |subject| AutomationRecordsBatch { subjects: vec![subject], ..nothing() };
                 subjects.map(batch).collect()
             }
             Asked::Environments(ids) => {

@@ -28,10 +28,7 @@ pub(crate) async fn of_project(
 }
 
 /// Deletes all projects of a deleted customer, and keeps it from getting others.
-pub async fn of_customer(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-) -> Result<(), Fault> {
+pub async fn of_customer(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<(), Fault> {
     for statement in [
         "insert into deleted_customer (customer_id) values ($1)
          on conflict on constraint deleted_customer_pkey do nothing",

@@ -91,7 +91,8 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
             return Err(Fault::invalid("TestCases", "the set has none to execute").into());
         }
         rules::fits(&cases)?;
-        variables::check(&mut tx, &self.secrets, customer, snapshot.subject.as_ref(), &cases).await?;
+        variables::check(&mut tx, &self.secrets, customer, snapshot.subject.as_ref(), &cases)
+            .await?;
         store::freeze(&mut tx, customer, &cases).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(self.answer(customer, snapshot, cases))

@@ -175,7 +175,8 @@ async fn it_stops_the_command_and_its_children_when_the_execution_is_canceled() 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_gives_back_what_it_cannot_finish_before_it_stops() {
     let world = World::start_with(|settings| {
-        settings.leases = LeaseSettings { lease_seconds: 3600, lease_losses: 1, execution_hours: 168 };
+        settings.leases =
+            LeaseSettings { lease_seconds: 3600, lease_losses: 1, execution_hours: 168 };
     })
     .await;
     let (project, set) = set(&world, "https://example.org/", &[("A-1", 1)]).await;

@@ -124,9 +124,8 @@ fn read_csv(body: impl Read, rows: &mut Rows) -> Result<(), Fault> {
 /// What a cell said before an export put an apostrophe before it, to keep a spreadsheet from taking
 /// it for a formula.
 fn armed(cell: &str) -> &str {
-    let is_formula = |rest: &str| {
-        rest.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
-    };
+    let is_formula =
+        |rest: &str| rest.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r']);
     cell.strip_prefix('\'').filter(|rest| is_formula(rest)).unwrap_or(cell)
 }
 
@@ -191,14 +190,16 @@ mod tests {
     #[test]
     fn what_is_wrong_with_rows_is_told_of_all_of_them() {
         let body = r#"[{"Name": null}, 5, {"Name": "fits"}, {"Description": 5}, []]"#;
-        let Err(Fault::Invalid(violations)) = read(body.as_bytes(), &target(ImportFormat::Json)) else {
+        let Err(Fault::Invalid(violations)) = read(body.as_bytes(), &target(ImportFormat::Json))
+        else {
             panic!("it was taken");
         };
         let fields: Vec<_> = violations.into_iter().map(|violation| violation.field).collect();
         assert_eq!(fields, ["0/Name", "1", "3/Description", "4"]);
 
         let csv = "Identifier,Name\na,A\nb\nc,C,more\n";
-        let Err(Fault::Invalid(violations)) = read(csv.as_bytes(), &target(ImportFormat::Csv)) else {
+        let Err(Fault::Invalid(violations)) = read(csv.as_bytes(), &target(ImportFormat::Csv))
+        else {
             panic!("it was taken");
         };
         let fields: Vec<_> = violations.into_iter().map(|violation| violation.field).collect();

@@ -142,7 +142,10 @@ pub(super) async fn remove_below(
             let count = execute(tx, reports, customer, ids, limit).await?;
             let is_complete = count < limit && i64::try_from(plans.len()).is_ok_and(|n| n < limit);
             let announced = plans.into_iter().filter(|(.., is_new)| *is_new);
-            Ok((announced.map(|(case, plan, _)| Record::TestPlan(case, plan)).collect(), is_complete))
+            Ok((
+                announced.map(|(case, plan, _)| Record::TestPlan(case, plan)).collect(),
+                is_complete,
+            ))
         }
         Table::Environment => Ok((Vec::new(), true)),
         Table::Subject => {
@@ -223,11 +226,7 @@ pub(super) async fn finish(db: &PgPool, project: Project) -> Result<(), Fault> {
          set purged_at = now(), name = '', description = '', report_template_id = null
          where customer_id = $1 and id = $2",
     ] {
-        sqlx::query(statement)
-            .bind(project.customer_id)
-            .bind(project.id)
-            .execute(&mut *tx)
-            .await?;
+        sqlx::query(statement).bind(project.customer_id).bind(project.id).execute(&mut *tx).await?;
     }
     Ok(tx.commit().await?)
 }

@@ -95,8 +95,11 @@ fn compile(rule: &str) -> Result<Regex, String> {
     if rule.chars().count() > LONGEST {
         return Err(format!("must have at most {LONGEST} characters"));
     }
-    let compiled =
-        RegexBuilder::new(rule).size_limit(LARGEST).dfa_size_limit(LARGEST).nest_limit(DEEPEST).build();
+    let compiled = RegexBuilder::new(rule)
+        .size_limit(LARGEST)
+        .dfa_size_limit(LARGEST)
+        .nest_limit(DEEPEST)
+        .build();
     compiled.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => "repeats too much to be checked".to_owned(),
         _ => "is not a valid regular expression in RE2 syntax".to_owned(),

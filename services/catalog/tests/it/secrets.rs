@@ -344,10 +344,8 @@ async fn contents_match_their_rules_and_rules_tell_nothing_of_secrets() {
     let insider = insider(&world, &user).await;
     let project = user.project().await;
     let with_rule = |rule: &str, content: &str| {
-        let rule = VariableInput {
-            validation_rule: rule.into(),
-            ..variable("token", true, content)
-        };
+        let rule =
+            VariableInput { validation_rule: rule.into(), ..variable("token", true, content) };
         SubjectInput { variables: vec![rule], ..web_page() }
     };
     let refused_by = |fields: &[&str]| fields.iter().map(|f| (*f).to_owned()).collect::<Vec<_>>();

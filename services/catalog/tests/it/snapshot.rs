@@ -258,15 +258,19 @@ async fn a_set_whose_variable_does_not_match_its_rule_is_not_executed() {
     user.update_plan(&case, &plan, ready, &["Status"]).await.unwrap();
     let set = user.set(&project, &[&case]).await;
     // As if it was written before rules were checked.
-    sqlx::query("update test_plan set variables = replace(variables::text, '[a-z]', '[0-9]')::jsonb")
-        .execute(&world.db)
-        .await
-        .unwrap();
+    sqlx::query(
+        "update test_plan set variables = replace(variables::text, '[a-z]', '[0-9]')::jsonb",
+    )
+    .execute(&world.db)
+    .await
+    .unwrap();
     let fields = ["TestCases/a/Variables/PIN/Content", "TestCases/a/Variables/USER/Content"];
     assert_eq!(refused(take(&user, &set, false).await), fields);
-    sqlx::query("update test_plan set variables = replace(variables::text, '[0-9]', '[a-z]')::jsonb")
-        .execute(&world.db)
-        .await
-        .unwrap();
+    sqlx::query(
+        "update test_plan set variables = replace(variables::text, '[0-9]', '[a-z]')::jsonb",
+    )
+    .execute(&world.db)
+    .await
+    .unwrap();
     assert_eq!(take(&user, &set, false).await.unwrap().test_cases.len(), 1);
 }

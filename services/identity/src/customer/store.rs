@@ -43,7 +43,8 @@ pub(super) async fn list(
         .bind(slice.before()?)
         .bind(archived)
         .bind(&slice.pattern)
-        .bind(slice.limit).fetch(db);
+        .bind(slice.limit)
+        .fetch(db);
     slice.read(customers).await
 }
 

@@ -64,7 +64,8 @@ pub(super) async fn list(
     .bind(group)
     .bind(slice.before()?)
     .bind(&slice.pattern)
-    .bind(slice.limit).fetch(db);
+    .bind(slice.limit)
+    .fetch(db);
     slice.read(users).await
 }
 

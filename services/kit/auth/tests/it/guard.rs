@@ -8,10 +8,10 @@ use std::sync::{
 use anyhow::Result;
 use assay_auth::{Caller, Verifier, guard};
 use assay_proto::{
-    DESCRIPTORS,
+    DESCRIPTORS, Page,
     identity::{
         ApiToken, ApiTokenBatch, CreateApiTokenRequest, DeleteApiTokenRequest,
-        ListApiTokensRequest, NewApiToken,
+        DeleteUserApiTokenRequest, ListApiTokensRequest, ListUserApiTokensRequest, NewApiToken,
         api_token_service_client::ApiTokenServiceClient,
         api_token_service_server::{ApiTokenService, ApiTokenServiceServer},
     },
@@ -51,22 +51,39 @@ impl Work {
 #[tonic::async_trait]
 impl ApiTokenService for Work {
     type ListApiTokensStream = Batches<ApiTokenBatch>;
+    type ListUserApiTokensStream = Batches<ApiTokenBatch>;
 
-    /// Without end, each message some work.
+    /// Without end, each message some work; messages are as long as the request says.
     async fn list_api_tokens(
         &self,
-        _: Request<ListApiTokensRequest>,
+        request: Request<ListApiTokensRequest>,
     ) -> Result<Response<Self::ListApiTokensStream>, Status> {
         let work = self.clone();
+        let limit = request.into_inner().page.and_then(|page| page.limit);
+        let length = limit.map_or(64 << 10, |limit| usize::try_from(limit).unwrap());
         let batches = stream::repeat(()).then(move |()| {
             let work = work.clone();
             async move {
                 work.carry_out().await;
-                let token = ApiToken { name: "x".repeat(64 << 10), ..ApiToken::default() };
+                let token = ApiToken { name: "x".repeat(length), ..ApiToken::default() };
                 Ok(ApiTokenBatch { items: vec![token], next_cursor: None })
             }
         });
         Ok(Response::new(batches.boxed()))
+    }
+
+    async fn list_user_api_tokens(
+        &self,
+        _: Request<ListUserApiTokensRequest>,
+    ) -> Result<Response<Self::ListUserApiTokensStream>, Status> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn delete_user_api_token(
+        &self,
+        _: Request<DeleteUserApiTokenRequest>,
+    ) -> Result<Response<()>, Status> {
+        Err(Status::unimplemented(""))
     }
 
     async fn create_api_token(
@@ -158,6 +175,30 @@ async fn slow_lists_of_one_customer_do_not_delay_another() -> Result<()> {
     world.work.finish.add_permits(Semaphore::MAX_PERMITS / 2);
     for list in lists {
         assert!(list.await??.is_some());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_list_of_short_messages_works_on_none_without_a_share() -> Result<()> {
+    let world = World::start().await?;
+    for _ in 0..20 {
+        let (mut client, caller) = (world.client.clone(), world.greedy.clone());
+        tokio::spawn(async move {
+            let page = Some(Page { limit: Some(10), ..Page::default() });
+            let list = client.list_api_tokens(caller.call(ListApiTokensRequest { page }));
+            let mut list = list.await?.into_inner();
+            while list.message().await?.is_some() {}
+            Ok::<_, Status>(())
+        });
+    }
+    world.work.begun(6).await;
+    for finished in 1..=40 {
+        world.work.finish.add_permits(1);
+        world.work.begun(6 + finished).await;
+        world.quick(&world.other).await?;
+        let under_way = world.work.begun.load(Ordering::Acquire) - finished;
+        assert_eq!(under_way, 6, "one customer holds six of eight");
     }
     Ok(())
 }
