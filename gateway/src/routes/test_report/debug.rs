@@ -54,14 +54,14 @@ struct DebugCustomer {
     name: String,
     /// The DNS label that the customer's host starts with.
     subdomain: String,
-    /// Where files of the customer are kept, if that is a place of its own.
+    /// Always null: the files of all customers are in one store.
     #[schema(required = true)]
     storage_account: Option<String>,
     /// The target groups of the customer's engines, separated by commas.
     #[schema(required = true)]
     appliances: Option<String>,
     archived: bool,
-    /// Whoever asks works for the customer, so it is not.
+    /// Always false: a deleted customer has no callers.
     deleted: bool,
 }
 
