@@ -123,13 +123,15 @@ async fn range(
     Ok(())
 }
 
-/// A connection of its own whose lock says that of all replicas this one does a certain work.
+/// A connection of its own whose lock says that of all replicas this one does a certain work. The
+/// lock of a program that is frozen is released after ten minutes.
 pub(crate) struct Alone(PgConnection);
 
 impl Alone {
     /// Becomes the one that does this work, unless another one does.
     pub(crate) async fn at(db: &PgPool, work: &str) -> Result<Option<Self>, Fault> {
         let mut connection = db.acquire().await?.detach();
+        sqlx::query("set idle_session_timeout = '10min'").execute(&mut connection).await?;
         let locked = sqlx::query_scalar("select pg_try_advisory_lock(hashtextextended($1, 0))");
         let locked: bool = locked.bind(work).fetch_one(&mut connection).await?;
         if locked {
@@ -137,6 +139,11 @@ impl Alone {
         }
         connection.close().await?;
         Ok(None)
+    }
+
+    /// Shows that the work goes on; fails if it is another one's by now.
+    pub(crate) async fn keep(&mut self) -> Result<(), Fault> {
+        Ok(self.0.ping().await?)
     }
 
     /// Lets another one do it.

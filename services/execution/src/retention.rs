@@ -70,22 +70,23 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
 /// several replicas one does it.
 pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
     partition::make_ahead(db).await?;
-    let Some(alone) = Alone::at(db, "assay retention").await? else { return Ok(()) };
+    let Some(mut alone) = Alone::at(db, "assay retention").await? else { return Ok(()) };
     while store::expire(db).await? > 0 {}
     partition::drop_expired(db).await?;
-    prune(db, artifacts).await?;
+    prune(db, artifacts, &mut alone).await?;
     alone.end().await
 }
 
 /// Removes what is left of executions that have expired. One that cannot be removed now is tried
 /// again the next time; others do not wait for it.
-async fn prune(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
+async fn prune(db: &PgPool, artifacts: &Artifacts, alone: &mut Alone) -> Result<(), Fault> {
     let (mut pace, mut after) = (Pace::new(), None);
     loop {
         let executions = store::expired(db, after).await?;
         let Some(last) = executions.last() else { return Ok(()) };
         after = Some(last.id);
         for execution in executions {
+            alone.keep().await?;
             let (customer, id) = (execution.customer_id, execution.id);
             if let Err(fault) = remove(db, artifacts, &mut pace, customer, id).await {
                 tracing::warn!(error = %fault, execution.id = %id,

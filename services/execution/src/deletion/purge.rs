@@ -43,10 +43,10 @@ pub async fn purge_deleted(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fau
     if store::next(db, None).await?.is_none() {
         return Ok(());
     }
-    let Some(alone) = Alone::at(db, "assay purge").await? else { return Ok(()) };
+    let Some(mut alone) = Alone::at(db, "assay purge").await? else { return Ok(()) };
     let mut after = None;
     while let Some(deleted) = store::next(db, after).await? {
-        if purge(db, artifacts, deleted).await? {
+        if purge(db, artifacts, &mut alone, deleted).await? {
             store::note_purged(db, deleted).await?;
         }
         after = Some(deleted);
@@ -55,13 +55,19 @@ pub async fn purge_deleted(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fau
 }
 
 /// Removes the executions of what was deleted; returns whether none is left.
-async fn purge(db: &PgPool, artifacts: &Artifacts, deleted: Deleted) -> Result<bool, Fault> {
+async fn purge(
+    db: &PgPool,
+    artifacts: &Artifacts,
+    alone: &mut Alone,
+    deleted: Deleted,
+) -> Result<bool, Fault> {
     let (mut pace, mut is_empty) = (Pace::new(), true);
     let mut after = ExecutionId(Uuid::nil());
     loop {
         let executions = store::executions(db, deleted, after).await?;
         let Some(last) = executions.last().copied() else { return Ok(is_empty) };
         for id in executions {
+            alone.keep().await?;
             if let Err(fault) = remove(db, artifacts, &mut pace, deleted.customer_id, id).await {
                 tracing::warn!(error = %fault, execution.id = %id,
                     "a deleted execution is removed later");
