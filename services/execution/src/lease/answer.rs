@@ -53,12 +53,20 @@ impl Records {
         for part in catalog.automation_records(caller, request).await? {
             records.add(part);
         }
-        let is_missing =
-            |lease: &Leased| !records.plans.contains_key(&lease.work.test_plan_id.to_string());
-        if leases.iter().any(is_missing) {
-            return Err(Fault::internal("the catalog does not know a plan that was started").into());
+        if leases.iter().all(|lease| records.has_all(lease, assignments)) {
+            return Ok(records);
         }
-        Ok(records)
+        // Of what was deleted meanwhile engines get nothing, least of all its secrets.
+        Err(Fault::NotFound("plan, subject or environment").into())
+    }
+
+    fn has_all(&self, lease: &Leased, assignments: &HashMap<ExecutionId, Assignment>) -> bool {
+        let of = assignments.get(&lease.schedule.execution_id);
+        let subject = of.and_then(|of| of.software_version_id);
+        let environment = of.and_then(|of| of.environment_id);
+        self.plans.contains_key(&lease.work.test_plan_id.to_string())
+            && subject.is_none_or(|id| self.subjects.contains_key(&id.to_string()))
+            && environment.is_none_or(|id| self.environments.contains_key(&id.to_string()))
     }
 
     /// Adds what is known of further leases.

@@ -9,8 +9,8 @@ use tonic::{Code, Status};
 use super::{AutomationService, Opened, answer::Records, complete, store::State, take::Haul};
 
 /// The comment on a report whose work no engine can get.
-const UNREADABLE: &str = "Not run: its test plan, subject or environment cannot be read. Save their \
-    secrets again, or ask the operator for the catalog's log.";
+const UNREADABLE: &str = "Not run: its test plan, subject or environment was deleted, or cannot be \
+    read. Save their secrets again, or ask the operator for the log of the catalog.";
 
 /// Whether a call to the catalog may succeed later, or for another caller.
 fn is_passing(status: &Status) -> bool {

@@ -78,7 +78,7 @@ async fn an_engine_gets_all_that_it_needs_and_the_database_no_secret() -> Result
     let subject = world.select_subject(CANARY).await?;
     let environment = world.select_environment("pads", CANARY).await?;
     let execution = world.dispatch().await?;
-    world.forget(&subject, &environment).await?;
+    world.rename_subject(&subject).await?;
     let engine = world.engine();
     assert!(engine.lease(now("", 1)).await?.is_empty(), "it is for engines at the pads");
 
@@ -302,6 +302,21 @@ async fn work_that_cannot_be_read_does_not_keep_engines_from_the_rest() -> Resul
     world.spoil_password(&lease.environment.as_ref().unwrap().id).await?;
     world.dispatch().await?;
     assert!(world.engine().lease(now("lab", 1)).await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn work_in_a_deleted_environment_is_given_up() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let environment = world.select_environment("lab", "secret").await?;
+    let execution = world.dispatch().await?;
+    world.delete_environment(&environment).await?;
+
+    assert!(world.engine().lease(now("lab", 1)).await?.is_empty());
+
+    let failed = (ReportStatus::EngineExecutionFailure, TestResult::Error);
+    assert_eq!(outline(&world.execution(&execution.id).await?), [failed]);
     Ok(())
 }
 

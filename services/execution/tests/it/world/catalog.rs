@@ -161,8 +161,8 @@ impl World {
         Ok(())
     }
 
-    /// Renames a subject, and deletes an environment.
-    pub(crate) async fn forget(&self, subject: &str, environment: &str) -> Result<()> {
+    /// Renames a subject.
+    pub(crate) async fn rename_subject(&self, subject: &str) -> Result<()> {
         let request = UpdateSubjectRequest {
             project_id: self.project.clone(),
             id: subject.to_owned(),
@@ -173,6 +173,10 @@ impl World {
         SubjectServiceClient::new(self.catalog.clone())
             .update_subject(self.user.call(request))
             .await?;
+        Ok(())
+    }
+
+    pub(crate) async fn delete_environment(&self, environment: &str) -> Result<()> {
         let request = DeleteEnvironmentRequest {
             project_id: self.project.clone(),
             id: environment.to_owned(),
