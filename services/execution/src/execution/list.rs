@@ -53,7 +53,7 @@ pub(super) async fn list(
         };
         let some = between(db, wanted, window, before, &rest).await?;
         rest.limit -= i64::try_from(some.items.len()).unwrap_or(i64::MAX);
-        entries.extend(some);
+        entries = entries.and(some);
         match window {
             Some(id) if rest.limit > 0 && !entries.is_cut() => before = id,
             _ => return Ok(entries),

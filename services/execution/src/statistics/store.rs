@@ -44,7 +44,7 @@ pub(super) async fn list(
         let ids = window.unwrap_or(first)..before;
         let some = between(db, customer, set, filter, ids, &rest).await?;
         rest.limit -= i64::try_from(some.items.len()).unwrap_or(i64::MAX);
-        statistics.extend(some);
+        statistics = statistics.and(some);
         match window {
             Some(id) if rest.limit > 0 && !statistics.is_cut() => before = id,
             _ => return Ok(statistics),

@@ -85,13 +85,6 @@ impl<T> Rows<T> {
         self.is_cut
     }
 
-    /// Adds the rows that follow.
-    pub fn extend(&mut self, following: Self) {
-        self.items.extend(following.items);
-        self.size += following.size;
-        self.is_cut = following.is_cut;
-    }
-
     /// Keeps the first rows only.
     pub fn truncate(&mut self, count: usize) {
         self.items.truncate(count);
