@@ -35,6 +35,7 @@ impl Engine {
             url: world.url().parse().unwrap(),
             token: SecretString::from(token["Secret"].as_str().unwrap()),
             target_group: String::new(),
+            needs_public_ip: None,
             name: "engine".to_owned(),
             parallel: 2,
             heartbeat_seconds: 1,
