@@ -328,3 +328,30 @@ async fn an_execution_without_a_time_out_ends_some_day() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_variables_are_copied_up_to_a_bound() -> Result<()> {
+    let world = World::new().await?;
+    let names: Vec<String> = (0..70).map(|nr| format!("case {nr}")).collect();
+    let cases: Vec<(&str, i32)> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    world.include(&cases[..10]).await?;
+    let enlarge = "update test_plan set variables = jsonb_build_array(jsonb_build_object(
+        'PoolName', '', 'IsSecured', false, 'ValidationRule', '', 'ValidationErrorMsg', null,
+        'Name', 'BLOB', 'DisplayName', '', 'Content', repeat('x', 1000000)))";
+    sqlx::query(enlarge).execute(world.catalog_db()).await?;
+
+    let execution = world.start().await?;
+
+    assert_eq!(execution.test_reports.len(), 10);
+    for (report, name) in execution.test_reports.iter().zip(&names) {
+        assert_eq!(&report.test_case_identifier, name);
+        assert_eq!(report.variables.as_ref().unwrap().items[0].content.len(), 1_000_000);
+    }
+
+    world.include(&cases[10..]).await?;
+    sqlx::query(enlarge).execute(world.catalog_db()).await?;
+    let refused = world.start().await.unwrap_err();
+    assert_eq!(reason(&refused), "execution_too_large");
+    assert_eq!(world.count("select count(*) from execution").await?, 1);
+    Ok(())
+}
