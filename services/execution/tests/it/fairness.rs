@@ -1,6 +1,13 @@
 //! What one customer does leaves room for others.
 
-use std::time::{Duration, Instant};
+use std::{
+    future,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use assay_proto::execution::{
@@ -56,7 +63,7 @@ async fn slow_uploads_of_one_customer_do_not_keep_another_from_reporting() -> Re
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
     let stranger = world.stranger().await;
-    let mut uploads = JoinSet::new();
+    let (mut uploads, begun) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
     for _ in 0..200 {
         let target = UploadResultsTarget {
             project_id: Uuid::now_v7().to_string(),
@@ -65,11 +72,17 @@ async fn slow_uploads_of_one_customer_do_not_keep_another_from_reporting() -> Re
         };
         let chunk = "<testsuite>".into();
         let head = UploadResultsRequest { target: Some(target), chunk, ..Default::default() };
-        let request = stranger.call(stream::iter([head]).chain(stream::pending()));
+        let begun = begun.clone();
+        let endless = stream::once(async move {
+            begun.fetch_add(1, Ordering::Relaxed);
+            future::pending().await
+        });
+        let request = stranger.call(stream::iter([head]).chain(endless));
         let mut results = world.results();
         uploads.spawn(async move { results.upload_results(request).await.map(drop) });
     }
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    let all = async || (begun.load(Ordering::Relaxed) == 200).then_some(());
+    eventually("that all have sent something", all).await;
 
     let took = time_of_report(&world, &world.user, &execution.id).await?;
 

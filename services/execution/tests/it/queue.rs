@@ -147,3 +147,22 @@ async fn work(engine: Engine) -> Result<Vec<String>> {
     try_join_all(reports).await?;
     Ok(leases.into_iter().map(|lease| lease.schedule_id).collect())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hundreds_of_engines_wake_and_none_is_refused() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let engine = world.engine();
+    let wanted = LeaseInput { wait_in_sec: Some(5), ..now("", 1) };
+    let waiting = try_join_all((0..300).map(|_| engine.lease(wanted.clone())));
+    let work = async {
+        let all = async || (world.queue.waiting() == 300).then_some(());
+        eventually("that all have found nothing", all).await;
+        world.dispatch().await
+    };
+
+    let (leases, _) = tokio::try_join!(waiting, work)?;
+
+    assert_eq!(leases.iter().flatten().count(), 1);
+    Ok(())
+}

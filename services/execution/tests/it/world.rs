@@ -64,6 +64,7 @@ pub(crate) struct World {
     pub(crate) wire: Wire,
     execution: Channel,
     reconciler: Reconciler,
+    pub(crate) queue: Queue,
     pub(crate) project: String,
     pub(crate) set: String,
 }
@@ -116,6 +117,7 @@ impl World {
             wire,
             execution,
             reconciler,
+            queue,
             project,
             set,
         };
