@@ -8,7 +8,7 @@
 mod pace;
 mod store;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_events::publish_all;
 use assay_proto::Fault;
@@ -32,8 +32,13 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
     runtime.spawn("purge", async move {
         let work = async {
             database.ready().await;
+            let mut fails = false;
             loop {
-                if let Err(fault) = purge(database.pool()).await {
+                let done = purge(database.pool()).await;
+                let failed_before = std::mem::replace(&mut fails, done.is_err());
+                if let Err(fault) = done
+                    && !failed_before
+                {
                     tracing::warn!(%fault, "not all was removed of deleted projects; trying again");
                 }
                 sleep(PERIOD).await;
@@ -78,10 +83,11 @@ async fn remove(
 ) -> Result<(), Fault> {
     let mut after = Uuid::nil();
     loop {
-        let batch = pace.begin(db).await?;
+        let batch = pace.next(db).await?;
         let ids = store::ids(db, project, table, part, after, batch).await?;
         let Some(last) = ids.last() else { return Ok(()) };
 
+        let begun = Instant::now();
         let mut tx = db.begin().await?;
         let (mut gone, is_complete) =
             store::remove_below(&mut tx, project, table, &ids, batch).await?;
@@ -95,6 +101,6 @@ async fn remove(
             publish_all(&mut tx, &events?).await?;
         }
         tx.commit().await?;
-        pace.end().await;
+        pace.rest(begun.elapsed()).await;
     }
 }

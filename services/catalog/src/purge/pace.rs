@@ -1,18 +1,18 @@
 //! How fast records are removed: with half of the time left to others.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use assay_events::is_behind;
 use assay_proto::Fault;
 use sqlx::PgPool;
 use tokio::time::sleep;
 
-/// How long a batch should take.
-const TARGET: Duration = Duration::from_millis(40);
+/// How long the transaction of a batch should take.
+const TARGET: Duration = Duration::from_millis(50);
 
 /// How many records a batch has at first, at least and at most.
 const FIRST: i64 = 100;
-const FEWEST: i64 = 5;
+const FEWEST: i64 = 20;
 const MOST: i64 = 1000;
 
 /// How many events may wait to be published.
@@ -23,28 +23,25 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) struct Pace {
     batch: i64,
-    begun: Instant,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { batch: FIRST, begun: Instant::now() }
+        Self { batch: FIRST }
     }
 }
 
 impl Pace {
     /// Waits until the next batch may begin. Returns how many records it may have.
-    pub(super) async fn begin(&mut self, db: &PgPool) -> Result<i64, Fault> {
+    pub(super) async fn next(&self, db: &PgPool) -> Result<i64, Fault> {
         while is_behind(db, UNPUBLISHED).await? {
             sleep(PAUSE).await;
         }
-        self.begun = Instant::now();
         Ok(self.batch)
     }
 
-    /// Rests for as long as the batch took, and adapts the size of the next one.
-    pub(super) async fn end(&mut self) {
-        let took = self.begun.elapsed();
+    /// Rests for as long as the transaction of a batch took, and adapts the size of the next one.
+    pub(super) async fn rest(&mut self, took: Duration) {
         self.adapt(took);
         sleep(took.min(TARGET * 10)).await;
     }

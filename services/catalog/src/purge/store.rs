@@ -111,7 +111,8 @@ pub(super) async fn ids(
 }
 
 /// Removes what belongs to records, at most `limit` rows of a kind. Returns the records among it,
-/// and whether nothing is left.
+/// and whether nothing is left. The inner limits have each owner looked up by index, also where there
+/// are no statistics.
 pub(super) async fn remove_below(
     tx: &mut PgTransaction<'_>,
     project: Project,
@@ -123,11 +124,19 @@ pub(super) async fn remove_below(
     match table {
         Table::TestSet => {
             let members = "delete from test_set_case
-                 where ctid = any(array(
-                     select ctid from test_set_case
-                     where customer_id = $1 and test_set_id = any($2)
+                 using (
+                     select member.test_set_id, member.test_case_id
+                     from unnest($2::uuid[]) as owner (id)
+                     cross join lateral (
+                         select test_set_id, test_case_id from test_set_case
+                         where customer_id = $1 and test_set_id = owner.id
+                         limit $3
+                     ) member
                      limit $3
-                 )) and customer_id = $1";
+                 ) gone
+                 where test_set_case.customer_id = $1
+                   and test_set_case.test_set_id = gone.test_set_id
+                   and test_set_case.test_case_id = gone.test_case_id";
             let count = execute(tx, members, customer, ids, limit).await?;
             Ok((Vec::new(), count < limit))
         }
@@ -135,8 +144,12 @@ pub(super) async fn remove_below(
             let plans = remove_plans(tx, customer, ids, limit).await?;
             let reports = "delete from test_report
                  where customer_id = $1 and id = any(array(
-                     select id from test_report
-                     where customer_id = $1 and test_case_id = any($2)
+                     select report.id from unnest($2::uuid[]) as owner (id)
+                     cross join lateral (
+                         select id from test_report
+                         where customer_id = $1 and test_case_id = owner.id
+                         limit $3
+                     ) report
                      limit $3
                  ))";
             let count = execute(tx, reports, customer, ids, limit).await?;
@@ -151,8 +164,12 @@ pub(super) async fn remove_below(
         Table::Subject => {
             let built_upon = "update subject set base_subject_id = null
                  where customer_id = $1 and id = any(array(
-                     select id from subject
-                     where customer_id = $1 and base_subject_id = any($2)
+                     select built.id from unnest($2::uuid[]) as owner (id)
+                     cross join lateral (
+                         select id from subject
+                         where customer_id = $1 and base_subject_id = owner.id
+                         limit $3
+                     ) built
                      limit $3
                  ))";
             let count = execute(tx, built_upon, customer, ids, limit).await?;
@@ -171,8 +188,12 @@ async fn remove_plans(
     let plans = sqlx::query_as(
         "delete from test_plan
          where customer_id = $1 and id = any(array(
-             select id from test_plan
-             where customer_id = $1 and test_case_id = any($2)
+             select plan.id from unnest($2::uuid[]) as owner (id)
+             cross join lateral (
+                 select id from test_plan
+                 where customer_id = $1 and test_case_id = owner.id
+                 limit $3
+             ) plan
              limit $3
          ))
          returning test_case_id, id, deleted_at is null",
