@@ -13,7 +13,7 @@ use assay_proto::{
 };
 use assay_runtime::{
     Shares,
-    body::{self, Piece},
+    body::{Intake, Piece},
     list::Batches,
 };
 use futures::{StreamExt, TryStreamExt, stream};
@@ -23,8 +23,8 @@ use tonic::{Request, Response, Status, Streaming};
 use self::rows::Row;
 use crate::project;
 
-/// How many imports are received at once; each may hold its whole body.
-const RECEIVED: usize = 4;
+/// How many mebibytes imports take at once, as they are received and as they are written.
+const MEMORY: usize = 128;
 
 /// How many imports are written at once.
 const WRITTEN: usize = 2;
@@ -37,13 +37,13 @@ const ROWS_IN_MESSAGE: usize = 500;
 
 pub(crate) struct ImportService {
     db: PgPool,
-    received: Shares,
+    intake: Intake,
     written: Shares,
 }
 
 impl ImportService {
     pub(crate) fn new(db: PgPool) -> Self {
-        Self { db, received: Shares::new(RECEIVED), written: Shares::new(WRITTEN) }
+        Self { db, intake: Intake::new(MEMORY), written: Shares::new(WRITTEN) }
     }
 }
 
@@ -63,12 +63,12 @@ impl import_service_server::ImportService for ImportService {
         // So that nobody sends megabytes for nothing.
         project::store::find(&self.db, customer, project).await?;
 
-        // A slow body holds a place among those of its own customer, and nothing that others need.
-        let _received = self.received.acquire(customer).await?;
         let pieces = stream::iter([Ok(head)]).chain(messages);
         let pieces =
             pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
-        let rows = body::read(pieces, move |body| rows::read(body, &target)).await?;
+        // A slow body holds the memory of what was sent, and nothing that others need.
+        let parse = move |body| rows::read(body, &target);
+        let (rows, _memory) = self.intake.read(customer, pieces, parse).await?;
         let _written = self.written.acquire(customer).await?;
         let imported = import(&self.db, customer, project, &rows).await?;
         Ok(answer(&imported))

@@ -37,7 +37,9 @@ pub(super) async fn apply(
 ) -> Result<Vec<ImportedTestCase>, Fault> {
     project::store::hold(tx, customer, project).await?;
     test_case::store::claim_identifiers(tx, project).await?;
-    let identifiers: Vec<&str> = rows.iter().filter_map(|row| identifier(&row.input)).collect();
+    // PostgreSQL takes no NUL characters; rows that have some are refused with all that is wrong.
+    let identifiers = rows.iter().filter_map(|row| identifier(&row.input));
+    let identifiers: Vec<&str> = identifiers.filter(|text| !text.contains('\0')).collect();
     let stored = store::lock(tx, customer, project, &identifiers).await?;
     let mut planned = plan(rows, &stored)?;
 
