@@ -16,8 +16,8 @@ const LONGEST_PAGE: i32 = 1000;
 /// Bytes after which a page ends even if it has fewer rows than were asked for.
 const PAGE_SIZE: usize = 4 << 20;
 
-/// How many rows a whole list reads at first, for a quick first byte, and then at most.
-const FIRST_SLICE: i64 = 100;
+/// How many rows a list reads at first, when it is not known yet what they weigh, and then at most.
+const FIRST_SLICE: i64 = 32;
 const NEXT_SLICES: i64 = 1000;
 
 /// Bytes after which a slice ends.
