@@ -10,7 +10,6 @@ use axum::extract::{FromRequest, OptionalFromRequest, Request};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 
-use self::object::Object;
 pub(crate) use self::{
     bounded::{Bounds, bounded, broken, media_type},
     json::{Fields, check, misfit, parse, read_fields},
@@ -19,7 +18,7 @@ pub(crate) use self::{
 };
 use crate::{limit::Account, problem::Problem};
 
-/// A JSON object as the body, read as a `T`.
+/// A JSON object as the body, read as a `T`. Fields that are null are read as absent ones.
 #[derive(Default)]
 pub(crate) struct Body<T>(pub(crate) T);
 
@@ -38,8 +37,10 @@ impl<S: Sync, T: DeserializeOwned> OptionalFromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Option<Self>, Problem> {
         let Some(json) = read(request).await? else { return Ok(None) };
-        let Object(body) = parse(check(&json)?)?;
-        Ok(Some(Self(body)))
+        // What is null in a new record is as good as absent: forms send what was not filled in.
+        let mut fields: Fields<'_> = parse(check(&json)?)?;
+        fields.retain(|_, value| value.get() != "null");
+        Ok(Some(Self(read_fields(&fields)?)))
     }
 }
 

@@ -36,11 +36,13 @@ macro_rules! ids {
                 })
             }
 
-            /// Reads the optional id that a client sent in `field` of a body or query.
+            /// Reads the optional id that a client sent in `field` of a body or query; empty text
+            /// is none.
             pub fn parse_if_any(
                 field: &'static str,
                 text: Option<&str>,
             ) -> Result<Option<Self>, Fault> {
+                let text = text.filter(|text| !text.is_empty());
                 text.map(|text| Self::parse(field, text)).transpose()
             }
         }

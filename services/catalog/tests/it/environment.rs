@@ -58,3 +58,20 @@ async fn an_update_changes_what_it_names() {
         ["ImageFileSize", "Name"]
     );
 }
+
+#[tokio::test]
+async fn empty_text_for_a_contained_subject_is_none() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let environment = EnvironmentInput {
+        name: "Lab".into(),
+        contained_subject: Some(String::new()),
+        ..EnvironmentInput::default()
+    };
+    let environment = user.create_environment(&project, environment).await.unwrap();
+    assert_eq!(environment.contained_subject, None);
+    let subject =
+        SubjectInput { base_subject_id: Some(String::new()), ..crate::user::web_page() };
+    assert_eq!(user.create_subject(&project, subject).await.unwrap().base_subject_id, None);
+}
