@@ -4,7 +4,9 @@ use assay_auth::Caller;
 use assay_proto::catalog::{
     ImportFormat, ImportTestCasesRequest, ImportTestCasesTarget, ImportedTestCase, TestCaseInput,
 };
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use serde::Deserialize;
+use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -12,6 +14,7 @@ use crate::{
     list::List,
     path::Path,
     problem::Problem,
+    query::Query,
     services::{Imports, Services},
     upload::{PATIENCE, Piece, Upload},
 };
@@ -23,13 +26,27 @@ pub(in crate::routes) fn routes() -> OpenApiRouter<Services> {
 /// Rows on their way to the catalog.
 struct Rows {
     format: ImportFormat,
+    exact: bool,
     upload: Upload,
 }
 
-impl<S: Sync> FromRequest<S> for Rows {
+/// How an import is read.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ImportQuery {
+    /// Whether the cells of CSV are taken as they are. Otherwise the apostrophe is removed that an
+    /// export puts before what a spreadsheet would take for a formula.
+    #[serde(default)]
+    exact: bool,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Rows {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let (mut parts, body) = request.into_parts();
+        let Query(query) = Query::<ImportQuery>::from_request_parts(&mut parts, state).await?;
+        let request = Request::from_parts(parts, body);
         let format = match media_type(request.headers()).as_deref() {
             None | Some("application/json") => ImportFormat::Json,
             Some("application/x-ndjson" | "application/ndjson" | "application/jsonl") => {
@@ -41,7 +58,7 @@ impl<S: Sync> FromRequest<S> for Rows {
                 return Err(Problem::unsupported(expected));
             }
         };
-        Ok(Self { format, upload: Upload::whole(request)? })
+        Ok(Self { format, exact: query.exact, upload: Upload::whole(request)? })
     }
 }
 
@@ -54,7 +71,7 @@ impl<S: Sync> FromRequest<S> for Rows {
 /// columns.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testcases/import",
-    operation_id = "import_test_cases", tag = "Test cases",
+    operation_id = "import_test_cases", tag = "Test cases", params(ImportQuery),
     request_body(description = "The test cases, a row each", content(
         (Vec<TestCaseInput> = "application/json"),
         (TestCaseInput = "application/x-ndjson"),
@@ -66,9 +83,9 @@ async fn import(
     State(mut imports): State<Imports>,
     caller: Caller,
     Path(project_id): Path<String>,
-    Rows { format, upload }: Rows,
+    Rows { format, exact, upload }: Rows,
 ) -> Result<List, Problem> {
-    let target = Some(ImportTestCasesTarget { project_id, format: format.into(), exact: false });
+    let target = Some(ImportTestCasesTarget { project_id, format: format.into(), exact });
     let first = ImportTestCasesRequest { target, ..Default::default() };
     let next = |Piece { chunk, last, .. }| ImportTestCasesRequest { target: None, chunk, last };
     let imported = upload.send(first, next, async |messages| {

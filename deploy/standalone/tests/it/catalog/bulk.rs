@@ -59,6 +59,11 @@ async fn what_is_exported_can_be_imported_in_every_format() {
         let again = import(api, &origin, media_type, exported.body).await.ok();
         assert!(again.as_array().unwrap().iter().all(|row| row["Action"] == "Unchanged"));
     }
+    for (query, description) in [("", ",'=1+1,"), ("&exact=true", ",=1+1,")] {
+        let exported = api.get(&format!("{origin}/testcases/export?format=csv{query}")).await;
+        let exported = String::from_utf8(exported.expect(200).body.clone()).unwrap();
+        assert!(exported.contains(description), "{exported}");
+    }
     let filtered = api.get(&format!("{origin}/testcases/export?q=quick")).await.ok();
     assert_eq!(filtered.as_array().unwrap().len(), 1);
     let wrong = api.get(&format!("{origin}/testcases/export?format=xlsx")).await;
