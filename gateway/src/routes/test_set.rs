@@ -133,7 +133,8 @@ async fn list_of(
 
 /// Returns a test set with its test cases.
 ///
-/// With a body this is the update of the test set, for clients that cannot send PUT.
+/// With a body that names a field to change this is the update of the test set, for clients that
+/// cannot send PUT. Test cases in the archive are left out.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}", operation_id = "get_test_set",
     tag = "Test sets", request_body = Option<TestSetInput>,
@@ -145,7 +146,7 @@ async fn get(
     path: Path<(String, String)>,
     changes: Option<Update<TestSetInput>>,
 ) -> Result<Parts<TestSet>, Problem> {
-    match changes {
+    match changes.filter(|changes| !changes.fields.is_empty()) {
         Some(changes) => update(sets, caller, path, changes).await,
         None => read(sets, caller, path).await,
     }

@@ -163,3 +163,12 @@ async fn the_largest_records_can_be_sent_back_as_they_were_read() {
         assert!(!refused, "{path}: {}", answer.status);
     }
 }
+
+#[tokio::test]
+async fn a_get_with_a_body_that_names_no_field_reads_a_test_set() {
+    let api = Api::start().await;
+    for body in ["{}", r#"{"Unknown":1}"#] {
+        let read = api.send(api.request("GET", SET), Body::from(body)).await;
+        assert_eq!(read.ok()["Name"], "p", "{body}");
+    }
+}

@@ -57,6 +57,10 @@ pub use self::{
     verify::verify,
 };
 
+/// The largest message that names the test cases of a set, in bytes: more than a body of 32 MiB has,
+/// of which only their ids are sent.
+const LARGEST_SET: usize = 40 << 20;
+
 /// What the service is told.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Config {
@@ -125,7 +129,7 @@ pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
         .add_service(ImportServiceServer::new(imports))
         .add_service(TestCaseServiceServer::new(cases))
         .add_service(TestPlanServiceServer::new(plans))
-        .add_service(TestSetServiceServer::new(sets))
+        .add_service(TestSetServiceServer::new(sets).max_decoding_message_size(LARGEST_SET))
         .add_service(SubjectServiceServer::new(subjects))
         .add_service(EnvironmentServiceServer::new(environments))
         .add_service(SnapshotServiceServer::new(snapshots))

@@ -86,14 +86,14 @@ impl test_set_service_server::TestSetService for TestSetService {
         let id = TestSetId::new();
         let input = rules::valid(request.test_set.unwrap_or_default())?;
         let selected = Selected::by(&input)?;
-        let cases = rules::cases(&input.test_cases)?;
+        let cases = rules::members(&input.test_cases)?;
 
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         project::store::hold(&mut tx, customer, project).await?;
         hold(&mut tx, customer, project, selected, Selected::default()).await?;
         let set = store::insert(&mut tx, customer, project, id, &input, selected).await?;
         members::check_live(&mut tx, customer, project, &cases).await?;
-        members::include(&mut tx, customer, id, &cases).await?;
+        members::include(&mut tx, customer, id, &cases.ids).await?;
         publish(&mut tx, &Record::TestSet(project, id).was(Action::Created, customer)?).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(set))
@@ -117,9 +117,9 @@ impl test_set_service_server::TestSetService for TestSetService {
         let selected = Selected::by(&input)?;
         hold(&mut tx, customer, project, selected, Selected::of(&current)?).await?;
         if replaces_cases {
-            let cases = rules::cases(&input.test_cases)?;
+            let cases = rules::members(&input.test_cases)?;
             members::check_live(&mut tx, customer, project, &cases).await?;
-            members::replace(&mut tx, customer, id, &cases).await?;
+            members::replace(&mut tx, customer, id, &cases.ids).await?;
         }
         let set = store::update(&mut tx, customer, id, &input, selected).await?;
         let action = Action::of_change(current.archived, set.archived);
@@ -186,12 +186,12 @@ impl test_set_service_server::TestSetService for TestSetService {
         let request = request.into_inner();
         let project = ProjectId::named(&request.project_id)?;
         let id = TestSetId::named(&request.test_set_id)?;
-        let cases = rules::cases(&request.test_cases)?;
+        let cases = rules::listed(&request.test_cases)?;
 
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         let mut set = store::lock(&mut tx, customer, project, id).await?;
         members::check_live(&mut tx, customer, project, &cases).await?;
-        if members::include(&mut tx, customer, id, &cases).await? > 0 {
+        if members::include(&mut tx, customer, id, &cases.ids).await? > 0 {
             set.data_version = members_changed(&mut tx, customer, project, id).await?;
         }
         tx.commit().await.map_err(Fault::from)?;
@@ -206,12 +206,12 @@ impl test_set_service_server::TestSetService for TestSetService {
         let request = request.into_inner();
         let project = ProjectId::named(&request.project_id)?;
         let id = TestSetId::named(&request.test_set_id)?;
-        let cases = rules::cases(&request.test_cases)?;
+        let cases = rules::listed(&request.test_cases)?;
 
         let mut tx = self.db.begin().await.map_err(Fault::from)?;
         store::lock(&mut tx, customer, project, id).await?;
         members::check_known(&mut tx, customer, project, &cases).await?;
-        if members::exclude(&mut tx, customer, id, &cases).await? > 0 {
+        if members::exclude(&mut tx, customer, id, &cases.ids).await? > 0 {
             members_changed(&mut tx, customer, project, id).await?;
         }
         tx.commit().await.map_err(Fault::from)?;

@@ -7,7 +7,7 @@ use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, TestSetId, catalog::
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
-use super::rules;
+use super::rules::{self, Named};
 use crate::test_case::store::COLUMNS;
 
 /// Lists a slice of the live members, in the order of the set.
@@ -79,9 +79,9 @@ pub(super) async fn check_live(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
-    cases: &[TestCaseId],
+    cases: &Named,
 ) -> Result<(), Fault> {
-    let live = find(tx, customer, project, cases).await?.into_iter();
+    let live = find(tx, customer, project, &cases.ids).await?.into_iter();
     rules::all_among(cases, &live.filter(|(_, live)| *live).map(|(id, _)| id).collect())
 }
 
@@ -90,9 +90,9 @@ pub(super) async fn check_known(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
-    cases: &[TestCaseId],
+    cases: &Named,
 ) -> Result<(), Fault> {
-    let known = find(tx, customer, project, cases).await?.into_iter();
+    let known = find(tx, customer, project, &cases.ids).await?.into_iter();
     rules::all_among(cases, &known.map(|(id, _)| id).collect())
 }
 

@@ -45,30 +45,54 @@ impl Selected {
     }
 }
 
-/// The ids of the test cases that a client has named, in its order.
-pub(super) fn cases(references: &[Reference]) -> Result<Vec<TestCaseId>, Fault> {
+/// How many test cases one request may name.
+const MOST_CASES: usize = 100_000;
+
+/// Test cases that a client has named, in its order.
+#[derive(Debug)]
+pub(super) struct Named {
+    /// Where they are in the body: a JSON pointer that ends with a slash, or none.
+    place: &'static str,
+    pub(super) ids: Vec<TestCaseId>,
+}
+
+/// The test cases of a set, as they are written.
+pub(super) fn members(references: &[Reference]) -> Result<Named, Fault> {
+    named("TestCases/", references)
+}
+
+/// The test cases that are to be included or excluded: the whole body.
+pub(super) fn listed(references: &[Reference]) -> Result<Named, Fault> {
+    named("", references)
+}
+
+fn named(place: &'static str, references: &[Reference]) -> Result<Named, Fault> {
+    if references.len() > MOST_CASES {
+        let field = place.trim_end_matches('/');
+        return Err(Fault::invalid(field, format!("must be at most {MOST_CASES} test cases")));
+    }
     let mut check = Check::default();
-    let mut cases = Vec::with_capacity(references.len());
-    for (place, reference) in references.iter().enumerate() {
+    let mut ids = Vec::with_capacity(references.len());
+    for (index, reference) in references.iter().enumerate() {
         match TestCaseId::named(&reference.id) {
-            Ok(id) => cases.push(id),
-            Err(_) => refuse(&mut check, place),
+            Ok(id) => ids.push(id),
+            Err(_) => refuse(&mut check, place, index),
         }
     }
-    check.done().map(|()| cases)
+    check.done().map(|()| Named { place, ids })
 }
 
 /// Fails for those of the named test cases that are not among `known`.
-pub(super) fn all_among(cases: &[TestCaseId], known: &HashSet<TestCaseId>) -> Result<(), Fault> {
+pub(super) fn all_among(cases: &Named, known: &HashSet<TestCaseId>) -> Result<(), Fault> {
     let mut check = Check::default();
-    for (place, case) in cases.iter().enumerate() {
+    for (index, case) in cases.ids.iter().enumerate() {
         if !known.contains(case) {
-            refuse(&mut check, place);
+            refuse(&mut check, cases.place, index);
         }
     }
     check.done()
 }
 
-fn refuse(check: &mut Check, place: usize) {
-    check.refuse(format!("TestCases/{place}/Id"), "must be the id of a test case of the project");
+fn refuse(check: &mut Check, place: &str, index: usize) {
+    check.refuse(format!("{place}{index}/Id"), "must be the id of a test case of the project");
 }

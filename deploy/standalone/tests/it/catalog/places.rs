@@ -162,7 +162,7 @@ async fn a_reference_to_what_is_not_in_the_project_is_refused() {
         for method in [Method::POST, Method::PUT, Method::DELETE] {
             let request = (method, members.clone(), Some(json!([own, {"Id": other}])));
             let problem = send(api, request).await.is_problem(422, "invalid");
-            assert_eq!(problem["errors"][0]["pointer"], "/TestCases/1/Id");
+            assert_eq!(problem["errors"][0]["pointer"], "/1/Id");
         }
     }
     assert_eq!(state(api, &mine).await, before);
