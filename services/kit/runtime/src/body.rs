@@ -62,7 +62,7 @@ impl Intake {
         pieces: impl Stream<Item = Result<Piece, Status>>,
         parse: impl FnOnce(Body) -> Result<T, Fault> + Send + 'static,
     ) -> Result<(T, Memory), Status> {
-        let (body, memory) = received(pieces, Some((self.memory.clone(), customer))).await?;
+        let (body, memory) = received(pieces, &self.memory, customer).await?;
         let _thread = self.threads.acquire(customer).await?;
         Ok((parsed(body, parse).await?, memory))
     }
@@ -81,14 +81,6 @@ impl Memory {
     }
 }
 
-/// Receives a body and parses it, where something else bounds how many there are at once.
-pub async fn read<T: Send + 'static>(
-    pieces: impl Stream<Item = Result<Piece, Status>>,
-    parse: impl FnOnce(Body) -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Status> {
-    Ok(parsed(received(pieces, None).await?.0, parse).await?)
-}
-
 async fn parsed<T: Send + 'static>(
     body: Body,
     parse: impl FnOnce(Body) -> Result<T, Fault> + Send + 'static,
@@ -100,7 +92,8 @@ async fn parsed<T: Send + 'static>(
 /// the middle looks like the end of the stream; so the last piece has to say that it is.
 async fn received(
     pieces: impl Stream<Item = Result<Piece, Status>>,
-    shares: Option<(Shares, CustomerId)>,
+    shares: &Shares,
+    customer: CustomerId,
 ) -> Result<(Body, Memory), Status> {
     let whole = async {
         let mut pieces = std::pin::pin!(pieces);
@@ -117,8 +110,8 @@ async fn received(
             }
             let mut chunk = &chunk[..];
             while !chunk.is_empty() {
-                if let Some((shares, customer)) = shares.as_ref().filter(|_| body.is_full()) {
-                    memory.0.push(shares.acquire(*customer).await?);
+                if body.is_full() {
+                    memory.0.push(shares.acquire(customer).await?);
                 }
                 chunk = body.fill(chunk);
             }
@@ -213,6 +206,13 @@ mod tests {
 
     fn last() -> Piece {
         Piece { last: true, ..Piece::default() }
+    }
+
+    async fn read<T: Send + 'static>(
+        pieces: impl Stream<Item = Result<Piece, Status>>,
+        parse: fn(Body) -> Result<T, Fault>,
+    ) -> Result<T, Status> {
+        Ok(Intake::new(64).read(CustomerId::new(), pieces, parse).await?.0)
     }
 
     fn files(mut body: Body) -> Result<Vec<String>, Fault> {

@@ -17,7 +17,6 @@ mod shares;
 pub mod telemetry;
 mod tls;
 pub mod trace;
-mod turns;
 mod wakeups;
 
 pub use self::{
@@ -29,6 +28,5 @@ pub use self::{
     networks::Networks,
     shares::{Share, Shares},
     tls::{Tls, TlsConfig},
-    turns::Turns,
     wakeups::{OfCustomer, Place, Wakeups},
 };
