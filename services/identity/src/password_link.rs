@@ -95,9 +95,9 @@ impl PasswordLinks {
                 set_password(&mut tx, account, &password_hash, address).await?;
             }
             Target::Invitation(customer, user) => {
-                let taken = invitation::store::take(&mut tx, customer, user).await?;
-                let taken = taken.ok_or_else(rules::invalid_token)?;
-                accept_with(&mut tx, &taken, &password_hash, address).await?;
+                let offer = invitation::store::take(&mut tx, customer, user).await?;
+                let offer = offer.ok_or_else(rules::invalid_token)?;
+                accept_with(&mut tx, &offer, &password_hash, address).await?;
             }
         }
         for subject in token::throttled(&email, address) {
@@ -112,11 +112,11 @@ impl PasswordLinks {
         let mut tx = self.db.begin().await?;
         let target = store::take(&mut tx, &hash(token)).await?.ok_or_else(rules::invalid_token)?;
         let Target::Invitation(customer, user) = target else { return Err(rules::invalid_token()) };
-        let taken = invitation::store::take(&mut tx, customer, user).await?;
-        let taken = taken.ok_or_else(rules::invalid_token)?;
-        let account = account::store::hold(&mut tx, &taken.email).await?;
+        let offer = invitation::store::take(&mut tx, customer, user).await?;
+        let offer = offer.ok_or_else(rules::invalid_token)?;
+        let account = account::store::hold(&mut tx, &offer.email).await?;
         let account = account.ok_or_else(rules::password_needed)?;
-        invitation::accept(&mut tx, &taken, account, address).await?;
+        invitation::accept(&mut tx, &offer, account, address).await?;
         tx.commit().await?;
         Ok(())
     }
@@ -175,17 +175,17 @@ async fn set_password(
 /// its password.
 async fn accept_with(
     tx: &mut PgTransaction<'_>,
-    taken: &Taken,
+    offer: &Taken,
     password_hash: &str,
     address: Option<IpAddr>,
 ) -> Result<(), Fault> {
-    if let Some(account) = account::store::hold(tx, &taken.email).await? {
-        invitation::accept(tx, taken, account, address).await?;
+    if let Some(account) = account::store::hold(tx, &offer.email).await? {
+        invitation::accept(tx, offer, account, address).await?;
         return set_password(tx, account, password_hash, address).await;
     }
     let account = AccountId::new();
-    account::store::insert(tx, account, &taken.email, password_hash).await?;
-    invitation::accept(tx, taken, account, address).await
+    account::store::insert(tx, account, &offer.email, password_hash).await?;
+    invitation::accept(tx, offer, account, address).await
 }
 
 fn generate() -> Result<String, Fault> {

@@ -183,32 +183,32 @@ async fn what_invoices_need_is_written_by_who_manages_customers() -> Result<()> 
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     let id = create(&identity, &caller, "acme").await?;
-    let change = async |changes: CustomerInput, fields: &[&str]| {
+    let change = async |input: CustomerInput, fields: &[&str]| {
         let fields = fields.iter().map(|field| (*field).to_owned()).collect();
         let request = UpdateCustomerRequest {
             id: id.clone(),
             data_version: None,
-            changes: Some(changes),
+            changes: Some(input),
             fields,
         };
         identity.customers().update_customer(caller.call(request)).await
     };
-    let changes = CustomerInput {
+    let invoicing = CustomerInput {
         account_number: Some("4711".to_owned()),
         currency: Some("CHF".to_owned()),
         tax: Some(7.7),
         ..CustomerInput::default()
     };
-    let changed = change(changes, &["AccountNumber", "Currency", "Tax"]).await?.into_inner();
+    let changed = change(invoicing, &["AccountNumber", "Currency", "Tax"]).await?.into_inner();
     assert_eq!(changed.account_number.as_deref(), Some("4711"));
     assert_eq!((changed.currency.as_str(), changed.tax, changed.due_days), ("CHF", 7.7, 30.0));
-    for (changes, field) in [
+    for (input, field) in [
         (CustomerInput { currency: Some("euro".to_owned()), ..Default::default() }, "Currency"),
         (CustomerInput { tax: Some(101.0), ..Default::default() }, "Tax"),
         (CustomerInput { due_days: Some(-1.0), ..Default::default() }, "DueDays"),
         (CustomerInput::default(), "Currency"),
     ] {
-        let refused = change(changes, &[field]).await.unwrap_err();
+        let refused = change(input, &[field]).await.unwrap_err();
         assert!(refused.message().starts_with(field), "{refused}");
     }
     Ok(())

@@ -6,7 +6,7 @@ use anyhow::Result;
 use assay_auth::Caller;
 use assay_proto::{
     Permission,
-    identity::{UpdateUserRequest, UserInput},
+    identity::{ListRevocationsRequest, UpdateUserRequest, UserInput},
 };
 use assay_testkit::eventually;
 use tonic::{Code, Status};
@@ -104,7 +104,7 @@ async fn a_new_name_is_in_tokens_that_were_issued_before() -> Result<()> {
     assert!(identity.accepts(&member).await);
     let revocations = identity
         .tokens()
-        .list_revocations(assay_auth::anonymous(Default::default()))
+        .list_revocations(assay_auth::anonymous(ListRevocationsRequest::default()))
         .await?
         .into_inner()
         .items;
