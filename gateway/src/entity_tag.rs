@@ -11,8 +11,9 @@ use uuid::Uuid;
 /// The header with the tag of a body that is known as a whole. None for a record without a version.
 pub(crate) fn of_body(version: Option<&str>, body: &[u8]) -> Option<Header> {
     let hash = digest(&SHA256, body);
-    let fingerprint: String = hash.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    header(version?, &fingerprint)
+    let first = hash.as_ref().iter().take(8);
+    let fingerprint = first.fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+    header(version?, &format!("{fingerprint:016x}"))
 }
 
 /// The header with a tag that no other answer has: for a body that is sent before it is known as a

@@ -38,12 +38,11 @@ pub(crate) struct Sieve {
     /// The value that is being read: of a field, or an element of the array that a field is.
     value: Vec<u8>,
     at: At,
-    /// The start of the current field's name in `kept`, and whether the field is taken.
+    /// The start of the current field's name in `kept`.
     name: usize,
-    takes: bool,
-    is_reference: bool,
-    in_string: bool,
-    escaped: bool,
+    /// What is taken of the current field.
+    takes: Takes,
+    text: Text,
     /// Number of arrays and objects that are open within the value.
     open: usize,
 }
@@ -59,6 +58,36 @@ enum At {
     Array,
     /// In a value, after which the place is as it was before.
     Value { in_array: bool },
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Takes {
+    #[default]
+    Nothing,
+    All,
+    /// The ids of the records in the array that the field is.
+    Ids,
+}
+
+/// The place in a string.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Text {
+    #[default]
+    Outside,
+    Inside,
+    /// After a backslash.
+    Escaped,
+}
+
+impl Text {
+    /// The place after a further byte, if the place before it was in a string.
+    fn after(self, byte: u8) -> Self {
+        match (self, byte) {
+            (Self::Inside, b'"') => Self::Outside,
+            (Self::Inside, b'\\') => Self::Escaped,
+            _ => Self::Inside,
+        }
+    }
 }
 
 /// A record, of which only the id is taken.
@@ -141,14 +170,13 @@ impl Sieve {
 
     fn around_fields(&mut self, taken: Taken, byte: u8) {
         self.kept.push(byte);
-        if self.in_string {
-            self.in_string = self.escaped || byte != b'"';
-            self.escaped = !self.escaped && byte == b'\\';
+        if self.text != Text::Outside {
+            self.text = self.text.after(byte);
             return;
         }
         match byte {
             b'"' => {
-                self.in_string = true;
+                self.text = Text::Inside;
                 self.name = self.kept.len() - 1;
             }
             b':' => {
@@ -156,8 +184,13 @@ impl Sieve {
                 let name = name.strip_suffix(b":").unwrap_or_default();
                 let name = serde_json::from_slice::<String>(name).unwrap_or_default();
                 let name = name.as_str();
-                self.takes = taken.fields.contains(&name) || ALWAYS.contains(&name);
-                self.is_reference = taken.references.contains(&name);
+                self.takes = if taken.references.contains(&name) {
+                    Takes::Ids
+                } else if taken.fields.contains(&name) || ALWAYS.contains(&name) {
+                    Takes::All
+                } else {
+                    Takes::Nothing
+                };
                 self.at = At::Field;
             }
             _ => {}
@@ -166,26 +199,24 @@ impl Sieve {
 
     fn begin(&mut self, byte: u8) {
         self.value.push(byte);
-        self.in_string = byte == b'"';
-        self.escaped = false;
+        self.text = if byte == b'"' { Text::Inside } else { Text::Outside };
         self.open = usize::from(matches!(byte, b'{' | b'['));
     }
 
     /// Returns whether this byte follows a complete number, `true`, `false` or `null`.
     fn ends_before(&self, byte: u8) -> bool {
-        let is_scalar = !self.in_string && self.open == 0;
+        let is_scalar = self.text == Text::Outside && self.open == 0;
         is_scalar && (byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}'))
     }
 
     /// Returns whether this byte completes a string, array or object.
     fn ends_with(&mut self, byte: u8) -> bool {
-        if self.in_string {
-            self.in_string = self.escaped || byte != b'"';
-            self.escaped = !self.escaped && byte == b'\\';
-            return !self.in_string && self.open == 0;
+        if self.text != Text::Outside {
+            self.text = self.text.after(byte);
+            return self.text == Text::Outside && self.open == 0;
         }
         match byte {
-            b'"' => self.in_string = true,
+            b'"' => self.text = Text::Inside,
             b'{' | b'[' => self.open += 1,
             b'}' | b']' => {
                 self.open = self.open.saturating_sub(1);
@@ -200,7 +231,7 @@ impl Sieve {
     fn end(&mut self, in_array: bool) -> Result<(), Problem> {
         self.at = if in_array { At::Array } else { At::Object };
         let value = mem::take(&mut self.value);
-        if !self.takes {
+        if self.takes == Takes::Nothing {
             check(&value)?;
             self.kept.push(b'0');
         } else if let Some(id) = self.reference(in_array, &value) {
@@ -215,7 +246,7 @@ impl Sieve {
 
     /// The reference to a record, if that is what is taken of it.
     fn reference(&self, in_array: bool, value: &[u8]) -> Option<String> {
-        if !self.is_reference || !in_array || !value.starts_with(b"{") {
+        if self.takes != Takes::Ids || !in_array || !value.starts_with(b"{") {
             return None;
         }
         let Named { id } = serde_json::from_str(check(value).ok()?).ok()?;
