@@ -73,7 +73,9 @@ impl test_set_service_server::TestSetService for TestSetService {
             let project = ProjectId::named(&set.project_id)?;
             self.openings.note(&caller, RecordKind::TestSet, id.0, project.0);
         }
-        Ok(details::answer(&self.db, caller.customer, id, set).await?)
+        let mut db = self.db.acquire().await.map_err(Fault::from)?;
+        let cases = details::first_cases(&mut db, caller.customer, id).await?;
+        Ok(details::answer(&self.db, caller.customer, id, set, cases)?)
     }
 
     async fn create_test_set(
@@ -124,8 +126,9 @@ impl test_set_service_server::TestSetService for TestSetService {
         let set = store::update(&mut tx, customer, id, &input, selected).await?;
         let action = Action::of_change(current.archived, set.archived);
         publish(&mut tx, &Record::TestSet(project, id).was(action, customer)?).await?;
+        let cases = details::first_cases(&mut tx, customer, id).await?;
         tx.commit().await.map_err(Fault::from)?;
-        Ok(details::answer(&self.db, customer, id, set).await?)
+        Ok(details::answer(&self.db, customer, id, set, cases)?)
     }
 
     async fn delete_test_set(
@@ -194,8 +197,9 @@ impl test_set_service_server::TestSetService for TestSetService {
         if members::include(&mut tx, customer, id, &cases.ids).await? > 0 {
             set.data_version = members_changed(&mut tx, customer, project, id).await?;
         }
+        let cases = details::first_cases(&mut tx, customer, id).await?;
         tx.commit().await.map_err(Fault::from)?;
-        Ok(details::answer(&self.db, customer, id, set).await?)
+        Ok(details::answer(&self.db, customer, id, set, cases)?)
     }
 
     async fn exclude_test_cases(

@@ -1,28 +1,45 @@
 //! The details of a test set, in parts: it may have more test cases than fit into a message.
 
-use assay_proto::{CustomerId, Fault, TestSetId, catalog::TestSet};
-use assay_runtime::list::{self, Batches};
+use assay_proto::{
+    CustomerId, Fault, TestSetId,
+    catalog::{TestCase, TestSet},
+};
+use assay_runtime::list::{self, Batches, Rows, Slice};
 use futures::{StreamExt, TryStreamExt, stream};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use tonic::{Response, Status};
 
 use super::members;
 
+/// The first test cases of a set. Who changes the set reads them before the commit, after which
+/// nothing can fail that is not read while the answer is sent.
+pub(super) async fn first_cases(
+    db: &mut PgConnection,
+    customer: CustomerId,
+    id: TestSetId,
+) -> Result<Rows<TestCase>, Fault> {
+    members::list_after(db, customer, id, i64::MIN, &Slice::first()).await
+}
+
 /// Answers a test set: the first message holds all of it but the rest of its test cases.
-pub(super) async fn answer(
+pub(super) fn answer(
     db: &PgPool,
     customer: CustomerId,
     id: TestSetId,
     set: TestSet,
+    first_cases: Rows<TestCase>,
 ) -> Result<Response<Batches<TestSet>>, Fault> {
+    if first_cases.items.is_empty() {
+        return Ok(Response::new(stream::once(async move { Ok(set) }).boxed()));
+    }
     let db = db.clone();
-    let parts = list::whole(None, None, move |slice| {
+    let parts = list::begun(first_cases, move |slice| {
         let db = db.clone();
         async move { members::list(&db, customer, id, &slice).await }
+    })?;
+    let mut head = Some(set);
+    let parts = parts.map_ok(move |test_cases| {
+        TestSet { test_cases, ..head.take().unwrap_or_default() }
     });
-    let mut parts = Box::pin(parts);
-    let test_cases = parts.try_next().await?.unwrap_or_default();
-    let first = stream::once(async move { Ok(TestSet { test_cases, ..set }) });
-    let rest = parts.map_ok(|test_cases| TestSet { test_cases, ..TestSet::default() });
-    Ok(Response::new(Box::pin(first.chain(rest.map_err(Status::from)))))
+    Ok(Response::new(parts.map_err(Status::from).boxed()))
 }

@@ -21,6 +21,17 @@ pub(crate) async fn list(
         Some(cursor) => Some(position(db, customer, set, cursor).await?),
         None => None,
     };
+    list_after(db, customer, set, after.unwrap_or(i64::MIN), slice).await
+}
+
+/// Lists the live members of a slice that come after a position.
+pub(super) async fn list_after(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+    position: i64,
+    slice: &Slice,
+) -> Result<Rows<TestCase>, Fault> {
     let cases = sqlx::query_as(AssertSqlSafe(format!(
         "select {COLUMNS} from test_set_case member
          join test_case on test_case.customer_id = $1 and test_case.id = member.test_case_id
@@ -33,7 +44,7 @@ pub(crate) async fn list(
     let cases = cases
         .bind(customer)
         .bind(set)
-        .bind(after.unwrap_or(i64::MIN))
+        .bind(position)
         .bind(&slice.pattern)
         .bind(slice.limit);
     slice.read(cases.fetch(db)).await

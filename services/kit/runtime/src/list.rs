@@ -41,6 +41,11 @@ pub struct Slice {
 }
 
 impl Slice {
+    /// The first slice of a whole list.
+    pub fn first() -> Self {
+        Self { after: None, limit: FIRST_SLICE, pattern: None }
+    }
+
     /// Where a list that is ordered by ids goes on, newest first: all ids of the slice come before
     /// this one. No record has the largest id.
     pub fn before(&self) -> Result<Uuid, Fault> {
@@ -130,7 +135,16 @@ impl<F> Slices<F> {
     {
         let Some(mut slice) = self.next.take() else { return Ok((Vec::new(), 0)) };
         slice.limit = slice.limit.min(most);
-        let Rows { items, size, is_cut } = (self.read)(slice.clone()).await?.into();
+        let rows = (self.read)(slice.clone()).await?.into();
+        self.note(slice, rows)
+    }
+
+    /// Notes where the list goes on after the rows of a slice; returns them with what they weigh.
+    fn note<T: Listed>(
+        &mut self,
+        mut slice: Slice,
+        Rows { items, size, is_cut }: Rows<T>,
+    ) -> Result<(Vec<T>, usize), Fault> {
         let count = i64::try_from(items.len()).map_err(Fault::internal)?;
         if (is_cut || count >= slice.limit)
             && let Some(last) = items.last()
@@ -225,8 +239,33 @@ where
     V: Into<Rows<T>> + Send + 'static,
     R: Future<Output = Result<V, Fault>> + Send + 'static,
 {
-    let first = Slice { after, limit: FIRST_SLICE, pattern };
-    let slices = Slices { next: Some(first), read };
+    let first = Slice { after, pattern, ..Slice::first() };
+    rest(Slices { next: Some(first), read })
+}
+
+/// As [`whole`], of a list whose first slice, [`Slice::first`], was read already.
+pub fn begun<T, V, R>(
+    first: Rows<T>,
+    read: impl Fn(Slice) -> R + Send + 'static,
+) -> Result<impl Stream<Item = Result<Vec<T>, Fault>> + Send, Fault>
+where
+    T: Listed + 'static,
+    V: Into<Rows<T>> + Send + 'static,
+    R: Future<Output = Result<V, Fault>> + Send + 'static,
+{
+    let mut slices = Slices { next: None, read };
+    let (rows, _) = slices.note(Slice::first(), first)?;
+    Ok(stream::iter(split(rows).into_iter().map(Ok)).chain(rest(slices)))
+}
+
+fn rest<T, V, R>(
+    slices: Slices<impl Fn(Slice) -> R + Send + 'static>,
+) -> impl Stream<Item = Result<Vec<T>, Fault>> + Send
+where
+    T: Listed + 'static,
+    V: Into<Rows<T>> + Send + 'static,
+    R: Future<Output = Result<V, Fault>> + Send + 'static,
+{
     let slices = stream::try_unfold(slices, |mut slices| async move {
         let (rows, _) = slices.next(NEXT_SLICES).await?;
         Ok::<_, Fault>((!rows.is_empty()).then(|| (split(rows), slices)))
