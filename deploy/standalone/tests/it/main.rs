@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod asyncapi;
+mod budget;
 mod canary;
 mod catalog;
 mod conformance;

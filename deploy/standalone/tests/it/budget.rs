@@ -1,0 +1,127 @@
+//! What one program holds in memory, with the largest records that the interface takes: all of Assay
+//! stays below a limit of 512 MiB that the operating system enforces.
+
+use std::time::Duration;
+
+use assay_testkit::{Answer, Api};
+use futures::{StreamExt, future::join_all};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::{process::Command, sync::Barrier};
+
+use crate::{
+    process::{PASSWORD, Program, command, data_dir},
+    world::{id, project},
+};
+
+/// What the program may allocate, in bytes.
+const LIMIT: u64 = 512 << 20;
+
+/// The largest text that a field takes, but for what the fields around it need.
+const TEXT: usize = (64 << 10) - 16;
+
+/// How many requests are under way at once.
+const AT_ONCE: usize = 4;
+
+/// A program that cannot allocate more than [`LIMIT`]. Its allocator does not allocate ahead, so that
+/// the limit counts what it uses.
+async fn limited() -> (Program, Api) {
+    let mut command = command(&data_dir());
+    command.env("MIMALLOC_ARENA_EAGER_COMMIT", "0").env("MIMALLOC_PURGE_DELAY", "0");
+    let program = Program::start(command).await;
+    let api = program.log_in("ada@example.org", PASSWORD).await;
+    let pid = program.child.id().unwrap().to_string();
+    let data = format!("--data={LIMIT}");
+    let limited = Command::new("prlimit").args(["--pid", &pid, &data]).status().await;
+    assert!(limited.unwrap().success(), "prlimit is part of util-linux");
+    (program, api)
+}
+
+/// Posts each body, some at once. Answers the ids of what was created.
+async fn post_all(api: &Api, list: &str, bodies: impl Iterator<Item = Value>) -> Vec<String> {
+    let posts = bodies.map(|body| async move { api.post(list, body).await.created() });
+    let posts = futures::stream::iter(posts).buffered(AT_ONCE);
+    posts.map(|created| id(&created).to_owned()).collect().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_the_largest_subjects_stay_within_512_mib() {
+    const SUBJECTS: usize = 120;
+    const LISTS: usize = 16;
+    let (program, api) = limited().await;
+    let subjects = format!("{}/subjects", project(&api).await);
+    let text = "x".repeat(TEXT);
+    let subject = |number: usize| {
+        json!({
+            "Identifier": number.to_string(), "Name": "Shop", "SubjectType": "Webpage",
+            "Uri": format!("https://shop.test/{}", "x".repeat(TEXT - 32)),
+            "SoftwareFileId": text, "SoftwareFileName": text, "InstallationFileId": text,
+            "InstallationFileName": text, "InstructionFileId": text, "InstructionFileName": text,
+            "FrameworkFileId": text
+        })
+    };
+    post_all(&api, &subjects, (0..SUBJECTS).map(subject)).await;
+
+    // All have begun before any goes on, as slow clients do.
+    let begun = Barrier::new(LISTS);
+    let lists = (0..LISTS).map(async |_| {
+        let list = api.request(Method::GET, &subjects).send().await.unwrap();
+        assert_eq!(list.status(), 200, "{:?}", list.headers());
+        let mut chunks = list.bytes_stream();
+        let mut size = chunks.next().await.unwrap().unwrap().len();
+        begun.wait().await;
+        while let Some(chunk) = chunks.next().await {
+            size += chunk.unwrap().len();
+        }
+        assert!(size > SUBJECTS * 8 * TEXT, "a list of {size} bytes");
+    });
+    join_all(lists).await;
+    let page = api.get(&format!("{subjects}?limit=1000")).await;
+    assert!(page.ok().as_array().unwrap().len() < SUBJECTS, "a page is bounded as well");
+    assert!(page.headers["link"].to_str().unwrap().contains("rel=\"next\""));
+    assert!(program.terminate().await.success());
+}
+
+/// A set of test cases whose plans are ready and have a mebibyte of variables.
+async fn heavy_set(api: &Api, project: &str, count: usize) -> String {
+    let cases = (0..count).map(|number| json!({"Name": format!("Case {number}")}));
+    let cases = post_all(api, &format!("{project}/testcases"), cases).await;
+    let variables: Vec<_> = (0..15)
+        .map(|number| json!({"Name": format!("V{number}"), "Content": "x".repeat(TEXT)}))
+        .collect();
+    let plans = cases.iter().map(|case| {
+        let plans = format!("{project}/testcases/{case}/testplans");
+        let variables = variables.clone();
+        async move {
+            let plan = api.post(&plans, json!({"Variables": variables})).await.created();
+            let ready = json!({"Status": "ReadyForExecution"});
+            api.put(&format!("{plans}/{}", id(&plan)), ready).await.ok();
+        }
+    });
+    futures::stream::iter(plans).buffer_unordered(AT_ONCE).for_each(|()| async {}).await;
+    let cases: Vec<_> = cases.iter().map(|case| json!({"Id": case})).collect();
+    let set = json!({"Name": "Nightly", "TestCases": cases});
+    let set = api.post(&format!("{project}/testsets"), set).await.created();
+    format!("{project}/testsets/{}", id(&set))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn starting_the_largest_executions_stays_within_512_mib() {
+    let (program, api) = limited().await;
+    let project = project(&api).await;
+    let largest = heavy_set(&api, &project, 66).await;
+    let too_large = heavy_set(&api, &project, 70).await;
+    let refused = api.post(&format!("{too_large}/executions"), json!({})).await;
+    let problem = refused.is_problem(422, "execution_too_large");
+    assert!(problem["detail"].as_str().unwrap().contains("64 MiB"), "{problem}");
+    let starts = (0..3).map(|_| {
+        let start = api.request(Method::POST, &format!("{largest}/executions"));
+        Answer::of(start.json(&json!({})).timeout(Duration::from_secs(120)))
+    });
+    for started in join_all(starts).await {
+        // Overload is told as such, and never ends the program.
+        assert!(matches!(started.status.as_u16(), 201 | 429 | 503), "{started}");
+    }
+    api.get("/api/projects").await.ok();
+    assert!(program.terminate().await.success());
+}
