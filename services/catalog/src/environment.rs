@@ -16,7 +16,10 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::list::{self, Batches, Rows, Slice};
+use assay_runtime::{
+    begin,
+    list::{self, Batches, Rows, Slice},
+};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
@@ -87,7 +90,7 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let subject = rules::contained_subject(&input)?;
         input.password = secrets.store(PASSWORD, &input.password, None)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         project::store::hold(&mut tx, customer, project).await?;
         subject::store::hold(&mut tx, customer, project, "ContainedSubject", subject).await?;
         let mut environment =
@@ -111,7 +114,7 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let change = Change { data_version, changes, fields };
         let secrets = self.secrets_of(&caller, id);
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let mut current = store::lock(&mut tx, customer, project, id).await?;
         let stored = std::mem::replace(&mut current.password, MASK.to_owned());
         let mut input = rules::valid(change.of("environment", &current, &current.data_version)?)?;
@@ -139,7 +142,7 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let project = ProjectId::named(&request.project_id)?;
         let id = EnvironmentId::named(&request.id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         project::store::claim(&mut tx, customer, project).await?;
         deletion::of_environment(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;

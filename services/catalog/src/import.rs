@@ -12,7 +12,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{
-    Shares,
+    Shares, begin,
     body::{Intake, Piece},
     list::Batches,
 };
@@ -84,7 +84,7 @@ async fn import(
 ) -> Result<Vec<ImportedTestCase>, Fault> {
     let mut attempt = 1;
     loop {
-        let mut tx = db.begin().await?;
+        let mut tx = begin(db).await?;
         match apply::apply(&mut tx, customer, project, rows).await {
             Err(Fault::Unavailable(_)) if attempt < ATTEMPTS => attempt += 1,
             Err(fault) => return Err(fault),

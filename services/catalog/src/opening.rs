@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use assay_auth::Caller;
 use assay_proto::{CustomerId, Fault, UserId, catalog::RecordKind};
-use assay_runtime::Runtime;
+use assay_runtime::{Runtime, begin};
 use sqlx::PgPool;
 use tokio::{sync::mpsc, time::timeout};
 use uuid::Uuid;
@@ -72,7 +72,7 @@ impl Openings {
 
 async fn write(db: &PgPool, openings: &[Opening]) -> Result<(), Fault> {
     let written = timeout(PATIENCE, async {
-        let mut tx = db.begin().await?;
+        let mut tx = begin(db).await?;
         store::put(&mut tx, openings).await?;
         store::prune(&mut tx, openings).await?;
         Ok(tx.commit().await?)

@@ -14,7 +14,10 @@ use assay_proto::{
     events::RetentionChanged,
 };
 use assay_records::{Action, Change};
-use assay_runtime::list::{self, Batches};
+use assay_runtime::{
+    begin,
+    list::{self, Batches},
+};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
@@ -67,7 +70,7 @@ impl project_service_server::ProjectService for ProjectService {
         let id = ProjectId::new();
         let event = Record::Project(customer, id).was(Action::Created, customer)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let project = store::insert(&mut tx, customer, id, &input).await?;
         publish(&mut tx, &event).await?;
         if project.retention_in_days.is_some() {
@@ -86,7 +89,7 @@ impl project_service_server::ProjectService for ProjectService {
         let id = ProjectId::named(&id)?;
         let change = Change { data_version, changes, fields };
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, customer, id).await?;
         let input = rules::valid(change.of("project", &current, &current.data_version)?)?;
         let project = store::update(&mut tx, customer, id, &input).await?;
@@ -106,7 +109,7 @@ impl project_service_server::ProjectService for ProjectService {
         let customer = Caller::of(&request)?.customer;
         let id = ProjectId::named(&request.get_ref().id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         store::claim(&mut tx, customer, id).await?;
         deletion::of_project(&mut tx, customer, id).await?;
         tx.commit().await.map_err(Fault::from)?;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use assay_events::publish_all;
 use assay_proto::Fault;
 use assay_records::Action;
-use assay_runtime::{Database, Runtime};
+use assay_runtime::{Database, Runtime, begin};
 use sqlx::{Connection, PgPool};
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -88,7 +88,7 @@ async fn remove(
         let Some(last) = ids.last() else { return Ok(()) };
 
         let begun = Instant::now();
-        let mut tx = db.begin().await?;
+        let mut tx = begin(db).await?;
         let (mut gone, is_complete) =
             store::remove_below(&mut tx, project, table, &ids, batch).await?;
         if is_complete {

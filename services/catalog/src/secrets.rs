@@ -14,6 +14,7 @@ use assay_auth::{Caller, Seal};
 use assay_events::publish_all;
 use assay_proto::{Fault, Permission, Variable, VariableInput};
 use assay_records::Check;
+use assay_runtime::begin;
 use sqlx::{PgPool, PgTransaction};
 
 pub(crate) use self::contents::check_stored;
@@ -72,7 +73,7 @@ pub(crate) async fn tell(
     if seen.peek().is_none() {
         return Ok(());
     }
-    let mut tx = db.begin().await?;
+    let mut tx = begin(db).await?;
     tell_with(&mut tx, caller, seen).await?;
     Ok(tx.commit().await?)
 }

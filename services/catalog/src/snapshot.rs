@@ -14,7 +14,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{
-    Shares,
+    Shares, begin,
     list::{self, Batches},
 };
 use futures::{StreamExt, TryStreamExt, stream};
@@ -79,7 +79,7 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
         let request = request.into_inner();
         let target = Target::read(customer, &request)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let snapshot = target.snapshot(&mut tx).await?;
         let members = test_set::members::ids(&mut tx, customer, target.test_set).await?;
         let cases = store::choose(&mut tx, customer, &members).await?;
@@ -144,7 +144,7 @@ async fn adopt(
     target: &Target,
     cases: &[ReportedTestCase],
 ) -> Result<(Snapshot, Vec<Chosen>), Fault> {
-    let mut tx = db.begin().await?;
+    let mut tx = begin(db).await?;
     let snapshot = target.snapshot(&mut tx).await?;
     let Target { customer, project, test_set, .. } = *target;
     let ids = adoption::adopt(&mut tx, customer, project, test_set, cases).await?;

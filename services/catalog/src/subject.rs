@@ -13,7 +13,10 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::list::{self, Batches};
+use assay_runtime::{
+    begin,
+    list::{self, Batches},
+};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
@@ -79,7 +82,7 @@ impl subject_service_server::SubjectService for SubjectService {
         let base = rules::base(&input, id)?;
         let variables = self.secrets_of(&caller, id).store_all(&input.variables, &[])?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         project::store::hold(&mut tx, customer, project).await?;
         store::hold(&mut tx, customer, project, "BaseSubjectId", base).await?;
         let subject =
@@ -102,7 +105,7 @@ impl subject_service_server::SubjectService for SubjectService {
         let change = Change { data_version, changes, fields };
         let secrets = self.secrets_of(&caller, id);
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let mut current = store::lock(&mut tx, customer, project, id).await?;
         let stored = hide(&mut current);
         let input = rules::valid(change.of("subject", &current, &current.data_version)?)?;
@@ -129,7 +132,7 @@ impl subject_service_server::SubjectService for SubjectService {
         let project = ProjectId::named(&request.project_id)?;
         let id = SubjectId::named(&request.id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         project::store::claim(&mut tx, customer, project).await?;
         deletion::of_subject(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;

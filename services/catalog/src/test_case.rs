@@ -14,7 +14,10 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::list::{self, Batches};
+use assay_runtime::{
+    begin,
+    list::{self, Batches},
+};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
@@ -86,7 +89,7 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let UpdateTestCaseRequest { data_version, changes, fields, .. } = request;
         let change = Change { data_version, changes, fields };
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, customer, project, id).await?;
         let version = current.data_version.as_deref().unwrap_or_default();
         let input = TestCaseInput {
@@ -110,7 +113,7 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let project = ProjectId::named(&request.project_id)?;
         let id = TestCaseId::named(&request.id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         project::store::claim(&mut tx, customer, project).await?;
         deletion::of_test_case(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;

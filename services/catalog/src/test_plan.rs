@@ -14,6 +14,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change, input};
+use assay_runtime::begin;
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
@@ -62,7 +63,7 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let input = rules::valid(rules::new(request.test_plan.unwrap_or_default()))?;
         let variables = secrets.store_all(&input.variables, &[])?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         test_case::store::lock(&mut tx, customer, project, case).await?;
         let plan = store::insert(&mut tx, customer, case, id, &input, &variables).await?;
         publish(&mut tx, &Record::TestPlan(case, id).was(Action::Created, customer)?).await?;
@@ -85,7 +86,7 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let change = Change { data_version, changes, fields };
         let secrets = self.secrets_of(&caller, id);
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         test_case::store::lock(&mut tx, customer, project, case).await?;
         let store::Locked { plan: mut current, is_frozen } =
             store::lock(&mut tx, customer, case, id).await?;
@@ -118,7 +119,7 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let id = TestPlanId::new();
         let secrets = self.secrets_of(&caller, id);
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         test_case::store::lock(&mut tx, customer, project, case).await?;
         let store::Locked { mut plan, .. } = store::lock(&mut tx, customer, case, original).await?;
         let stored = hide(&mut plan);
@@ -158,7 +159,7 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let id = TestPlanId::named(&request.test_plan_id)?;
         let steps = rules::steps(request.steps)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         test_case::store::lock(&mut tx, customer, project, case).await?;
         let locked = store::lock(&mut tx, customer, case, id).await?;
         if request.data_version.is_some_and(|seen| seen != locked.plan.data_version) {

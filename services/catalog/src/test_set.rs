@@ -17,7 +17,10 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::list::{self, Batches};
+use assay_runtime::{
+    begin,
+    list::{self, Batches},
+};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
@@ -90,7 +93,7 @@ impl test_set_service_server::TestSetService for TestSetService {
         let selected = Selected::by(&input)?;
         let cases = rules::members(&input.test_cases)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         project::store::hold(&mut tx, customer, project).await?;
         hold(&mut tx, customer, project, selected, Selected::default()).await?;
         let set = store::insert(&mut tx, customer, project, id, &input, selected).await?;
@@ -113,7 +116,7 @@ impl test_set_service_server::TestSetService for TestSetService {
         let replaces_cases = fields.iter().any(|field| field == "TestCases");
         let change = Change::<TestSetInput> { data_version, changes, fields };
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, customer, project, id).await?;
         let input = rules::valid(change.of("test set", &current, &current.data_version)?)?;
         let selected = Selected::by(&input)?;
@@ -140,7 +143,7 @@ impl test_set_service_server::TestSetService for TestSetService {
         let project = ProjectId::named(&request.project_id)?;
         let id = TestSetId::named(&request.id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         project::store::claim(&mut tx, customer, project).await?;
         deletion::of_test_set(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
@@ -191,7 +194,7 @@ impl test_set_service_server::TestSetService for TestSetService {
         let id = TestSetId::named(&request.test_set_id)?;
         let cases = rules::listed(&request.test_cases)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let mut set = store::lock(&mut tx, customer, project, id).await?;
         members::check_live(&mut tx, customer, project, &cases).await?;
         if members::include(&mut tx, customer, id, &cases.ids).await? > 0 {
@@ -212,7 +215,7 @@ impl test_set_service_server::TestSetService for TestSetService {
         let id = TestSetId::named(&request.test_set_id)?;
         let cases = rules::listed(&request.test_cases)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         store::lock(&mut tx, customer, project, id).await?;
         members::check_known(&mut tx, customer, project, &cases).await?;
         if members::exclude(&mut tx, customer, id, &cases.ids).await? > 0 {

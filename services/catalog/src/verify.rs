@@ -7,6 +7,7 @@ use assay_proto::{
     CustomerId, Fault,
     events::{ExecutionChanged, ReportsChanged},
 };
+use assay_runtime::begin;
 use serde_json::Value;
 use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
@@ -25,7 +26,7 @@ pub async fn verify(
     reports: &[ReportsChanged],
     mut tell: impl FnMut(&dyn Display),
 ) -> Result<u64, Fault> {
-    let mut tx = db.begin().await?;
+    let mut tx = begin(db).await?;
     let before = shown(&mut *tx, customer, execution, reports).await?;
     execution_changed(&mut tx, customer, execution).await?;
     for changed in reports {

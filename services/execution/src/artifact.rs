@@ -14,7 +14,7 @@ use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, TestReportId,
     execution::{Artifact, Instance},
 };
-use assay_runtime::Shares;
+use assay_runtime::{Shares, begin};
 use bytes::Bytes;
 use futures::Stream;
 use sqlx::PgPool;
@@ -146,7 +146,7 @@ impl Artifacts {
         id: ArtifactId,
         size: i64,
     ) -> Result<(Option<ArtifactId>, i64), Fault> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = begin(&self.db).await?;
         store::hold(&mut tx, purpose.customer, purpose.execution).await?;
         if let Some(lease) = purpose.lease {
             lease::check_not_lost(&mut *tx, purpose.customer, lease).await?;

@@ -21,7 +21,10 @@ use assay_proto::{
     },
 };
 use assay_records::Change;
-use assay_runtime::list::{Batches, answer};
+use assay_runtime::{
+    begin,
+    list::{Batches, answer},
+};
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
@@ -30,7 +33,7 @@ use self::list::Wanted;
 pub(crate) use self::{
     announce::{announce, events, reports_changed},
     run::{Run, earliest},
-    settle::{begin, end, finish, ids_of, settle},
+    settle::{end, finish, ids_of, mark_running, settle},
 };
 use crate::{
     catalog::Catalog,
@@ -53,7 +56,7 @@ pub(crate) struct ExecutionService {
 
 impl ExecutionService {
     pub(crate) async fn begin(&self) -> Result<PgTransaction<'static>, Fault> {
-        Ok(self.db.begin().await?)
+        begin(&self.db).await
     }
 
     /// An execution in parts: all of it with its first reports, then only more reports.

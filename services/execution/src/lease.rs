@@ -21,7 +21,7 @@ use assay_proto::{
     },
 };
 use assay_records::Check;
-use assay_runtime::{body::Piece, list::Batches};
+use assay_runtime::{begin, body::Piece, list::Batches};
 use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::{PgExecutor, PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
@@ -163,7 +163,7 @@ impl automation_service_server::AutomationService for AutomationService {
         let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
         let numbers: Vec<i32> = results.iter().map(|result| result.outcome.instance_nr).collect();
         let writing = self.limits.write(customer, place.execution.0).await?;
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let mut lease = Opened::lock(&mut tx, customer, id).await?;
         let mut reports = [lease.report(&mut tx, customer).await?];
         let instances = place_in(results, &reports[0])?;
@@ -185,7 +185,7 @@ impl automation_service_server::AutomationService for AutomationService {
         check.texts(&input);
         check.done()?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let mut lease = Opened::lock(&mut tx, customer, id).await?;
         if lease.state == State::Held {
             complete(&mut tx, customer, &mut lease, &input).await?;
@@ -234,7 +234,7 @@ async fn complete(
 
 impl AutomationService {
     async fn release(&self, customer: CustomerId, id: LeaseId) -> Result<(), Fault> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = begin(&self.db).await?;
         let mut lease = match Opened::lock(&mut tx, customer, id).await {
             Ok(lease) if lease.state == State::Held => lease,
             Ok(_) => return Ok(()),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
-use assay_runtime::{Database, Runtime};
+use assay_runtime::{Database, Runtime, begin};
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
@@ -73,7 +73,7 @@ impl Reconciler {
     }
 
     async fn look_after(&self, customer: CustomerId, id: ExecutionId) -> Result<(), Fault> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = begin(&self.db).await?;
         let Some(mut run) = execution::store::try_lock(&mut tx, customer, id).await? else {
             // Somebody is at it; there is another round.
             return Ok(());

@@ -15,7 +15,10 @@ use assay_proto::{
     },
 };
 use assay_records::Change;
-use assay_runtime::list::{self, Batches};
+use assay_runtime::{
+    begin,
+    list::{self, Batches},
+};
 use futures::{Stream, TryStreamExt};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
@@ -119,7 +122,7 @@ impl test_report_service_server::TestReportService for TestReportService {
         let UpdateTestReportRequest { data_version, changes, fields, .. } = request;
         let change = Change { data_version, changes, fields };
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let report = review::review(&mut tx, &caller, place, change).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(report))

@@ -11,6 +11,7 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault,
     events::{ExecutionChanged, ReportsChanged},
 };
+use assay_runtime::begin;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 
@@ -55,7 +56,7 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
     loop {
         let slice = store::executions(db, after).await?;
         for (customer, id) in &slice {
-            let mut tx = db.begin().await?;
+            let mut tx = begin(db).await?;
             let Some(project) = store::lock(&mut tx, *customer, *id).await? else { continue };
             mended += store::mend(&mut tx, *customer, *id).await?;
             let run = execution::store::get(&mut *tx, *customer, project, *id).await?;
@@ -92,7 +93,7 @@ async fn told_one(
     customer: CustomerId,
     id: ExecutionId,
 ) -> Result<Option<Told>, Fault> {
-    let mut tx = db.begin().await?;
+    let mut tx = begin(db).await?;
     let Some(project) = store::lock(&mut tx, customer, id).await? else { return Ok(None) };
     let run = execution::store::get(&mut *tx, customer, project, id).await?;
     let ended = test_report::store::ended(&mut tx, customer, id).await?;

@@ -11,7 +11,10 @@ use assay_proto::{
         ListApiTokensRequest, ListUserApiTokensRequest, NewApiToken, api_token_service_server,
     },
 };
-use assay_runtime::list::{self, Batches};
+use assay_runtime::{
+    begin,
+    list::{self, Batches},
+};
 use secrecy::ExposeSecret;
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
@@ -65,7 +68,7 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
         let (secret, hash) = rules::generate()?;
         let id = ApiTokenId::new();
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let made = store::insert(&mut tx, caller.customer, id, caller.user, &input, &hash).await?;
         let entry = Entry::new("ApiTokenCreated").of("ApiToken", id);
         let details = format!("{}: {}", made.name, made.usage_permission);
@@ -117,7 +120,7 @@ impl ApiTokenService {
         id: ApiTokenId,
     ) -> Result<Response<()>, Status> {
         let customer = caller.customer;
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         store::delete(&mut tx, customer, id, user).await?;
         let entry = Entry::new("ApiTokenDeleted").of("ApiToken", id);
         audit::record(&mut tx, caller, entry).await?;

@@ -16,7 +16,10 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change, difference};
-use assay_runtime::list::{self, Batches};
+use assay_runtime::{
+    begin,
+    list::{self, Batches},
+};
 use sqlx::{PgPool, PgTransaction};
 use tokio::sync::Notify;
 use tonic::{Request, Response, Status};
@@ -76,7 +79,7 @@ impl customer_service_server::CustomerService for CustomerService {
         let input = rules::valid(request.into_inner().customer.unwrap_or_default())?;
         let id = CustomerId::new();
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let customer = store::insert(&mut tx, id, &input).await?;
         make_groups(&mut tx, id, false).await?;
         Record::Customer(id).was(&mut tx, Action::Created, &caller, None).await?;
@@ -93,7 +96,7 @@ impl customer_service_server::CustomerService for CustomerService {
         let id = CustomerId::named(&id)?;
         let change = Change { data_version, changes, fields };
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, id).await?;
         let input = change.of("customer", &current, &current.data_version)?;
         let input = rules::valid_change(&current, input)?;
@@ -120,7 +123,7 @@ impl customer_service_server::CustomerService for CustomerService {
         let mut caller = Caller::of(&request)?;
         let id = CustomerId::named(&request.get_ref().id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let customer = store::lock(&mut tx, id).await?;
         store::refuse_operator(&mut *tx, id).await?;
         store::delete(&mut tx, id).await?;

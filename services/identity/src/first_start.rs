@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use assay_proto::{AccountId, CustomerId, Fault, UserGroupId, UserId, identity::CustomerInput};
-use assay_runtime::{Database, Runtime};
+use assay_runtime::{Database, Runtime, begin};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{PgPool, PgTransaction};
 use tokio::sync::oneshot;
@@ -115,7 +115,7 @@ impl FirstStart {
         links: &PasswordLinks,
         keys: &Keys,
     ) -> Result<Option<FirstLogin>, Fault> {
-        let mut tx = db.begin().await?;
+        let mut tx = begin(db).await?;
         sqlx::query("select pg_advisory_xact_lock(hashtextextended('assay first start', 0))")
             .execute(&mut *tx)
             .await?;

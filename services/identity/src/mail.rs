@@ -10,7 +10,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use assay_proto::{
     AccountId, CustomerId, ExecutionId, Fault, Timestamp, UserId, events::ExecutionChanged,
 };
-use assay_runtime::{Database, Runtime};
+use assay_runtime::{Database, Runtime, begin};
 use sqlx::{PgPool, PgTransaction};
 use tokio::{sync::Notify, time::sleep};
 
@@ -150,7 +150,7 @@ impl Sender {
     }
 
     async fn invite(&self, mail: &mut Queued, to: Invitation) -> Result<Letter, Fault> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = begin(&self.db).await?;
         let (customer, user) = (to.customer_id, to.user_id);
         let link = self.links.invite(&mut tx, customer, user, INVITATION_VALIDITY).await?;
         tx.commit().await?;
@@ -189,7 +189,7 @@ impl Sender {
     }
 
     async fn write_reset(&self, mail: &Queued, account: AccountId) -> Result<Letter, Fault> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = begin(&self.db).await?;
         let link = self.links.make(&mut tx, account, &mail.host, RESET_VALIDITY).await?;
         if mail.attempts == 1 {
             let action = "PasswordResetPrepared";

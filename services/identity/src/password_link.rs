@@ -8,6 +8,7 @@ mod store;
 use std::{net::IpAddr, time::Duration};
 
 use assay_proto::{AccountId, CustomerId, Fault, UserId};
+use assay_runtime::begin;
 use aws_lc_rs::{
     digest::{SHA256, digest},
     rand,
@@ -57,7 +58,7 @@ impl PasswordLinks {
         address: Option<IpAddr>,
     ) -> Result<(), Fault> {
         let Ok(email) = account::rules::email("UserEmail", email) else { return Ok(()) };
-        let mut tx = self.db.begin().await?;
+        let mut tx = begin(&self.db).await?;
         let mut counts = vec![(Subject::of_email("link", email), LINKS_OF_ACCOUNT)];
         counts.extend(address.map(|one| (Subject::of_address("link", one), LINKS_FROM_ADDRESS)));
         let mut allowed = true;
@@ -89,7 +90,7 @@ impl PasswordLinks {
         account::rules::password("NewPassword", password.expose_secret(), &email)?;
         let password_hash = self.passwords.turn()?.hash(password).await?;
 
-        let mut tx = self.db.begin().await?;
+        let mut tx = begin(&self.db).await?;
         match store::take(&mut tx, &hash).await?.ok_or_else(rules::invalid_token)? {
             Target::Account(account) => {
                 set_password(&mut tx, account, &password_hash, address).await?;
@@ -109,7 +110,7 @@ impl PasswordLinks {
 
     /// Accepts an invitation with an account that has a password already.
     pub(crate) async fn accept(&self, token: &str, address: Option<IpAddr>) -> Result<(), Fault> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = begin(&self.db).await?;
         let target = store::take(&mut tx, &hash(token)).await?.ok_or_else(rules::invalid_token)?;
         let Target::Invitation(customer, user) = target else { return Err(rules::invalid_token()) };
         let offer = invitation::store::take(&mut tx, customer, user).await?;

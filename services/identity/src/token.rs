@@ -13,6 +13,7 @@ use assay_proto::{
         RevocationList, Token, token_service_server,
     },
 };
+use assay_runtime::begin;
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
@@ -61,7 +62,7 @@ impl token_service_server::TokenService for TokenService {
         }
         let customer = CustomerId::parse("CustomerId", &request.get_ref().customer_id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let issued_at = revocation::date_token(&mut tx).await?;
         self.confirm(&mut tx, &request).await?;
         let session = caller.session.unwrap_or_else(Session::start);
@@ -89,7 +90,7 @@ impl token_service_server::TokenService for TokenService {
             let reason = "an API token has no session; delete the API token instead";
             return Err(Fault::Forbidden(reason.to_owned()).into());
         }
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         audit::record(&mut tx, &caller, Entry::new("LoggedOut")).await?;
         match caller.session {
             Some(session) => {
@@ -112,7 +113,7 @@ impl token_service_server::TokenService for TokenService {
         request: Request<ExchangeApiTokenRequest>,
     ) -> Result<Response<Token>, Status> {
         let hash = api_token::rules::hash(&request.get_ref().secret);
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let issued_at = revocation::date_token(&mut tx).await?;
         let found = api_token::store::find(&mut *tx, &hash).await?.ok_or(Fault::Unauthenticated)?;
         let own = membership::store::find(&mut *tx, found.customer_id, found.user_id).await?;

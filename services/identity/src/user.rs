@@ -13,7 +13,10 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change, difference};
-use assay_runtime::list::{self, Batches};
+use assay_runtime::{
+    begin,
+    list::{self, Batches},
+};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
@@ -78,7 +81,7 @@ impl user_service_server::UserService for UserService {
         let caller = Caller::of(&request)?;
         let input = rules::valid(request.into_inner().user.unwrap_or_default())?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         customer::store::hold(&mut tx, caller.customer).await?;
         may_join(&mut tx, &caller, input.group).await?;
         invitation::store::refuse_taken(&mut *tx, caller.customer, &input.email).await?;
@@ -103,7 +106,7 @@ impl user_service_server::UserService for UserService {
         let id = UserId::named(&id)?;
         let change = Change { data_version, changes, fields };
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         customer::store::lock_managers(&mut tx, caller.customer).await?;
         store::lock(&mut tx, caller.customer, id).await?;
         let current = store::get(&mut *tx, caller.customer, id).await?;
@@ -131,7 +134,7 @@ impl user_service_server::UserService for UserService {
         let caller = Caller::of(&request)?;
         let id = UserId::named(&request.get_ref().id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         customer::store::lock_managers(&mut tx, caller.customer).await?;
         store::lock(&mut tx, caller.customer, id).await?;
         let user = store::get(&mut *tx, caller.customer, id).await?;
@@ -210,7 +213,7 @@ impl user_service_server::UserService for UserService {
         let id = UserId::named(&request.get_ref().id)?;
         let unknown = || Fault::NotFound("invitation");
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let (account, _) = account::store::of_user(&mut *tx, caller.user).await?;
         let customer = invitation::store::of_account(&mut *tx, account, id).await?;
         let customer = customer.ok_or_else(unknown)?;

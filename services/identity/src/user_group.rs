@@ -12,6 +12,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change, difference};
+use assay_runtime::begin;
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
@@ -37,7 +38,7 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         rules::may_grant(&caller, permissions(&input.usage_permission)?, Permissions::default())?;
         let id = UserGroupId::new();
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         customer::store::hold(&mut tx, caller.customer).await?;
         let group = store::insert(&mut tx, caller.customer, id, &input).await?;
         let record = Record::UserGroup(caller.customer, id);
@@ -55,7 +56,7 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         let id = UserGroupId::named(&id)?;
         let change = Change { data_version, changes, fields };
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         customer::store::lock_managers(&mut tx, caller.customer).await?;
         let current = store::lock(&mut tx, caller.customer, id).await?;
         let version = current.data_version.clone().unwrap_or_default();
@@ -85,7 +86,7 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         let caller = Caller::of(&request)?;
         let id = UserGroupId::named(&request.get_ref().id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         customer::store::lock_managers(&mut tx, caller.customer).await?;
         let group = store::lock(&mut tx, caller.customer, id).await?;
         store::delete(&mut tx, caller.customer, id).await?;

@@ -10,6 +10,7 @@ use assay_proto::{
     },
 };
 use assay_records::{Change, difference};
+use assay_runtime::begin;
 use sqlx::{PgConnection, PgPool};
 use tonic::{Request, Response, Status};
 
@@ -40,7 +41,7 @@ impl user_settings_service_server::UserSettingsService for UserSettingsService {
         let UpdateUserSettingsRequest { data_version, changes, fields } = request.into_inner();
         let change = Change { data_version, changes, fields };
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, caller.customer, caller.user).await?;
         let input = change.of("user settings", &current, &current.data_version)?;
         let settings = store::put(&mut tx, caller.customer, caller.user, &input).await?;

@@ -17,7 +17,7 @@ use std::{
 
 use assay_auth::Seal;
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Database, Runtime, trace};
+use assay_runtime::{Database, Runtime, begin, trace};
 use futures::future::join_all;
 use sqlx::PgPool;
 use tokio::{task::JoinSet, time::sleep};
@@ -173,7 +173,7 @@ impl Sender {
 
     /// Takes note of a round, in one transaction with what follows from it for the webhook.
     async fn note(&self, round: &Round, attempts: &[Attempt]) -> Result<(), Fault> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = begin(&self.db).await?;
         store::note(&mut tx, round.webhook, attempts).await?;
         let health = Health::of(attempts.iter().map(|attempt| &attempt.outcome));
         if store::note_health(&mut tx, round.webhook, health).await? {

@@ -13,7 +13,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{
-    Shares,
+    Shares, begin,
     list::{self, Batches},
 };
 use futures::{StreamExt, TryStreamExt};
@@ -75,7 +75,7 @@ impl notification_service_server::NotificationService for NotificationService {
         let customer = Caller::of(&request)?.customer;
         let input = rules::valid(request.into_inner().notification.unwrap_or_default())?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let notification = store::insert(&mut tx, customer, input).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(notification))
@@ -88,7 +88,7 @@ impl notification_service_server::NotificationService for NotificationService {
         let customer = Caller::of(&request)?.customer;
         let id = NotificationId::named(&request.get_ref().id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         deletion::refuse_deleted(&mut *tx, customer).await?;
         store::delete(&mut tx, customer, id).await?;
         tx.commit().await.map_err(Fault::from)?;

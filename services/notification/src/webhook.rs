@@ -16,7 +16,10 @@ use assay_proto::{
     },
 };
 use assay_records::{Action, Change};
-use assay_runtime::list::{self, Batches};
+use assay_runtime::{
+    begin,
+    list::{self, Batches},
+};
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
@@ -70,7 +73,7 @@ impl webhook_service_server::WebhookService for WebhookService {
         let id = WebhookId::new();
         let sealed = secret::close(&self.seal, id, &input.secret)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         notification::store::take_turn(&mut tx, customer).await?;
         let webhook = store::insert(&mut tx, customer, id, &input, &sealed).await?;
         tell(&mut tx, customer, id, Action::Created).await?;
@@ -87,7 +90,7 @@ impl webhook_service_server::WebhookService for WebhookService {
         let id = WebhookId::named(&id)?;
         let change = Change { data_version, changes, fields };
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, customer, id).await?;
         let input = change.of("webhook", &current, &current.data_version)?;
         let input = rules::valid(input, &self.reach)?;
@@ -106,7 +109,7 @@ impl webhook_service_server::WebhookService for WebhookService {
         let customer = Caller::of(&request)?.customer;
         let id = WebhookId::named(&request.get_ref().id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         store::delete(&mut tx, customer, id).await?;
         tell(&mut tx, customer, id, Action::Deleted).await?;
         tx.commit().await.map_err(Fault::from)?;
@@ -139,7 +142,7 @@ impl webhook_service_server::WebhookService for WebhookService {
         let RedeliverRequest { webhook_id, id } = request.into_inner();
         let (webhook, id) = (WebhookId::named(&webhook_id)?, NotificationId::named(&id)?);
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, customer, webhook).await?;
         let delivery = delivery::store::reset(&mut tx, customer, webhook, id).await?;
         refuse_archived(&current)?;
@@ -154,7 +157,7 @@ impl webhook_service_server::WebhookService for WebhookService {
         let customer = Caller::of(&request)?.customer;
         let webhook = WebhookId::named(&request.get_ref().webhook_id)?;
 
-        let mut tx = self.db.begin().await.map_err(Fault::from)?;
+        let mut tx = begin(&self.db).await?;
         refuse_archived(&store::lock(&mut tx, customer, webhook).await?)?;
         let count = delivery::store::reset_failed(&mut tx, customer, webhook).await?;
         tx.commit().await.map_err(Fault::from)?;

@@ -5,6 +5,7 @@ mod away;
 mod database;
 mod failover;
 mod history;
+mod kill;
 mod line;
 mod load;
 mod order;

@@ -4,6 +4,7 @@
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, TestSetId,
 };
+use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
@@ -239,7 +240,7 @@ pub(super) async fn remove(
 /// Notes that nothing is left of a project but that it was there. Of a deleted customer, what its
 /// users had at hand goes as well.
 pub(super) async fn finish(db: &PgPool, project: Project) -> Result<(), Fault> {
-    let mut tx = db.begin().await?;
+    let mut tx = begin(db).await?;
     for statement in [
         "delete from opening where customer_id = $1 and (owner_id = $2 or record_id = $2)",
         "delete from favorite where customer_id = $1 and record_id = $2",

@@ -38,8 +38,7 @@ pub(super) fn answer(
         async move { members::list(&db, customer, id, &slice).await }
     })?;
     let mut head = Some(set);
-    let parts = parts.map_ok(move |test_cases| {
-        TestSet { test_cases, ..head.take().unwrap_or_default() }
-    });
+    let parts =
+        parts.map_ok(move |test_cases| TestSet { test_cases, ..head.take().unwrap_or_default() });
     Ok(Response::new(parts.map_err(Status::from).boxed()))
 }

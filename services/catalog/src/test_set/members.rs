@@ -41,12 +41,8 @@ pub(super) async fn list_after(
          order by member.position
          limit $5"
     )));
-    let cases = cases
-        .bind(customer)
-        .bind(set)
-        .bind(position)
-        .bind(&slice.pattern)
-        .bind(slice.limit);
+    let cases =
+        cases.bind(customer).bind(set).bind(position).bind(&slice.pattern).bind(slice.limit);
     slice.read(cases.fetch(db)).await
 }
 

@@ -71,7 +71,6 @@ async fn empty_text_for_a_contained_subject_is_none() {
     };
     let environment = user.create_environment(&project, environment).await.unwrap();
     assert_eq!(environment.contained_subject, None);
-    let subject =
-        SubjectInput { base_subject_id: Some(String::new()), ..crate::user::web_page() };
+    let subject = SubjectInput { base_subject_id: Some(String::new()), ..crate::user::web_page() };
     assert_eq!(user.create_subject(&project, subject).await.unwrap().base_subject_id, None);
 }

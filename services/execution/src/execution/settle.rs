@@ -99,7 +99,7 @@ pub(crate) async fn finish(
 }
 
 /// Notes that an engine has begun with an execution.
-pub(crate) async fn begin(
+pub(crate) async fn mark_running(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     run: &mut Run,

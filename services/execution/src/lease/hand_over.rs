@@ -4,6 +4,7 @@ use std::slice;
 
 use assay_auth::Caller;
 use assay_proto::{CustomerId, Fault, LeaseId, execution::CompleteLeaseInput};
+use assay_runtime::begin;
 use tonic::{Code, Status};
 
 use super::{AutomationService, Opened, answer::Records, complete, store::State, take::Haul};
@@ -63,7 +64,7 @@ impl AutomationService {
 
     /// Ends a lease whose work no engine can get.
     async fn give_up(&self, customer: CustomerId, id: LeaseId) -> Result<(), Fault> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = begin(&self.db).await?;
         let mut lease = Opened::lock(&mut tx, customer, id).await?;
         if lease.state == State::Held {
             let comment = Some(UNREADABLE.to_owned());

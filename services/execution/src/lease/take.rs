@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use assay_auth::Caller;
 use assay_proto::{ExecutionId, Fault, LeaseId, Timestamp};
+use assay_runtime::begin;
 use sqlx::PgPool;
 
 use super::{
@@ -13,7 +14,7 @@ use super::{
     store::{self, Assignment, Work},
 };
 use crate::{
-    execution::{self, begin},
+    execution::{self, mark_running},
     schedule::{self, store::Taken},
     test_report,
 };
@@ -42,7 +43,7 @@ pub(crate) async fn take(
     wanted: &Wanted,
 ) -> Result<Option<Haul>, Fault> {
     let customer = caller.customer;
-    let mut tx = db.begin().await?;
+    let mut tx = begin(db).await?;
     let taken = schedule::store::take(
         &mut tx,
         customer,
@@ -84,9 +85,9 @@ pub(crate) async fn show_begun(db: &PgPool, caller: &Caller, haul: &Haul) -> Res
         let Taken { execution_id: id, project_id: project, .. } = lease.schedule;
         let is_queued = haul.assignments.get(&id).is_some_and(|execution| execution.is_queued);
         if is_queued && begun.insert(id) {
-            let mut tx = db.begin().await?;
+            let mut tx = begin(db).await?;
             let mut run = execution::store::lock(&mut tx, customer, project, id).await?;
-            begin(&mut tx, customer, &mut run).await?;
+            mark_running(&mut tx, customer, &mut run).await?;
             tx.commit().await?;
         }
     }

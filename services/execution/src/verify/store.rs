@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId};
+use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 
 /// How many executions are looked at together.
@@ -252,7 +253,7 @@ pub(super) async fn mend_counters(db: &PgPool) -> Result<u64, Fault> {
          on conflict on constraint test_case_counter_pkey do update
          set executions = excluded.executions"
     );
-    let mut tx = db.begin().await?;
+    let mut tx = begin(db).await?;
     sqlx::query("lock table test_case_counter in share row exclusive mode")
         .execute(&mut *tx)
         .await?;

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use assay_proto::{AccountId, CustomerId, Fault};
-use assay_runtime::{Database, Runtime};
+use assay_runtime::{Database, Runtime, begin};
 use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
 use tokio::{sync::Notify, time::sleep};
 
@@ -46,7 +46,7 @@ async fn purge(db: &PgPool) -> Result<(), Fault> {
 /// Removes a batch of what one deleted customer has left; false if there is nothing to do, or
 /// another replica does it.
 async fn batch(db: &PgPool) -> Result<bool, Fault> {
-    let mut tx = db.begin().await?;
+    let mut tx = begin(db).await?;
     let customer: Option<CustomerId> = sqlx::query_scalar(
         "select id from customer where deleted_at is not null and purged_at is null
          order by deleted_at limit 1 for no key update skip locked",

@@ -4,6 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use assay_auth::{Grant, Session};
 use assay_proto::Fault;
+use assay_runtime::begin;
 use secrecy::SecretString;
 
 use super::TokenService;
@@ -127,7 +128,7 @@ impl TokenService {
         new_hash: Option<String>,
     ) -> Result<String, Fault> {
         let (id, revision) = (account.id, account.password_revision);
-        let mut tx = self.db.begin().await?;
+        let mut tx = begin(&self.db).await?;
         let issued_at = revocation::date_token(&mut tx).await?;
         // The password may be another one by now.
         if !account::store::is_unchanged(&mut *tx, id, revision).await? {

@@ -1,6 +1,7 @@
 //! The PostgreSQL database of a service: lazily connected, migrated in the background.
 
 mod migration;
+mod transaction;
 
 use std::{io, str::FromStr, time::Duration};
 
@@ -14,7 +15,7 @@ use sqlx::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub use self::migration::Migrate;
+pub use self::{migration::Migrate, transaction::begin};
 use crate::{Runtime, Shares};
 
 /// How long the wait for a connection may take: who asks is told within three seconds that there is

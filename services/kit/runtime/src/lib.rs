@@ -21,7 +21,7 @@ mod wakeups;
 
 pub use self::{
     admin::serve_admin,
-    database::{Database, DatabaseConfig, Migrate, connect_options},
+    database::{Database, DatabaseConfig, Migrate, begin, connect_options},
     entry::{Given, install_crypto, parse, run, run_or, stop_signal},
     files::raise_file_limit,
     lifecycle::{Gate, Runtime},

@@ -161,7 +161,7 @@ pub(super) async fn follow<F: Future<Output = io::Result<Vec<SocketAddr>>> + Sen
             }
             // Those who are known are as good as before.
             Err(error) => {
-                tracing::debug!(name = %target.name, %error, "the name cannot be looked up")
+                tracing::debug!(name = %target.name, %error, "the name cannot be looked up");
             }
         }
         first.take();

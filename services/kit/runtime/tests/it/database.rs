@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use assay_runtime::{Database, DatabaseConfig, Runtime};
-use assay_testkit::{TestDatabase, Wire};
+use assay_runtime::{Database, DatabaseConfig, Runtime, begin};
+use assay_testkit::{TestDatabase, Wire, eventually};
 use sqlx::{PgPool, migrate::Migrator};
+use tokio::time::timeout;
 
 const LOCK: &str = "select pg_advisory_xact_lock(1)";
 
 fn open(runtime: &Runtime, url: &str) -> Result<PgPool> {
-    let config = DatabaseConfig {
-        database_url: url.into(),
-        database_connections: 2,
-        database_migrate: true,
-    };
-    Ok(Database::open(runtime, &config, Migrator::DEFAULT)?.pool().clone())
+    Ok(Database::open(runtime, &config(url), Migrator::DEFAULT)?.pool().clone())
+}
+
+fn config(url: &str) -> DatabaseConfig {
+    DatabaseConfig { database_url: url.into(), database_connections: 2, database_migrate: true }
 }
 
 /// A program that is stopped (SIGSTOP), or whose network is gone, is silent, and its connection
@@ -28,7 +28,7 @@ async fn locks_of_a_program_that_falls_silent_within_a_transaction_are_released(
     let mut tx = open(&silent, &url)?.begin().await?;
     sqlx::query(LOCK).execute(&mut *tx).await?;
     let wait = |limit| {
-        tokio::time::timeout(limit, async {
+        timeout(limit, async {
             let mut tx = open(&other, &database.url)?.begin().await?;
             sqlx::query(LOCK).execute(&mut *tx).await?;
             anyhow::Ok(())
@@ -38,5 +38,27 @@ async fn locks_of_a_program_that_falls_silent_within_a_transaction_are_released(
 
     wire.freeze();
     wait(Duration::from_secs(9)).await??;
+    Ok(())
+}
+
+/// As happens when the client of a call goes away.
+#[tokio::test]
+async fn a_cancelled_begin_leaves_no_transaction_to_others() -> Result<()> {
+    let database = TestDatabase::empty().await?;
+    let (wire, url) = Wire::to_postgres(&database.url).await?;
+    let runtime = Runtime::new("program");
+    let config = DatabaseConfig { database_connections: 1, ..config(&url) };
+    let opened = Database::open(&runtime, &config, Migrator::DEFAULT)?;
+    let pool = opened.pool();
+    sqlx::query("create table written (number int)").execute(pool).await?;
+
+    let idle = || async { (pool.num_idle() == 1).then_some(()) };
+    eventually("the connection is back", idle).await;
+    wire.delay_answers(Duration::from_millis(50));
+    assert!(timeout(Duration::from_millis(10), begin(pool)).await.is_err(), "it is cancelled");
+    sqlx::query("insert into written values (1)").execute(pool).await?;
+    let other = open(&Runtime::new("other"), &database.url)?;
+    let kept: i64 = sqlx::query_scalar("select count(*) from written").fetch_one(&other).await?;
+    assert_eq!(kept, 1, "what was acknowledged is committed");
     Ok(())
 }
