@@ -202,13 +202,13 @@ mod tests {
         let entry = |id: i32| ExecutionEntry { id: id.to_string(), ..ExecutionEntry::default() };
         let entries: Vec<_> = (1..=30).map(entry).collect();
         for (limit, cursor, expected, next) in [
-            (None, None, 1..=30, None),
-            (Some(30), None, 1..=30, None),
-            (Some(12), None, 1..=12, Some("12")),
-            (Some(12), Some("12"), 13..=24, Some("24")),
-            (Some(12), Some("24"), 25..=30, None),
-            (Some(12), Some("30"), 31..=30, None),
-            (None, Some("none of them"), 31..=30, None),
+            (None, None, 1..31, None),
+            (Some(30), None, 1..31, None),
+            (Some(12), None, 1..13, Some("12")),
+            (Some(12), Some("12"), 13..25, Some("24")),
+            (Some(12), Some("24"), 25..31, None),
+            (Some(12), Some("30"), 31..31, None),
+            (None, Some("none of them"), 31..31, None),
         ] {
             let page = Page { limit, cursor: cursor.map(str::to_owned), q: None };
             let (part, cursor) = part_of(entries.clone(), &page);

@@ -107,6 +107,7 @@ impl Api {
 
     /// Sends a request whose answer is not waited for. It ends with the test.
     pub(crate) fn begin(&self, request: Builder, body: Body) {
+        #[expect(clippy::disallowed_methods, reason = "there is no program whose stop would wait")]
         tokio::spawn(self.app.clone().oneshot(request.body(body).unwrap()));
     }
 

@@ -114,7 +114,7 @@ async fn starting_the_largest_executions_stays_within_512_mib() {
     let largest = heavy_set(&api, &project, 66).await;
     let starts = (0..2).map(|_| {
         let start = api.request(Method::POST, &format!("{largest}/executions"));
-        Answer::of(start.json(&json!({})).timeout(Duration::from_secs(120)))
+        Answer::of(start.json(&json!({})).timeout(Duration::from_mins(2)))
     });
     for started in join_all(starts).await {
         // On a busy machine an unoptimized program takes longer than a caller waits.

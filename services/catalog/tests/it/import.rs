@@ -8,6 +8,7 @@ use crate::{
     user::User,
     world::{Answer, World, fault, listed, refused},
 };
+use tokio::task::JoinSet;
 
 impl User {
     async fn import(
@@ -240,12 +241,12 @@ async fn slow_bodies_keep_nobody_from_importing() {
     let world = World::start().await;
     let slow = world.user().await;
     let project = slow.project().await;
-    let mut bodies = Vec::new();
+    let mut bodies = JoinSet::new();
     for _ in 0..20 {
         let first = stream::iter([target(&project.id, ImportFormat::Csv)]);
         let request = slow.call(first.chain(stream::pending()));
         let mut imports = slow.imports();
-        bodies.push(tokio::spawn(async move { imports.import_test_cases(request).await }));
+        bodies.spawn(async move { imports.import_test_cases(request).await });
     }
     slow.import(&project.id, ImportFormat::Csv, "Name\na\n").await.unwrap();
 
@@ -254,7 +255,6 @@ async fn slow_bodies_keep_nobody_from_importing() {
     let begun = std::time::Instant::now();
     other.import(&project.id, ImportFormat::Csv, "Name\na\n").await.unwrap();
     assert!(begun.elapsed().as_secs() < 5);
-    bodies.into_iter().for_each(|body| body.abort());
 }
 
 #[tokio::test]

@@ -224,7 +224,7 @@ async fn deleting_a_customer_removes_its_projects_and_refuses_new_ones() {
     let kept = other.case(&kept, "a").await;
     let before = deleted(&world).await.len();
 
-    let mut tx = world.db.begin().await.unwrap();
+    let mut tx = assay_runtime::begin(&world.db).await.unwrap();
     assay_catalog::delete_customer(&mut tx, user.who.customer).await.unwrap();
     tx.commit().await.unwrap();
     let request = GetTestCaseRequest { project_id: None, id: case.id.clone(), opens: false };

@@ -173,7 +173,7 @@ async fn reports_of_500_cases_come_in_one_message() {
 async fn another_customers_events_change_nothing() {
     let shown = Shown::start().await;
     let stranger = shown.world.user().await.who.customer;
-    let mut tx = shown.world.db.begin().await.unwrap();
+    let mut tx = assay_runtime::begin(&shown.world.db).await.unwrap();
     let execution = ExecutionId::new();
     let report = shown.report(TestReportId::new(), 1, 1, TestResult::Passed);
     execution_changed(
@@ -210,7 +210,7 @@ async fn what_the_execution_service_tells_arrives_over_nats() {
     let finished = shown.report(TestReportId::new(), 1, 1, TestResult::Passed);
     let finished = shown.reports(execution, vec![finished]);
     let other = "none of the catalog's concerns";
-    let mut tx = outbox.begin().await.unwrap();
+    let mut tx = assay_runtime::begin(&outbox).await.unwrap();
     for event in [
         Event::new(customer, execution, "execution", "archived", &other),
         Event::new(customer, report, "test_report", "finished", &finished),

@@ -405,7 +405,7 @@ async fn deletion_events_take_effect_within_a_second() -> Result<()> {
         ..RecordChanged::default()
     };
     let event = Event::new(customer, customer, "customer", "deleted", &changed)?;
-    let mut tx = identity.begin().await?;
+    let mut tx = assay_runtime::begin(&identity).await?;
     publish(&mut tx, &event).await?;
     tx.commit().await?;
     let noted = "select count(*) from deletion where project_id::text like '00000000-0000-%'";

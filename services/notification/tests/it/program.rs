@@ -31,7 +31,7 @@ fn said(output: &Output) -> String {
 async fn events_are_replayed_with_the_database_that_a_file_names() -> Result<()> {
     let database = TestDatabase::create("notification", &migrations()).await?;
     let db = PgPool::connect_with(connect_options(&database.url.clone().into())?).await?;
-    let mut tx = db.begin().await?;
+    let mut tx = assay_runtime::begin(&db).await?;
     publish(&mut tx, &Event::new(CustomerId::new(), "1", "case", "created", &())?).await?;
     tx.commit().await?;
     sqlx::query("update outbox set published_at = now()").execute(&db).await?;

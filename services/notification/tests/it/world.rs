@@ -237,7 +237,7 @@ pub(crate) struct Teller(PgPool);
 
 impl Teller {
     pub(crate) async fn tell(&self, event: &Event) -> Result<()> {
-        let mut tx = self.0.begin().await?;
+        let mut tx = assay_runtime::begin(&self.0).await?;
         publish(&mut tx, event).await?;
         Ok(tx.commit().await?)
     }

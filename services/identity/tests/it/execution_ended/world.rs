@@ -82,7 +82,7 @@ impl World {
         };
         let id = execution.execution_id.clone();
         let event = Event::new(of.customer, id, "execution", action, &execution)?;
-        let mut tx = self.outbox.begin().await?;
+        let mut tx = assay_runtime::begin(&self.outbox).await?;
         publish(&mut tx, &event).await?;
         Ok(tx.commit().await?)
     }

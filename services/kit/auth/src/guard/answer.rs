@@ -38,12 +38,11 @@ impl Answer {
 
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if let Turn::Over = self.turn {
-            self.turn = match self.shares.try_acquire(self.customer) {
-                Ok(share) => Turn::Come(share),
-                Err(_) => {
-                    let (shares, customer) = (self.shares.clone(), self.customer);
-                    Turn::Awaited(Box::pin(async move { shares.acquire(customer).await }))
-                }
+            self.turn = if let Ok(share) = self.shares.try_acquire(self.customer) {
+                Turn::Come(share)
+            } else {
+                let (shares, customer) = (self.shares.clone(), self.customer);
+                Turn::Awaited(Box::pin(async move { shares.acquire(customer).await }))
             };
         }
         if let Turn::Awaited(acquiring) = &mut self.turn {

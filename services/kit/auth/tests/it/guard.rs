@@ -23,7 +23,7 @@ use assay_runtime::{
 };
 use assay_testkit::eventually;
 use futures::{StreamExt as _, stream};
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::{net::TcpListener, sync::Semaphore, task::JoinSet};
 use tonic::{Request, Response, Status, service::Routes};
 
 use crate::world::{grant, issuer};
@@ -138,20 +138,20 @@ impl World {
 #[tokio::test]
 async fn slow_calls_of_one_customer_do_not_delay_those_of_another() -> Result<()> {
     let world = World::start().await?;
-    let slow = (0..50).map(|_| {
+    let mut slow = JoinSet::new();
+    for _ in 0..50 {
         let (mut client, caller) = (world.client.clone(), world.greedy.clone());
-        tokio::spawn(async move {
+        slow.spawn(async move {
             client.create_api_token(caller.call(CreateApiTokenRequest::default())).await
-        })
-    });
-    let slow: Vec<_> = slow.collect();
+        });
+    }
     world.work.begun(6).await;
     world.quick(&world.other).await?;
     assert_eq!(world.work.begun.load(Ordering::Acquire), 6, "one customer holds six of eight");
 
     world.work.finish.add_permits(slow.len());
-    for call in slow {
-        call.await??;
+    for call in slow.join_all().await {
+        call?;
     }
     world.quick(&world.greedy).await?;
     Ok(())
@@ -160,21 +160,21 @@ async fn slow_calls_of_one_customer_do_not_delay_those_of_another() -> Result<()
 #[tokio::test]
 async fn slow_lists_of_one_customer_do_not_delay_another() -> Result<()> {
     let world = World::start().await?;
-    let lists = (0..20).map(|_| {
+    let mut lists = JoinSet::new();
+    for _ in 0..20 {
         let (mut client, caller) = (world.client.clone(), world.greedy.clone());
-        tokio::spawn(async move {
+        lists.spawn(async move {
             let list = client.list_api_tokens(caller.call(ListApiTokensRequest::default()));
             list.await?.into_inner().message().await
-        })
-    });
-    let lists: Vec<_> = lists.collect();
+        });
+    }
     world.work.begun(6).await;
     world.quick(&world.other).await?;
     assert_eq!(world.work.begun.load(Ordering::Acquire), 6, "one customer holds six of eight");
 
     world.work.finish.add_permits(Semaphore::MAX_PERMITS / 2);
-    for list in lists {
-        assert!(list.await??.is_some());
+    for list in lists.join_all().await {
+        assert!(list?.is_some());
     }
     Ok(())
 }
@@ -182,9 +182,10 @@ async fn slow_lists_of_one_customer_do_not_delay_another() -> Result<()> {
 #[tokio::test]
 async fn a_list_of_short_messages_works_on_none_without_a_share() -> Result<()> {
     let world = World::start().await?;
+    let mut lists = JoinSet::new();
     for _ in 0..20 {
         let (mut client, caller) = (world.client.clone(), world.greedy.clone());
-        tokio::spawn(async move {
+        lists.spawn(async move {
             let page = Some(Page { limit: Some(10), ..Page::default() });
             let list = client.list_api_tokens(caller.call(ListApiTokensRequest { page }));
             let mut list = list.await?.into_inner();

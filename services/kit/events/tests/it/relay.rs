@@ -58,7 +58,7 @@ async fn an_event_is_a_cloud_event() {
 async fn what_is_rolled_back_is_never_told() {
     let mut world = World::new().await;
     world.relay();
-    let mut tx = world.pool.begin().await.unwrap();
+    let mut tx = assay_runtime::begin(&world.pool).await.unwrap();
     publish(&mut tx, &world.event(1)).await.unwrap();
     tx.rollback().await.unwrap();
     world.tell([2]).await;
@@ -72,7 +72,7 @@ async fn an_event_that_is_committed_late_is_not_passed_over() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
-    let mut late = world.pool.begin().await.unwrap();
+    let mut late = assay_runtime::begin(&world.pool).await.unwrap();
     publish(&mut late, &world.event(1)).await.unwrap();
     world.tell([2, 3]).await;
     world.has_effects(2).await;
@@ -112,7 +112,7 @@ async fn an_event_that_is_refused_is_not_overtaken() {
     world.nats.ensure_stream(CATALOG).await.unwrap();
     world.limit_messages(2000).await;
     let large = Event::new(world.customer, 1, "test_case", "created", &"x".repeat(2000)).unwrap();
-    let mut tx = world.pool.begin().await.unwrap();
+    let mut tx = assay_runtime::begin(&world.pool).await.unwrap();
     publish_all(&mut tx, &[world.event(0), large, world.event(2)]).await.unwrap();
     tx.commit().await.unwrap();
     let stop = world.relay();

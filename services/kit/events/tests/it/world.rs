@@ -185,7 +185,7 @@ impl World {
         let numbers: Vec<_> = numbers.into_iter().collect();
         let add = sqlx::query("insert into barrier select unnest($1::int[])").bind(&numbers);
         add.execute(&self.pool).await.unwrap();
-        let mut tx = self.pool.begin().await.unwrap();
+        let mut tx = assay_runtime::begin(&self.pool).await.unwrap();
         let lock = sqlx::query("select from barrier where number = any($1) for update");
         lock.bind(&numbers).execute(&mut *tx).await.unwrap();
         tx
@@ -214,7 +214,7 @@ impl World {
     }
 
     pub(crate) async fn publish(&self, event: &Event) {
-        let mut tx = self.pool.begin().await.unwrap();
+        let mut tx = assay_runtime::begin(&self.pool).await.unwrap();
         publish(&mut tx, event).await.unwrap();
         tx.commit().await.unwrap();
     }
@@ -229,7 +229,7 @@ impl World {
     /// Tells numbers, all in one transaction.
     pub(crate) async fn tell_at_once(&self, numbers: impl IntoIterator<Item = i32>) {
         let events: Vec<_> = numbers.into_iter().map(|number| self.event(number)).collect();
-        let mut tx = self.pool.begin().await.unwrap();
+        let mut tx = assay_runtime::begin(&self.pool).await.unwrap();
         publish_all(&mut tx, &events).await.unwrap();
         tx.commit().await.unwrap();
     }

@@ -68,7 +68,7 @@ async fn customers_that_wait_are_served_in_turn() {
     let mut served = Vec::new();
     while held.take().is_some() {
         for (customer, waiting) in &mut crowd {
-            let Some(granted) = waiting.as_mut().and_then(|waiting| waiting.now_or_never()) else {
+            let Some(granted) = waiting.as_mut().and_then(futures::FutureExt::now_or_never) else {
                 continue;
             };
             *waiting = None;

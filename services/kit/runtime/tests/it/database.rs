@@ -25,11 +25,11 @@ async fn locks_of_a_program_that_falls_silent_within_a_transaction_are_released(
     let database = TestDatabase::empty().await?;
     let (wire, url) = Wire::to_postgres(&database.url).await?;
     let (silent, other) = (Runtime::new("silent"), Runtime::new("other"));
-    let mut tx = open(&silent, &url)?.begin().await?;
+    let mut tx = begin(&open(&silent, &url)?).await?;
     sqlx::query(LOCK).execute(&mut *tx).await?;
     let wait = |limit| {
         timeout(limit, async {
-            let mut tx = open(&other, &database.url)?.begin().await?;
+            let mut tx = begin(&open(&other, &database.url)?).await?;
             sqlx::query(LOCK).execute(&mut *tx).await?;
             anyhow::Ok(())
         })

@@ -125,7 +125,7 @@ async fn nats_is_reached_with_a_certificate() {
         format!("tls {{ cert_file: {certificate:?}, key_file: {key:?}, ca_file: {authority:?}, verify: true }}"),
     )
     .unwrap();
-    let data = DataDir::lock(&files.path().join("data")).unwrap();
+    let data = DataDir::lock(files.path().join("data")).unwrap();
     let server = Nats::start_with(&data, &config, &[]).await.unwrap();
     let url = server.url().replace("127.0.0.1", "localhost");
 
