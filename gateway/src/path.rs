@@ -2,7 +2,7 @@
 
 use axum::{
     extract::{FromRequestParts, rejection::PathRejection},
-    routing::{MethodFilter, MethodRouter},
+    routing::MethodRouter,
 };
 
 use crate::{problem::Problem, services::Services};
@@ -19,8 +19,7 @@ impl From<PathRejection> for Problem {
     }
 }
 
-/// A permanent URL, which is there to be read: for everything else, `0` is no id.
+/// A permanent URL, which only reads: for other methods, `0` is not an id.
 pub(crate) fn only_read(route: MethodRouter<Services>) -> MethodRouter<Services> {
-    let writing = MethodFilter::POST.or(MethodFilter::PUT).or(MethodFilter::PATCH);
-    route.on(writing.or(MethodFilter::DELETE), async || Problem::not_found())
+    route.fallback(async || Problem::not_found())
 }

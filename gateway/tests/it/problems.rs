@@ -117,7 +117,7 @@ async fn a_permanent_url_is_there_to_be_read() {
         for path in ["/api/projects/0/testsets/s", "/api/projects/0/testcases/c"] {
             let answer = api.json(method, path, "{}").await;
             answer.problem(404, "not_found");
-            assert_eq!(answer.header("allow"), "", "{method} {path}");
+            assert_eq!(answer.header("allow"), "GET,HEAD", "{method} {path}");
         }
     }
 }
