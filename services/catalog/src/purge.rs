@@ -5,26 +5,28 @@
 //! long they take, and wait while many events are unpublished, so that neither the database nor the
 //! consumers of events are kept from other work. Removal goes on after a restart where it stopped.
 
-mod pace;
 mod store;
 
 use std::time::{Duration, Instant};
 
-use assay_events::publish_all;
+use assay_events::{is_behind, publish_all};
 use assay_proto::Fault;
 use assay_records::Action;
-use assay_runtime::{Database, Runtime, begin};
-use sqlx::{Connection, PgPool};
+use assay_runtime::{Alone, Database, Pace, Runtime, begin};
+use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use self::{
-    pace::Pace,
-    store::{PARTS, Project, Table},
-};
+use self::store::{PARTS, Project, Table};
 
 /// How often to look for deleted projects.
 const PERIOD: Duration = Duration::from_secs(1);
+
+/// Maximum number of events that may wait to be published before a batch.
+const UNPUBLISHED: i64 = 2000;
+
+/// Time between two looks whether events were published.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Removes what was deleted, until the program stops.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
@@ -55,21 +57,25 @@ pub async fn purge(db: &PgPool) -> Result<(), Fault> {
     if store::next_project(db).await?.is_none() {
         return Ok(());
     }
-    let mut alone = db.acquire().await?.detach();
-    if !store::try_to_be_alone(&mut alone).await? {
-        return Ok(());
-    }
-    let mut pace = Pace::default();
+    let Some(mut alone) = Alone::at(db, "assay purge").await? else { return Ok(()) };
+    let mut pace = Pace::within(20..=1000);
     while let Some(project) = store::next_project(db).await? {
         for table in Table::ALL {
             for part in PARTS {
-                remove(db, project, table, part, &mut pace).await?;
+                remove(db, project, table, part, &mut pace, &mut alone).await?;
             }
         }
         store::finish(db, project).await?;
         tracing::info!(project.id = %project.id, "removed all of a deleted project");
     }
-    alone.close().await?;
+    alone.end().await
+}
+
+/// Waits while many events are unpublished, so that those of others are published soon.
+async fn wait_for_relay(db: &PgPool) -> Result<(), Fault> {
+    while is_behind(db, UNPUBLISHED).await? {
+        sleep(PAUSE).await;
+    }
     Ok(())
 }
 
@@ -80,10 +86,13 @@ async fn remove(
     table: Table,
     part: &'static str,
     pace: &mut Pace,
+    alone: &mut Alone,
 ) -> Result<(), Fault> {
     let mut after = Uuid::nil();
     loop {
-        let batch = pace.next(db).await?;
+        wait_for_relay(db).await?;
+        alone.keep().await?;
+        let batch = pace.rows();
         let ids = store::ids(db, project, table, part, after, batch).await?;
         let Some(last) = ids.last() else { return Ok(()) };
 
@@ -101,6 +110,6 @@ async fn remove(
             publish_all(&mut tx, &events?).await?;
         }
         tx.commit().await?;
-        pace.rest(begun.elapsed()).await;
+        pace.learn(begun.elapsed()).await;
     }
 }

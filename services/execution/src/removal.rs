@@ -1,43 +1,14 @@
 //! Removal of many rows in short statements, so that nobody else waits for the locks of one.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use assay_proto::{CustomerId, Fault, TestReportId};
-use sqlx::{Connection, PgConnection, PgPool};
-use tokio::time::sleep;
+use assay_runtime::Pace;
+use sqlx::PgPool;
 
-/// How long a statement is to take at most.
-const GOAL: Duration = Duration::from_millis(30);
-
-/// How many rows a statement removes at first, at least and at most.
-const ROWS: (i64, i64, i64) = (1000, 500, 10_000);
-
-/// How long others go first after a statement that took too long, at most.
-const PAUSE: Duration = Duration::from_millis(20);
-
-/// How many rows a statement removes: as many as the database does in a moment.
-pub(crate) struct Pace {
-    rows: i64,
-}
-
-impl Pace {
-    pub(crate) fn new() -> Self {
-        Self { rows: ROWS.0 }
-    }
-
-    pub(crate) fn rows(&self) -> i64 {
-        self.rows
-    }
-
-    /// Learns from how long the last statement took; lets others go first where it took long.
-    async fn learn(&mut self, took: Duration) {
-        if took > GOAL {
-            self.rows = (self.rows / 2).max(ROWS.1);
-            sleep(took.min(PAUSE)).await;
-        } else if took < GOAL / 2 {
-            self.rows = (self.rows * 2).min(ROWS.2);
-        }
-    }
+/// The pace of removals. Fewer rows at a time would not be faster.
+pub(crate) fn pace() -> Pace {
+    Pace::within(500..=10_000)
 }
 
 /// Removes what a statement finds of these reports of a customer.
@@ -121,35 +92,6 @@ async fn range(
         }
     }
     Ok(())
-}
-
-/// A connection of its own whose lock says that of all replicas this one does a certain work. The
-/// lock of a program that is frozen is released after ten minutes.
-pub(crate) struct Alone(PgConnection);
-
-impl Alone {
-    /// Becomes the one that does this work, unless another one does.
-    pub(crate) async fn at(db: &PgPool, work: &str) -> Result<Option<Self>, Fault> {
-        let mut connection = db.acquire().await?.detach();
-        sqlx::query("set idle_session_timeout = '10min'").execute(&mut connection).await?;
-        let locked = sqlx::query_scalar("select pg_try_advisory_lock(hashtextextended($1, 0))");
-        let locked: bool = locked.bind(work).fetch_one(&mut connection).await?;
-        if locked {
-            return Ok(Some(Self(connection)));
-        }
-        connection.close().await?;
-        Ok(None)
-    }
-
-    /// Shows that the work goes on; fails if it is another one's by now.
-    pub(crate) async fn keep(&mut self) -> Result<(), Fault> {
-        Ok(self.0.ping().await?)
-    }
-
-    /// Lets another one do it.
-    pub(crate) async fn end(self) -> Result<(), Fault> {
-        Ok(self.0.close().await?)
-    }
 }
 
 #[cfg(test)]

@@ -11,15 +11,11 @@ use std::time::Duration;
 
 use assay_events::{Handler, Received};
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, events::RetentionChanged};
-use assay_runtime::{Database, Runtime};
+use assay_runtime::{Alone, Database, Pace, Runtime};
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
-use crate::{
-    artifact::Artifacts,
-    deletion,
-    removal::{self, Alone, Pace},
-};
+use crate::{artifact::Artifacts, deletion, removal};
 
 /// How often there is something to do at most.
 const PERIOD: Duration = Duration::from_mins(10);
@@ -80,7 +76,7 @@ pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(),
 /// Removes what is left of executions that have expired. One that cannot be removed now is tried
 /// again the next time; others do not wait for it.
 async fn prune(db: &PgPool, artifacts: &Artifacts, alone: &mut Alone) -> Result<(), Fault> {
-    let (mut pace, mut after) = (Pace::new(), None);
+    let (mut pace, mut after) = (removal::pace(), None);
     loop {
         let executions = store::expired(db, after).await?;
         let Some(last) = executions.last() else { return Ok(()) };

@@ -3,10 +3,11 @@
 
 use assay_events::Subscribers;
 use assay_proto::{CustomerId, Fault};
+use assay_runtime::Pace;
 use async_nats::Client;
 use sqlx::{PgExecutor, PgPool, PgTransaction};
 
-use crate::{PUBLISHED, notification::store::take_turn, retention::Portion};
+use crate::{PUBLISHED, notification::store::take_turn, retention::remove_all};
 
 /// Deletes a customer. Its webhooks and their secrets go now.
 pub(crate) async fn delete(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<(), Fault> {
@@ -39,22 +40,21 @@ pub(crate) async fn refuse_deleted(
 }
 
 /// Removes what is left of deleted customers, some at a time.
-pub(crate) async fn purge(db: &PgPool, portion: &mut Portion) -> Result<u64, Fault> {
+pub(crate) async fn purge(db: &PgPool, pace: &mut Pace) -> Result<u64, Fault> {
     let left = "select customer_id from deleted_customer where purged_at is null";
     let left: Vec<CustomerId> = sqlx::query_scalar(left).fetch_all(db).await?;
     let mut count = 0;
     for customer in left {
-        count += portion
-            .remove_all(|limit| async move {
-                let removed = sqlx::query(
-                    "delete from notification where id = any(array(
+        count += remove_all(pace, |limit| async move {
+            let removed = sqlx::query(
+                "delete from notification where id = any(array(
                          select id from notification where customer_id = $1 limit $2
                          for update skip locked
                      ))",
-                );
-                Ok(removed.bind(customer).bind(limit).execute(db).await?.rows_affected())
-            })
-            .await?;
+            );
+            Ok(removed.bind(customer).bind(limit).execute(db).await?.rows_affected())
+        })
+        .await?;
         for done in [
             "delete from webhook where customer_id = $1
              and not exists (select from webhook_delivery where webhook_id = id)",

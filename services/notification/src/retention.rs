@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use assay_events::Nats;
 use assay_proto::Fault;
-use assay_runtime::{Database, Runtime};
+use assay_runtime::{Database, Pace, Runtime};
 use sqlx::PgPool;
 use tokio::time::sleep;
 
@@ -13,41 +13,20 @@ use crate::{deletion, notification, webhook};
 /// How often it is looked for something to remove.
 const PERIOD: Duration = Duration::from_secs(30);
 
-/// How long a statement should take: it holds locks.
-const STATEMENT: Duration = Duration::from_millis(50);
-
-/// How many rows are removed by one statement, at first, at least and at most.
-const FIRST: i64 = 200;
-const LEAST: i64 = 10;
-const MOST: i64 = 2000;
-
-/// How many rows are removed by one statement, adapted to the time that takes.
-pub(crate) struct Portion(i64);
-
-impl Portion {
-    pub(crate) fn new() -> Self {
-        Self(FIRST)
-    }
-
-    /// Removes rows, a portion at a time, until none is left; returns their number.
-    pub(crate) async fn remove_all<F: Future<Output = Result<u64, Fault>>>(
-        &mut self,
-        remove: impl Fn(i64) -> F,
-    ) -> Result<u64, Fault> {
-        let mut count = 0;
-        loop {
-            let (begun, limit) = (Instant::now(), self.0);
-            let removed = remove(limit).await?;
-            count += removed;
-            if removed < limit.unsigned_abs() {
-                return Ok(count);
-            }
-            if begun.elapsed() > STATEMENT {
-                self.0 = (limit / 2).max(LEAST);
-            } else if begun.elapsed() < STATEMENT / 2 {
-                self.0 = (limit * 2).min(MOST);
-            }
+/// Removes rows, some in each statement, until none is left; returns their number.
+pub(crate) async fn remove_all<F: Future<Output = Result<u64, Fault>>>(
+    pace: &mut Pace,
+    remove: impl Fn(i64) -> F,
+) -> Result<u64, Fault> {
+    let mut count = 0;
+    loop {
+        let (begun, limit) = (Instant::now(), pace.rows());
+        let removed = remove(limit).await?;
+        count += removed;
+        if removed < limit.unsigned_abs() {
+            return Ok(count);
         }
+        pace.learn(begun.elapsed()).await;
     }
 }
 
@@ -79,9 +58,9 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, nats: &Nats, age: Du
 /// Removes all that is older than `age`, what webhooks were sent that are deleted, and what is left
 /// of deleted customers; returns the number of notifications.
 pub async fn prune(db: &PgPool, age: Duration) -> Result<u64, Fault> {
-    let mut portion = Portion::new();
-    portion.remove_all(|limit| webhook::store::prune(db, limit)).await?;
-    let deleted = deletion::purge(db, &mut portion).await?;
-    let old = portion.remove_all(|limit| notification::store::prune(db, age, limit));
+    let mut pace = Pace::within(10..=2000);
+    remove_all(&mut pace, |limit| webhook::store::prune(db, limit)).await?;
+    let deleted = deletion::purge(db, &mut pace).await?;
+    let old = remove_all(&mut pace, |limit| notification::store::prune(db, age, limit));
     Ok(deleted + old.await?)
 }

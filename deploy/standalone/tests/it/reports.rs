@@ -120,7 +120,7 @@ async fn executions_are_put_away_and_still_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_debug_record_tells_all_even_of_what_is_gone() {
+async fn a_debug_record_shows_a_deleted_test_case_and_goes_with_its_project() {
     let world = World::start().await;
     let api = &world.api;
     let (project, _, execution) = tested(api).await;
@@ -185,13 +185,20 @@ async fn a_debug_record_tells_all_even_of_what_is_gone() {
     assert_eq!(record["TestReport"]["IsFinished"], true);
     assert_eq!(record["Results"][0]["Result"], "Failed");
 
-    api.delete(&project).await.expect(204);
+    api.get(&path.replace(id(report), id(&execution))).await.is_problem(404, "not_found");
+    let case = report["TestCaseId"].as_str().unwrap();
+    api.delete(&format!("{project}/testcases/{case}")).await.expect(204);
     let record = &api.get(&path).await.ok()[0];
-    for object in ["Project", "TestCase", "TestPlan"] {
-        assert_eq!(record[object]["Deleted"], true, "{object}");
+    for (object, deleted) in [("Project", false), ("TestCase", true), ("TestPlan", true)] {
+        assert_eq!(record[object]["Deleted"], deleted, "{object}");
     }
     assert_eq!(record["TestReport"]["Id"], report["Id"]);
-    api.get(&path.replace(id(report), id(&execution))).await.is_problem(404, "not_found");
+
+    api.delete(&project).await.expect(204);
+    eventually("the record is gone with its project", || async {
+        (api.get(&path).await.status == 404).then_some(())
+    })
+    .await;
     world.stop().await;
 }
 

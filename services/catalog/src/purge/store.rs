@@ -5,7 +5,7 @@ use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, TestSetId,
 };
 use assay_runtime::begin;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool, PgTransaction};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
 use crate::record::Record;
@@ -82,13 +82,6 @@ pub(super) async fn next_project(db: impl PgExecutor<'_>) -> Result<Option<Proje
          limit 1",
     );
     Ok(project.fetch_optional(db).await?)
-}
-
-/// Whether this connection is the one that removes things, until it is closed.
-pub(super) async fn try_to_be_alone(connection: &mut PgConnection) -> Result<bool, Fault> {
-    let alone =
-        sqlx::query_scalar("select pg_try_advisory_lock(hashtextextended('assay purge', 0))");
-    Ok(alone.fetch_one(connection).await?)
 }
 
 /// The ids of some records of a part of a table, in order.

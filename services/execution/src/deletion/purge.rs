@@ -4,16 +4,13 @@
 use std::time::Duration;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
-use assay_runtime::{Database, Runtime};
+use assay_runtime::{Alone, Database, Pace, Runtime};
 use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::store::{self, Deleted};
-use crate::{
-    artifact::Artifacts,
-    removal::{self, Alone, Pace},
-};
+use crate::{artifact::Artifacts, removal};
 
 /// How often it looks for what was deleted.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -61,7 +58,7 @@ async fn purge(
     alone: &mut Alone,
     deleted: Deleted,
 ) -> Result<bool, Fault> {
-    let (mut pace, mut is_empty) = (Pace::new(), true);
+    let (mut pace, mut is_empty) = (removal::pace(), true);
     let mut after = ExecutionId(Uuid::nil());
     loop {
         let executions = store::executions(db, deleted, after).await?;

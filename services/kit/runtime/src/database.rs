@@ -1,5 +1,6 @@
 //! The PostgreSQL database of a service: lazily connected, migrated in the background.
 
+mod alone;
 mod migration;
 mod transaction;
 
@@ -15,7 +16,7 @@ use sqlx::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub use self::{migration::Migrate, transaction::begin};
+pub use self::{alone::Alone, migration::Migrate, transaction::begin};
 use crate::{Runtime, Shares};
 
 /// How long the wait for a connection may take: who asks is told within three seconds that there is

@@ -13,6 +13,7 @@ mod lifecycle;
 pub mod list;
 pub mod nats;
 mod networks;
+mod pace;
 mod shares;
 pub mod telemetry;
 mod tls;
@@ -21,11 +22,12 @@ mod wakeups;
 
 pub use self::{
     admin::serve_admin,
-    database::{Database, DatabaseConfig, Migrate, begin, connect_options},
+    database::{Alone, Database, DatabaseConfig, Migrate, begin, connect_options},
     entry::{Given, install_crypto, parse, run, run_or, stop_signal},
     files::raise_file_limit,
     lifecycle::{Gate, Runtime},
     networks::Networks,
+    pace::Pace,
     shares::{Share, Shares},
     tls::{Tls, TlsConfig},
     wakeups::{OfCustomer, Place, Wakeups},
