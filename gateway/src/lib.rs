@@ -19,6 +19,7 @@ mod host;
 mod idempotency;
 mod limit;
 mod list;
+mod nested;
 mod openapi;
 mod path;
 mod problem;

@@ -19,7 +19,7 @@ use http::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::update::Nested;
+use crate::nested::Nested;
 
 /// The code of a change that was based on an outdated version.
 const STALE: &str = "stale_data_version";

@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 use crate::{
     body::{self, Bounds, Fields, Sieve, Taken},
     entity_tag,
+    nested::Nested,
     problem::Problem,
 };
 
@@ -22,23 +23,6 @@ pub(crate) struct Update<T> {
     pub(crate) data_version: Option<String>,
     /// Which of the fields were sent in an object of their own.
     pub(crate) nested: Nested,
-}
-
-/// The fields that a client has sent in an object within the body.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Nested {
-    /// The name of the object.
-    pub(crate) object: &'static str,
-    /// The names of its fields, in lower case.
-    pub(crate) fields: Vec<String>,
-}
-
-impl Nested {
-    /// Where a field, or a part of one, is in the body.
-    pub(crate) fn locate(&self, field: String) -> String {
-        let name = field.split('/').next().unwrap_or_default().to_lowercase();
-        if self.fields.contains(&name) { format!("{}/{field}", self.object) } else { field }
-    }
 }
 
 /// A message that an update may change single fields of.

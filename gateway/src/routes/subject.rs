@@ -14,10 +14,11 @@ use crate::{
     answer::{Answer, Created, Record},
     body::{Body, Fields},
     list::{List, Listing},
+    nested::Nested,
     path::Path,
     problem::Problem,
     services::{Services, Subjects},
-    update::{Nested, Updatable, Update},
+    update::{Updatable, Update},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {

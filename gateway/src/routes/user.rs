@@ -14,10 +14,11 @@ use crate::{
     answer::{Answer, Created, Record},
     body::{self, Body, Fields},
     list::{List, Listing},
+    nested::Nested,
     path::Path,
     problem::Problem,
     services::{Services, Users},
-    update::{Nested, Updatable, Update},
+    update::{Updatable, Update},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {

@@ -1,5 +1,5 @@
-//! What one program holds in memory, with the largest records that the interface takes: all of Assay
-//! stays below a limit of 512 MiB that the operating system enforces.
+//! Memory of one program with the largest records that the interface takes: all of Assay stays below
+//! a limit of 512 MiB that the operating system enforces.
 
 use std::{process::Stdio, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     world::{id, project},
 };
 
-/// What the program may allocate, in bytes.
+/// Maximum memory that the program may allocate, in bytes.
 const LIMIT: u64 = 512 << 20;
 
 /// The largest text that a field takes, but for what the fields around it need.
