@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from urllib.parse import urlsplit
 
 LOGIN = {"Email": "ada@example.org", "Password": "a long enough passphrase"}
@@ -27,6 +28,10 @@ def start(program, data):
     return process, ready.split("ready: ")[1].strip()
 
 
+# Seconds after which a connection is not used again: the server closes idle ones.
+IDLE = 3
+
+
 class Client:
     """One user, on one connection that is kept."""
 
@@ -34,18 +39,30 @@ class Client:
         self.url = urlsplit(url)
         self.token = token
         self.connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=60)
+        self.used = 0.0
 
     def call(self, method, path, body=None, media_type="application/json"):
         data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
         headers = {"Content-Type": media_type} if data is not None else {}
         if self.token:
             headers["Authentication"] = f"Bearer {self.token}"
+        status, text = self.answer(method, path, data, headers)
+        if status >= 300:
+            sys.exit(f"{method} {path}: {status} {text[:300]}")
+        return json.loads(text) if text else None
+
+    def status(self, method, path):
+        return self.answer(method, path, None, {"Authentication": f"Bearer {self.token}"})[0]
+
+    def answer(self, method, path, data, headers):
+        """The status and the body of an answer."""
+        if time.monotonic() - self.used > IDLE:
+            self.connection.close()
         self.connection.request(method, self.url.path + path, data, headers)
         with self.connection.getresponse() as answer:
             text = answer.read()
-            if answer.status >= 300:
-                sys.exit(f"{method} {path}: {answer.status} {text[:300]}")
-            return json.loads(text) if text else None
+        self.used = time.monotonic()
+        return answer.status, text
 
 
 class Customer:

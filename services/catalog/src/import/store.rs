@@ -31,7 +31,8 @@ impl Stored {
 }
 
 /// Locks the live cases with these identifiers, in the order of their ids, so that nobody waits for
-/// each other.
+/// each other. A join, because for `= any(…)` with thousands of identifiers PostgreSQL may read the
+/// whole project and compare each case with all of them.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -39,10 +40,12 @@ pub(super) async fn lock(
     identifiers: &[&str],
 ) -> Result<HashMap<String, Stored>, Fault> {
     let live = sqlx::query_as::<_, Stored>(
-        "select id, identifier, name, description from test_case
-         where customer_id = $1 and project_id = $2 and identifier = any($3) and live
-         order by id
-         for no key update",
+        "select test_case.id, test_case.identifier, test_case.name, test_case.description
+         from (select distinct unnest($3::text[]) as identifier) wanted
+         join test_case on test_case.customer_id = $1 and test_case.project_id = $2
+             and test_case.identifier = wanted.identifier and test_case.live
+         order by test_case.id
+         for no key update of test_case",
     );
     let live = live.bind(customer).bind(project).bind(identifiers).fetch_all(&mut **tx).await?;
     Ok(live.into_iter().map(|case| (case.identifier.clone(), case)).collect())
