@@ -37,7 +37,7 @@ impl<S: Sync, T: DeserializeOwned> OptionalFromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Option<Self>, Problem> {
         let Some(json) = read(request).await? else { return Ok(None) };
-        // What is null in a new record is as good as absent: forms send what was not filled in.
+        // Null in a new record means absent: forms send empty fields so.
         let mut fields: Fields<'_> = parse(check(&json)?)?;
         fields.retain(|_, value| value.get() != "null");
         Ok(Some(Self(read_fields(&fields)?)))

@@ -40,7 +40,7 @@ pub(crate) struct Sieve {
     at: At,
     /// The start of the current field's name in `kept`.
     name: usize,
-    /// What is taken of the current field.
+    /// The part of the current field that is kept.
     takes: Takes,
     text: Text,
     /// Number of arrays and objects that are open within the value.

@@ -1,4 +1,4 @@
-//! What engines need to know, to run what was started: all of it in clear, even after it was archived,
+//! The records that engines need to run tests: in clear, also those that were archived since,
 //! but nothing of what was deleted.
 
 mod store;

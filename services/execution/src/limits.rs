@@ -25,7 +25,7 @@ const WRITERS: usize = 4;
 /// Maximum time that a writer waits for its turn at a record.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What all who bring results share.
+/// The limits that all calls with results share.
 #[derive(Clone)]
 pub(crate) struct IngestLimits {
     pub(crate) intake: Intake,

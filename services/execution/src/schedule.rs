@@ -27,7 +27,7 @@ impl Destination {
     }
 }
 
-/// What the priority of a test set says about its place in the queue.
+/// Returns the place in the queue that the priority of a test set means.
 fn priority(text: &str) -> i16 {
     match text.trim().to_lowercase().as_str() {
         "highest" => 2,

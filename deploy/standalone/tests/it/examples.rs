@@ -16,7 +16,7 @@ use crate::{
 /// What ends something that others need.
 const LATE: [&str; 3] = ["complete_lease", "complete_execution", "update_execution"];
 
-/// What needs something that only a mail or a signed link has, or ends the session; other stories
+/// Operations that need something only a mail or a signed link has, or end the session; other stories
 /// have them.
 const ELSEWHERE: [&str; 5] =
     ["reset_password", "accept_invitation", "accept_membership", "logout", "download_artifact"];

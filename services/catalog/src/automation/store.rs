@@ -1,4 +1,4 @@
-//! What engines need, in PostgreSQL, unless it was deleted. Every statement is bound to one customer.
+//! The records that engines need, in PostgreSQL, without deleted ones. Every statement is bound to one customer.
 //! Secrets are read as they are stored.
 
 use assay_proto::{

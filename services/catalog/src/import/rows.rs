@@ -121,7 +121,7 @@ fn read_csv(body: impl Read, rows: &mut Rows) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a cell said before an export put an apostrophe before it, to keep a spreadsheet from taking
+/// The text of a cell before an export put an apostrophe before it, to keep a spreadsheet from taking
 /// it for a formula.
 fn armed(cell: &str) -> &str {
     let is_formula =

@@ -31,8 +31,8 @@ impl Stored {
 }
 
 /// Locks the live cases with these identifiers, in the order of their ids, so that nobody waits for
-/// each other. A join, because for `= any(…)` with thousands of identifiers PostgreSQL may read the
-/// whole project and compare each case with all of them.
+/// each other. For `= any(…)` with thousands of identifiers PostgreSQL more often reads the whole
+/// project and compares each case with all of them; for a join it does so with old statistics only.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

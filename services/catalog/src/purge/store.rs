@@ -1,4 +1,4 @@
-//! What is left of deleted projects, in PostgreSQL. What looks for them looks at all customers;
+//! The remains of deleted projects, in PostgreSQL. The search for them covers all customers;
 //! every other statement is bound to one.
 
 use assay_proto::{
@@ -23,7 +23,7 @@ pub(super) struct Project {
     pub(super) is_announced: bool,
 }
 
-/// What belongs to projects, in an order in which nothing refers to what is removed.
+/// The tables of projects, in an order in which nothing refers to what is removed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Table {
     TestSet,

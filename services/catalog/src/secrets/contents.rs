@@ -12,7 +12,7 @@ use super::MASK;
 /// The longest rule, in characters.
 const LONGEST: usize = 1000;
 
-/// What a rule may be compiled to, in bytes.
+/// Maximum size of a compiled rule, in bytes.
 const LARGEST: usize = 2 << 20;
 
 /// How deeply groups may be nested in a rule.

@@ -10,7 +10,7 @@ use sqlx::{FromRow, PgExecutor, PgTransaction, types::Json};
 
 use super::rules;
 
-/// What a test case weighs in a snapshot besides the variables of its plan, in bytes.
+/// Size of a test case in a snapshot without the variables of its plan, in bytes.
 const CASE_SIZE: i64 = 512;
 
 pub(super) async fn subject(
@@ -58,7 +58,7 @@ pub(super) struct Chosen {
     pub(super) case: TestCaseId,
     #[sqlx(rename = "id")]
     pub(super) plan: TestPlanId,
-    /// What its copy weighs, in bytes.
+    /// Size of its copy, in bytes.
     pub(super) size: i64,
     /// Whether the content of a variable has to match a rule.
     pub(super) has_rules: bool,

@@ -1,4 +1,4 @@
-//! What was deleted, in PostgreSQL. What removes it looks at all customers.
+//! Deleted projects and customers, in PostgreSQL. The purge looks at all customers.
 
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, TestReportId};
 use sqlx::{FromRow, PgExecutor, PgTransaction};

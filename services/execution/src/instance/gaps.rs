@@ -8,7 +8,7 @@ use assay_proto::{
 use sqlx::{FromRow, PgExecutor};
 use uuid::Uuid;
 
-/// What is known of the instances of a report.
+/// The instances of a report that are known.
 #[derive(Debug, FromRow)]
 pub(super) struct Gaps {
     #[sqlx(try_from = "uuid::Uuid")]

@@ -37,7 +37,7 @@ pub(crate) struct UploadedCase {
     instances: Vec<(Outcome, Detail)>,
 }
 
-/// What was uploaded.
+/// An upload that was read.
 pub(crate) struct Uploaded {
     pub(crate) cases: Vec<UploadedCase>,
     /// The SHA-256 digest of the files: the same for the same ones.

@@ -8,7 +8,7 @@ use sqlx::{PgExecutor, PgTransaction};
 /// How many links an account has at most, and how many an invitation.
 const MOST: i64 = 3;
 
-/// What a link is for.
+/// The purpose of a link.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
     /// A new password for an account.

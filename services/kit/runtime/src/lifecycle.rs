@@ -78,7 +78,7 @@ impl Runtime {
         self.0.name
     }
 
-    /// What the program and the others prove themselves with, if they do.
+    /// Certificates for mutual TLS; none without it.
     pub fn tls(&self) -> Option<&Tls> {
         self.0.tls.as_ref()
     }

@@ -82,7 +82,7 @@ impl Slice {
 #[derive(Debug)]
 pub struct Rows<T> {
     pub items: Vec<T>,
-    /// What they weigh, in bytes.
+    /// Their size, in bytes.
     size: usize,
     /// Whether reading stopped before the slice had as many rows as it may have.
     is_cut: bool,

@@ -119,7 +119,7 @@ impl Tls {
         certificate.is_ok_and(|certificate| certificate.valid_dns_names().any(is_forwarder))
     }
 
-    /// What the files say now. If they cannot be used, what they said before stays in force: a
+    /// Returns the current certificates. If the files cannot be used, the previous ones stay in force: a
     /// certificate may have been replaced a moment before its key.
     fn configs(&self) -> (Arc<ServerConfig>, Arc<ClientConfig>) {
         let mut loaded = self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner);

@@ -86,7 +86,7 @@ pub(crate) async fn last_position(
     Ok(last.bind(customer).fetch_one(db).await?)
 }
 
-/// What a look at notifications after a position has found, oldest first.
+/// The notifications found after a position, oldest first.
 pub(crate) struct Look {
     pub(crate) found: Vec<(i64, Notification)>,
     /// The last position that was examined.

@@ -1,4 +1,4 @@
-//! What becomes of messages that were delivered: they are applied, or parked, and settled.
+//! Delivered messages are applied, or parked, and settled.
 
 use assay_proto::CustomerId;
 use sqlx::Error;

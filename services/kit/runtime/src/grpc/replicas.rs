@@ -73,7 +73,7 @@ impl Known {
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) name: Authority,
-    /// What they and this program prove themselves with, if they do.
+    /// Certificates for mutual TLS; none without it.
     pub(super) tls: Option<Tls>,
 }
 
