@@ -1,4 +1,4 @@
-//! Customers take turns at each service.
+//! Customers take turns at each service, and at rendering what it answers.
 
 use std::{
     sync::Arc,
@@ -15,6 +15,8 @@ use tokio::{sync::watch, time::Instant};
 use tonic::{Code, Status, body::Body};
 use tower::Service;
 
+use crate::turn::Turns;
+
 /// A service that takes longer than this to be unavailable has waited for something, such as its
 /// database. The next call would wait for it, too.
 const LATE: Duration = Duration::from_secs(1);
@@ -28,14 +30,17 @@ const LATE: Duration = Duration::from_secs(1);
 pub(crate) struct Admitted {
     channel: Channel,
     shares: Shares,
+    /// Shares of this program's processors, of which each answer takes one for each of its messages.
+    processors: Shares,
     /// Set while calls fail late. Then no call waits for its turn.
     fails: Arc<watch::Sender<bool>>,
 }
 
 impl Admitted {
-    pub(crate) fn new(channel: Channel, at_once: usize) -> Self {
+    pub(crate) fn new(channel: Channel, at_once: usize, processors: &Shares) -> Self {
         let fails = Arc::new(watch::Sender::new(false));
-        Self { channel, shares: Shares::new(at_once), fails }
+        let processors = processors.clone();
+        Self { channel, shares: Shares::adaptive(at_once), processors, fails }
     }
 
     /// Waits for the turn of a customer.
@@ -82,7 +87,9 @@ impl Service<Request<Body>> for Admitted {
             let began = Instant::now();
             let answer = this.channel.call(request).await;
             this.note(&answer, began.elapsed());
-            answer
+            let mut answer = answer?;
+            answer.extensions_mut().insert(Turns { shares: this.processors, customer });
+            Ok(answer)
         })
     }
 }

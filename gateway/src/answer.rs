@@ -4,15 +4,19 @@ use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use http::{
     HeaderName, HeaderValue, StatusCode,
     header::{CONTENT_TYPE, LOCATION},
 };
 use serde::Serialize;
-use tonic::Streaming;
+use tonic::{Status, Streaming};
 
-use crate::{array, entity_tag, problem::Problem};
+use crate::{
+    array, entity_tag,
+    problem::Problem,
+    turn::{self, Part},
+};
 
 /// Number of messages of a record in parts that are read, after the first, before its answer begins.
 /// If the end is among them, the tag of the answer is that of its body.
@@ -60,27 +64,31 @@ pub(crate) trait InParts: Answer + Send + 'static {
     fn into_items(self) -> Vec<Self::Item>;
 }
 
+/// The parts of a record that follow those that were read.
+type Rest<T> = BoxStream<'static, Result<Part<T>, Status>>;
+
 /// A record in parts: the first holds all but the rest of its array, which the others bring.
 pub(crate) struct Parts<T: InParts> {
     pub(crate) first: T,
     /// The items of the parts after the first, as far as they were read.
     items: Vec<T::Item>,
     /// The parts that were not read; none if the record is complete.
-    rest: Option<Streaming<T>>,
+    rest: Option<Rest<T>>,
 }
 
 impl<T: InParts> Parts<T> {
     /// Waits for the first parts.
     pub(crate) async fn of(answer: tonic::Response<Streaming<T>>) -> Result<Self, Problem> {
-        let mut rest = answer.into_inner();
-        let first = rest.message().await?.ok_or_else(|| {
+        let mut rest = turn::messages(answer).boxed();
+        let first = rest.try_next().await?.ok_or_else(|| {
             tracing::error!("a record came without any part");
             Problem::internal()
         })?;
+        let first = first.into_inner();
         let mut items = Vec::new();
         for _ in 0..READ_AHEAD {
-            match rest.message().await? {
-                Some(part) => items.extend(part.into_items()),
+            match rest.try_next().await? {
+                Some(part) => items.extend(part.into_inner().into_items()),
                 None => return Ok(Self { first, items, rest: None }),
             }
         }
@@ -116,7 +124,7 @@ impl<T: InParts> IntoResponse for Parts<T> {
 pub(crate) struct PartsInArray<R, T: InParts> {
     first: R,
     items: Vec<T::Item>,
-    rest: Option<Streaming<T>>,
+    rest: Option<Rest<T>>,
 }
 
 impl<R: Serialize, T: InParts> IntoResponse for PartsInArray<R, T> {
@@ -149,8 +157,8 @@ fn beginning(
 }
 
 /// A body that begins with `open` and continues with the rest as it arrives.
-fn continued<T: InParts>(open: Vec<u8>, rest: Streaming<T>, end: &'static [u8]) -> Body {
-    array::body(open, rest.map_ok(T::into_items), end)
+fn continued<T: InParts>(open: Vec<u8>, rest: Rest<T>, end: &'static [u8]) -> Body {
+    array::body(open, rest.map_ok(|part| part.map(T::into_items)), end)
 }
 
 fn unwritable(error: &serde_json::Error) -> Problem {

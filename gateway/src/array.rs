@@ -8,6 +8,8 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use tonic::Status;
 
+use crate::turn::Part;
+
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// A body that begins with `open`, which ends within an array, goes on with the elements of
@@ -15,7 +17,7 @@ pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// what was sent for the whole.
 pub(crate) fn body<T: Serialize + Send + 'static>(
     open: Vec<u8>,
-    parts: impl Stream<Item = Result<Vec<T>, Status>> + Send + 'static,
+    parts: impl Stream<Item = Result<Part<Vec<T>>, Status>> + Send + 'static,
     close: &'static [u8],
 ) -> Body {
     let mut first = open.ends_with(b"[");
@@ -35,11 +37,15 @@ pub(crate) fn body<T: Serialize + Send + 'static>(
 /// As [`body`], of what `write` makes of each part.
 pub(crate) fn streamed<T: Send + 'static>(
     open: Vec<u8>,
-    parts: impl Stream<Item = Result<Vec<T>, Status>> + Send + 'static,
+    parts: impl Stream<Item = Result<Part<Vec<T>>, Status>> + Send + 'static,
     mut write: impl FnMut(Vec<T>) -> Result<Vec<u8>, Failure> + Send + 'static,
     close: &'static [u8],
 ) -> Body {
-    let parts = parts.map_err(Failure::from).map(move |part| Ok(Bytes::from(write(part?)?)));
+    let parts = parts.map_err(Failure::from);
+    let parts = parts.map(move |part| {
+        let written = part?.map(&mut write);
+        Ok(Bytes::from(written.into_inner()?))
+    });
     let parts = parts.inspect_err(|error: &Failure| {
         tracing::warn!(error = &**error, "an answer broke off");
     });

@@ -28,6 +28,7 @@ mod reset_password;
 mod routes;
 mod services;
 mod telemetry;
+mod turn;
 mod update;
 mod upload;
 

@@ -17,7 +17,12 @@ use serde::{Deserialize, Serialize};
 use tonic::{Status, Streaming};
 use utoipa::IntoParams;
 
-use crate::{array, problem::Problem, query::Query};
+use crate::{
+    array,
+    problem::Problem,
+    query::Query,
+    turn::{self, Part},
+};
 
 /// How many records a page may have.
 const LIMITS: std::ops::RangeInclusive<i32> = 1..=1000;
@@ -91,9 +96,10 @@ impl Listing {
         batches: tonic::Response<Streaming<B>>,
     ) -> Result<List, Problem> {
         let (_, parts) = parts(batches).await?;
-        let (records, next) = part_of(parts.try_concat().await?, &self.page);
+        let records = parts.map_ok(Part::into_inner).try_concat().await?;
+        let (records, next) = part_of(records, &self.page);
         let next = next.map(|cursor| next_link(&self.uri, &cursor));
-        let records = stream::once(ready(Ok(records)));
+        let records = stream::once(ready(Ok(Part::ready(records))));
         Ok(List { next, body: array::body(b"[".to_vec(), records, b"]") })
     }
 
@@ -125,11 +131,13 @@ fn part_of<T: Listed>(mut records: Vec<T>, page: &Page) -> (Vec<T>, Option<Strin
 /// that a failure before it is a [`Problem`].
 pub(crate) async fn parts<B: Batch + 'static>(
     batches: tonic::Response<Streaming<B>>,
-) -> Result<(Option<String>, impl Stream<Item = Result<Vec<B::Item>, Status>> + Send), Problem> {
-    let mut batches = batches.into_inner();
-    let (first, next) = batches.message().await?.unwrap_or_default().into_parts();
-    let rest = batches.map_ok(|batch| batch.into_parts().0);
-    Ok((next, stream::once(ready(Ok(first))).chain(rest)))
+) -> Result<(Option<String>, impl Stream<Item = Result<Part<Vec<B::Item>>, Status>> + Send), Problem>
+{
+    let mut batches = Box::pin(turn::messages(batches));
+    let first = batches.try_next().await?.map(Part::into_inner).unwrap_or_default();
+    let (first, next) = first.into_parts();
+    let rest = batches.map_ok(|batch| batch.map(|batch| batch.into_parts().0));
+    Ok((next, stream::once(ready(Ok(Part::ready(first)))).chain(rest)))
 }
 
 impl List {

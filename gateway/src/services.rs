@@ -1,11 +1,11 @@
 //! The services behind the gateway.
 
-use std::sync::Arc;
+use std::{num::NonZeroUsize, sync::Arc, thread};
 
 use assay_auth::Verifier;
 use assay_proto::{catalog, execution, identity, notification};
 use assay_runtime::{
-    Runtime,
+    Runtime, Shares,
     grpc::{Channel, MESSAGE_LIMIT, connect_with},
     nats,
 };
@@ -60,11 +60,13 @@ impl Services {
     /// Each service works on so many calls at once.
     pub(crate) fn new(upstream: Upstream, at_once: usize) -> Self {
         let Upstream { identity, catalog, execution, notification, verifier, stopping } = upstream;
+        let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let processors = Shares::new(processors);
         Self(Arc::new(Reached {
-            identity: Admitted::new(identity, at_once),
-            catalog: Admitted::new(catalog, at_once),
-            execution: Admitted::new(execution, at_once),
-            notification: Admitted::new(notification, at_once),
+            identity: Admitted::new(identity, at_once, &processors),
+            catalog: Admitted::new(catalog, at_once, &processors),
+            execution: Admitted::new(execution, at_once, &processors),
+            notification: Admitted::new(notification, at_once, &processors),
             verifier,
             stopping,
         }))

@@ -16,6 +16,7 @@ use assay_identity::FirstSecret;
 use assay_runtime::{
     Gate, Runtime, install_crypto, parse, raise_file_limit, serve_admin, stop_signal,
     telemetry::{Telemetry, TelemetryConfig},
+    threads,
 };
 use assay_servers::DataDir;
 use secrecy::ExposeSecret;
@@ -29,8 +30,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let options = parse::<Options>();
     install_crypto();
-    let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let done = tokio.context("no threads").and_then(|tokio| {
+    let done = threads().context("no threads").and_then(|tokio| {
         tokio.block_on(async {
             match options.command.clone() {
                 None => serve(options).await,

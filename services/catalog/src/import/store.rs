@@ -31,8 +31,11 @@ impl Stored {
 }
 
 /// Locks the live cases with these identifiers, in the order of their ids, so that nobody waits for
-/// each other. For `= any(…)` with thousands of identifiers PostgreSQL more often reads the whole
-/// project and compares each case with all of them; for a join it does so with old statistics only.
+/// each other.
+///
+/// The statement is not prepared. PostgreSQL thus plans it for these very identifiers: it hashes
+/// them or looks each of them up. The plan of a prepared statement, which holds for any number of
+/// them, may compare each case of a large project with all of them.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -40,14 +43,13 @@ pub(super) async fn lock(
     identifiers: &[&str],
 ) -> Result<HashMap<String, Stored>, Fault> {
     let live = sqlx::query_as::<_, Stored>(
-        "select test_case.id, test_case.identifier, test_case.name, test_case.description
-         from (select distinct unnest($3::text[]) as identifier) wanted
-         join test_case on test_case.customer_id = $1 and test_case.project_id = $2
-             and test_case.identifier = wanted.identifier and test_case.live
-         order by test_case.id
-         for no key update of test_case",
+        "select id, identifier, name, description from test_case
+         where customer_id = $1 and project_id = $2 and identifier = any($3) and live
+         order by id
+         for no key update",
     );
-    let live = live.bind(customer).bind(project).bind(identifiers).fetch_all(&mut **tx).await?;
+    let live = live.bind(customer).bind(project).bind(identifiers).persistent(false);
+    let live = live.fetch_all(&mut **tx).await?;
     Ok(live.into_iter().map(|case| (case.identifier.clone(), case)).collect())
 }
 

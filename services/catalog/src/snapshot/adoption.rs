@@ -51,7 +51,7 @@ pub(super) async fn adopt(
 }
 
 /// Locks the live cases with these identifiers, in the order of their ids, so that nobody waits for
-/// each other.
+/// each other. The statement is planned for these very identifiers, as that of an import is.
 async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -60,14 +60,13 @@ async fn lock(
 ) -> Result<HashMap<String, TestCaseId>, Fault> {
     let identifiers: Vec<_> = reported.iter().map(|case| case.identifier.as_str()).collect();
     let live = sqlx::query_as::<_, (String, TestCaseId)>(
-        "select test_case.identifier, test_case.id
-         from (select distinct unnest($3::text[]) as identifier) wanted
-         join test_case on test_case.customer_id = $1 and test_case.project_id = $2
-             and test_case.identifier = wanted.identifier and test_case.live
-         order by test_case.id
-         for no key update of test_case",
+        "select identifier, id from test_case
+         where customer_id = $1 and project_id = $2 and identifier = any($3) and live
+         order by id
+         for no key update",
     );
-    let live = live.bind(customer).bind(project).bind(identifiers).fetch_all(&mut **tx).await?;
+    let live = live.bind(customer).bind(project).bind(identifiers).persistent(false);
+    let live = live.fetch_all(&mut **tx).await?;
     Ok(live.into_iter().collect())
 }
 

@@ -122,7 +122,7 @@ impl Database {
             .connect_lazy_with(options);
 
         measure(runtime, pool.clone());
-        let shares = Shares::new(usize::try_from(config.database_connections)?);
+        let shares = Shares::adaptive(usize::try_from(config.database_connections)?);
         let database = Self { pool, shares, migrated: CancellationToken::new() };
         let gate = runtime.gate("database");
         let (this, stopping, is_owner) =

@@ -23,7 +23,7 @@ mod wakeups;
 pub use self::{
     admin::serve_admin,
     database::{Alone, Database, DatabaseConfig, Migrate, begin, connect_options},
-    entry::{Given, install_crypto, parse, run, run_or, stop_signal},
+    entry::{Given, install_crypto, parse, run, run_or, stop_signal, threads},
     files::raise_file_limit,
     lifecycle::{Gate, Runtime},
     networks::Networks,

@@ -24,7 +24,7 @@ const NEXT_SLICES: i64 = 1000;
 const SLICE_SIZE: usize = 1 << 20;
 
 /// What one gRPC message carries at most, in bytes; far below what a peer takes.
-const MESSAGE_SIZE: usize = 256 << 10;
+const MESSAGE_SIZE: usize = 64 << 10;
 
 /// A list as a gRPC method answers it.
 pub type Batches<B> = Pin<Box<dyn Stream<Item = Result<B, Status>> + Send>>;

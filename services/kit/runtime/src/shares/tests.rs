@@ -15,7 +15,7 @@ fn waiting(
 
 fn is_idle(shares: &Shares, total: usize) -> bool {
     let state = shares.state();
-    state.free == total && state.customers.is_empty()
+    state.free(0) == total && state.customers.is_empty()
 }
 
 #[tokio::test]

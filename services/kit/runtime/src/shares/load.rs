@@ -1,0 +1,138 @@
+//! Fewer permits while the processors are overloaded.
+//!
+//! Work that is begun while all processors are busy delays all work, and that of a customer with few
+//! requests most of all: each step of it waits for a processor. So while callers wait anyway, a timer
+//! shows how late a step is, and the number of permits follows: fewer at once when a step is late,
+//! one more after a while in which none was.
+
+use std::{
+    mem::replace,
+    sync::{Arc, Mutex, Weak},
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep};
+
+use super::{Shares, State};
+
+/// Time between two looks at the load.
+const INTERVAL: Duration = Duration::from_millis(5);
+
+/// Lateness above which the processors count as overloaded. Timers of an idle program are up to a
+/// millisecond late.
+const LATE: Duration = Duration::from_millis(2);
+
+/// Number of looks in a row, none of them late, after which there is one permit more.
+const CALM: u32 = 100;
+
+/// The load as far as it was seen.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    is_watched: bool,
+    /// Number of looks since a late one.
+    calm: u32,
+}
+
+impl Shares {
+    /// Watches the load for as long as callers wait.
+    #[expect(clippy::disallowed_methods, reason = "the task ends with the wait, within seconds")]
+    pub(super) fn watch_load(&self, state: &mut State) {
+        let adapts = state.bounds.start() < state.bounds.end();
+        if adapts && !replace(&mut state.load.is_watched, true) {
+            tokio::spawn(watch(Arc::downgrade(&self.0)));
+        }
+    }
+
+    /// Changes the number of permits after a look. Returns whether to look again.
+    fn adapt(&self, late: Duration) -> bool {
+        let mut state = self.state();
+        if late > LATE {
+            state.load.calm = 0;
+            let fewer = state.total - (state.total / 4).max(1);
+            state.total = fewer.max(*state.bounds.start());
+        } else {
+            state.load.calm += 1;
+            if state.load.calm >= CALM {
+                state.load.calm = 0;
+                state.total = (state.total + 1).min(*state.bounds.end());
+            }
+        }
+        let waits = state.customers.values().any(|usage| !usage.waiting.is_empty());
+        state.load.is_watched = waits;
+        self.serve(state);
+        waits
+    }
+}
+
+async fn watch(shares: Weak<Mutex<State>>) {
+    loop {
+        let begun = Instant::now();
+        sleep(INTERVAL).await;
+        let late = begun.elapsed().saturating_sub(INTERVAL);
+        let Some(state) = shares.upgrade() else { return };
+        if !Shares(state).adapt(late) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_proto::CustomerId;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    /// The number of permits that one customer gets.
+    fn granted(shares: &Shares) -> usize {
+        let customer = CustomerId::new();
+        std::iter::from_fn(|| shares.try_acquire(customer).ok()).collect::<Vec<_>>().len()
+    }
+
+    #[tokio::test]
+    async fn overloaded_processors_leave_one_permit_for_each() {
+        let shares = Shares::between(2..=16);
+        assert_eq!(granted(&shares), 12);
+        for _ in 0..20 {
+            shares.adapt(Duration::from_millis(10));
+        }
+        assert_eq!(granted(&shares), 1);
+        drop(shares.try_acquire(CustomerId::new()).unwrap());
+
+        for _ in 0..14 * CALM {
+            shares.adapt(Duration::from_millis(1));
+        }
+        assert_eq!(granted(&shares), 12);
+    }
+
+    #[tokio::test]
+    async fn permits_held_before_the_overload_leave_one_for_each_other_customer() {
+        let (shares, busy, other) = (Shares::between(2..=8), CustomerId::new(), CustomerId::new());
+        let mut held: Vec<_> = (0..6).map(|_| shares.try_acquire(busy).unwrap()).collect();
+        for _ in 0..20 {
+            shares.adapt(Duration::from_millis(10));
+        }
+        let first = shares.try_acquire(other).unwrap();
+        assert!(shares.try_acquire(other).is_err());
+        drop(first);
+        held.truncate(1);
+        assert!(shares.try_acquire(busy).is_err());
+    }
+
+    #[tokio::test]
+    async fn the_load_is_watched_for_as_long_as_callers_wait() {
+        let (shares, customer) = (Shares::between(1..=2), CustomerId::new());
+        let held = shares.acquire(customer).await.unwrap();
+        assert!(!shares.state().load.is_watched);
+        let release = async {
+            while !shares.state().load.is_watched {
+                yield_now().await;
+            }
+            drop(held);
+        };
+        tokio::join!(release, async { drop(shares.acquire(customer).await.unwrap()) });
+        while shares.state().load.is_watched {
+            yield_now().await;
+        }
+    }
+}
