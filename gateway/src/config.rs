@@ -58,7 +58,8 @@ pub struct EdgeConfig {
     #[arg(long, env = "ASSAY_REQUESTS_AT_ONCE", default_value_t = 1000)]
     pub requests_at_once: usize,
     /// Maximum number of concurrent calls from each gateway to each service, shared fairly between
-    /// customers; further ones wait for up to 10 seconds. 0: four for each processor, at least 16
+    /// customers; fewer while its processors are overloaded. Further ones wait for up to 10 seconds.
+    /// 0: four for each processor, at least 16
     #[arg(long, env = "ASSAY_CALLS_AT_ONCE", default_value_t = 0)]
     pub calls_at_once: usize,
 }

@@ -1,12 +1,15 @@
 //! Customers take turns when long answers are rendered.
 
-use std::{pin::pin, task::Poll};
+use std::{pin::pin, time::Duration};
 
 use assay_proto::CustomerId;
 use assay_runtime::{Share, Shares};
-use futures::{Stream, poll, stream};
-use tokio::task::yield_now;
+use futures::{Stream, stream};
+use tokio::{task::yield_now, time::timeout};
 use tonic::{Response, Status, Streaming};
+
+/// Maximum time that a service is awaited during a turn.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The turns of the customer of an answer. They travel in the extensions of the answer.
 #[derive(Clone)]
@@ -46,7 +49,7 @@ impl<T> Part<T> {
 /// The messages of an answer, each rendered when it is its customer's turn.
 ///
 /// Without turns, hundreds of lists of one customer that are ready to be rendered would stand
-/// before every step of another customer's request. No turn is held while a service is awaited.
+/// before every step of another customer's request.
 pub(crate) fn messages<T: Send + 'static>(
     answer: Response<Streaming<T>>,
 ) -> impl Stream<Item = Result<Part<T>, Status>> + Send {
@@ -62,14 +65,14 @@ pub(crate) fn messages<T: Send + 'static>(
     })
 }
 
-/// Decodes a message that is there during the turn; else awaits it before.
+/// Decodes a message during the turn, which is given up while a service takes long to send it.
 async fn in_turn<T>(
     messages: &mut Streaming<T>,
     turns: &Turns,
 ) -> Result<(Option<T>, Option<Share>), Status> {
     let turn = turns.next().await?;
     let mut message = pin!(messages.message());
-    if let Poll::Ready(message) = poll!(message.as_mut()) {
+    if let Ok(message) = timeout(PATIENCE, message.as_mut()).await {
         return Ok((message?, Some(turn)));
     }
     drop(turn);

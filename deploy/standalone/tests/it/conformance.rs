@@ -8,7 +8,7 @@ use tokio::process::Command;
 use crate::{tenant::Tenant, world::World};
 
 /// How long requests are made up, in seconds.
-const SECONDS: &str = "60";
+const SECONDS: &str = "30";
 
 /// What has to hold for every answer.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\

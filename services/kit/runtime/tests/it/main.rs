@@ -3,6 +3,7 @@
 mod database;
 mod outage;
 mod replicas;
+mod route;
 mod silent;
 mod stopping;
 mod tls;
