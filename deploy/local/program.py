@@ -52,7 +52,12 @@ class Client:
         return json.loads(text) if text else None
 
     def status(self, method, path):
-        return self.answer(method, path, None, {"Authentication": f"Bearer {self.token}"})[0]
+        """The status; none if the answer breaks off, as a list does whose records are deleted meanwhile."""
+        try:
+            return self.answer(method, path, None, {"Authentication": f"Bearer {self.token}"})[0]
+        except http.client.IncompleteRead:
+            self.connection.close()
+            return None
 
     def answer(self, method, path, data, headers):
         """The status and the body of an answer."""

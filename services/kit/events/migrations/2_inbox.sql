@@ -33,6 +33,7 @@ create table inbox_parked (
 -- What is due, customer by customer; and whether a customer's events are diverted.
 create index inbox_parked_next_attempt_at_idx
     on inbox_parked (consumer, stream, customer_id, next_attempt_at, id);
-create index inbox_parked_diverts_idx on inbox_parked (consumer, stream, customer_id) where diverts;
+create index inbox_parked_diverts_idx on inbox_parked (consumer, stream, customer_id, id)
+    where diverts;
 -- The later events of a record.
 create index inbox_parked_record_idx on inbox_parked (consumer, stream, customer_id, record);

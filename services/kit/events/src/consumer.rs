@@ -199,7 +199,7 @@ fn describe() {
     describe_counter!("assay_events_applied_total", "Events that have had their effect");
     describe_counter!("assay_events_failed_total", "Attempts to apply an event that have failed");
     describe_counter!("assay_dead_letters_total", "Events that were given up, for an operator");
-    describe_gauge!("assay_events_parked", "Events that wait to be tried again");
+    describe_gauge!("assay_events_parked", "Events that wait to be tried again, up to 10,000");
     describe_gauge!(
         "assay_events_parked_age_seconds",
         Unit::Seconds,

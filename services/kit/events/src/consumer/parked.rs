@@ -11,6 +11,9 @@ use super::{Consumer, delivery::Delivery, received::Received};
 /// Maximum number of customers whose events are tried in a round.
 const CUSTOMERS: i64 = 100;
 
+/// Maximum number of events that are counted: a count of a million takes seconds.
+const COUNTED: i64 = 10_000;
+
 /// A parked event that is due.
 #[derive(sqlx::FromRow)]
 pub(super) struct Parked {
@@ -94,16 +97,19 @@ pub(super) async fn divert(
     Ok(())
 }
 
-/// Whether new events of a customer have to wait behind parked ones.
+/// Whether new events of a customer have to wait behind parked ones. The latest one is looked for: the
+/// index may still have many entries of earlier ones, which were removed.
 pub(super) async fn are_diverted(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
     customer: CustomerId,
 ) -> Result<bool, Error> {
-    let diverted = "select exists (select from inbox_parked
-                    where consumer = $1 and stream = $2 and customer_id = $3 and diverts)";
-    let diverted = sqlx::query_scalar(diverted).bind(consumer.name).bind(consumer.stream.name());
-    diverted.bind(customer).fetch_one(db).await
+    let latest = "select id from inbox_parked
+                  where consumer = $1 and stream = $2 and customer_id = $3 and diverts
+                  order by id desc limit 1";
+    let latest = sqlx::query_scalar::<_, i64>(latest).bind(consumer.name);
+    let latest = latest.bind(consumer.stream.name()).bind(customer).fetch_optional(db).await?;
+    Ok(latest.is_some())
 }
 
 /// The customers with events that are due, found by one look into the index for each.
@@ -200,13 +206,17 @@ pub(super) async fn exist(db: impl PgExecutor<'_>, consumer: &Consumer) -> Resul
     sqlx::query_scalar(exist).bind(consumer.name).bind(consumer.stream.name()).fetch_one(db).await
 }
 
-/// How many events are parked, and for how many seconds the oldest is.
+/// How many events are parked, up to [`COUNTED`], and for how many seconds the oldest of them is.
 pub(super) async fn measure(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
 ) -> Result<(f64, f64), Error> {
     let measure = "select count(*)::float8,
                           coalesce(extract(epoch from now() - min(parked_at)), 0)::float8
-                   from inbox_parked where consumer = $1 and stream = $2";
-    sqlx::query_as(measure).bind(consumer.name).bind(consumer.stream.name()).fetch_one(db).await
+                   from (
+                       select parked_at from inbox_parked
+                       where consumer = $1 and stream = $2 limit $3
+                   ) as counted";
+    let measure = sqlx::query_as(measure).bind(consumer.name).bind(consumer.stream.name());
+    measure.bind(COUNTED).fetch_one(db).await
 }
