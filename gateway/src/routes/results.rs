@@ -1,6 +1,6 @@
 //! `…/results`: what test tools report, passed on while it comes in.
 
-mod media;
+pub(super) mod media;
 
 use assay_auth::Caller;
 use assay_proto::execution::{
@@ -12,8 +12,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub(super) use self::media::EXAMPLE;
-use self::media::{Reported, TestRun};
+use self::media::{EXAMPLE, Reported, TestRun};
 use super::execution::location;
 use crate::{
     answer::{Answer, Created, Parts, Record},

@@ -29,9 +29,6 @@ const MEMORY: usize = 128;
 /// How many imports are written at once.
 const WRITTEN: usize = 2;
 
-/// How often an import is tried that meets somebody else's test case of the same identifier.
-const ATTEMPTS: u32 = 3;
-
 /// How many rows one message answers.
 const ROWS_IN_MESSAGE: usize = 500;
 
@@ -75,25 +72,26 @@ impl import_service_server::ImportService for ImportService {
     }
 }
 
-/// Nothing of an attempt is left if it fails, so that another one can follow.
+/// If somebody adds a test case with an identifier of the import at the same moment, nothing is left
+/// of the first attempt, and others wait for the second one.
 async fn import(
     db: &PgPool,
     customer: CustomerId,
     project: ProjectId,
     rows: &[Row],
 ) -> Result<Vec<ImportedTestCase>, Fault> {
-    let mut attempt = 1;
-    loop {
-        let mut tx = begin(db).await?;
-        match apply::apply(&mut tx, customer, project, rows).await {
-            Err(Fault::Unavailable(_)) if attempt < ATTEMPTS => attempt += 1,
-            Err(fault) => return Err(fault),
-            Ok(imported) => {
-                tx.commit().await?;
-                return Ok(imported);
-            }
+    let mut tx = begin(db).await?;
+    let imported = match apply::apply(&mut tx, customer, project, rows).await {
+        Err(Fault::Unavailable(_)) => {
+            tx.rollback().await?;
+            tx = begin(db).await?;
+            project::store::claim(&mut tx, customer, project).await?;
+            apply::apply(&mut tx, customer, project, rows).await?
         }
-    }
+        first => first?,
+    };
+    tx.commit().await?;
+    Ok(imported)
 }
 
 fn answer(imported: &[ImportedTestCase]) -> Response<Batches<ImportedTestCaseBatch>> {

@@ -1,5 +1,6 @@
 //! Test cases: what is tested.
 
+pub(crate) mod identifiers;
 pub(crate) mod rules;
 pub(crate) mod store;
 

@@ -30,7 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     operation_id = "export_results", tag = "Results",
     responses((status = OK, description = "The report", body = String,
         content_type = "application/xml",
-        example = json!(super::super::results::EXAMPLE))),
+        example = json!(super::super::results::media::EXAMPLE))),
 )]
 async fn export(
     State(mut results): State<Results>,

@@ -16,9 +16,8 @@ use super::{
     store::{self, Stored},
 };
 use crate::{
-    project,
     record::Record,
-    test_case::{self, rules},
+    test_case::{identifiers, rules},
 };
 
 /// What is to become of a row.
@@ -35,8 +34,7 @@ pub(super) async fn apply(
     project: ProjectId,
     rows: &[Row],
 ) -> Result<Vec<ImportedTestCase>, Fault> {
-    project::store::hold(tx, customer, project).await?;
-    test_case::store::claim_identifiers(tx, project).await?;
+    identifiers::claim(tx, customer, project).await?;
     // PostgreSQL takes no NUL characters; rows that have some are refused with all that is wrong.
     let identifiers = rows.iter().filter_map(|row| identifier(&row.input));
     let identifiers: Vec<&str> = identifiers.filter(|text| !text.contains('\0')).collect();
@@ -50,7 +48,7 @@ pub(super) async fn apply(
     let named = named.iter().map(|row| (row.id, &row.case)).collect::<Vec<_>>();
     store::insert(tx, customer, project, &named).await?;
     // After the others, so that none gets an identifier that a row has.
-    let mut free = store::free_identifiers(tx, customer, project, unnamed.len()).await?.into_iter();
+    let mut free = identifiers::free(tx, customer, project, unnamed.len()).await?.into_iter();
     let unnamed: Vec<_> = unnamed
         .into_iter()
         .map(|row| {

@@ -5,10 +5,6 @@ use std::collections::HashMap;
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, catalog::TestCaseInput};
 use sqlx::{FromRow, PgTransaction};
 
-/// How many numbers are looked at again, at least and at most, where not enough of them were free.
-const FEWEST_NUMBERS: i64 = 1000;
-const MOST_NUMBERS: i64 = 100_000;
-
 /// A test case as it is.
 #[derive(FromRow)]
 pub(super) struct Stored {
@@ -80,61 +76,6 @@ pub(super) async fn insert(
         return Err(Fault::Unavailable("a test case"));
     }
     Ok(())
-}
-
-/// Makes identifiers for that many test cases which come without, and keeps others from making any
-/// meanwhile.
-pub(super) async fn free_identifiers(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    count: usize,
-) -> Result<Vec<String>, Fault> {
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    let last = sqlx::query_scalar::<_, i64>(
-        "select last_case_number from project
-         where customer_id = $1 and id = $2
-         for no key update",
-    );
-    let mut last = last.bind(customer).bind(project).fetch_one(&mut **tx).await?;
-    let (mut free, mut width) = (Vec::new(), i64::try_from(count).map_err(Fault::internal)?);
-    // Numbers are rarely taken. Where many are, more of them are looked at each time.
-    while free.len() < count {
-        let found = free_numbers(tx, customer, project, last, width).await?;
-        let missing = count - free.len();
-        last = found.get(missing - 1).copied().unwrap_or(last + width);
-        free.extend(found.into_iter().take(missing));
-        width = (width * 2).clamp(FEWEST_NUMBERS, MOST_NUMBERS);
-    }
-    sqlx::query("update project set last_case_number = $3 where customer_id = $1 and id = $2")
-        .bind(customer)
-        .bind(project)
-        .bind(last)
-        .execute(&mut **tx)
-        .await?;
-    Ok(free.into_iter().map(|number| format!("TC-{number}")).collect())
-}
-
-/// Those of the `width` numbers after `last` that are in no identifier, in order.
-async fn free_numbers(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    last: i64,
-    width: i64,
-) -> Result<Vec<i64>, Fault> {
-    let free = sqlx::query_scalar(
-        "select number from generate_series($3::bigint + 1, $3::bigint + $4::bigint) as number
-         where not exists (
-             select from test_case
-             where customer_id = $1 and project_id = $2 and live and identifier = 'TC-' || number
-         )
-         order by number",
-    );
-    let free = free.bind(customer).bind(project).bind(last).bind(width);
-    Ok(free.fetch_all(&mut **tx).await?)
 }
 
 /// Changes locked test cases.

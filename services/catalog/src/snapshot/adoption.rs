@@ -11,7 +11,7 @@ use assay_records::Action;
 use sqlx::PgTransaction;
 
 use super::store;
-use crate::{record::Record, test_case, test_set};
+use crate::{record::Record, test_case::identifiers, test_set};
 
 /// Makes sure that there is a live test case with a plan that is ready for each of these, and that
 /// the locked set includes them all. Returns their ids, in the order of `reported`.
@@ -22,7 +22,7 @@ pub(super) async fn adopt(
     set: TestSetId,
     reported: &[ReportedTestCase],
 ) -> Result<Vec<TestCaseId>, Fault> {
-    test_case::store::claim_identifiers(tx, project).await?;
+    identifiers::claim(tx, customer, project).await?;
     let mut live = lock(tx, customer, project, reported).await?;
     let missing: Vec<_> =
         reported.iter().filter(|case| !live.contains_key(&case.identifier)).collect();

@@ -6,15 +6,17 @@ use assay_proto::{
 };
 use assay_records::Action;
 use assay_runtime::{
+    begin,
     list::{Rows, Slice},
     trace,
 };
 use sqlx::{
-    AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
-    types::Json,
+    AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments,
+    query::QueryAs, types::Json,
 };
 use uuid::Uuid;
 
+use super::identifiers;
 use crate::{project, record::Record, shelf::Shelf};
 
 /// The columns of a test case without its plans.
@@ -102,19 +104,6 @@ pub(crate) async fn find(
     .ok_or(Fault::NotFound("test case"))
 }
 
-/// Has others wait who add many test cases to the project by their identifiers, instead of adding
-/// the same ones.
-pub(crate) async fn claim_identifiers(
-    tx: &mut PgTransaction<'_>,
-    project: ProjectId,
-) -> Result<(), Fault> {
-    sqlx::query("select pg_advisory_xact_lock(hashtextextended('identifiers ' || $1::text, 0))")
-        .bind(project)
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
-}
-
 /// Lists a slice of a shelf's test cases in a project.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
@@ -145,16 +134,28 @@ pub(super) async fn list(
 
 /// Adds a test case, with an identifier of our own if it comes without.
 pub(super) async fn create(
-    db: impl PgExecutor<'_> + Copy,
+    db: &PgPool,
     customer: CustomerId,
     project: ProjectId,
     case: &TestCaseInput,
 ) -> Result<TestCase, Fault> {
     loop {
         match insert(db, customer, project, case).await {
-            // Someone else has given the identifier to a case at the same moment.
+            // The next number is in an identifier that somebody chose.
             Err(Fault::AlreadyExists(_)) if case.identifier.is_none() => {}
             done => return done,
+        }
+        let mut tx = begin(db).await?;
+        let identifier = identifiers::free(&mut tx, customer, project, 1).await?.pop();
+        let case = TestCaseInput { identifier, ..case.clone() };
+        match insert(&mut *tx, customer, project, &case).await {
+            // Somebody has chosen it at the same moment.
+            Err(Fault::AlreadyExists(_)) => {}
+            Err(fault) => return Err(fault),
+            Ok(created) => {
+                tx.commit().await?;
+                return Ok(created);
+            }
         }
     }
 }
@@ -174,19 +175,7 @@ async fn insert(
              where customer_id = $1 and id = $2 and deleted_at is null and $4::text is not null
              for key share
          ), numbered as (
-             update project set last_case_number = (
-                 with recursive taken (number) as (
-                     select project.last_case_number + 1
-                     union all
-                     select number + 1 from taken
-                     where exists (
-                         select from test_case
-                         where customer_id = $1 and project_id = $2
-                           and identifier = 'TC-' || number and live
-                     )
-                 )
-                 select max(number) from taken
-             )
+             update project set last_case_number = last_case_number + 1
              where customer_id = $1 and id = $2 and deleted_at is null and $4::text is null
              returning 'TC-' || last_case_number as identifier
          ), created as (

@@ -3,7 +3,8 @@
 //! Work that is begun while all processors are busy delays all work, and that of a customer with few
 //! requests most of all: each step of it waits for a processor. So while callers wait anyway, a timer
 //! shows how late a step is, and the number of permits follows: fewer at once when a step is late,
-//! one more after a while in which none was.
+//! one more after a while in which none was. While no caller gets a permit at all, those who hold them
+//! wait for something else, such as a database that hangs, and processors do not matter.
 
 use std::{
     mem::replace,
@@ -25,12 +26,18 @@ const LATE: Duration = Duration::from_millis(2);
 /// Number of looks in a row, none of them late, after which there is one permit more.
 const CALM: u32 = 100;
 
+/// Number of looks in a row without a grant after which all permits are there again.
+const STUCK: u32 = 20;
+
 /// The load as far as it was seen.
 #[derive(Debug, Default)]
 pub(super) struct Load {
     is_watched: bool,
     /// Number of looks since a late one.
     calm: u32,
+    /// Number of looks since a permit was granted, and the grants until then.
+    stuck: u32,
+    grants: u64,
 }
 
 impl Shares {
@@ -46,7 +53,12 @@ impl Shares {
     /// Changes the number of permits after a look. Returns whether to look again.
     fn adapt(&self, late: Duration) -> bool {
         let mut state = self.state();
-        if late > LATE {
+        let grants = state.clock;
+        let is_stuck = grants == replace(&mut state.load.grants, grants);
+        state.load.stuck = if is_stuck { state.load.stuck + 1 } else { 0 };
+        if state.load.stuck >= STUCK {
+            state.total = *state.bounds.end();
+        } else if late > LATE {
             state.load.calm = 0;
             let fewer = state.total - (state.total / 4).max(1);
             state.total = fewer.max(*state.bounds.start());
@@ -89,34 +101,50 @@ mod tests {
         std::iter::from_fn(|| shares.try_acquire(customer).ok()).collect::<Vec<_>>().len()
     }
 
+    /// Looks that often, with a grant before each look.
+    fn busy(shares: &Shares, looks: u32, late: u64) {
+        for _ in 0..looks {
+            drop(shares.try_acquire(CustomerId::new()));
+            shares.adapt(Duration::from_millis(late));
+        }
+    }
+
     #[tokio::test]
     async fn overloaded_processors_leave_one_permit_for_each() {
         let shares = Shares::between(2..=16);
         assert_eq!(granted(&shares), 12);
-        for _ in 0..20 {
-            shares.adapt(Duration::from_millis(10));
-        }
+        busy(&shares, 20, 10);
         assert_eq!(granted(&shares), 1);
         drop(shares.try_acquire(CustomerId::new()).unwrap());
 
-        for _ in 0..14 * CALM {
-            shares.adapt(Duration::from_millis(1));
-        }
+        busy(&shares, 14 * CALM, 1);
         assert_eq!(granted(&shares), 12);
     }
 
     #[tokio::test]
-    async fn permits_held_before_the_overload_leave_one_for_each_other_customer() {
-        let (shares, busy, other) = (Shares::between(2..=8), CustomerId::new(), CustomerId::new());
-        let mut held: Vec<_> = (0..6).map(|_| shares.try_acquire(busy).unwrap()).collect();
-        for _ in 0..20 {
+    async fn all_permits_are_there_while_their_holders_wait_for_something_else() {
+        let (shares, customer) = (Shares::between(2..=8), CustomerId::new());
+        busy(&shares, 20, 10);
+        let held = shares.try_acquire(customer).unwrap();
+        assert!(shares.try_acquire(customer).is_err());
+        for _ in 0..=STUCK {
             shares.adapt(Duration::from_millis(10));
         }
-        let first = shares.try_acquire(other).unwrap();
+        let more: Vec<_> = (0..5).map(|_| shares.try_acquire(customer).unwrap()).collect();
+        assert!(shares.try_acquire(customer).is_err());
+        drop((held, more));
+    }
+
+    #[tokio::test]
+    async fn permits_held_before_the_overload_leave_one_for_each_other_customer() {
+        let (shares, first, other) = (Shares::between(2..=8), CustomerId::new(), CustomerId::new());
+        let mut held: Vec<_> = (0..6).map(|_| shares.try_acquire(first).unwrap()).collect();
+        busy(&shares, 20, 10);
+        let one = shares.try_acquire(other).unwrap();
         assert!(shares.try_acquire(other).is_err());
-        drop(first);
+        drop(one);
         held.truncate(1);
-        assert!(shares.try_acquire(busy).is_err());
+        assert!(shares.try_acquire(first).is_err());
     }
 
     #[tokio::test]

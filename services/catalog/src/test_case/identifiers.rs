@@ -1,0 +1,82 @@
+//! Identifiers of test cases that come without one.
+
+use assay_proto::{CustomerId, Fault, ProjectId};
+use sqlx::PgTransaction;
+
+/// How many numbers are looked at again, at least and at most, where not enough of them were free.
+const FEWEST_NUMBERS: i64 = 1000;
+const MOST_NUMBERS: i64 = 100_000;
+
+/// Keeps others from adding test cases to the project meanwhile, except one by one with identifiers
+/// of their own. Comes before anything is added, so that nobody waits for each other.
+pub(crate) async fn claim(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<(), Fault> {
+    last_number(tx, customer, project).await.map(drop)
+}
+
+/// Makes identifiers for that many test cases which come without.
+pub(crate) async fn free(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    count: usize,
+) -> Result<Vec<String>, Fault> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let mut last = last_number(tx, customer, project).await?;
+    let (mut free, mut width) = (Vec::new(), i64::try_from(count).map_err(Fault::internal)?);
+    // Numbers are rarely taken. Where many are, more of them are looked at each time.
+    while free.len() < count {
+        let found = free_numbers(tx, customer, project, last, width).await?;
+        let missing = count - free.len();
+        last = found.get(missing - 1).copied().unwrap_or(last + width);
+        free.extend(found.into_iter().take(missing));
+        width = (width * 2).clamp(FEWEST_NUMBERS, MOST_NUMBERS);
+    }
+    sqlx::query("update project set last_case_number = $3 where customer_id = $1 and id = $2")
+        .bind(customer)
+        .bind(project)
+        .bind(last)
+        .execute(&mut **tx)
+        .await?;
+    Ok(free.into_iter().map(|number| format!("TC-{number}")).collect())
+}
+
+/// The last number in an identifier that was made, locked.
+async fn last_number(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<i64, Fault> {
+    let last = sqlx::query_scalar(
+        "select last_case_number from project
+         where customer_id = $1 and id = $2 and deleted_at is null
+         for no key update",
+    );
+    let last = last.bind(customer).bind(project).fetch_optional(&mut **tx).await?;
+    last.ok_or(Fault::NotFound("project"))
+}
+
+/// Those of the `width` numbers after `last` that are in no identifier, in order.
+async fn free_numbers(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    last: i64,
+    width: i64,
+) -> Result<Vec<i64>, Fault> {
+    let free = sqlx::query_scalar(
+        "select number from generate_series($3::bigint + 1, $3::bigint + $4::bigint) as number
+         where not exists (
+             select from test_case
+             where customer_id = $1 and project_id = $2 and live and identifier = 'TC-' || number
+         )
+         order by number",
+    );
+    let free = free.bind(customer).bind(project).bind(last).bind(width);
+    Ok(free.fetch_all(&mut **tx).await?)
+}
