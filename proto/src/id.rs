@@ -19,31 +19,37 @@ macro_rules! ids {
                 Self(Uuid::now_v7())
             }
 
-            /// Reads the id in a path: text that is no id names no record.
-            pub fn named(text: &str) -> Result<Self, Fault> {
+            /// Parses the id in a path. Text that is not an id refers to no record: `NotFound`.
+            pub fn from_path(text: &str) -> Result<Self, Fault> {
                 parse(text).map(Self).ok_or(Fault::NotFound($noun))
             }
 
-            /// Reads the id in a path that may leave it out.
-            pub fn named_if_any(text: Option<&str>) -> Result<Option<Self>, Fault> {
-                text.map(Self::named).transpose()
+            /// Parses an optional id in a path.
+            pub fn from_path_if_any(text: Option<&str>) -> Result<Option<Self>, Fault> {
+                text.map(Self::from_path).transpose()
             }
 
-            /// Reads the id that a client sent in `field` of a body or query.
-            pub fn parse(field: &'static str, text: &str) -> Result<Self, Fault> {
+            /// Parses an id that this service has written itself. Any other text is `Internal`.
+            pub fn from_record(text: &str) -> Result<Self, Fault> {
+                parse(text).map(Self).ok_or_else(|| {
+                    Fault::internal(concat!("a record refers to a ", $noun, " by what is not an id"))
+                })
+            }
+
+            /// Parses the id in `field` of a body or query. Text that is not an id is `Invalid`.
+            pub fn from_field(field: &'static str, text: &str) -> Result<Self, Fault> {
                 parse(text).map(Self).ok_or_else(|| {
                     Fault::invalid(field, concat!("must be the id of a ", $noun))
                 })
             }
 
-            /// Reads the optional id that a client sent in `field` of a body or query; empty text
-            /// is none.
-            pub fn parse_if_any(
+            /// Parses an optional id in `field` of a body or query. Empty text counts as absent.
+            pub fn from_field_if_any(
                 field: &'static str,
                 text: Option<&str>,
             ) -> Result<Option<Self>, Fault> {
                 let text = text.filter(|text| !text.is_empty());
-                text.map(|text| Self::parse(field, text)).transpose()
+                text.map(|text| Self::from_field(field, text)).transpose()
             }
         }
 
@@ -84,7 +90,7 @@ ids! {
     WebhookId "webhook",
 }
 
-/// Only the hyphenated lower-case spelling is an id: a record has one name.
+/// Accepts only the hyphenated lower-case spelling, so that each record has one path.
 fn parse(text: &str) -> Option<Uuid> {
     let id = Uuid::try_parse(text).ok()?;
     let mut spelling = Uuid::encode_buffer();

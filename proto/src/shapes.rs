@@ -108,9 +108,12 @@ fn changes_touch_the_fields_they_name_and_no_others() {
 #[test]
 fn only_the_hyphenated_lower_case_spelling_is_an_id() {
     let id = CustomerId::new().to_string();
-    assert!(CustomerId::named(&id).is_ok());
+    assert!(CustomerId::from_path(&id).is_ok());
     for other in [id.to_uppercase(), id.replace('-', ""), format!("{{{id}}}"), "0".to_owned()] {
-        assert!(matches!(CustomerId::named(&other), Err(Fault::NotFound(_))), "{other} was taken");
+        assert!(
+            matches!(CustomerId::from_path(&other), Err(Fault::NotFound(_))),
+            "{other} was taken"
+        );
     }
 }
 

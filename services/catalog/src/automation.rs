@@ -44,9 +44,10 @@ impl automation_service_server::AutomationService for AutomationService {
         let caller = Caller::of(&request)?;
         let customer = caller.customer;
         let request = request.into_inner();
-        let plans = ids("TestPlanIds", &request.test_plan_ids, TestPlanId::parse)?;
-        let subjects = ids("SubjectIds", &request.subject_ids, SubjectId::parse)?;
-        let environments = ids("EnvironmentIds", &request.environment_ids, EnvironmentId::parse)?;
+        let plans = ids("TestPlanIds", &request.test_plan_ids, TestPlanId::from_field)?;
+        let subjects = ids("SubjectIds", &request.subject_ids, SubjectId::from_field)?;
+        let environments =
+            ids("EnvironmentIds", &request.environment_ids, EnvironmentId::from_field)?;
 
         let plans = plans.chunks(AT_ONCE).map(|ids| Asked::Plans(ids.to_vec()));
         let subjects = subjects.chunks(AT_ONCE).map(|ids| Asked::Subjects(ids.to_vec()));
@@ -116,8 +117,8 @@ impl AutomationService {
         for plan in &mut plans {
             let secrets = self.secrets.in_clear("test-plan", &plan.id);
             plan.variables = secrets.show_all(std::mem::take(&mut plan.variables))?;
-            let case = TestCaseId::named(&plan.test_case_id)?;
-            seen.extend(secrets.seen(Record::TestPlan(case, TestPlanId::named(&plan.id)?)));
+            let case = TestCaseId::from_path(&plan.test_case_id)?;
+            seen.extend(secrets.seen(Record::TestPlan(case, TestPlanId::from_path(&plan.id)?)));
         }
         Ok(plans)
     }
@@ -132,8 +133,8 @@ impl AutomationService {
         for subject in &mut subjects {
             let secrets = self.secrets.in_clear("subject", &subject.id);
             subject.variables = secrets.show_all(std::mem::take(&mut subject.variables))?;
-            let project = ProjectId::named(&subject.project_id)?;
-            seen.extend(secrets.seen(Record::Subject(project, SubjectId::named(&subject.id)?)));
+            let project = ProjectId::from_path(&subject.project_id)?;
+            seen.extend(secrets.seen(Record::Subject(project, SubjectId::from_path(&subject.id)?)));
         }
         Ok(subjects)
     }
@@ -148,8 +149,8 @@ impl AutomationService {
         for environment in &mut environments {
             let secrets = self.secrets.in_clear("environment", &environment.id);
             environment.password = secrets.show("Password", &environment.password)?;
-            let project = ProjectId::named(&environment.project_id)?;
-            let id = EnvironmentId::named(&environment.id)?;
+            let project = ProjectId::from_path(&environment.project_id)?;
+            let id = EnvironmentId::from_path(&environment.id)?;
             seen.extend(secrets.seen(Record::Environment(project, id)));
         }
         Ok(environments)

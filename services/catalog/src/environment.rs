@@ -49,7 +49,7 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
     ) -> Result<Response<Self::ListEnvironmentsStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
         let this = self.clone();
         let archived = request.archived;
         list::answer(request.page, move |slice| {
@@ -65,8 +65,8 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
     ) -> Result<Response<Environment>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = EnvironmentId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = EnvironmentId::from_path(&request.id)?;
         let mut environment = store::get(&self.db, caller.customer, project, id).await?;
         let secrets = self.secrets_of(&caller, id);
         environment.password = secrets.show(PASSWORD, &environment.password)?;
@@ -82,7 +82,7 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let caller = Caller::of(&request)?;
         let customer = caller.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
         let id = EnvironmentId::new();
         let secrets = self.secrets_of(&caller, id);
         let input = rules::new(project, request.environment.unwrap_or_default());
@@ -108,8 +108,8 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let caller = Caller::of(&request)?;
         let customer = caller.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = EnvironmentId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = EnvironmentId::from_path(&request.id)?;
         let UpdateEnvironmentRequest { data_version, changes, fields, .. } = request;
         let change = Change { data_version, changes, fields };
         let secrets = self.secrets_of(&caller, id);
@@ -139,8 +139,8 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = EnvironmentId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = EnvironmentId::from_path(&request.id)?;
 
         let mut tx = begin(&self.db).await?;
         project::store::claim(&mut tx, customer, project).await?;
@@ -167,7 +167,7 @@ impl EnvironmentService {
         let mut environments = store::list(&self.db, customer, project, archived, slice).await?;
         let mut seen = Vec::new();
         for environment in &mut environments.items {
-            let id = EnvironmentId::named(&environment.id)?;
+            let id = EnvironmentId::from_path(&environment.id)?;
             let secrets = self.secrets_of(caller, id);
             environment.password = secrets.show(PASSWORD, &environment.password)?;
             seen.extend(secrets.seen(Record::Environment(project, id)));

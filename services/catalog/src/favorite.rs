@@ -51,9 +51,9 @@ impl favorite_service_server::FavoriteService for FavoriteService {
 /// The id of a record of that kind.
 fn named(kind: RecordKind, id: &str) -> Result<Uuid, Fault> {
     match kind {
-        RecordKind::Project => Ok(ProjectId::named(id)?.0),
-        RecordKind::TestCase => Ok(TestCaseId::named(id)?.0),
-        RecordKind::TestSet => Ok(TestSetId::named(id)?.0),
+        RecordKind::Project => Ok(ProjectId::from_path(id)?.0),
+        RecordKind::TestCase => Ok(TestCaseId::from_path(id)?.0),
+        RecordKind::TestSet => Ok(TestSetId::from_path(id)?.0),
         RecordKind::Unspecified => Err(Fault::Malformed("the kind is missing".to_owned())),
     }
 }

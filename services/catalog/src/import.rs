@@ -56,7 +56,7 @@ impl import_service_server::ImportService for ImportService {
         let mut messages = request.into_inner();
         let mut head = messages.message().await?.unwrap_or_default();
         let target = head.target.take().unwrap_or_default();
-        let project = ProjectId::named(&target.project_id)?;
+        let project = ProjectId::from_path(&target.project_id)?;
         // So that nobody sends megabytes for nothing.
         project::store::find(&self.db, customer, project).await?;
 

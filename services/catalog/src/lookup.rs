@@ -22,10 +22,10 @@ impl lookup_service_server::LookupService for LookupService {
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
         let sought = request.into_inner();
-        let project = ProjectId::named(&sought.project_id)?;
-        let case = TestCaseId::named_if_any(sought.test_case_id.as_deref())?;
-        let set = TestSetId::named_if_any(sought.test_set_id.as_deref())?;
-        let environment = EnvironmentId::named_if_any(sought.environment_id.as_deref())?;
+        let project = ProjectId::from_path(&sought.project_id)?;
+        let case = TestCaseId::from_path_if_any(sought.test_case_id.as_deref())?;
+        let set = TestSetId::from_path_if_any(sought.test_set_id.as_deref())?;
+        let environment = EnvironmentId::from_path_if_any(sought.environment_id.as_deref())?;
         store::find(&self.db, customer, project, case, set, environment).await?;
         Ok(Response::new(()))
     }
@@ -36,9 +36,9 @@ impl lookup_service_server::LookupService for LookupService {
     ) -> Result<Response<Origin>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let case = TestCaseId::named(&request.test_case_id)?;
-        let plan = TestPlanId::named(&request.test_plan_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let case = TestCaseId::from_path(&request.test_case_id)?;
+        let plan = TestPlanId::from_path(&request.test_plan_id)?;
         Ok(Response::new(Origin {
             project: Some(store::project(&self.db, customer, project).await?),
             test_case: Some(store::test_case(&self.db, customer, project, case).await?),

@@ -53,7 +53,7 @@ impl project_service_server::ProjectService for ProjectService {
     ) -> Result<Response<Project>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let id = ProjectId::named(&request.id)?;
+        let id = ProjectId::from_path(&request.id)?;
         let project = store::get(&self.db, caller.customer, id).await?;
         if request.opens {
             self.openings.note(&caller, RecordKind::Project, id.0, caller.customer.0);
@@ -86,7 +86,7 @@ impl project_service_server::ProjectService for ProjectService {
     ) -> Result<Response<Project>, Status> {
         let customer = Caller::of(&request)?.customer;
         let UpdateProjectRequest { id, data_version, changes, fields } = request.into_inner();
-        let id = ProjectId::named(&id)?;
+        let id = ProjectId::from_path(&id)?;
         let change = Change { data_version, changes, fields };
 
         let mut tx = begin(&self.db).await?;
@@ -107,7 +107,7 @@ impl project_service_server::ProjectService for ProjectService {
         request: Request<DeleteProjectRequest>,
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let id = ProjectId::named(&request.get_ref().id)?;
+        let id = ProjectId::from_path(&request.get_ref().id)?;
 
         let mut tx = begin(&self.db).await?;
         store::claim(&mut tx, customer, id).await?;

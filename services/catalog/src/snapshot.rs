@@ -168,10 +168,10 @@ impl Target {
     fn read(customer: CustomerId, request: &TakeSnapshotRequest) -> Result<Self, Fault> {
         Ok(Self {
             customer,
-            project: ProjectId::named(&request.project_id)?,
-            test_set: TestSetId::named(&request.test_set_id)?,
-            subject: SubjectId::parse_if_any(rules::SUBJECT, request.subject_id.as_deref())?,
-            environment: EnvironmentId::parse_if_any(
+            project: ProjectId::from_path(&request.project_id)?,
+            test_set: TestSetId::from_path(&request.test_set_id)?,
+            subject: SubjectId::from_field_if_any(rules::SUBJECT, request.subject_id.as_deref())?,
+            environment: EnvironmentId::from_field_if_any(
                 rules::ENVIRONMENT,
                 request.environment_id.as_deref(),
             )?,
@@ -182,12 +182,13 @@ impl Target {
     async fn snapshot(&self, tx: &mut PgTransaction<'_>) -> Result<Snapshot, Fault> {
         let (customer, project) = (self.customer, self.project);
         let set = test_set::store::lock(tx, customer, project, self.test_set).await?;
-        let selected = SubjectId::parse_if_any(rules::SUBJECT, set.selected_subject_id.as_deref())?;
+        let selected =
+            SubjectId::from_field_if_any(rules::SUBJECT, set.selected_subject_id.as_deref())?;
         let subject = match self.subject.or(selected) {
             Some(id) => Some(store::subject(tx, customer, project, id).await?),
             None => None,
         };
-        let selected = EnvironmentId::parse_if_any(
+        let selected = EnvironmentId::from_field_if_any(
             rules::ENVIRONMENT,
             set.selected_environment_id.as_deref(),
         )?;

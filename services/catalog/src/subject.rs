@@ -41,7 +41,7 @@ impl subject_service_server::SubjectService for SubjectService {
     ) -> Result<Response<Self::ListSubjectsStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
         let db = self.db.clone();
         let archived = request.archived;
         list::answer(request.page, move |slice| {
@@ -60,8 +60,8 @@ impl subject_service_server::SubjectService for SubjectService {
     ) -> Result<Response<Subject>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = SubjectId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = SubjectId::from_path(&request.id)?;
         let subject = store::get(&self.db, caller.customer, project, id).await?;
         let secrets = self.secrets_of(&caller, id);
         let subject = shown(subject, &secrets)?;
@@ -76,7 +76,7 @@ impl subject_service_server::SubjectService for SubjectService {
         let caller = Caller::of(&request)?;
         let customer = caller.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
         let id = SubjectId::new();
         let input = rules::valid(request.subject.unwrap_or_default())?;
         let base = rules::base(&input, id)?;
@@ -99,8 +99,8 @@ impl subject_service_server::SubjectService for SubjectService {
         let caller = Caller::of(&request)?;
         let customer = caller.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = SubjectId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = SubjectId::from_path(&request.id)?;
         let UpdateSubjectRequest { data_version, changes, fields, .. } = request;
         let change = Change { data_version, changes, fields };
         let secrets = self.secrets_of(&caller, id);
@@ -129,8 +129,8 @@ impl subject_service_server::SubjectService for SubjectService {
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = SubjectId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = SubjectId::from_path(&request.id)?;
 
         let mut tx = begin(&self.db).await?;
         project::store::claim(&mut tx, customer, project).await?;

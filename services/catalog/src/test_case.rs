@@ -39,7 +39,7 @@ impl test_case_service_server::TestCaseService for TestCaseService {
     ) -> Result<Response<Self::ListTestCasesStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
         let which = Shelf::of(&caller, RecordKind::TestCase, request.shelf());
         let db = self.db.clone();
         list::answer(request.page, move |slice| {
@@ -58,11 +58,11 @@ impl test_case_service_server::TestCaseService for TestCaseService {
     ) -> Result<Response<TestCase>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named_if_any(request.project_id.as_deref())?;
-        let id = TestCaseId::named(&request.id)?;
+        let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
+        let id = TestCaseId::from_path(&request.id)?;
         let case = store::get(&self.db, caller.customer, project, id).await?;
         if request.opens {
-            let project = ProjectId::named(&case.project_id)?;
+            let project = ProjectId::from_path(&case.project_id)?;
             self.openings.note(&caller, RecordKind::TestCase, id.0, project.0);
         }
         Ok(Response::new(case))
@@ -74,7 +74,7 @@ impl test_case_service_server::TestCaseService for TestCaseService {
     ) -> Result<Response<TestCase>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
         let input = rules::valid(request.test_case.unwrap_or_default())?;
         Ok(Response::new(store::create(&self.db, customer, project, &input).await?))
     }
@@ -85,8 +85,8 @@ impl test_case_service_server::TestCaseService for TestCaseService {
     ) -> Result<Response<TestCase>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = TestCaseId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = TestCaseId::from_path(&request.id)?;
         let UpdateTestCaseRequest { data_version, changes, fields, .. } = request;
         let change = Change { data_version, changes, fields };
 
@@ -111,8 +111,8 @@ impl test_case_service_server::TestCaseService for TestCaseService {
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = TestCaseId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = TestCaseId::from_path(&request.id)?;
 
         let mut tx = begin(&self.db).await?;
         project::store::claim(&mut tx, customer, project).await?;

@@ -37,12 +37,12 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
     ) -> Result<Response<TestPlan>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named_if_any(request.project_id.as_deref())?;
-        let case = TestCaseId::named_if_any(request.test_case_id.as_deref())?;
-        let id = TestPlanId::named(&request.id)?;
+        let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
+        let case = TestCaseId::from_path_if_any(request.test_case_id.as_deref())?;
+        let id = TestPlanId::from_path(&request.id)?;
 
         let plan = store::get(&self.db, caller.customer, project, case, id).await?;
-        let case = TestCaseId::named(&plan.test_case_id)?;
+        let case = TestCaseId::from_path(&plan.test_case_id)?;
         let secrets = self.secrets_of(&caller, id);
         let plan = shown(plan, &secrets)?;
         secrets::tell(&self.db, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
@@ -56,8 +56,8 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let caller = Caller::of(&request)?;
         let customer = caller.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let case = TestCaseId::named(&request.test_case_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let case = TestCaseId::from_path(&request.test_case_id)?;
         let id = TestPlanId::new();
         let secrets = self.secrets_of(&caller, id);
         let input = rules::valid(rules::new(request.test_plan.unwrap_or_default()))?;
@@ -79,9 +79,9 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let caller = Caller::of(&request)?;
         let customer = caller.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let case = TestCaseId::named(&request.test_case_id)?;
-        let id = TestPlanId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let case = TestCaseId::from_path(&request.test_case_id)?;
+        let id = TestPlanId::from_path(&request.id)?;
         let UpdateTestPlanRequest { data_version, changes, fields, .. } = request;
         let change = Change { data_version, changes, fields };
         let secrets = self.secrets_of(&caller, id);
@@ -113,9 +113,9 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let caller = Caller::of(&request)?;
         let customer = caller.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let case = TestCaseId::named(&request.test_case_id)?;
-        let original = TestPlanId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let case = TestCaseId::from_path(&request.test_case_id)?;
+        let original = TestPlanId::from_path(&request.id)?;
         let id = TestPlanId::new();
         let secrets = self.secrets_of(&caller, id);
 
@@ -140,9 +140,9 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
     ) -> Result<Response<AutomationSteps>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let case = TestCaseId::named(&request.test_case_id)?;
-        let id = TestPlanId::named(&request.test_plan_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let case = TestCaseId::from_path(&request.test_case_id)?;
+        let id = TestPlanId::from_path(&request.test_plan_id)?;
         let steps = store::automation_steps(&self.db, customer, project, case, id).await?;
         let items = rules::selected(steps.items, request.comment.as_deref(), request.count)?;
         Ok(Response::new(AutomationSteps { items, ..steps }))
@@ -154,9 +154,9 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
     ) -> Result<Response<AutomationSteps>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let case = TestCaseId::named(&request.test_case_id)?;
-        let id = TestPlanId::named(&request.test_plan_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let case = TestCaseId::from_path(&request.test_case_id)?;
+        let id = TestPlanId::from_path(&request.test_plan_id)?;
         let steps = rules::steps(request.steps)?;
 
         let mut tx = begin(&self.db).await?;

@@ -50,7 +50,7 @@ impl test_set_service_server::TestSetService for TestSetService {
     ) -> Result<Response<Self::ListTestSetsStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
         let which = Shelf::of(&caller, RecordKind::TestSet, request.shelf());
         let db = self.db.clone();
         list::answer(request.page, move |slice| {
@@ -69,11 +69,11 @@ impl test_set_service_server::TestSetService for TestSetService {
     ) -> Result<Response<Self::GetTestSetStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named_if_any(request.project_id.as_deref())?;
-        let id = TestSetId::named(&request.id)?;
+        let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
+        let id = TestSetId::from_path(&request.id)?;
         let set = store::get(&self.db, caller.customer, project, id).await?;
         if request.opens {
-            let project = ProjectId::named(&set.project_id)?;
+            let project = ProjectId::from_path(&set.project_id)?;
             self.openings.note(&caller, RecordKind::TestSet, id.0, project.0);
         }
         let mut db = self.db.acquire().await.map_err(Fault::from)?;
@@ -87,7 +87,7 @@ impl test_set_service_server::TestSetService for TestSetService {
     ) -> Result<Response<TestSetEntry>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
         let id = TestSetId::new();
         let input = rules::valid(request.test_set.unwrap_or_default())?;
         let selected = Selected::by(&input)?;
@@ -111,8 +111,8 @@ impl test_set_service_server::TestSetService for TestSetService {
         let customer = Caller::of(&request)?.customer;
         let UpdateTestSetRequest { project_id, id, data_version, changes, fields } =
             request.into_inner();
-        let project = ProjectId::named(&project_id)?;
-        let id = TestSetId::named(&id)?;
+        let project = ProjectId::from_path(&project_id)?;
+        let id = TestSetId::from_path(&id)?;
         let replaces_cases = fields.iter().any(|field| field == "TestCases");
         let change = Change::<TestSetInput> { data_version, changes, fields };
 
@@ -140,8 +140,8 @@ impl test_set_service_server::TestSetService for TestSetService {
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = TestSetId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = TestSetId::from_path(&request.id)?;
 
         let mut tx = begin(&self.db).await?;
         project::store::claim(&mut tx, customer, project).await?;
@@ -156,8 +156,8 @@ impl test_set_service_server::TestSetService for TestSetService {
     ) -> Result<Response<Self::ListTestSetsOfTestCaseStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let case = TestCaseId::named(&request.test_case_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let case = TestCaseId::from_path(&request.test_case_id)?;
         test_case::store::find(&self.db, customer, project, case).await?;
         let (db, archived) = (self.db.clone(), request.archived);
         list::answer(request.page, move |slice| {
@@ -173,8 +173,8 @@ impl test_set_service_server::TestSetService for TestSetService {
     ) -> Result<Response<Self::ListIncludedTestCasesStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let set = TestSetId::named(&request.test_set_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let set = TestSetId::from_path(&request.test_set_id)?;
         store::find(&self.db, customer, project, set).await?;
         let db = self.db.clone();
         list::answer(request.page, move |slice| {
@@ -190,8 +190,8 @@ impl test_set_service_server::TestSetService for TestSetService {
     ) -> Result<Response<Self::IncludeTestCasesStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = TestSetId::named(&request.test_set_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = TestSetId::from_path(&request.test_set_id)?;
         let cases = rules::listed(&request.test_cases)?;
 
         let mut tx = begin(&self.db).await?;
@@ -211,8 +211,8 @@ impl test_set_service_server::TestSetService for TestSetService {
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = TestSetId::named(&request.test_set_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = TestSetId::from_path(&request.test_set_id)?;
         let cases = rules::listed(&request.test_cases)?;
 
         let mut tx = begin(&self.db).await?;

@@ -30,7 +30,7 @@ impl debug_service_server::DebugService for DebugService {
         request: Request<GetDebugRecordRequest>,
     ) -> Result<Response<Self::GetDebugRecordStream>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let id = TestReportId::named(&request.get_ref().id)?;
+        let id = TestReportId::from_path(&request.get_ref().id)?;
         let report = store::report(&self.db, customer, id).await?;
         let schedules = store::schedules(&self.db, customer, id).await?;
         let db = self.db.clone();

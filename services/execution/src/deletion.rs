@@ -20,7 +20,7 @@ impl Handler for Deletions {
         let customer = event.customer();
         match (changed.source.as_str(), changed.action.as_str()) {
             ("Project", "Deleted") => {
-                let project = ProjectId::parse("SourceId", &changed.source_id)?;
+                let project = ProjectId::from_field("SourceId", &changed.source_id)?;
                 store::note(tx, customer, project).await
             }
             ("Customer", "Deleted") => store::note(tx, customer, store::ALL_PROJECTS).await,

@@ -90,8 +90,8 @@ impl execution_service_server::ExecutionService for ExecutionService {
     ) -> Result<Response<Self::ListExecutionsStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let set = TestSetId::named_if_any(request.test_set_id.as_deref())?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let set = TestSetId::from_path_if_any(request.test_set_id.as_deref())?;
         let (project_id, test_set_id) = (request.project_id, request.test_set_id);
         let place = FindRecordsRequest { project_id, test_set_id, ..Default::default() };
         place::check(&self.db, &self.catalog, &caller, project, place).await?;
@@ -111,8 +111,8 @@ impl execution_service_server::ExecutionService for ExecutionService {
     ) -> Result<Response<Self::GetExecutionStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = ExecutionId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = ExecutionId::from_path(&request.id)?;
         self.details(caller.customer, project, id).await
     }
 
@@ -123,8 +123,8 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let customer = Caller::of(&request)?.customer;
         let UpdateExecutionRequest { project_id, id, data_version, changes, fields } =
             request.into_inner();
-        let project = ProjectId::named(&project_id)?;
-        let id = ExecutionId::named(&id)?;
+        let project = ProjectId::from_path(&project_id)?;
+        let id = ExecutionId::from_path(&id)?;
         let change = Change { data_version, changes, fields };
 
         let mut tx = self.begin().await?;
@@ -139,7 +139,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
     ) -> Result<Response<Self::StartExecutionStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
         let id = self.start(&caller, request).await?;
         self.details(caller.customer, project, id).await
     }
@@ -150,8 +150,8 @@ impl execution_service_server::ExecutionService for ExecutionService {
     ) -> Result<Response<Self::CompleteExecutionStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = ExecutionId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = ExecutionId::from_path(&request.id)?;
 
         let mut tx = self.begin().await?;
         let mut run = store::lock(&mut tx, caller.customer, project, id).await?;
@@ -168,8 +168,8 @@ impl execution_service_server::ExecutionService for ExecutionService {
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let id = ExecutionId::named(&request.id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = ExecutionId::from_path(&request.id)?;
 
         let mut tx = self.begin().await?;
         let mut run = store::lock(&mut tx, customer, project, id).await?;

@@ -79,7 +79,7 @@ pub(crate) async fn list(
     slice: &Slice,
 ) -> Result<Vec<InstanceEntry>, Fault> {
     let gaps = gaps::of(db, customer, report).await?;
-    let after = match InstanceId::parse_if_any("cursor", slice.after.as_deref())? {
+    let after = match InstanceId::from_field_if_any("cursor", slice.after.as_deref())? {
         None => 0,
         Some(id) => match gaps.number(id) {
             Some(number) => number,

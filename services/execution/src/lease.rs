@@ -133,7 +133,7 @@ impl automation_service_server::AutomationService for AutomationService {
         request: Request<RenewLeaseRequest>,
     ) -> Result<Response<LeaseState>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let id = LeaseId::named(&request.get_ref().id)?;
+        let id = LeaseId::from_path(&request.get_ref().id)?;
         let renewed = store::renew(&self.db, customer, id, self.settings.lease()).await?;
         let (expires_at, goes_on) = match renewed {
             Some(renewed) => renewed,
@@ -152,7 +152,7 @@ impl automation_service_server::AutomationService for AutomationService {
         let customer = Caller::of(&request)?.customer;
         let mut messages = request.into_inner();
         let head = first(&mut messages).await?;
-        let id = LeaseId::named(head.id.as_deref().unwrap_or_default())?;
+        let id = LeaseId::from_path(head.id.as_deref().unwrap_or_default())?;
         // So that nobody sends megabytes for nothing.
         let place = self.limits.look(customer, store::find(&self.db, customer, id)).await?;
 
@@ -179,7 +179,7 @@ impl automation_service_server::AutomationService for AutomationService {
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let id = LeaseId::named(&request.id)?;
+        let id = LeaseId::from_path(&request.id)?;
         let input = request.completion.unwrap_or_default();
         let mut check = Check::default();
         check.texts(&input);
@@ -199,7 +199,7 @@ impl automation_service_server::AutomationService for AutomationService {
         request: Request<ReleaseLeaseRequest>,
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let id = LeaseId::named(&request.get_ref().id)?;
+        let id = LeaseId::from_path(&request.get_ref().id)?;
         self.release(customer, id).await?;
         Ok(Response::new(()))
     }

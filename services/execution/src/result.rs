@@ -48,8 +48,8 @@ impl result_service_server::ResultService for ResultService {
     ) -> Result<Response<Self::ExportResultsStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let ExportResultsRequest { project_id, execution_id } = request.into_inner();
-        let project = ProjectId::named(&project_id)?;
-        let id = ExecutionId::named(&execution_id)?;
+        let project = ProjectId::from_path(&project_id)?;
+        let id = ExecutionId::from_path(&execution_id)?;
         let db = self.executions.db.clone();
         let run = store::get(&db, customer, project, id).await?;
         let file = export::file(db, customer, id, &run).await?;
@@ -64,8 +64,8 @@ impl result_service_server::ResultService for ResultService {
         let mut messages = request.into_inner();
         let mut head = first(&mut messages).await?;
         let target = head.target.take().unwrap_or_default();
-        let project = ProjectId::named(&target.project_id)?;
-        let execution = ExecutionId::named(&target.execution_id)?;
+        let project = ProjectId::from_path(&target.project_id)?;
+        let execution = ExecutionId::from_path(&target.execution_id)?;
         // So that nobody sends megabytes for nothing.
         let limits = &self.executions.limits;
         let found = store::get(&self.executions.db, caller.customer, project, execution);
@@ -93,8 +93,8 @@ impl result_service_server::ResultService for ResultService {
         let mut messages = request.into_inner();
         let mut head = first(&mut messages).await?;
         let mut target = head.target.take().unwrap_or_default();
-        let project = ProjectId::named(&target.project_id)?;
-        let set = TestSetId::named(&target.test_set_id)?;
+        let project = ProjectId::from_path(&target.project_id)?;
+        let set = TestSetId::from_path(&target.test_set_id)?;
         if let Some(violation) = check_tags("tags", target.tags.as_deref()) {
             return Err(Fault::Invalid(vec![violation]).into());
         }

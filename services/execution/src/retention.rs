@@ -30,7 +30,7 @@ impl Handler for Reactions {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
         let changed: RetentionChanged = event.data()?;
         let (customer, project) =
-            (event.customer(), ProjectId::parse("ProjectId", &changed.project_id)?);
+            (event.customer(), ProjectId::from_field("ProjectId", &changed.project_id)?);
         if deletion::store::is_deleted(&mut **tx, customer, project).await? {
             return Ok(());
         }

@@ -62,8 +62,8 @@ impl statistics_service_server::StatisticsService for StatisticsService {
     ) -> Result<Response<Self::ListExecutionStatisticsStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let project = ProjectId::named(&request.project_id)?;
-        let set = TestSetId::named(&request.test_set_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        let set = TestSetId::from_path(&request.test_set_id)?;
         let filter = Filter::of(&request)?;
         let place = FindRecordsRequest {
             project_id: request.project_id.clone(),
@@ -88,8 +88,8 @@ impl statistics_service_server::StatisticsService for StatisticsService {
     ) -> Result<Response<Self::ListTestCaseRunsStream>, Status> {
         let caller = Caller::of(&request)?;
         let ListTestCaseRunsRequest { project_id, test_case_id, page } = request.into_inner();
-        let project = ProjectId::named(&project_id)?;
-        let case = TestCaseId::named(&test_case_id)?;
+        let project = ProjectId::from_path(&project_id)?;
+        let case = TestCaseId::from_path(&test_case_id)?;
         let test_case_id = Some(test_case_id);
         let place = FindRecordsRequest { project_id, test_case_id, ..Default::default() };
         place::check(&self.db, &self.catalog, &caller, project, place).await?;

@@ -45,10 +45,10 @@ impl Place {
     /// Reads the ids of a path.
     fn named(project: &str, test_case: &str, test_plan: &str, id: &str) -> Result<Self, Fault> {
         Ok(Self {
-            project: Some(ProjectId::named(project)?),
-            test_case: Some(TestCaseId::named(test_case)?),
-            test_plan: Some(TestPlanId::named(test_plan)?),
-            id: TestReportId::named(id)?,
+            project: Some(ProjectId::from_path(project)?),
+            test_case: Some(TestCaseId::from_path(test_case)?),
+            test_plan: Some(TestPlanId::from_path(test_plan)?),
+            id: TestReportId::from_path(id)?,
         })
     }
 }
@@ -99,10 +99,10 @@ impl test_report_service_server::TestReportService for TestReportService {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let place = Place {
-            project: ProjectId::named_if_any(request.project_id.as_deref())?,
-            test_case: TestCaseId::named_if_any(request.test_case_id.as_deref())?,
-            test_plan: TestPlanId::named_if_any(request.test_plan_id.as_deref())?,
-            id: TestReportId::named(&request.id)?,
+            project: ProjectId::from_path_if_any(request.project_id.as_deref())?,
+            test_case: TestCaseId::from_path_if_any(request.test_case_id.as_deref())?,
+            test_plan: TestPlanId::from_path_if_any(request.test_plan_id.as_deref())?,
+            id: TestReportId::from_path(&request.id)?,
         };
         Ok(Response::new(store::get(&self.db, caller.customer, place).await?))
     }
@@ -180,5 +180,5 @@ fn place_of(path: &GetInstanceRequest) -> Result<(Place, InstanceId), Fault> {
         &path.test_plan_id,
         &path.test_report_id,
     )?;
-    Ok((place, InstanceId::named(&path.id)?))
+    Ok((place, InstanceId::from_path(&path.id)?))
 }

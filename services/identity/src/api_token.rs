@@ -50,7 +50,7 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
     ) -> Result<Response<Self::ListUserApiTokensStream>, Status> {
         let caller = Caller::of(&request)?;
         let ListUserApiTokensRequest { user_id, page } = request.into_inner();
-        let user = UserId::named(&user_id)?;
+        let user = UserId::from_path(&user_id)?;
         membership::store::account(&self.db, caller.customer, user).await?;
         self.list(caller.customer, user, page).await
     }
@@ -83,7 +83,7 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
     ) -> Result<Response<()>, Status> {
         let caller = Caller::of(&request)?;
         rules::refuse_machines(&caller)?;
-        let id = ApiTokenId::named(&request.get_ref().id)?;
+        let id = ApiTokenId::from_path(&request.get_ref().id)?;
         self.delete(&caller, caller.user, id).await
     }
 
@@ -93,7 +93,7 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
     ) -> Result<Response<()>, Status> {
         let caller = Caller::of(&request)?;
         let DeleteUserApiTokenRequest { user_id, id } = request.get_ref();
-        self.delete(&caller, UserId::named(user_id)?, ApiTokenId::named(id)?).await
+        self.delete(&caller, UserId::from_path(user_id)?, ApiTokenId::from_path(id)?).await
     }
 }
 

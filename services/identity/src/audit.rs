@@ -79,7 +79,7 @@ impl audit_service_server::AuditService for AuditService {
         let filter = store::Filter {
             from: request.from,
             to: request.to,
-            user: UserId::parse_if_any("userId", request.user_id.as_deref())?,
+            user: UserId::from_field_if_any("userId", request.user_id.as_deref())?,
             action: request.action,
         };
         let db = self.db.clone();

@@ -67,7 +67,7 @@ impl customer_service_server::CustomerService for CustomerService {
         &self,
         request: Request<GetCustomerRequest>,
     ) -> Result<Response<Customer>, Status> {
-        let id = CustomerId::named(&request.get_ref().id)?;
+        let id = CustomerId::from_path(&request.get_ref().id)?;
         Ok(Response::new(self.with_groups(id).await?))
     }
 
@@ -93,7 +93,7 @@ impl customer_service_server::CustomerService for CustomerService {
     ) -> Result<Response<Customer>, Status> {
         let caller = Caller::of(&request)?;
         let UpdateCustomerRequest { id, data_version, changes, fields } = request.into_inner();
-        let id = CustomerId::named(&id)?;
+        let id = CustomerId::from_path(&id)?;
         let change = Change { data_version, changes, fields };
 
         let mut tx = begin(&self.db).await?;
@@ -121,7 +121,7 @@ impl customer_service_server::CustomerService for CustomerService {
         request: Request<DeleteCustomerRequest>,
     ) -> Result<Response<()>, Status> {
         let mut caller = Caller::of(&request)?;
-        let id = CustomerId::named(&request.get_ref().id)?;
+        let id = CustomerId::from_path(&request.get_ref().id)?;
 
         let mut tx = begin(&self.db).await?;
         let customer = store::lock(&mut tx, id).await?;

@@ -141,7 +141,7 @@ impl FirstStart {
         let groups = customer::make_groups(tx, customer, true).await?;
         let group = groups.iter().find(|group| group.name == ADMINISTRATORS);
         let group = group.ok_or_else(|| Fault::internal("there are no administrators"))?;
-        let group = UserGroupId::parse("UserGroup", &group.id)?;
+        let group = UserGroupId::from_field("UserGroup", &group.id)?;
 
         let secret = match &self.password {
             Some(password) => {

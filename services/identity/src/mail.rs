@@ -225,7 +225,7 @@ impl Mail {
         ended_at: Timestamp,
         execution: ExecutionChanged,
     ) -> Result<Self, Fault> {
-        let id = ExecutionId::parse("ExecutionId", &execution.execution_id)?;
+        let id = ExecutionId::from_field("ExecutionId", &execution.execution_id)?;
         Ok(Self {
             id: id.0,
             user: Some(requester),

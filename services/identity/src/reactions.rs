@@ -21,7 +21,7 @@ impl Handler for Secrets {
         let seen: SecretsSeen = event.data()?;
         let actor = Actor {
             customer: event.customer(),
-            user: UserId::parse("UserId", &seen.user_id)?,
+            user: UserId::from_field("UserId", &seen.user_id)?,
             address: seen.address.and_then(|address| address.parse().ok()),
         };
         audit::record(tx, actor, Entry::new("SecretsSeen").of(&seen.source, &seen.source_id)).await
@@ -38,7 +38,8 @@ impl Handler for Executions {
         }
         let ended: ExecutionChanged = event.data()?;
         // Events from before there were such mails do not say.
-        let requester = UserId::parse_if_any("RequestedById", ended.requested_by_id.as_deref())?;
+        let requester =
+            UserId::from_field_if_any("RequestedById", ended.requested_by_id.as_deref())?;
         let Some(requester) = requester else { return Ok(()) };
         if !user_settings::wants_mail(tx, event.customer(), requester).await? {
             return Ok(());

@@ -60,7 +60,7 @@ impl token_service_server::TokenService for TokenService {
         if caller.api_token.is_some() {
             return Err(Fault::Forbidden("an API token is for one customer".to_owned()).into());
         }
-        let customer = CustomerId::parse("CustomerId", &request.get_ref().customer_id)?;
+        let customer = CustomerId::from_field("CustomerId", &request.get_ref().customer_id)?;
 
         let mut tx = begin(&self.db).await?;
         let issued_at = revocation::date_token(&mut tx).await?;

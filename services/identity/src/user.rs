@@ -62,7 +62,7 @@ impl user_service_server::UserService for UserService {
     ) -> Result<Response<Self::ListUsersStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let ListUsersRequest { user_group_id, page } = request.into_inner();
-        let group = UserGroupId::named(&user_group_id)?;
+        let group = UserGroupId::from_path(&user_group_id)?;
         user_group::store::find(&self.db, customer, group)
             .await?
             .ok_or(Fault::NotFound("user group"))?;
@@ -103,7 +103,7 @@ impl user_service_server::UserService for UserService {
     ) -> Result<Response<User>, Status> {
         let caller = Caller::of(&request)?;
         let UpdateUserRequest { id, data_version, changes, fields } = request.into_inner();
-        let id = UserId::named(&id)?;
+        let id = UserId::from_path(&id)?;
         let change = Change { data_version, changes, fields };
 
         let mut tx = begin(&self.db).await?;
@@ -132,7 +132,7 @@ impl user_service_server::UserService for UserService {
         request: Request<DeleteUserRequest>,
     ) -> Result<Response<()>, Status> {
         let caller = Caller::of(&request)?;
-        let id = UserId::named(&request.get_ref().id)?;
+        let id = UserId::from_path(&request.get_ref().id)?;
 
         let mut tx = begin(&self.db).await?;
         customer::store::lock_managers(&mut tx, caller.customer).await?;
@@ -210,7 +210,7 @@ impl user_service_server::UserService for UserService {
     ) -> Result<Response<()>, Status> {
         let caller = Caller::of(&request)?;
         rules::refuse_machines(&caller)?;
-        let id = UserId::named(&request.get_ref().id)?;
+        let id = UserId::from_path(&request.get_ref().id)?;
         let unknown = || Fault::NotFound("invitation");
 
         let mut tx = begin(&self.db).await?;

@@ -53,7 +53,7 @@ impl user_group_service_server::UserGroupService for UserGroupService {
     ) -> Result<Response<UserGroup>, Status> {
         let caller = Caller::of(&request)?;
         let UpdateUserGroupRequest { id, data_version, changes, fields } = request.into_inner();
-        let id = UserGroupId::named(&id)?;
+        let id = UserGroupId::from_path(&id)?;
         let change = Change { data_version, changes, fields };
 
         let mut tx = begin(&self.db).await?;
@@ -84,7 +84,7 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         request: Request<DeleteUserGroupRequest>,
     ) -> Result<Response<()>, Status> {
         let caller = Caller::of(&request)?;
-        let id = UserGroupId::named(&request.get_ref().id)?;
+        let id = UserGroupId::from_path(&request.get_ref().id)?;
 
         let mut tx = begin(&self.db).await?;
         customer::store::lock_managers(&mut tx, caller.customer).await?;

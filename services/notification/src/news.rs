@@ -38,7 +38,7 @@ impl News {
         let Self { watching, any } = this.clone();
         hear(runtime, nats, PUBLISHED.subjects(), move |message| {
             any.notify_one();
-            let customer = message.subject.split('.').nth(2).map(CustomerId::named);
+            let customer = message.subject.split('.').nth(2).map(CustomerId::from_path);
             if let Some(Ok(customer)) = customer {
                 watching.wake(&customer);
             }

@@ -86,7 +86,7 @@ impl notification_service_server::NotificationService for NotificationService {
         request: Request<DeleteNotificationRequest>,
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let id = NotificationId::named(&request.get_ref().id)?;
+        let id = NotificationId::from_path(&request.get_ref().id)?;
 
         let mut tx = begin(&self.db).await?;
         deletion::refuse_deleted(&mut *tx, customer).await?;

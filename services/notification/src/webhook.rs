@@ -60,7 +60,7 @@ impl webhook_service_server::WebhookService for WebhookService {
         request: Request<GetWebhookRequest>,
     ) -> Result<Response<Webhook>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let id = WebhookId::named(&request.get_ref().id)?;
+        let id = WebhookId::from_path(&request.get_ref().id)?;
         Ok(Response::new(store::get(&self.db, customer, id).await?))
     }
 
@@ -87,7 +87,7 @@ impl webhook_service_server::WebhookService for WebhookService {
     ) -> Result<Response<Webhook>, Status> {
         let customer = Caller::of(&request)?.customer;
         let UpdateWebhookRequest { id, data_version, changes, fields } = request.into_inner();
-        let id = WebhookId::named(&id)?;
+        let id = WebhookId::from_path(&id)?;
         let change = Change { data_version, changes, fields };
 
         let mut tx = begin(&self.db).await?;
@@ -107,7 +107,7 @@ impl webhook_service_server::WebhookService for WebhookService {
         request: Request<DeleteWebhookRequest>,
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let id = WebhookId::named(&request.get_ref().id)?;
+        let id = WebhookId::from_path(&request.get_ref().id)?;
 
         let mut tx = begin(&self.db).await?;
         store::delete(&mut tx, customer, id).await?;
@@ -122,7 +122,7 @@ impl webhook_service_server::WebhookService for WebhookService {
     ) -> Result<Response<Self::ListDeliveriesStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let ListDeliveriesRequest { webhook_id, page, status } = request.into_inner();
-        let webhook = WebhookId::named(&webhook_id)?;
+        let webhook = WebhookId::from_path(&webhook_id)?;
         let status = status.map(DeliveryStatus::try_from).transpose();
         let status = status.map_err(|_| Fault::invalid("status", "is not known"))?;
         store::get(&self.db, customer, webhook).await?;
@@ -140,7 +140,7 @@ impl webhook_service_server::WebhookService for WebhookService {
     ) -> Result<Response<Delivery>, Status> {
         let customer = Caller::of(&request)?.customer;
         let RedeliverRequest { webhook_id, id } = request.into_inner();
-        let (webhook, id) = (WebhookId::named(&webhook_id)?, NotificationId::named(&id)?);
+        let (webhook, id) = (WebhookId::from_path(&webhook_id)?, NotificationId::from_path(&id)?);
 
         let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, customer, webhook).await?;
@@ -155,7 +155,7 @@ impl webhook_service_server::WebhookService for WebhookService {
         request: Request<RedeliverFailedRequest>,
     ) -> Result<Response<Redelivery>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let webhook = WebhookId::named(&request.get_ref().webhook_id)?;
+        let webhook = WebhookId::from_path(&request.get_ref().webhook_id)?;
 
         let mut tx = begin(&self.db).await?;
         refuse_archived(&store::lock(&mut tx, customer, webhook).await?)?;

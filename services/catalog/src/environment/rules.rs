@@ -21,5 +21,5 @@ pub(super) fn valid(input: EnvironmentInput) -> Result<EnvironmentInput, Fault> 
 
 /// The subject that the image already contains.
 pub(super) fn contained_subject(input: &EnvironmentInput) -> Result<Option<SubjectId>, Fault> {
-    SubjectId::parse_if_any("ContainedSubject", input.contained_subject.as_deref())
+    SubjectId::from_field_if_any("ContainedSubject", input.contained_subject.as_deref())
 }

@@ -21,7 +21,7 @@ pub async fn execution_changed(
     customer: CustomerId,
     execution: &ExecutionChanged,
 ) -> Result<(), Fault> {
-    if !hold(tx, customer, ProjectId::parse("ProjectId", &execution.project_id)?).await? {
+    if !hold(tx, customer, ProjectId::from_field("ProjectId", &execution.project_id)?).await? {
         return Ok(());
     }
     let statistic = execution.statistic.clone().unwrap_or_default();
@@ -53,11 +53,11 @@ async fn show_in_set(
            and (last_execution_id, last_execution_revision) <= ($3, $4)",
     )
     .bind(customer)
-    .bind(TestSetId::parse("TestSetId", &execution.test_set_id)?)
+    .bind(TestSetId::from_field("TestSetId", &execution.test_set_id)?)
     .bind(id_of(execution)?)
     .bind(execution.revision)
     .bind(statistic.execution_request_time)
-    .bind(SubjectId::parse_if_any("SoftwareVersionId", subject)?)
+    .bind(SubjectId::from_field_if_any("SoftwareVersionId", subject)?)
     .bind(&statistic.software_version)
     .bind(&statistic.software_name)
     .bind(Json(statistic))
@@ -82,7 +82,7 @@ async fn show_pass_rate(
            and (pass_rate_execution_id, pass_rate_revision) <= ($3, $4)",
     )
     .bind(customer)
-    .bind(SubjectId::parse("SoftwareVersionId", subject)?)
+    .bind(SubjectId::from_field("SoftwareVersionId", subject)?)
     .bind(id_of(execution)?)
     .bind(execution.revision)
     .bind(100.0 * f64::from(statistic.test_cases_passed) / total)
@@ -103,7 +103,7 @@ async fn show_in_project(
            and (result_execution_id, result_revision) <= ($3, $4)",
     )
     .bind(customer)
-    .bind(ProjectId::parse("ProjectId", &execution.project_id)?)
+    .bind(ProjectId::from_field("ProjectId", &execution.project_id)?)
     .bind(id_of(execution)?)
     .bind(execution.revision)
     .bind(name_of(execution.result()))
@@ -113,5 +113,5 @@ async fn show_in_project(
 }
 
 fn id_of(execution: &ExecutionChanged) -> Result<ExecutionId, Fault> {
-    ExecutionId::parse("ExecutionId", &execution.execution_id)
+    ExecutionId::from_field("ExecutionId", &execution.execution_id)
 }

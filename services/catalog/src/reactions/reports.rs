@@ -22,7 +22,7 @@ pub async fn reports_changed(
     if reports.is_empty() {
         return Ok(());
     }
-    if !hold(tx, customer, ProjectId::parse("ProjectId", &changed.project_id)?).await? {
+    if !hold(tx, customer, ProjectId::from_field("ProjectId", &changed.project_id)?).await? {
         return Ok(());
     }
     keep(tx, customer, changed, &reports).await?;
@@ -52,7 +52,7 @@ async fn keep(
     reports: &[&ReportState],
 ) -> Result<(), Fault> {
     let plans: Vec<TestPlanId> =
-        ids(reports, |report| TestPlanId::parse("TestPlanId", &report.test_plan_id))?;
+        ids(reports, |report| TestPlanId::from_field("TestPlanId", &report.test_plan_id))?;
     sqlx::query(
         "insert into test_report (customer_id, software_name, software_identifier, id,
              test_case_id, test_plan_id, execution_number, result, status, start_date_time,
@@ -77,7 +77,7 @@ async fn keep(
     .bind(customer)
     .bind(&changed.software_name)
     .bind(&changed.software_identifier)
-    .bind(ids(reports, |report| TestReportId::parse("Id", &report.id))?)
+    .bind(ids(reports, |report| TestReportId::from_field("Id", &report.id))?)
     .bind(cases(reports)?)
     .bind(plans)
     .bind(column(reports, |report| report.execution_number))
@@ -163,10 +163,10 @@ async fn show_in_project(
              <= ($3, coalesce($4, '-infinity'), $5, $6)",
     )
     .bind(customer)
-    .bind(ProjectId::parse("ProjectId", &changed.project_id)?)
-    .bind(ExecutionId::parse("ExecutionId", &changed.execution_id)?)
+    .bind(ProjectId::from_field("ProjectId", &changed.project_id)?)
+    .bind(ExecutionId::from_field("ExecutionId", &changed.execution_id)?)
     .bind(report.finish_date_time)
-    .bind(TestReportId::parse("Id", &report.id)?)
+    .bind(TestReportId::from_field("Id", &report.id)?)
     .bind(report.revision)
     .bind(name_of(report.status()))
     .execute(&mut **tx)
@@ -186,5 +186,5 @@ fn ids<T>(
 }
 
 fn cases(reports: &[&ReportState]) -> Result<Vec<TestCaseId>, Fault> {
-    ids(reports, |report| TestCaseId::parse("TestCaseId", &report.test_case_id))
+    ids(reports, |report| TestCaseId::from_field("TestCaseId", &report.test_case_id))
 }

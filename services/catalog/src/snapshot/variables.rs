@@ -38,7 +38,7 @@ pub(super) async fn check(
 ) -> Result<(), Fault> {
     let (mut check, mut checked) = (Check::default(), 0);
     if let Some(subject) = subject {
-        let id = SubjectId::named(&subject.id)?;
+        let id = SubjectId::from_path(&subject.id)?;
         let variables = store::variables(tx, customer, id).await?;
         let variables = secrets.in_clear("subject", id).show_all(variables)?;
         secrets::check_stored(&mut check, &mut checked, "Subject", &variables);

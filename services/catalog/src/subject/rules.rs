@@ -46,7 +46,7 @@ fn needed(check: &mut Check, field: &str, file: Option<&str>) {
 
 /// The subject that this one is to be built upon.
 pub(super) fn base(input: &SubjectInput, id: SubjectId) -> Result<Option<SubjectId>, Fault> {
-    let base = SubjectId::parse_if_any("BaseSubjectId", input.base_subject_id.as_deref())?;
+    let base = SubjectId::from_field_if_any("BaseSubjectId", input.base_subject_id.as_deref())?;
     if base == Some(id) {
         return Err(Fault::invalid("BaseSubjectId", "must be the id of another subject"));
     }

@@ -60,7 +60,7 @@ async fn position(
     position
         .bind(customer)
         .bind(set)
-        .bind(TestCaseId::parse("cursor", cursor)?)
+        .bind(TestCaseId::from_field("cursor", cursor)?)
         .fetch_optional(db)
         .await?
         .ok_or_else(|| Fault::invalid("cursor", "names a test case that left the set"))

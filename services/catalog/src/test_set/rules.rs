@@ -39,8 +39,8 @@ impl Selected {
 
     fn read(subject: Option<&str>, environment: Option<&str>) -> Result<Self, Fault> {
         Ok(Self {
-            subject: SubjectId::parse_if_any(Self::SUBJECT, subject)?,
-            environment: EnvironmentId::parse_if_any(Self::ENVIRONMENT, environment)?,
+            subject: SubjectId::from_field_if_any(Self::SUBJECT, subject)?,
+            environment: EnvironmentId::from_field_if_any(Self::ENVIRONMENT, environment)?,
         })
     }
 }
@@ -74,7 +74,7 @@ fn named(place: &'static str, references: &[Reference]) -> Result<Named, Fault> 
     let mut check = Check::default();
     let mut ids = Vec::with_capacity(references.len());
     for (index, reference) in references.iter().enumerate() {
-        match TestCaseId::named(&reference.id) {
+        match TestCaseId::from_path(&reference.id) {
             Ok(id) => ids.push(id),
             Err(_) => refuse(&mut check, place, index),
         }

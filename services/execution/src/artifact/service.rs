@@ -25,8 +25,8 @@ impl artifact_service_server::ArtifactService for Artifacts {
     ) -> Result<Response<Artifact>, Status> {
         let customer = Caller::of(&request)?.customer;
         let (target, file) = opened(request.into_inner()).await?;
-        let project = ProjectId::named(&target.project_id)?;
-        let execution = ExecutionId::named(&target.execution_id)?;
+        let project = ProjectId::from_path(&target.project_id)?;
+        let execution = ExecutionId::from_path(&target.execution_id)?;
         let run = execution::store::get(&self.db, customer, project, execution).await?;
         execution::rules::refuse_dispatched(&run)?;
         let purpose = Purpose {
@@ -46,7 +46,7 @@ impl artifact_service_server::ArtifactService for Artifacts {
     ) -> Result<Response<Artifact>, Status> {
         let customer = Caller::of(&request)?.customer;
         let (target, file) = opened(request.into_inner()).await?;
-        let id = LeaseId::named(&target.lease_id)?;
+        let id = LeaseId::from_path(&target.lease_id)?;
         let place = lease::store::find(&self.db, customer, id).await?;
         lease::check_not_lost(&self.db, customer, id).await?;
         let purpose = Purpose {
@@ -65,8 +65,8 @@ impl artifact_service_server::ArtifactService for Artifacts {
         request: Request<DownloadArtifactRequest>,
     ) -> Result<Response<Self::DownloadArtifactStream>, Status> {
         let request = request.into_inner();
-        let customer = CustomerId::named(&request.customer_id).map_err(|_| forbidden())?;
-        let id = ArtifactId::named(&request.id).map_err(|_| forbidden())?;
+        let customer = CustomerId::from_path(&request.customer_id).map_err(|_| forbidden())?;
+        let id = ArtifactId::from_path(&request.id).map_err(|_| forbidden())?;
         let now = store::now(&self.db).await?;
         let DownloadArtifactRequest { name, expires, signature, .. } = request;
         self.links.check(customer, id, &name, expires, &signature, now)?;

@@ -28,7 +28,7 @@ pub(crate) async fn announce(
     let mut changed = run.changed(action);
     let statistic = &run.statistic;
     if run.has_ended() && statistic.test_cases_failed + statistic.test_cases_with_error > 0 {
-        let id = ExecutionId::named(&run.execution.id)?;
+        let id = ExecutionId::from_path(&run.execution.id)?;
         changed.failed_test_cases = store::first_failed(tx, customer, id, FAILED_IN_EVENT).await?;
     }
     publish_all(tx, &events(customer, run, &changed, "Finished", finished)?).await

@@ -20,7 +20,7 @@ pub(crate) async fn settle(
     run: &mut Run,
     mut finished: Vec<ReportState>,
 ) -> Result<(), Fault> {
-    let id = ExecutionId::named(&run.execution.id)?;
+    let id = ExecutionId::from_record(&run.execution.id)?;
     if run.execution.status() == ExecutionStatus::Queued {
         run.execution.set_status(ExecutionStatus::Running);
     }
@@ -80,7 +80,7 @@ pub(crate) async fn finish(
     run: &mut Run,
     ending: Ending,
 ) -> Result<(), Fault> {
-    let id = ExecutionId::named(&run.execution.id)?;
+    let id = ExecutionId::from_record(&run.execution.id)?;
     if run.is_dispatched() {
         schedule::store::cancel_all(tx, customer, id).await?;
         lease::store::cancel_all(tx, customer, id).await?;
@@ -114,5 +114,5 @@ pub(crate) async fn mark_running(
 
 /// The ids of reports, as columns have them.
 pub(crate) fn ids_of(reports: &[ReportState]) -> Result<Vec<TestReportId>, Fault> {
-    reports.iter().map(|report| TestReportId::named(&report.id)).collect()
+    reports.iter().map(|report| TestReportId::from_record(&report.id)).collect()
 }

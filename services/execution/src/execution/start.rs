@@ -22,8 +22,8 @@ impl ExecutionService {
         caller: &Caller,
         mut request: StartExecutionRequest,
     ) -> Result<ExecutionId, Status> {
-        let project = ProjectId::named(&request.project_id)?;
-        TestSetId::named(&request.test_set_id)?;
+        let project = ProjectId::from_path(&request.project_id)?;
+        TestSetId::from_path(&request.test_set_id)?;
         let key = Once::key(request.idempotency_key.take())?;
         let once = key.map(|key| Once { key, request: request.encode_to_vec() });
         let start = self.start_anew(caller, project, request, once.as_ref());

@@ -96,7 +96,7 @@ pub(crate) async fn insert(
     once: Option<&Once>,
 ) -> Result<ExecutionId, Fault> {
     let (execution, statistic) = (&run.execution, &run.statistic);
-    let project = ProjectId::named(&execution.project_id)?;
+    let project = ProjectId::from_path(&execution.project_id)?;
     if deletion::store::is_deleted(&mut **tx, caller.customer, project).await? {
         return Err(Fault::NotFound("project"));
     }

@@ -160,7 +160,7 @@ impl Rest {
     async fn read(&mut self, db: &PgPool, customer: CustomerId) -> Result<(), Fault> {
         let first = self.report;
         let ids: Result<Vec<_>, Fault> =
-            self.reports[first..].iter().map(|r| TestReportId::named(&r.id)).collect();
+            self.reports[first..].iter().map(|r| TestReportId::from_path(&r.id)).collect();
         let found = store::next(db, customer, &ids?, self.after, INSTANCES).await?;
         self.is_all = i64::try_from(found.len()).is_ok_and(|count| count < INSTANCES);
         for instance in found {

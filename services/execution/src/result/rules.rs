@@ -125,7 +125,7 @@ fn case(id: Option<String>, identifier: Option<String>, check: &mut Check<'_>) -
         }
         return identifier.map(Case::Identifier);
     };
-    let id = TestCaseId::named(&id).ok();
+    let id = TestCaseId::from_path(&id).ok();
     if id.is_none() {
         check.refuse("TestCaseId", "must be the id of a test case");
     }

@@ -30,7 +30,7 @@ impl Filter {
         let to = day("toDate", request.to_date.as_deref(), &mut check);
         check.text("tag", request.tag.as_deref().unwrap_or_default());
         let environment =
-            EnvironmentId::parse_if_any("environmentId", request.environment_id.as_deref());
+            EnvironmentId::from_field_if_any("environmentId", request.environment_id.as_deref());
         let environment = check.read(environment)?.flatten();
         check.done()?;
         let tag = request.tag.as_deref().map(str::trim).filter(|tag| !tag.is_empty());

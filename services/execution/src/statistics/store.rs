@@ -133,7 +133,7 @@ pub(super) async fn runs(
     .bind(customer)
     .bind(case)
     .bind(project)
-    .bind(TestReportId::parse_if_any("cursor", slice.after.as_deref())?)
+    .bind(TestReportId::from_field_if_any("cursor", slice.after.as_deref())?)
     .bind(&slice.pattern)
     .bind(slice.limit)
     .fetch(db);

@@ -89,7 +89,7 @@ pub(crate) async fn list(
     )
     .bind(customer)
     .bind(execution)
-    .bind(TestReportId::parse_if_any("cursor", slice.after.as_deref())?)
+    .bind(TestReportId::from_field_if_any("cursor", slice.after.as_deref())?)
     .bind(slice.limit)
     .fetch(db);
     slice.read(reports).await

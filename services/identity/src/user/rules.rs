@@ -22,7 +22,7 @@ pub(super) fn valid(input: UserInput) -> Result<Valid, Fault> {
     check.name_on_one_line("DisplayName", &input.display_name);
     let email = check.read(account::rules::email("Email", &input.email))?;
     let group = match &input.user_group {
-        Some(group) => UserGroupId::parse("UserGroup/Id", &group.id),
+        Some(group) => UserGroupId::from_field("UserGroup/Id", &group.id),
         None => Err(Fault::invalid("UserGroup", "must name a user group")),
     };
     let group = check.read(group)?;
@@ -47,7 +47,7 @@ pub(super) fn shared_email() -> Fault {
 
 /// The id of the user's group.
 pub(super) fn group(user: &User) -> Option<UserGroupId> {
-    UserGroupId::parse("UserGroup", &user.user_group.as_ref()?.id).ok()
+    UserGroupId::from_field("UserGroup", &user.user_group.as_ref()?.id).ok()
 }
 
 /// Whoever changes an email can have the password reset, and so gets all that the user may do:

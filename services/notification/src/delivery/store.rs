@@ -66,8 +66,10 @@ pub(crate) async fn insert_for(
     customer: CustomerId,
     notifications: &[Notification],
 ) -> Result<(), Fault> {
-    let ids: Result<Vec<_>, _> =
-        notifications.iter().map(|notification| NotificationId::named(&notification.id)).collect();
+    let ids: Result<Vec<_>, _> = notifications
+        .iter()
+        .map(|notification| NotificationId::from_path(&notification.id))
+        .collect();
     let column = |of: fn(&Notification) -> &str| notifications.iter().map(of).collect::<Vec<_>>();
     sqlx::query(
         "insert into webhook_delivery (webhook_id, notification_id, trace)
@@ -194,7 +196,7 @@ pub(super) async fn note(
     attempts: &[Attempt],
 ) -> Result<(), Fault> {
     let ids: Result<Vec<_>, _> =
-        attempts.iter().map(|attempt| NotificationId::named(&attempt.notification)).collect();
+        attempts.iter().map(|attempt| NotificationId::from_path(&attempt.notification)).collect();
     let outcomes = || attempts.iter().map(|attempt| &attempt.outcome);
     let statuses =
         outcomes().map(|outcome| outcome.status.map(|status| i32::from(status.as_u16())));

@@ -228,7 +228,7 @@ pub(crate) async fn take_turn(
 pub(crate) fn event(customer: CustomerId, notification: &Notification) -> Result<Event, Fault> {
     let Notification { id, source, action, .. } = notification;
     let event = Event::new(customer, id, source, action, notification)?;
-    Ok(event.with_id(NotificationId::named(id)?.0))
+    Ok(event.with_id(NotificationId::from_path(id)?.0))
 }
 
 /// Takes a notification out of the list.
