@@ -40,6 +40,7 @@ impl Reconciler {
 
     /// Works until the program stops.
     pub fn spawn(self, runtime: &Runtime, database: &Database) {
+        describe_metrics();
         let (database, stopping) = (database.clone(), runtime.stopping());
         runtime.spawn("reconciler", async move {
             stopping.run_until_cancelled(database.ready()).await;
@@ -145,4 +146,19 @@ impl Reconciler {
         }
         settle(tx, customer, run, finished).await
     }
+}
+
+fn describe_metrics() {
+    use metrics::{Unit, describe_counter, describe_gauge};
+
+    describe_gauge!(
+        "assay_leases_held",
+        Unit::Count,
+        "Leases that engines hold, over all customers."
+    );
+    describe_counter!(
+        EXPIRED,
+        Unit::Count,
+        "Leases taken back because their engine did not renew them in time."
+    );
 }

@@ -81,6 +81,11 @@ impl Sender {
     /// Sends from when the database is migrated until the program stops; then finishes the rounds
     /// that have begun.
     pub(crate) fn spawn(self, runtime: &Runtime, database: &Database, news: News) {
+        metrics::describe_counter!(
+            "assay_webhook_attempts_total",
+            metrics::Unit::Count,
+            "Attempts to deliver a notification to a webhook."
+        );
         let (database, stopping) = (database.clone(), runtime.stopping());
         runtime.spawn("webhooks", async move {
             if stopping.run_until_cancelled(database.ready()).await.is_none() {

@@ -17,6 +17,7 @@ use crate::{
 
 const ALERTS: &str = include_str!("../../../observability/alerts.yml");
 const OPERATIONS: &str = include_str!("../../../../docs/operations.md");
+const METRICS: &str = include_str!("../../../../docs/metrics.md");
 const DASHBOARD: &str = include_str!("../../../observability/dashboard.json");
 
 /// The names of metrics in a text, without what Prometheus adds to those of histograms.
@@ -95,7 +96,20 @@ async fn every_metric_of_the_dashboard_and_the_alerts_exists() {
         missing.is_empty().then_some(())
     })
     .await;
+    assert_described(&telemetry.metrics().render());
     world.stop().await;
+}
+
+/// Each metric on `/metrics` has a line of help and a row in the documentation.
+fn assert_described(page: &str) {
+    let names = |prefix: &str| -> BTreeSet<_> {
+        page.lines().filter_map(|line| line.strip_prefix(prefix)?.split(' ').next()).collect()
+    };
+    let undescribed: Vec<_> = names("# TYPE ").difference(&names("# HELP ")).copied().collect();
+    assert!(undescribed.is_empty(), "without # HELP: {undescribed:?}");
+    for name in names("# TYPE ") {
+        assert!(METRICS.contains(&format!("| `{name}` |")), "{name} is not in docs/metrics.md");
+    }
 }
 
 #[tokio::test]

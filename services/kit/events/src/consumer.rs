@@ -24,7 +24,7 @@ use self::{
     session::{Limits, Session},
     subscription::Subscription,
 };
-use crate::{Nats, Stream, connection::PAUSE};
+use crate::{Nats, Stream, connection::PAUSE, telemetry};
 
 /// What others wait for: longer than these, an event waits aside.
 const LIMITS: Limits =
@@ -115,7 +115,7 @@ impl Consumer {
         stop: CancellationToken,
     ) {
         let mut down = false;
-        describe();
+        telemetry::describe();
         dead_letter::count(self.name, 0);
         aside::tell(&self, (0.0, 0.0));
         while !stop.is_cancelled() {
@@ -191,19 +191,4 @@ impl Consumer {
         }
         Ok(())
     }
-}
-
-fn describe() {
-    use metrics::{Unit, describe_counter, describe_gauge};
-
-    describe_counter!("assay_events_applied_total", "Events that have had their effect");
-    describe_counter!("assay_events_failed_total", "Attempts to apply an event that have failed");
-    describe_counter!("assay_dead_letters_total", "Events that were given up, for an operator");
-    describe_gauge!("assay_events_parked", "Events that wait to be tried again, up to 10,000");
-    describe_gauge!(
-        "assay_events_parked_age_seconds",
-        Unit::Seconds,
-        "How long the oldest parked event waits"
-    );
-    describe_gauge!("assay_consumer_behind", "Events of a stream that were not delivered yet");
 }

@@ -53,6 +53,7 @@ mod relay;
 mod replay;
 mod stream;
 mod subscribers;
+mod telemetry;
 
 use sqlx::migrate::Migrator;
 

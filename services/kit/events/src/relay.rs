@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use self::{courier::Courier, queue::Queue};
-use crate::{Nats, Stream, connection::PAUSE};
+use crate::{Nats, Stream, connection::PAUSE, telemetry};
 
 /// The shortest and the longest wait for something to do. A writer that began while the relay was
 /// awake does not wake it, so the wait grows from little: an event waits no longer for the relay
@@ -55,6 +55,7 @@ impl Relay {
     /// Works until told to stop; then finishes the batch in hand.
     pub async fn run(self, stop: CancellationToken) {
         let mut down = false;
+        telemetry::describe();
         while !stop.is_cancelled() {
             let ended = self.term(&stop, &mut down).await;
             upkeep::forget(self.stream);

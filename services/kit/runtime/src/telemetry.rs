@@ -1,5 +1,6 @@
 //! Logs, traces and metrics of a program.
 
+mod descriptions;
 mod lines;
 mod request;
 mod statements;
@@ -104,6 +105,7 @@ impl Telemetry {
         let metrics = PrometheusBuilder::new()
             .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &BUCKETS)?
             .install_recorder()?;
+        descriptions::describe();
         Ok(Self { tracer, metrics })
     }
 
