@@ -1,4 +1,4 @@
-"""A subscriber of Assay's notifications: keeps each of them, once, as a line of a file.
+"""Reads Assay's notifications from NATS and appends each of them, once, to a file as a line.
 
     pip install -r requirements.txt
     python subscriber.py nats://127.0.0.1:4222 billing notifications.jsonl [DOMAIN]
@@ -17,7 +17,7 @@ async def main(url, name, path, domain=None):
     jetstream = connection.jetstream(domain=domain) if domain else connection.jetstream()
     consumer = await jetstream.pull_subscribe_bind(durable=name, stream="ASSAY_NOTIFICATIONS")
     with open(path, "a+", encoding="utf-8") as file:
-        # Use your database instead: the event's id as a key, in the transaction of what you do.
+        # In practice, store the id as a key in your database, in the transaction of your effects.
         file.seek(0)
         seen = {json.loads(line)["id"] for line in file}
         while True:
@@ -26,12 +26,12 @@ async def main(url, name, path, domain=None):
             except nats.errors.TimeoutError:
                 continue
             event = json.loads(message.data)
-            if event["id"] not in seen:  # It may come twice.
+            if event["id"] not in seen:  # A message may be delivered twice.
                 file.write(json.dumps(event) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
                 seen.add(event["id"])
-            await message.ack()  # Not before it is safe.
+            await message.ack()  # Only after the event is on disk.
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -1,4 +1,4 @@
-//! A subscriber of Assay's notifications: keeps each of them, once, as a line of a file.
+//! Reads Assay's notifications from NATS and appends each of them, once, to a file as a line.
 //!
 //! ```sh
 //! subscriber nats://127.0.0.1:4222 billing notifications.jsonl [DOMAIN]
@@ -38,7 +38,7 @@ async fn main() -> anyhow::Result<()> {
     let consumer: PullConsumer =
         jetstream.get_consumer_from_stream(name, "ASSAY_NOTIFICATIONS").await?;
 
-    // Use your database instead: the event's id as a key, in the transaction of what you do.
+    // In practice, store the id as a key in your database, in the transaction of your effects.
     let mut file = File::options().create(true).append(true).read(true).open(path)?;
     let mut seen = HashSet::new();
     for line in BufReader::new(&file).lines() {
@@ -48,12 +48,12 @@ async fn main() -> anyhow::Result<()> {
         let batch = consumer.batch().max_messages(1).expires(Duration::from_secs(30));
         let Some(message) = batch.messages().await?.next().await else { continue };
         let message = message.map_err(|error| anyhow!(error))?;
-        // It may come twice.
+        // A message may be delivered twice.
         if seen.insert(id(&message.payload)?) {
             file.write_all(&[&message.payload[..], b"\n"].concat())?;
             file.sync_data()?;
         }
-        // Not before it is safe.
+        // Only after the event is on disk.
         message.ack().await.map_err(|error| anyhow!(error))?;
     }
 }
