@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Takes notifications that Assay sends by webhook, and prints a line for each.
+"""Receives notifications from an Assay webhook and prints a line for each.
 
     WEBHOOK_SECRET=whsec_… python3 receiver.py [port]
 
-Needs nothing but Python. It shows all that a receiver has to do: look at the signature, answer
-quickly, and take what comes twice once.
+Needs nothing but Python. It does everything a receiver has to do: verify the signature, respond
+quickly, and ignore duplicates.
 """
 
 import base64
@@ -18,39 +18,39 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 KEY = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
 TOLERANCE_IN_SEC = 5 * 60
-LARGEST = 1 << 20
+MAX_BODY_BYTES = 1 << 20
 
-seen = set()  # A real receiver remembers these for a day or more, where a restart does not lose them.
+seen = set()  # In practice, store the ids for a day or more so that a restart does not lose them.
 
 
 def is_genuine(headers, body):
-    """Whether the body was signed with our key, and not long ago."""
+    """Returns whether the body was signed with our key within the last five minutes."""
     timestamp = headers.get("webhook-timestamp", "")
     if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > TOLERANCE_IN_SEC:
         return False
     content = f"{headers.get('webhook-id', '')}.{timestamp}.".encode() + body
-    ours = "v1," + base64.b64encode(hmac.digest(KEY, content, hashlib.sha256)).decode()
-    # There are two signatures for a day after the secret was changed.
-    theirs = headers.get("webhook-signature", "").split(" ")
-    return any(hmac.compare_digest(ours.encode(), one.encode()) for one in theirs)
+    expected = "v1," + base64.b64encode(hmac.digest(KEY, content, hashlib.sha256)).decode()
+    # Two signatures are sent for a day after the secret has changed.
+    signatures = headers.get("webhook-signature", "").split(" ")
+    return any(hmac.compare_digest(expected.encode(), one.encode()) for one in signatures)
 
 
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self):
         length = int(self.headers.get("Content-Length", 0))
-        if length > LARGEST:
-            return self.answer(413)
+        if length > MAX_BODY_BYTES:
+            return self.respond(413)
         body = self.rfile.read(length)
         if not is_genuine(self.headers, body):
-            return self.answer(401)
+            return self.respond(401)
         event = json.loads(body)
         if event["id"] not in seen:
             seen.add(event["id"])
-            what = event["data"]
-            print(what["Source"], what["SourceId"], what["Action"], what["State"], flush=True)
-        self.answer(204)
+            data = event["data"]
+            print(data["Source"], data["SourceId"], data["Action"], data["State"], flush=True)
+        self.respond(204)
 
-    def answer(self, status):
+    def respond(self, status):
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.end_headers()
