@@ -116,6 +116,12 @@ impl Fault {
     }
 }
 
+impl From<Violation> for Fault {
+    fn from(violation: Violation) -> Self {
+        Self::Invalid(vec![violation])
+    }
+}
+
 /// Where a fault leaves the service: causes are logged here, once, and never sent.
 impl From<Fault> for Status {
     fn from(fault: Fault) -> Self {

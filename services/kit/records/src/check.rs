@@ -1,34 +1,91 @@
-//! What clients write, checked. All that is wrong with an input is told at once.
+//! Validates what clients write. A request is answered with all its violations at once.
+
+use std::{
+    cmp::Ordering,
+    fmt::{Display, Write},
+    ops::RangeInclusive,
+};
 
 use assay_proto::{Fault, Violation};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a name may have at most, in characters.
+#[cfg(test)]
+mod tests;
+
+/// Maximum length of a name, in characters.
 const LONGEST_NAME: usize = 255;
 
-/// What any other text may have at most, in bytes.
+/// Maximum size of any other text, in bytes.
 const LARGEST_TEXT: usize = 64 << 10;
 
-/// How many problems a client is told of at once; an answer that tells more may be too large.
+/// Default for the maximum number of violations in an answer. More could make it too large.
 pub const MOST_PROBLEMS: usize = 100;
 
-/// What is wrong with an input, as far as it was looked at.
-#[derive(Default)]
-pub struct Check(Vec<Violation>);
+/// Collects the violations of an input.
+///
+/// Fields are JSON pointers (RFC 6901) without their leading slash. Within [`Check::within`] they
+/// are relative to the enclosing field.
+pub struct Check {
+    violations: Vec<Violation>,
+    most: usize,
+    /// Pointer to the enclosing field; empty for the input itself.
+    prefix: String,
+}
+
+impl Default for Check {
+    fn default() -> Self {
+        Self::with_limit(MOST_PROBLEMS)
+    }
+}
 
 impl Check {
-    pub fn refuse(&mut self, field: impl Into<String>, problem: impl Into<String>) {
-        if self.0.len() < MOST_PROBLEMS {
-            self.0.push(Violation { field: field.into(), problem: problem.into() });
-        }
+    /// Returns a check that keeps the first `most` violations.
+    pub fn with_limit(most: usize) -> Self {
+        Self { violations: Vec::new(), most, prefix: String::new() }
     }
 
-    /// What holds for every text of an input, wherever in it.
+    /// Runs `rules` for the value at `field`: the fields they name are relative to it. A name that
+    /// may contain `/` or `~` is escaped with [`below`] first.
+    pub fn within<T>(&mut self, field: impl Display, rules: impl FnOnce(&mut Self) -> T) -> T {
+        let enclosing = self.prefix.len();
+        let separator = if enclosing == 0 { "" } else { "/" };
+        // Writing to a string cannot fail.
+        _ = write!(self.prefix, "{separator}{field}");
+        let result = rules(self);
+        self.prefix.truncate(enclosing);
+        result
+    }
+
+    /// Adds a violation of `field`.
+    pub fn refuse(&mut self, field: impl Into<String>, problem: impl Into<String>) {
+        if self.is_full() {
+            return;
+        }
+        let field = field.into();
+        let field = match (self.prefix.as_str(), field.as_str()) {
+            ("", _) => field,
+            (prefix, "") => prefix.to_owned(),
+            (prefix, field) => format!("{prefix}/{field}"),
+        };
+        self.violations.push(Violation { field, problem: problem.into() });
+    }
+
+    /// Returns whether no violation was found so far.
+    pub fn is_ok(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// Returns whether further violations would be dropped.
+    pub fn is_full(&self) -> bool {
+        self.violations.len() >= self.most
+    }
+
+    /// Checks every text of an input, as [`Check::text`] does.
     pub fn texts(&mut self, input: &impl Serialize) {
         match serde_json::to_value(input) {
             Ok(value) => self.value("", &value),
-            // An enum with a number that no contract knows.
+            // An enum holds a number that is not in the contract.
             Err(error) => self.refuse("", error.to_string()),
         }
     }
@@ -37,8 +94,8 @@ impl Check {
         match value {
             Value::String(text) => self.text(pointer, text),
             Value::Array(values) => {
-                for (place, value) in values.iter().enumerate() {
-                    self.value(&below(pointer, &place.to_string()), value);
+                for (index, value) in values.iter().enumerate() {
+                    self.value(&below(pointer, &index.to_string()), value);
                 }
             }
             Value::Object(fields) => {
@@ -50,17 +107,17 @@ impl Check {
         }
     }
 
-    /// What holds for every text.
-    pub fn text(&mut self, pointer: &str, text: &str) {
+    /// Checks a text: at most 64 KiB, no NUL characters.
+    pub fn text(&mut self, field: &str, text: &str) {
         if text.contains('\0') {
-            self.refuse(pointer, "must not contain NUL characters");
+            self.refuse(field, "must not contain NUL characters");
         }
         if text.len() > LARGEST_TEXT {
-            self.refuse(pointer, format!("must have at most {LARGEST_TEXT} bytes"));
+            self.refuse(field, format!("must have at most {LARGEST_TEXT} bytes"));
         }
     }
 
-    /// A name, which is never blank.
+    /// Checks a name: not blank, at most 255 characters.
     pub fn name(&mut self, field: &str, name: &str) {
         if name.trim().is_empty() {
             self.refuse(field, "must not be blank");
@@ -70,7 +127,7 @@ impl Check {
         }
     }
 
-    /// A name that stands where a line break would mean something, such as in a mail.
+    /// Checks a name that appears in a context where a line break has a meaning, such as a mail.
     pub fn name_on_one_line(&mut self, field: &str, name: &str) {
         self.name(field, name);
         if name.contains(char::is_control) {
@@ -78,98 +135,78 @@ impl Check {
         }
     }
 
-    /// A number that measures something.
+    /// Checks a text of one line: its length in characters, no control characters.
+    pub fn line(&mut self, field: &str, text: &str, characters: RangeInclusive<usize>) {
+        let (least, most) = (characters.start(), characters.end());
+        let count = text.chars().take(most.saturating_add(1)).count();
+        if characters.contains(&count) && !text.contains(char::is_control) {
+            return;
+        }
+        let length = if *least == 0 { "at most".to_owned() } else { format!("{least} to") };
+        self.refuse(field, format!("must have {length} {most} characters, no control characters"));
+    }
+
+    /// Checks that a text has at most `most` characters.
+    pub fn length(&mut self, field: &str, text: &str, most: usize) {
+        if text.chars().count() > most {
+            self.refuse(field, format!("must have at most {most} characters"));
+        }
+    }
+
+    /// Checks that a number is within a range, ends included. NaN is in no range.
+    pub fn range<N: PartialOrd + Display>(
+        &mut self,
+        field: &str,
+        number: N,
+        range: RangeInclusive<N>,
+    ) {
+        if !range.contains(&number) {
+            self.refuse(field, format!("must be {} to {}", range.start(), range.end()));
+        }
+    }
+
+    /// Checks that a number is `least` or more. NaN is not.
+    pub fn at_least<N: PartialOrd + Display>(&mut self, field: &str, number: N, least: N) {
+        if number.partial_cmp(&least).is_none_or(Ordering::is_lt) {
+            self.refuse(field, format!("must be {least} or more"));
+        }
+    }
+
+    /// Checks a quantity: finite, 0 or more.
     pub fn amount(&mut self, field: &str, number: f64) {
         if !number.is_finite() || number < 0.0 {
-            self.refuse(field, "must be a number from 0");
+            self.refuse(field, "must be 0 or more");
         }
     }
 
-    /// A size in bytes.
+    /// Checks a size in bytes: 0 or more.
     pub fn size(&mut self, field: &str, size: i64) {
-        if size < 0 {
-            self.refuse(field, "must be a number from 0");
-        }
+        self.at_least(field, size, 0);
     }
 
-    /// What a part of the input was read as; what is wrong with it is kept, with the rest.
-    pub fn read<T>(&mut self, part: Result<T, Fault>) -> Result<Option<T>, Fault> {
-        match part {
+    /// Returns the value of a part of the input, or `None` after adding its violations. Any other
+    /// fault fails at once.
+    pub fn read<T>(&mut self, part: Result<T, impl Into<Fault>>) -> Result<Option<T>, Fault> {
+        match part.map_err(Into::into) {
             Ok(part) => Ok(Some(part)),
             Err(Fault::Invalid(violations)) => {
-                self.0.extend(violations);
+                for violation in violations {
+                    self.refuse(violation.field, violation.problem);
+                }
                 Ok(None)
             }
             Err(fault) => Err(fault),
         }
     }
 
-    /// Fails if anything is wrong.
+    /// Fails with the violations, if there are any.
     pub fn done(self) -> Result<(), Fault> {
-        if self.0.is_empty() { Ok(()) } else { Err(Fault::Invalid(self.0)) }
+        if self.violations.is_empty() { Ok(()) } else { Err(Fault::Invalid(self.violations)) }
     }
 }
 
-/// The JSON pointer (RFC 6901), without its leading slash, to what has that name at `pointer`.
+/// Returns the JSON pointer to the member `name` of the value at `pointer`; escapes the name.
 pub fn below(pointer: &str, name: &str) -> String {
     let name = name.replace('~', "~0").replace('/', "~1");
     if pointer.is_empty() { name } else { format!("{pointer}/{name}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use assay_proto::{VariableInput, catalog::SubjectInput};
-
-    use super::*;
-
-    fn fields(check: Check) -> Vec<String> {
-        check.0.into_iter().map(|violation| violation.field).collect()
-    }
-
-    #[test]
-    fn no_text_of_an_input_is_forgotten() {
-        let variable = VariableInput { content: "a\0".into(), ..VariableInput::default() };
-        let mut check = Check::default();
-        check.texts(&SubjectInput {
-            subject_type: 1,
-            name: "x".repeat(LARGEST_TEXT + 1),
-            framework_file_id: Some("\0".into()),
-            variables: vec![VariableInput::default(), variable],
-            ..SubjectInput::default()
-        });
-        let mut fields = fields(check);
-        fields.sort();
-        assert_eq!(fields, ["FrameworkFileId", "Name", "Variables/1/Content"]);
-    }
-
-    #[test]
-    fn names_and_numbers_have_limits() {
-        let mut check = Check::default();
-        for (field, name) in
-            [("fits", "ü".repeat(255)), ("blank", " ".into()), ("long", "ü".repeat(256))]
-        {
-            check.name(field, &name);
-        }
-        for (field, number) in
-            [("zero", 0.0), ("nan", f64::NAN), ("inf", f64::INFINITY), ("below", -1.0)]
-        {
-            check.amount(field, number);
-        }
-        check.size("size", -1);
-        assert_eq!(fields(check), ["blank", "long", "nan", "inf", "below", "size"]);
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_told_with_the_rest() {
-        let mut check = Check::default();
-        check.name_on_one_line("lines", "a\r\nBcc: b@example.com");
-        assert!(check.read(Err::<(), _>(Fault::invalid("read", "is wrong"))).unwrap().is_none());
-        assert!(check.read(Err::<(), _>(Fault::Unauthenticated)).is_err());
-        assert_eq!(fields(check), ["lines", "read"]);
-    }
-
-    #[test]
-    fn pointers_are_escaped() {
-        assert_eq!(below("TestCases", "a/b~c"), "TestCases/a~1b~0c");
-    }
 }
