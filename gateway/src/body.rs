@@ -73,7 +73,7 @@ pub(crate) async fn read_through(
     if media_type(&parts.headers).is_none_or(is_json) {
         return Ok(Some(json));
     }
-    Err(Problem::unsupported("application/json is expected"))
+    Err(Problem::unsupported("Content-Type: must be application/json"))
 }
 
 pub(crate) fn missing() -> Problem {

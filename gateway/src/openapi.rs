@@ -1,10 +1,10 @@
-//! The interface as an OpenAPI document, and the pages that show it.
+//! The OpenAPI document of the interface, and the pages that show it.
 
+mod descriptions;
 mod examples;
-mod forms;
-mod meanings;
 mod problems;
 mod rules;
+mod texts;
 mod versions;
 
 use axum::{Router, routing::get};
@@ -19,10 +19,10 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::{problem, routes};
 
-/// Where the page has its document from.
+/// URL of the document that the page loads.
 const PAGE: &str = "/docs/openapi.json";
 
-/// How clients show who they are.
+/// Name of the security scheme.
 const TOKEN: &str = "Token";
 
 #[derive(OpenApi)]
@@ -30,69 +30,74 @@ const TOKEN: &str = "Token";
     info(
         title = "Assay",
         description = "Manages software tests, their executions and their results.\n\n\
-            Lists are answered whole, or a page at a time with `limit` and `cursor`. A field that \
-            an operation does not take is ignored. In an update a field that is absent stays as \
-            it is, and `null` clears it. Send the `DataVersion` of what you saw, in the body or \
-            as `If-Match`, to change nothing else.\n\n\
-            Every answer has an `X-Request-Id`, by which it is found in the logs, and says in \
+            Lists are returned whole, or one page at a time with `limit` and `cursor`. Unknown \
+            fields of a body are ignored. In an update, an absent field keeps its value and `null` \
+            clears it. Send the `DataVersion` that you read, in the body or as `If-Match`, to make \
+            sure that nobody else has changed the record since.\n\n\
+            Every response has an `X-Request-Id`, which also stands in the logs, and states in \
             `RateLimit` how many requests are left.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
-    servers((url = "/", description = "Where this document came from")),
+    servers((url = "/", description = "The server that returned this document")),
     security(("Token" = [])),
     tags(
-        (name = "Tokens", description = "How a user proves who they are"),
-        (name = "API tokens", description = "How a machine proves who it works for"),
-        (name = "Customers", description = "Who projects and users belong to"),
-        (name = "User groups", description = "Users with the same permissions"),
-        (name = "Users", description = "Accounts as a customer sees them"),
-        (name = "Audit", description = "Who did what, when, and from where"),
-        (name = "Projects", description = "What all other records belong to"),
-        (name = "Favorites", description = "What a user wants to have at hand"),
-        (name = "Test cases", description = "What is tested"),
-        (name = "Test plans", description = "How a test case is executed, in numbered revisions"),
-        (name = "Test sets", description = "Test cases that are executed together"),
+        (name = "Tokens", description = "Authentication of users"),
+        (name = "API tokens", description = "Authentication of machines"),
+        (name = "Customers", description = "Owners of projects and users"),
+        (name = "User groups", description = "Groups of users with the same permissions"),
+        (name = "Users", description = "Members of a customer"),
+        (name = "Audit", description = "Log of logins and changes"),
+        (name = "Projects", description = "Containers of all test records"),
+        (name = "Favorites", description = "Records that a user has marked"),
+        (name = "Test cases", description = "Descriptions of single tests"),
+        (name = "Test plans", description = "Instructions for executing a test case, in numbered revisions"),
+        (name = "Test sets", description = "Ordered groups of test cases that are executed together"),
         (name = "Subjects", description = "The software under test"),
-        (name = "Environments", description = "Where the software is tested"),
-        (name = "Executions", description = "Runs of a test set, from their start to their end"),
-        (name = "Results", description = "What test tools report"),
-        (name = "Automation", description = "How engines fetch work and report what came of it"),
-        (name = "Test reports", description = "What came of one test case in one execution"),
-        (name = "Notifications", description = "A record of what happened"),
-        (name = "Webhooks", description = "Other systems that are sent notifications"),
+        (name = "Environments", description = "Environments in which subjects are tested"),
+        (name = "Executions", description = "Runs of a test set, from start to end"),
+        (name = "Results", description = "Results reported by test tools"),
+        (name = "Automation", description = "Work for engines, and their results"),
+        (name = "Test reports", description = "Results of one test case in one execution"),
+        (name = "Notifications", description = "Records of changes and events"),
+        (name = "Webhooks", description = "HTTP endpoints that receive notifications"),
     ),
     components(schemas(problem::Document)),
 )]
 struct Outline;
 
-/// The interface as an OpenAPI document.
+/// Builds the OpenAPI document of the interface.
+///
+/// # Panics
+///
+/// If a route does not name the contract method that it calls.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     let mut document = Outline::openapi();
     document.merge(routes::all().into_openapi());
     let token = ApiKeyValue::with_description(
         "Authentication",
-        "The token, alone or as `Bearer` and the token; `Authorization` is understood as well.",
+        "The token, with or without the prefix `Bearer`. The header `Authorization` works as well.",
     );
     let components = document.components.get_or_insert_default();
     components.add_security_scheme(TOKEN, SecurityScheme::ApiKey(ApiKey::Header(token)));
     rules::apply(&mut document);
-    meanings::tell(&mut document);
-    examples::show(&mut document);
+    descriptions::add(&mut document);
+    examples::attach(&mut document);
     document
 }
 
-/// `/api/openapi.json`, and `/docs`, which loads nothing from elsewhere.
+/// Serves `/api/openapi.json` and `/docs`, which loads nothing from other hosts.
 pub(crate) fn documentation<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let document = serde_json::to_value(openapi()).expect("the document is JSON");
     let text = Bytes::from(document.to_string());
-    let pages = SwaggerUi::new("/docs").external_url_unchecked(PAGE, to_try_out(document));
+    let pages =
+        SwaggerUi::new("/docs").external_url_unchecked(PAGE, without_filter_examples(document));
     let pages = pages.config(Config::default().validator_url("none").try_it_out_enabled(true));
     let json = [(CONTENT_TYPE, "application/json")];
     Router::from(pages).route("/api/openapi.json", get(async move || (json, text)))
 }
 
-/// The document as the page has it: filters are empty there, instead of filled in with examples.
-fn to_try_out(mut document: Value) -> Value {
+/// Removes the examples of optional query parameters, which the page would fill in as filters.
+fn without_filter_examples(mut document: Value) -> Value {
     let paths = document["paths"].as_object_mut().into_iter().flat_map(Map::values_mut);
     let operations = paths.filter_map(Value::as_object_mut).flat_map(Map::values_mut);
     for operation in operations {

@@ -53,7 +53,7 @@ impl<S: Sync> FromRequest<S> for Upload {
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         match media_type(request.headers()).as_deref() {
             None | Some("application/json") => Self::whole(request),
-            _ => Err(Problem::unsupported("application/json is expected")),
+            _ => Err(Problem::unsupported("Content-Type: must be application/json")),
         }
     }
 }

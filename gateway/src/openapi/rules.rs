@@ -1,7 +1,7 @@
-//! What follows from the shape of an operation, and so is not written at each of them: its path
-//! parameters, who may call it, what its answers carry, and how it can fail.
+//! Parts of the document that follow from the shape of an operation: its path parameters, the
+//! permission it needs, its headers and its failures.
 
-use assay_proto::{Needs, POLICY, name_of};
+use assay_proto::{Needs, name_of};
 use utoipa::openapi::{
     KnownFormat, ObjectBuilder, OpenApi, PathItem, RefOr, Required, SchemaFormat,
     path::{Operation, ParameterBuilder, ParameterIn},
@@ -11,29 +11,33 @@ use utoipa::openapi::{
 
 use super::{problems, versions};
 
+/// Extension by which a route names the contract method that it calls, as `/package.Service/Method`.
+const METHOD: &str = "x-grpc-method";
+
 pub(super) fn apply(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
     problems::define(components);
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
-            name_path_parameters(path, operation);
-            tell_who_may_call(operation);
-            versions::tell_update(method, operation, components);
-            versions::tell_headers(method, operation, components);
-            problems::tell(method, operation);
+            describe_path_parameters(path, operation);
+            describe_permission(operation);
+            versions::describe_update(method, operation, components);
+            versions::describe_headers(method, operation, components);
+            problems::describe(method, operation);
         }
     }
-    drop_what_nobody_sends(document);
+    remove_unused_inputs(document);
 }
 
-/// What is written in changes only has another shape there.
-fn drop_what_nobody_sends(document: &mut OpenApi) {
+/// Removes input schemas that no request refers to: updates refer to their `Changes` schema instead.
+fn remove_unused_inputs(document: &mut OpenApi) {
     let written = serde_json::to_string(document).unwrap_or_default();
-    let is_sent = |name: &str| written.contains(&format!("\"#/components/schemas/{name}\""));
+    let is_used = |name: &str| written.contains(&format!("\"#/components/schemas/{name}\""));
     let components = document.components.get_or_insert_default();
-    components.schemas.retain(|name, _| !name.ends_with("Input") || is_sent(name));
+    components.schemas.retain(|name, _| !name.ends_with("Input") || is_used(name));
 }
 
+/// Lists the operations of a path with their HTTP methods.
 pub(super) fn operations(
     item: &mut PathItem,
 ) -> impl Iterator<Item = (&'static str, &mut Operation)> {
@@ -46,8 +50,8 @@ pub(super) fn operations(
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-/// Variable segments that are named so are ids; `{testCaseId}` is the id of the test case.
-fn name_path_parameters(path: &str, operation: &mut Operation) {
+/// Declares the ids in a path as UUIDs, named like its segments; handlers take them as plain strings.
+fn describe_path_parameters(path: &str, operation: &mut Operation) {
     let parameters = operation.parameters.get_or_insert_default();
     let is_id = |name: &str| name.ends_with("Id");
     parameters.retain(|parameter| match parameter {
@@ -68,7 +72,7 @@ fn name_path_parameters(path: &str, operation: &mut Operation) {
     }
 }
 
-/// `testCaseId` is the id of a test case.
+/// Converts the name of a parameter to words: `testCaseId` to `test case`.
 fn noun(name: &str) -> String {
     let name = name.trim_end_matches("Id");
     let letters = name.chars().map(|letter| match letter {
@@ -83,17 +87,19 @@ fn uuid() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String).format(Some(format))
 }
 
-/// The id of an operation begins with the name of the method that it calls, and the contract says
-/// who may call that.
-fn tell_who_may_call(operation: &mut Operation) {
-    let id = operation.operation_id.clone().unwrap_or_default().replace('_', "");
-    let calls = |path: &str| {
-        let method = path.rsplit('/').next().unwrap_or_default().to_lowercase();
-        id.starts_with(&method).then_some(method.len())
-    };
-    let method = POLICY.iter().filter_map(|(path, needs)| Some((calls(path)?, *needs)));
-    let needs = method.max_by_key(|(length, _)| *length).map(|(_, needs)| needs);
-    let who = match needs {
+/// States the permission that the contract requires for the method of an operation.
+///
+/// # Panics
+///
+/// If the route names no method, or one that no contract has.
+fn describe_permission(operation: &mut Operation) {
+    let id = operation.operation_id.as_deref().unwrap_or_default();
+    let mut extensions = operation.extensions.take().unwrap_or_default();
+    let method = extensions.remove(METHOD);
+    operation.extensions = Some(extensions).filter(|extensions| !extensions.is_empty());
+    let method = method.as_ref().and_then(|method| method.as_str());
+    let method = method.unwrap_or_else(|| panic!("the route of {id} has no `{METHOD}`"));
+    let needs = match Needs::of(method) {
         Some(Needs::AnyOf(permissions)) => {
             let names: Vec<String> =
                 permissions.iter().map(|p| format!("`{}`", name_of(p))).collect();
@@ -104,8 +110,42 @@ fn tell_who_may_call(operation: &mut Operation) {
             operation.security = Some(vec![SecurityRequirement::default()]);
             "Needs no token.".to_owned()
         }
-        None => panic!("no method is called by {:?}", operation.operation_id),
+        None => panic!("`{METHOD}` of {id}: no contract has the method {method}"),
     };
-    let more = operation.description.take().map(|text| format!("{text}\n\n")).unwrap_or_default();
-    operation.description = Some(more + &who);
+    let text = operation.description.take().map(|text| format!("{text}\n\n")).unwrap_or_default();
+    operation.description = Some(text + &needs);
+}
+
+#[cfg(test)]
+mod tests {
+    use utoipa::openapi::extensions::Extensions;
+
+    use super::*;
+
+    fn operation(method: Option<&str>) -> Operation {
+        let mut operation = Operation::new();
+        operation.extensions =
+            method.map(|method| Extensions::from_iter([(METHOD, method.to_owned())]));
+        operation
+    }
+
+    #[test]
+    fn the_permission_is_that_of_the_named_method() {
+        let mut operation = operation(Some("/assay.catalog.v1.ProjectService/CreateProject"));
+        describe_permission(&mut operation);
+        assert_eq!(operation.description.as_deref(), Some("Needs the permission `Write`."));
+        assert!(operation.extensions.is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "has no `x-grpc-method`")]
+    fn a_route_without_a_method_is_rejected() {
+        describe_permission(&mut operation(None));
+    }
+
+    #[test]
+    #[should_panic(expected = "no contract has the method")]
+    fn a_route_with_an_unknown_method_is_rejected() {
+        describe_permission(&mut operation(Some("/assay.catalog.v1.ProjectService/Drop")));
+    }
 }

@@ -1,4 +1,4 @@
-//! What operations say about the version of a record, about where it is, and about the next page.
+//! Headers and parameters for the version of a record, its location and the next page of a list.
 
 use serde_json::Value;
 use utoipa::openapi::{
@@ -14,9 +14,9 @@ const JSON: &str = "application/json";
 pub(crate) const ETAG: &str = "The `DataVersion` of the record, a dot and a fingerprint of the \
     body, in quotes: it changes whenever the body does";
 
-/// An update takes some of the fields, and the version that it is based on. A GET with a body is one,
-/// too.
-pub(super) fn tell_update(
+/// Describes the body of an update: some of the fields of the record, and the version that the change
+/// is based on. A GET with such a body is an update too.
+pub(super) fn describe_update(
     method: &str,
     operation: &mut Operation,
     components: &mut Components,
@@ -33,23 +33,23 @@ pub(super) fn tell_update(
     if let RefOr::T(Schema::Object(object)) = &mut schema {
         let version = ObjectBuilder::new()
             .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-            .description(Some("The version that the change is based on; absent: any."));
+            .description(Some("The version that the change is based on; absent: any version."));
         object.required.clear();
         for (field, schema) in &mut object.properties {
-            only_what_can_be_cleared(field, schema, &record);
+            forbid_null_if_required(field, schema, &record);
         }
         object.properties.insert("DataVersion".to_owned(), version.into());
     }
     content.schema = Some(Ref::from_schema_name(&changes).into());
     body.required = Some(if method == "GET" { Required::False } else { Required::True });
     components.schemas.insert(changes, schema);
-    let meaning = "The `ETag` of the record as the change is based on it; only its version is \
-                   compared";
-    operation.parameters.get_or_insert_default().push(header_parameter("If-Match", meaning));
+    let description = "The `ETag` of the record that the change is based on; only its version is \
+                       compared";
+    operation.parameters.get_or_insert_default().push(header_parameter("If-Match", description));
     Some(())
 }
 
-/// The name of what a body has the form of, which may be absent.
+/// Returns the name of the schema of a body that may be optional.
 fn input(schema: &RefOr<Schema>) -> Option<&str> {
     match schema {
         RefOr::T(Schema::OneOf(choice)) => choice.items.iter().find_map(name),
@@ -57,27 +57,27 @@ fn input(schema: &RefOr<Schema>) -> Option<&str> {
     }
 }
 
-/// `null` clears a field in a change only if the record may be without it.
-fn only_what_can_be_cleared(field: &str, change: &mut RefOr<Schema>, record: &RefOr<Schema>) {
+/// Removes `null` from the schema of a change if the record always has the field.
+fn forbid_null_if_required(field: &str, change: &mut RefOr<Schema>, record: &RefOr<Schema>) {
     let RefOr::T(Schema::Object(record)) = record else { return };
-    let shown = record.properties.get(field).and_then(|shown| serde_json::to_value(shown).ok());
+    let current = record.properties.get(field).and_then(|field| serde_json::to_value(field).ok());
     let Ok(mut changed) = serde_json::to_value(&*change) else { return };
-    if shown.is_some_and(|mut shown| !take_null(&mut shown))
-        && take_null(&mut changed)
+    if current.is_some_and(|mut current| !remove_null(&mut current))
+        && remove_null(&mut changed)
         && let Ok(changed) = serde_json::from_value(changed)
     {
         *change = changed;
     }
 }
 
-/// Takes `null` from the types of a schema; says whether it was among them.
-fn take_null(schema: &mut Value) -> bool {
+/// Removes `null` from the types of a schema; returns whether it was among them.
+fn remove_null(schema: &mut Value) -> bool {
     let is_null = |name: &Value| name == "null" || name.get("type").is_some_and(|t| t == "null");
     for kind in ["type", "oneOf"] {
         let Some(choices) = schema.get_mut(kind).and_then(Value::as_array_mut) else { continue };
         let count = choices.len();
         choices.retain(|choice| !is_null(choice));
-        let taken = choices.len() < count;
+        let removed = choices.len() < count;
         if let [only] = choices.as_slice() {
             let only = only.clone();
             match kind {
@@ -85,13 +85,13 @@ fn take_null(schema: &mut Value) -> bool {
                 _ => *schema = only,
             }
         }
-        return taken;
+        return removed;
     }
     false
 }
 
-/// Success comes with headers.
-pub(super) fn tell_headers(method: &str, operation: &mut Operation, components: &Components) {
+/// Describes the headers of successful responses.
+pub(super) fn describe_headers(method: &str, operation: &mut Operation, components: &Components) {
     let mut revalidates = false;
     let in_pages = operation.parameters.iter().flatten().any(is_cursor);
     for (status, response) in &mut operation.responses.responses {
@@ -100,7 +100,7 @@ pub(super) fn tell_headers(method: &str, operation: &mut Operation, components: 
             add_header(response, "Location", "The path of the new record");
         }
         if in_pages {
-            add_header(response, "Link", "Where the next page is, if there is one (RFC 8288)");
+            add_header(response, "Link", "The URL of the next page, if there is one (RFC 8288)");
         }
         if has_version(response, components) {
             add_header(response, "ETag", ETAG);
@@ -108,9 +108,12 @@ pub(super) fn tell_headers(method: &str, operation: &mut Operation, components: 
         }
     }
     if revalidates {
-        let known = header_parameter("If-None-Match", "The `ETag` of the body that the client has");
-        operation.parameters.get_or_insert_default().push(known);
-        let unchanged = Response::new("The client has this body");
+        let cached = header_parameter(
+            "If-None-Match",
+            "The `ETag` of the response that the client has cached",
+        );
+        operation.parameters.get_or_insert_default().push(cached);
+        let unchanged = Response::new("The cached response of the client is current");
         operation.responses.responses.insert("304".to_owned(), unchanged.into());
     }
 }
@@ -146,20 +149,20 @@ fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
 }
 
-pub(super) fn header(meaning: &str) -> Header {
-    HeaderBuilder::new().schema(Some(text())).description(Some(meaning)).build()
+pub(super) fn header(description: &str) -> Header {
+    HeaderBuilder::new().schema(Some(text())).description(Some(description)).build()
 }
 
-fn add_header(response: &mut Response, name: &str, meaning: &str) {
-    response.headers.insert(name.to_owned(), header(meaning).into());
+fn add_header(response: &mut Response, name: &str, description: &str) {
+    response.headers.insert(name.to_owned(), header(description).into());
 }
 
-fn header_parameter(name: &str, meaning: &str) -> RefOr<Parameter> {
+fn header_parameter(name: &str, description: &str) -> RefOr<Parameter> {
     let parameter = ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
-        .description(Some(meaning))
+        .description(Some(description))
         .schema(Some(text()));
     parameter.build().into()
 }

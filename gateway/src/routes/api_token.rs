@@ -32,6 +32,7 @@ impl Answer for NewApiToken {}
 #[utoipa::path(
     get, path = "/api/users/current/tokens", operation_id = "list_api_tokens",
     tag = "API tokens", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.ApiTokenService/ListApiTokens"))),
     responses((status = OK, description = "The API tokens", body = [ApiToken])),
 )]
 async fn list(
@@ -49,6 +50,7 @@ async fn list(
 #[utoipa::path(
     post, path = "/api/users/current/tokens", operation_id = "create_api_token",
     tag = "API tokens", request_body = ApiTokenInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.ApiTokenService/CreateApiToken"))),
     responses((status = CREATED, description = "The API token", body = NewApiToken)),
 )]
 async fn create(
@@ -65,6 +67,7 @@ async fn create(
 #[utoipa::path(
     delete, path = "/api/users/current/tokens/{apiTokenId}", operation_id = "delete_api_token",
     tag = "API tokens",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.ApiTokenService/DeleteApiToken"))),
     responses((status = NO_CONTENT, description = "The API token is void")),
 )]
 async fn delete(
@@ -80,6 +83,7 @@ async fn delete(
 #[utoipa::path(
     get, path = "/api/users/{userId}/tokens", operation_id = "list_user_api_tokens",
     tag = "API tokens", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.ApiTokenService/ListUserApiTokens"))),
     responses((status = OK, description = "The API tokens", body = [ApiToken])),
 )]
 async fn list_of_user(
@@ -96,6 +100,7 @@ async fn list_of_user(
 #[utoipa::path(
     delete, path = "/api/users/{userId}/tokens/{apiTokenId}",
     operation_id = "delete_user_api_token", tag = "API tokens",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.ApiTokenService/DeleteUserApiToken"))),
     responses((status = NO_CONTENT, description = "The API token is void")),
 )]
 async fn delete_of_user(

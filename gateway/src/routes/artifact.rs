@@ -60,6 +60,7 @@ impl<S: Sync> FromRequest<S> for File {
         `.`, `_` and `-`, at most 200", example = "payment.log")),
     request_body(content = String, content_type = "application/octet-stream",
         description = "The file, of any media type", example = json!("09:30:04 The bank said yes\n")),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/UploadArtifact"))),
     responses((status = OK, description = "The file is kept", body = Artifact)),
 )]
 async fn upload(
@@ -87,6 +88,7 @@ async fn upload(
         `.`, `_` and `-`, at most 200", example = "payment.log")),
     request_body(content = String, content_type = "application/octet-stream",
         description = "The file, of any media type", example = json!("09:30:04 The bank said yes\n")),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/UploadArtifactOfLease"))),
     responses((status = OK, description = "The file is kept", body = Artifact)),
 )]
 async fn upload_of_lease(
@@ -134,6 +136,7 @@ struct Access {
     operation_id = "download_artifact", tag = "Results",
     params(("name" = String, Path, description = "What the file is called",
         example = "payment.log"), Access),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/DownloadArtifact"))),
     responses(
         (status = OK, description = "The file", body = String,
             content_type = "application/octet-stream",

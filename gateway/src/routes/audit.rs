@@ -47,6 +47,7 @@ struct Filter {
 #[utoipa::path(
     get, path = "/api/management/audit", operation_id = "list_audit_entries", tag = "Audit",
     params(Filter, Listing),
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.AuditService/ListAuditEntries"))),
     responses((status = OK, description = "The entries", body = [AuditEntry])),
 )]
 async fn list(

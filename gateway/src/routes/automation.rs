@@ -45,6 +45,7 @@ impl Answer for LeaseState {}
 #[utoipa::path(
     post, path = "/api/automation/leases", operation_id = "lease_schedules", tag = "Automation",
     request_body = Option<LeaseInput>,
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.AutomationService/LeaseSchedules"))),
     responses((status = OK, description = "The leases", body = [Lease])),
 )]
 async fn lease(
@@ -66,6 +67,7 @@ async fn lease(
 #[utoipa::path(
     post, path = "/api/automation/leases/{leaseId}/heartbeat", operation_id = "renew_lease",
     tag = "Automation",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.AutomationService/RenewLease"))),
     responses((status = OK, description = "Whether to go on, and until when", body = LeaseState)),
 )]
 async fn renew(
@@ -85,6 +87,7 @@ async fn renew(
     post, path = "/api/automation/leases/{leaseId}/instances", operation_id = "report_instances",
     tag = "Automation",
     request_body(content = Vec<InstanceResultInput>, description = "What came of the instances"),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.AutomationService/ReportInstances"))),
     responses((status = OK, description = "The instances of these numbers", body = [InstanceEntry])),
 )]
 async fn report(
@@ -110,6 +113,7 @@ async fn report(
 #[utoipa::path(
     post, path = "/api/automation/leases/{leaseId}/complete", operation_id = "complete_lease",
     tag = "Automation", request_body = Option<CompleteLeaseInput>,
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.AutomationService/CompleteLease"))),
     responses((status = NO_CONTENT, description = "The lease has ended")),
 )]
 async fn complete(
@@ -128,6 +132,7 @@ async fn complete(
 #[utoipa::path(
     delete, path = "/api/automation/leases/{leaseId}", operation_id = "release_lease",
     tag = "Automation",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.AutomationService/ReleaseLease"))),
     responses((status = NO_CONTENT, description = "The work is in the queue again")),
 )]
 async fn release(

@@ -45,6 +45,7 @@ impl Updatable for CustomerInput {}
 #[utoipa::path(
     get, path = "/api/management/customers", operation_id = "list_customers", tag = "Customers",
     params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.CustomerService/ListCustomers"))),
     responses((status = OK, description = "The customers", body = [CustomerEntry])),
 )]
 async fn list(
@@ -59,6 +60,7 @@ async fn list(
 #[utoipa::path(
     get, path = "/api/management/customers/archive", operation_id = "list_customers_in_archive",
     tag = "Customers", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.CustomerService/ListCustomers"))),
     responses((status = OK, description = "The customers", body = [CustomerEntry])),
 )]
 async fn list_archived(
@@ -83,6 +85,7 @@ async fn list_of(
 #[utoipa::path(
     get, path = "/api/management/customers/current", operation_id = "get_current_customer",
     tag = "Customers",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.CustomerService/GetCurrentCustomer"))),
     responses((status = OK, description = "The customer", body = Customer)),
 )]
 async fn get_current(
@@ -97,6 +100,7 @@ async fn get_current(
 #[utoipa::path(
     get, path = "/api/management/customers/{customerId}", operation_id = "get_customer",
     tag = "Customers",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.CustomerService/GetCustomer"))),
     responses((status = OK, description = "The customer", body = Customer)),
 )]
 async fn get(
@@ -112,6 +116,7 @@ async fn get(
 #[utoipa::path(
     post, path = "/api/management/customers", operation_id = "create_customer",
     tag = "Customers", request_body = CustomerInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.CustomerService/CreateCustomer"))),
     responses((status = CREATED, description = "The new customer", body = CustomerEntry)),
 )]
 async fn create(
@@ -130,6 +135,7 @@ async fn create(
 #[utoipa::path(
     put, path = "/api/management/customers/{customerId}", operation_id = "update_customer",
     tag = "Customers", request_body = CustomerInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.CustomerService/UpdateCustomer"))),
     responses((status = OK, description = "The changed customer", body = Customer)),
 )]
 async fn update(
@@ -146,6 +152,7 @@ async fn update(
 #[utoipa::path(
     delete, path = "/api/management/customers/{customerId}", operation_id = "delete_customer",
     tag = "Customers",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.CustomerService/DeleteCustomer"))),
     responses((status = NO_CONTENT, description = "The customer is gone")),
 )]
 async fn delete(

@@ -40,6 +40,7 @@ impl Updatable for EnvironmentInput {}
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/environments", operation_id = "list_environments",
     tag = "Environments", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.EnvironmentService/ListEnvironments"))),
     responses((status = OK, description = "The environments", body = [EnvironmentEntry])),
 )]
 async fn list(
@@ -55,6 +56,7 @@ async fn list(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/environments/archive",
     operation_id = "list_environments_in_archive", tag = "Environments", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.EnvironmentService/ListEnvironments"))),
     responses((status = OK, description = "The environments", body = [EnvironmentEntry])),
 )]
 async fn list_archived(
@@ -81,6 +83,7 @@ async fn list_of(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/environments/{environmentId}",
     operation_id = "get_environment", tag = "Environments",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.EnvironmentService/GetEnvironment"))),
     responses((status = OK, description = "The environment", body = Environment)),
 )]
 async fn get(
@@ -97,6 +100,7 @@ async fn get(
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/environments", operation_id = "create_environment",
     tag = "Environments", request_body = EnvironmentInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.EnvironmentService/CreateEnvironment"))),
     responses((status = CREATED, description = "The new environment", body = EnvironmentEntry)),
 )]
 async fn create(
@@ -115,6 +119,7 @@ async fn create(
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/environments/{environmentId}",
     operation_id = "update_environment", tag = "Environments", request_body = EnvironmentInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.EnvironmentService/UpdateEnvironment"))),
     responses((status = OK, description = "The changed environment", body = Environment)),
 )]
 async fn update(
@@ -135,6 +140,7 @@ async fn update(
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/environments/{environmentId}",
     operation_id = "delete_environment", tag = "Environments",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.EnvironmentService/DeleteEnvironment"))),
     responses((status = NO_CONTENT, description = "The environment is gone")),
 )]
 async fn delete(

@@ -63,6 +63,7 @@ pub(super) fn location(execution: &Execution) -> String {
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions", operation_id = "list_executions",
     tag = "Executions", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/ListExecutions"))),
     responses((status = OK, description = "The executions", body = [ExecutionEntry])),
 )]
 async fn list(
@@ -93,6 +94,7 @@ async fn list_of(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}/executions",
     operation_id = "list_executions_of_test_set", tag = "Executions", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/ListExecutions"))),
     responses((status = OK, description = "The latest executions", body = [ExecutionEntry])),
 )]
 async fn list_recent(
@@ -110,6 +112,7 @@ async fn list_recent(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}/executions/history",
     operation_id = "list_executions_of_test_set_history", tag = "Executions", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/ListExecutions"))),
     responses((status = OK, description = "The executions", body = [ExecutionEntry])),
 )]
 async fn list_history(
@@ -126,6 +129,7 @@ async fn list_history(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}",
     operation_id = "get_execution", tag = "Executions",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/GetExecution"))),
     responses((status = OK, description = "The execution", body = Execution)),
 )]
 async fn get(
@@ -149,6 +153,7 @@ async fn get(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/executions",
     operation_id = "start_execution", tag = "Executions", params(IdempotencyKey),
     request_body = Option<StartExecutionInput>,
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/StartExecution"))),
     responses((status = CREATED, description = "The new execution", body = Execution)),
 )]
 async fn start(
@@ -171,6 +176,7 @@ async fn start(
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/complete",
     operation_id = "complete_execution", tag = "Executions",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/CompleteExecution"))),
     responses((status = OK, description = "The completed execution", body = Execution)),
 )]
 async fn complete(
@@ -189,6 +195,7 @@ async fn complete(
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/executions/{executionId}",
     operation_id = "cancel_execution", tag = "Executions",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/CancelExecution"))),
     responses((status = NO_CONTENT, description = "The execution is canceled")),
 )]
 async fn cancel(

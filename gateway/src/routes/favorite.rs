@@ -49,6 +49,7 @@ async fn remove(
 #[utoipa::path(
     post, path = "/api/favorites/project", operation_id = "add_favorite_project", tag = "Favorites",
     request_body = FavoriteInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FavoriteService/AddFavorite"))),
     responses((status = NO_CONTENT, description = "The project is a favorite")),
 )]
 async fn add_project(
@@ -63,6 +64,7 @@ async fn add_project(
 #[utoipa::path(
     delete, path = "/api/favorites/project/{projectId}", operation_id = "remove_favorite_project",
     tag = "Favorites",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FavoriteService/RemoveFavorite"))),
     responses((status = NO_CONTENT, description = "The project is no favorite")),
 )]
 async fn remove_project(
@@ -77,6 +79,7 @@ async fn remove_project(
 #[utoipa::path(
     post, path = "/api/favorites/testcase", operation_id = "add_favorite_test_case", tag = "Favorites",
     request_body = FavoriteInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FavoriteService/AddFavorite"))),
     responses((status = NO_CONTENT, description = "The test case is a favorite")),
 )]
 async fn add_test_case(
@@ -91,6 +94,7 @@ async fn add_test_case(
 #[utoipa::path(
     delete, path = "/api/favorites/testcase/{testCaseId}", operation_id = "remove_favorite_test_case",
     tag = "Favorites",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FavoriteService/RemoveFavorite"))),
     responses((status = NO_CONTENT, description = "The test case is no favorite")),
 )]
 async fn remove_test_case(
@@ -105,6 +109,7 @@ async fn remove_test_case(
 #[utoipa::path(
     post, path = "/api/favorites/testset", operation_id = "add_favorite_test_set", tag = "Favorites",
     request_body = FavoriteInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FavoriteService/AddFavorite"))),
     responses((status = NO_CONTENT, description = "The test set is a favorite")),
 )]
 async fn add_test_set(
@@ -119,6 +124,7 @@ async fn add_test_set(
 #[utoipa::path(
     delete, path = "/api/favorites/testset/{testSetId}", operation_id = "remove_favorite_test_set",
     tag = "Favorites",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.FavoriteService/RemoveFavorite"))),
     responses((status = NO_CONTENT, description = "The test set is no favorite")),
 )]
 async fn remove_test_set(

@@ -17,6 +17,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 /// Lists the public keys that tokens are verified with.
 #[utoipa::path(
     get, path = "/.well-known/jwks.json", operation_id = "list_keys", tag = "Tokens",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.TokenService/ListKeys"))),
     responses((
         status = OK, description = "A JSON web key set (RFC 7517)", body = serde_json::Value,
         content_type = "application/jwk-set+json",

@@ -52,6 +52,7 @@ impl Answer for Notification {
 #[utoipa::path(
     get, path = "/api/notifications", operation_id = "list_notifications", tag = "Notifications",
     params(Listing, Filter),
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.NotificationService/ListNotifications"))),
     responses((status = OK, description = "The notifications", body = [Notification])),
 )]
 async fn list(
@@ -69,6 +70,7 @@ async fn list(
 #[utoipa::path(
     post, path = "/api/notifications", operation_id = "create_notification",
     tag = "Notifications", request_body = NotificationInput,
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.NotificationService/CreateNotification"))),
     responses((status = CREATED, description = "The new notification", body = Notification)),
 )]
 async fn create(
@@ -85,6 +87,7 @@ async fn create(
 #[utoipa::path(
     delete, path = "/api/notifications/{notificationId}", operation_id = "delete_notification",
     tag = "Notifications",
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.NotificationService/DeleteNotification"))),
     responses((status = NO_CONTENT, description = "The notification is gone")),
 )]
 async fn delete(

@@ -36,6 +36,7 @@ impl Answer for Nothing {}
 #[utoipa::path(
     put, path = "/api/users/reset/prepare", operation_id = "prepare_password_reset",
     tag = "Users", request_body = PreparePasswordResetInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/PreparePasswordReset"))),
     responses((status = OK, description = "The mail is on its way", body = Nothing)),
 )]
 async fn prepare(
@@ -55,6 +56,7 @@ async fn prepare(
 #[utoipa::path(
     put, path = "/api/users/reset", operation_id = "reset_password", tag = "Users",
     request_body = ResetPasswordInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/ResetPassword"))),
     responses((status = OK, description = "The password is set", body = Nothing)),
 )]
 async fn reset(
@@ -74,6 +76,7 @@ async fn reset(
 #[utoipa::path(
     put, path = "/api/users/reset/accept", operation_id = "accept_invitation", tag = "Users",
     request_body = AcceptInvitationInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/AcceptInvitation"))),
     responses((status = OK, description = "The account belongs to the customer", body = Nothing)),
 )]
 async fn accept(

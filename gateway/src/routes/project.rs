@@ -40,6 +40,7 @@ impl Updatable for ProjectInput {}
 #[utoipa::path(
     get, path = "/api/projects", operation_id = "list_projects", tag = "Projects",
     params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.ProjectService/ListProjects"))),
     responses((status = OK, description = "The projects", body = [ProjectEntry])),
 )]
 async fn list(
@@ -54,6 +55,7 @@ async fn list(
 #[utoipa::path(
     get, path = "/api/projects/archive",
     operation_id = "list_projects_in_archive", tag = "Projects", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.ProjectService/ListProjects"))),
     responses((status = OK, description = "The projects", body = [ProjectEntry])),
 )]
 async fn list_archived(
@@ -70,6 +72,7 @@ async fn list_archived(
 #[utoipa::path(
     get, path = "/api/projects/favorites",
     operation_id = "list_projects_in_favorites", tag = "Projects", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.ProjectService/ListProjects"))),
     responses((status = OK, description = "The projects", body = [ProjectEntry])),
 )]
 async fn list_favorites(
@@ -84,6 +87,7 @@ async fn list_favorites(
 #[utoipa::path(
     get, path = "/api/projects/recent",
     operation_id = "list_projects_recent", tag = "Projects", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.ProjectService/ListProjects"))),
     responses((status = OK, description = "The projects", body = [ProjectEntry])),
 )]
 async fn list_recent(
@@ -107,6 +111,7 @@ async fn list_of(
 /// Returns a project.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}", operation_id = "get_project", tag = "Projects",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.ProjectService/GetProject"))),
     responses((status = OK, description = "The project", body = Project)),
 )]
 async fn get(
@@ -122,6 +127,7 @@ async fn get(
 #[utoipa::path(
     post, path = "/api/projects", operation_id = "create_project", tag = "Projects",
     request_body = ProjectInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.ProjectService/CreateProject"))),
     responses((status = CREATED, description = "The new project", body = Project)),
 )]
 async fn create(
@@ -138,6 +144,7 @@ async fn create(
 #[utoipa::path(
     put, path = "/api/projects/{projectId}", operation_id = "update_project", tag = "Projects",
     request_body = ProjectInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.ProjectService/UpdateProject"))),
     responses((status = OK, description = "The changed project", body = Project)),
 )]
 async fn update(
@@ -158,6 +165,7 @@ async fn update(
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}",
     operation_id = "delete_project", tag = "Projects",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.ProjectService/DeleteProject"))),
     responses((status = NO_CONTENT, description = "The project is gone")),
 )]
 async fn delete(

@@ -41,6 +41,7 @@ impl Answer for ReportedResults {}
         (Vec<InstanceResultInput> = "application/json"),
         (InstanceResultInput = "application/x-ndjson"),
     )),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ResultService/ReportResults"))),
     responses((status = OK, description = "What became of them", body = ReportedResults)),
 )]
 async fn report(
@@ -87,6 +88,7 @@ struct RanOn {
         (String = "text/xml", example = json!(EXAMPLE)),
         (media::Files = "multipart/form-data", example = json!({"file": [EXAMPLE]})),
     )),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ResultService/UploadResults"))),
     responses((status = CREATED, description = "The execution", body = Execution)),
 )]
 async fn upload(

@@ -54,6 +54,7 @@ fn unless_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Str
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}/stats",
     operation_id = "list_execution_statistics", tag = "Executions", params(Filter, Listing),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.StatisticsService/ListExecutionStatistics"))),
     responses((status = OK, description = "A statistic of each", body = [ExecutionStatistic])),
 )]
 async fn list_executions(
@@ -80,6 +81,7 @@ async fn list_executions(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/{testCaseId}/history",
     operation_id = "list_test_case_runs", tag = "Test cases", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.StatisticsService/ListTestCaseRuns"))),
     responses((status = OK, description = "The runs", body = [TestCaseRun])),
 )]
 async fn list_runs(

@@ -53,6 +53,7 @@ impl Updatable for SubjectInput {
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/subjects", operation_id = "list_subjects",
     tag = "Subjects", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.SubjectService/ListSubjects"))),
     responses((status = OK, description = "The subjects", body = [SubjectEntry])),
 )]
 async fn list(
@@ -68,6 +69,7 @@ async fn list(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/subjects/archive",
     operation_id = "list_subjects_in_archive", tag = "Subjects", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.SubjectService/ListSubjects"))),
     responses((status = OK, description = "The subjects", body = [SubjectEntry])),
 )]
 async fn list_archived(
@@ -94,6 +96,7 @@ async fn list_of(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/subjects/{subjectId}", operation_id = "get_subject",
     tag = "Subjects",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.SubjectService/GetSubject"))),
     responses((status = OK, description = "The subject", body = Subject)),
 )]
 async fn get(
@@ -110,6 +113,7 @@ async fn get(
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/subjects", operation_id = "create_subject",
     tag = "Subjects", request_body = SubjectInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.SubjectService/CreateSubject"))),
     responses((status = CREATED, description = "The new subject", body = SubjectEntry)),
 )]
 async fn create(
@@ -128,6 +132,7 @@ async fn create(
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/subjects/{subjectId}", operation_id = "update_subject",
     tag = "Subjects", request_body = SubjectInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.SubjectService/UpdateSubject"))),
     responses((status = OK, description = "The changed subject", body = Subject)),
 )]
 async fn update(
@@ -148,6 +153,7 @@ async fn update(
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/subjects/{subjectId}",
     operation_id = "delete_subject", tag = "Subjects",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.SubjectService/DeleteSubject"))),
     responses((status = NO_CONTENT, description = "The subject is gone")),
 )]
 async fn delete(

@@ -50,6 +50,7 @@ impl Updatable for TestCaseInput {}
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases", operation_id = "list_test_cases",
     tag = "Test cases", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
     responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
 )]
 async fn list(
@@ -65,6 +66,7 @@ async fn list(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/archive",
     operation_id = "list_test_cases_in_archive", tag = "Test cases", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
     responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
 )]
 async fn list_archived(
@@ -82,6 +84,7 @@ async fn list_archived(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/favorites",
     operation_id = "list_test_cases_in_favorites", tag = "Test cases", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
     responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
 )]
 async fn list_favorites(
@@ -97,6 +100,7 @@ async fn list_favorites(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/recent",
     operation_id = "list_test_cases_recent", tag = "Test cases", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
     responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
 )]
 async fn list_recent(
@@ -124,6 +128,7 @@ async fn list_of(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/{testCaseId}",
     operation_id = "get_test_case", tag = "Test cases",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/GetTestCase"))),
     responses((status = OK, description = "The test case", body = TestCase)),
 )]
 async fn get(
@@ -140,6 +145,7 @@ async fn get(
 #[utoipa::path(
     get, path = "/api/projects/0/testcases/{testCaseId}",
     operation_id = "get_test_case_permanently", tag = "Test cases",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/GetTestCase"))),
     responses((status = OK, description = "The test case", body = TestCase)),
 )]
 async fn get_permanent(
@@ -156,6 +162,7 @@ async fn get_permanent(
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testcases", operation_id = "create_test_case",
     tag = "Test cases", request_body = TestCaseInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/CreateTestCase"))),
     responses((status = CREATED, description = "The new test case", body = TestCase)),
 )]
 async fn create(
@@ -175,6 +182,7 @@ async fn create(
     put, path = "/api/projects/{projectId}/testcases/{testCaseId}",
     operation_id = "update_test_case", tag = "Test cases",
     request_body = TestCaseInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/UpdateTestCase"))),
     responses((status = OK, description = "The changed test case", body = TestCase)),
 )]
 async fn update(
@@ -195,6 +203,7 @@ async fn update(
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/testcases/{testCaseId}",
     operation_id = "delete_test_case", tag = "Test cases",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/DeleteTestCase"))),
     responses((status = NO_CONTENT, description = "The test case is gone")),
 )]
 async fn delete(

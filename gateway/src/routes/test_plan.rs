@@ -49,6 +49,7 @@ impl Updatable for TestPlanInput {}
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}",
     operation_id = "get_test_plan", tag = "Test plans",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestPlanService/GetTestPlan"))),
     responses((status = OK, description = "The test plan", body = TestPlan)),
 )]
 async fn get(
@@ -66,6 +67,7 @@ async fn get(
 #[utoipa::path(
     get, path = "/api/projects/0/testcases/0/testplans/{testPlanId}",
     operation_id = "get_test_plan_permanently", tag = "Test plans",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestPlanService/GetTestPlan"))),
     responses((status = OK, description = "The test plan", body = TestPlan)),
 )]
 async fn get_permanent(
@@ -82,6 +84,7 @@ async fn get_permanent(
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans",
     operation_id = "create_test_plan", tag = "Test plans", request_body = TestPlanInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestPlanService/CreateTestPlan"))),
     responses((status = CREATED, description = "The new test plan", body = TestPlan)),
 )]
 async fn create(
@@ -101,6 +104,7 @@ async fn create(
     put, path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}",
     operation_id = "update_test_plan", tag = "Test plans",
     request_body = TestPlanInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestPlanService/UpdateTestPlan"))),
     responses((status = OK, description = "The changed test plan", body = TestPlan)),
 )]
 async fn update(
@@ -124,6 +128,7 @@ async fn update(
     post, tag = "Test plans", operation_id = "transfer_test_plan",
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/transfer/{newType}",
     params(("newType" = TestType, Path, description = "The type of the copy")),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestPlanService/TransferTestPlan"))),
     responses((status = CREATED, description = "The new test plan", body = TestPlan)),
 )]
 async fn transfer(

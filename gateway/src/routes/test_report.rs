@@ -58,6 +58,7 @@ fn instance(path: InstancePath) -> GetInstanceRequest {
 #[utoipa::path(
     get, tag = "Test reports", operation_id = "get_test_report",
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.TestReportService/GetTestReport"))),
     responses((status = OK, description = "The test report", body = TestReport)),
 )]
 async fn get(
@@ -79,6 +80,7 @@ async fn get(
 #[utoipa::path(
     get, tag = "Test reports", operation_id = "get_test_report_permanently",
     path = "/api/projects/0/testcases/0/testplans/0/testreports/{testReportId}",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.TestReportService/GetTestReport"))),
     responses((status = OK, description = "The test report", body = TestReport)),
 )]
 async fn get_permanent(
@@ -95,6 +97,7 @@ async fn get_permanent(
 #[utoipa::path(
     get, tag = "Test reports", operation_id = "list_instances", params(Nameless),
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}/instances",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.TestReportService/ListInstances"))),
     responses((status = OK, description = "The instances", body = [InstanceEntry])),
 )]
 async fn list_instances(
@@ -114,6 +117,7 @@ async fn list_instances(
 #[utoipa::path(
     get, tag = "Test reports", operation_id = "get_instance",
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}/instances/{instanceId}",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.TestReportService/GetInstance"))),
     responses((status = OK, description = "The instance", body = Instance)),
 )]
 async fn get_instance(
@@ -129,6 +133,7 @@ async fn get_instance(
 #[utoipa::path(
     get, tag = "Test reports", operation_id = "get_instance_statistics",
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}/instances/{instanceId}/stats",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.TestReportService/GetInstanceStatistics"))),
     responses((status = OK, description = "The statistics", body = InstanceStatistics)),
 )]
 async fn get_statistics(

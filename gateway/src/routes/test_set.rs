@@ -61,6 +61,7 @@ impl Updatable for TestSetInput {
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets", operation_id = "list_test_sets",
     tag = "Test sets", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/ListTestSets"))),
     responses((status = OK, description = "The test sets", body = [TestSetEntry])),
 )]
 async fn list(
@@ -76,6 +77,7 @@ async fn list(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/archive",
     operation_id = "list_test_sets_in_archive", tag = "Test sets", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/ListTestSets"))),
     responses((status = OK, description = "The test sets", body = [TestSetEntry])),
 )]
 async fn list_archived(
@@ -93,6 +95,7 @@ async fn list_archived(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/favorites",
     operation_id = "list_test_sets_in_favorites", tag = "Test sets", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/ListTestSets"))),
     responses((status = OK, description = "The test sets", body = [TestSetEntry])),
 )]
 async fn list_favorites(
@@ -108,6 +111,7 @@ async fn list_favorites(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/recent",
     operation_id = "list_test_sets_recent", tag = "Test sets", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/ListTestSets"))),
     responses((status = OK, description = "The test sets", body = [TestSetEntry])),
 )]
 async fn list_recent(
@@ -138,6 +142,7 @@ async fn list_of(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}", operation_id = "get_test_set",
     tag = "Test sets", request_body = Option<TestSetInput>,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/GetTestSet"))),
     responses((status = OK, description = "The test set", body = TestSet)),
 )]
 async fn get(
@@ -165,6 +170,7 @@ async fn read(
 #[utoipa::path(
     get, path = "/api/projects/0/testsets/{testSetId}",
     operation_id = "get_test_set_permanently", tag = "Test sets",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/GetTestSet"))),
     responses((status = OK, description = "The test set", body = TestSet)),
 )]
 async fn get_permanent(
@@ -180,6 +186,7 @@ async fn get_permanent(
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets", operation_id = "create_test_set",
     tag = "Test sets", request_body = TestSetInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/CreateTestSet"))),
     responses((status = CREATED, description = "The new test set", body = TestSetEntry)),
 )]
 async fn create(
@@ -201,6 +208,7 @@ async fn create(
     put, path = "/api/projects/{projectId}/testsets/{testSetId}",
     operation_id = "update_test_set", tag = "Test sets",
     request_body = TestSetInput,
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/UpdateTestSet"))),
     responses((status = OK, description = "The changed test set", body = TestSet)),
 )]
 async fn update(
@@ -220,6 +228,7 @@ async fn update(
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/testsets/{testSetId}",
     operation_id = "delete_test_set", tag = "Test sets",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/DeleteTestSet"))),
     responses((status = NO_CONTENT, description = "The test set is gone")),
 )]
 async fn delete(

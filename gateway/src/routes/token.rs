@@ -28,6 +28,7 @@ impl Answer for Token {}
 #[utoipa::path(
     post, path = "/api/token/login", operation_id = "login", tag = "Tokens",
     request_body = LoginInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.TokenService/Login"))),
     responses((status = OK, description = "A token", body = Token)),
 )]
 async fn login(
@@ -49,6 +50,7 @@ async fn login(
 #[utoipa::path(
     post, path = "/api/token/refine", operation_id = "refine", tag = "Tokens",
     request_body = RefineInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.TokenService/Refine"))),
     responses((status = OK, description = "A token for that customer", body = Token)),
 )]
 async fn refine(
@@ -65,6 +67,7 @@ async fn refine(
 /// An API token has no session; it is deleted instead.
 #[utoipa::path(
     post, path = "/api/token/logout", operation_id = "logout", tag = "Tokens",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.TokenService/Logout"))),
     responses((status = NO_CONTENT, description = "The session has ended")),
 )]
 async fn logout(State(mut tokens): State<Tokens>, caller: Caller) -> Result<StatusCode, Problem> {

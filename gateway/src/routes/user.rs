@@ -63,6 +63,7 @@ struct UserDataInput {
 #[utoipa::path(
     get, path = "/api/management/customers/current/groups/{userGroupId}/users",
     operation_id = "list_users", tag = "Users", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/ListUsers"))),
     responses((status = OK, description = "The users", body = [User])),
 )]
 async fn list(
@@ -84,6 +85,7 @@ async fn list(
 #[utoipa::path(
     post, path = "/api/users", operation_id = "create_user", tag = "Users",
     request_body = UserInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/CreateUser"))),
     responses((status = CREATED, description = "The new user", body = User)),
 )]
 async fn create(
@@ -99,6 +101,7 @@ async fn create(
 /// Returns the caller.
 #[utoipa::path(
     get, path = "/api/users/current", operation_id = "get_current_user", tag = "Users",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/GetCurrentUser"))),
     responses((status = OK, description = "The user", body = User)),
 )]
 async fn get_current(
@@ -118,6 +121,7 @@ async fn get_current(
 #[utoipa::path(
     put, path = "/api/users/{userId}", operation_id = "update_user", tag = "Users",
     request_body = UserDataInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/UpdateUser"))),
     responses((status = OK, description = "The changed user", body = User)),
 )]
 async fn update(
@@ -136,6 +140,7 @@ async fn update(
 /// Their tokens for the customer die. An account that belongs to no other customer is gone.
 #[utoipa::path(
     delete, path = "/api/users/{userId}", operation_id = "delete_user", tag = "Users",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/DeleteUser"))),
     responses((status = NO_CONTENT, description = "The user is gone")),
 )]
 async fn delete(
@@ -154,6 +159,7 @@ async fn delete(
 #[utoipa::path(
     get, path = "/api/users/current/memberships", operation_id = "list_memberships",
     tag = "Users", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/ListMemberships"))),
     responses((status = OK, description = "The memberships", body = [Membership])),
 )]
 async fn list_memberships(
@@ -169,6 +175,7 @@ async fn list_memberships(
 #[utoipa::path(
     post, path = "/api/users/current/memberships/{membershipId}/accept",
     operation_id = "accept_membership", tag = "Users",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/AcceptMembership"))),
     responses((status = NO_CONTENT, description = "The account belongs to the customer")),
 )]
 async fn accept_membership(

@@ -34,6 +34,7 @@ impl Updatable for UserGroupInput {}
 #[utoipa::path(
     post, path = "/api/management/customers/current/groups", operation_id = "create_user_group",
     tag = "User groups", request_body = UserGroupInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserGroupService/CreateUserGroup"))),
     responses((status = CREATED, description = "The new user group", body = UserGroup)),
 )]
 async fn create(
@@ -51,6 +52,7 @@ async fn create(
 #[utoipa::path(
     put, path = "/api/management/customers/current/groups/{userGroupId}",
     operation_id = "update_user_group", tag = "User groups", request_body = UserGroupInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserGroupService/UpdateUserGroup"))),
     responses((status = OK, description = "The changed user group", body = UserGroup)),
 )]
 async fn update(
@@ -67,6 +69,7 @@ async fn update(
 #[utoipa::path(
     delete, path = "/api/management/customers/current/groups/{userGroupId}",
     operation_id = "delete_user_group", tag = "User groups",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserGroupService/DeleteUserGroup"))),
     responses((status = NO_CONTENT, description = "The user group is gone")),
 )]
 async fn delete(

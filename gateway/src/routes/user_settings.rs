@@ -28,6 +28,7 @@ impl Updatable for UserSettingsInput {}
 #[utoipa::path(
     get, path = "/api/users/current/settings", operation_id = "get_user_settings",
     tag = "Users",
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserSettingsService/GetUserSettings"))),
     responses((status = OK, description = "The settings", body = UserSettings)),
 )]
 async fn get(
@@ -41,6 +42,7 @@ async fn get(
 #[utoipa::path(
     put, path = "/api/users/current/settings", operation_id = "update_user_settings",
     tag = "Users", request_body = UserSettingsInput,
+    extensions(("x-grpc-method" = json!("/assay.identity.v1.UserSettingsService/UpdateUserSettings"))),
     responses((status = OK, description = "The changed settings", body = UserSettings)),
 )]
 async fn update(

@@ -40,6 +40,7 @@ impl Updatable for WebhookInput {}
 #[utoipa::path(
     get, path = "/api/webhooks", operation_id = "list_webhooks", tag = "Webhooks",
     params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/ListWebhooks"))),
     responses((status = OK, description = "The webhooks", body = [Webhook])),
 )]
 async fn list(
@@ -59,6 +60,7 @@ async fn list(
 #[utoipa::path(
     post, path = "/api/webhooks", operation_id = "create_webhook", tag = "Webhooks",
     request_body = WebhookInput,
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/CreateWebhook"))),
     responses((status = CREATED, description = "The new webhook", body = Webhook)),
 )]
 async fn create(
@@ -74,6 +76,7 @@ async fn create(
 /// Returns a webhook.
 #[utoipa::path(
     get, path = "/api/webhooks/{webhookId}", operation_id = "get_webhook", tag = "Webhooks",
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/GetWebhook"))),
     responses((status = OK, description = "The webhook", body = Webhook)),
 )]
 async fn get(
@@ -91,6 +94,7 @@ async fn get(
 #[utoipa::path(
     put, path = "/api/webhooks/{webhookId}", operation_id = "update_webhook", tag = "Webhooks",
     request_body = WebhookInput,
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/UpdateWebhook"))),
     responses((status = OK, description = "The changed webhook", body = Webhook)),
 )]
 async fn update(
@@ -106,6 +110,7 @@ async fn update(
 /// Deletes a webhook with its deliveries.
 #[utoipa::path(
     delete, path = "/api/webhooks/{webhookId}", operation_id = "delete_webhook", tag = "Webhooks",
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/DeleteWebhook"))),
     responses((status = NO_CONTENT, description = "The webhook is gone")),
 )]
 async fn delete(

@@ -25,6 +25,7 @@ impl Updatable for ExecutionInput {}
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/archive",
     operation_id = "list_executions_in_archive", tag = "Executions", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/ListExecutions"))),
     responses((status = OK, description = "The executions", body = [ExecutionEntry])),
 )]
 async fn list(
@@ -42,6 +43,7 @@ async fn list(
     put, path = "/api/projects/{projectId}/executions/{executionId}",
     operation_id = "update_execution", tag = "Executions",
     request_body = ExecutionInput,
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/UpdateExecution"))),
     responses((status = NO_CONTENT, description = "The execution is where it was moved to")),
 )]
 async fn update(

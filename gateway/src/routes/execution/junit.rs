@@ -28,6 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}/junit",
     operation_id = "export_results", tag = "Results",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ResultService/ExportResults"))),
     responses((status = OK, description = "The report", body = String,
         content_type = "application/xml",
         example = json!(super::super::results::media::EXAMPLE))),

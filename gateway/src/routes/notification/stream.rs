@@ -69,6 +69,7 @@ impl<S: Sync> FromRequestParts<S> for LastEventId {
 #[utoipa::path(
     get, path = "/api/notifications/stream", operation_id = "watch_notifications",
     tag = "Notifications", params(Filter, LastEventId),
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.NotificationService/WatchNotifications"))),
     responses((
         status = OK, description = "The notifications",
         content((Notification = "text/event-stream")),

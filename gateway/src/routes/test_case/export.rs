@@ -121,6 +121,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Wanted {
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/export",
     operation_id = "list_test_cases_as_export", tag = "Test cases", params(ExportQuery),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
     responses((
         status = OK, description = "The test cases",
         content(

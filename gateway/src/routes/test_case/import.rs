@@ -77,6 +77,7 @@ impl<S: Send + Sync> FromRequest<S> for Rows {
         (TestCaseInput = "application/x-ndjson"),
         (String = "text/csv", example = "Identifier,Name,Description\ncheckout.pay_by_card,Pay by card,\n"),
     )),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.ImportService/ImportTestCases"))),
     responses((status = OK, description = "What became of the rows", body = [ImportedTestCase])),
 )]
 async fn import(

@@ -87,6 +87,7 @@ impl<S: Send + Sync> FromRequest<S> for Selection {
 #[utoipa::path(
     get, tag = "Test plans", operation_id = "get_automation_steps", params(SelectionQuery),
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/automationSteps",
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestPlanService/GetAutomationSteps"))),
     responses((
         status = OK, description = "The steps", body = [AutomationStep],
         headers(("ETag" = String, description = "The `DataVersion` of the plan, a dot and a fingerprint of the body, in quotes")),
@@ -109,6 +110,7 @@ async fn get(
     put, tag = "Test plans", operation_id = "replace_automation_steps", params(IfMatch),
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/automationSteps",
     request_body(content = StepInputs, description = "The new steps: one, or several"),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestPlanService/ReplaceAutomationSteps"))),
     responses((
         status = OK, description = "The new steps", body = [AutomationStep],
         headers(("ETag" = String, description = "The `DataVersion` of the plan, a dot and a fingerprint of the body, in quotes")),

@@ -93,6 +93,7 @@ impl InParts for DebugReport {
 #[utoipa::path(
     get, tag = "Test reports", operation_id = "get_debug_record",
     path = "/api/projects/0/testcases/0/testplans/0/testreports/{testReportId}/debug",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.DebugService/GetDebugRecord"))),
     responses((status = OK, description = "One debug record", body = [DebugRecord])),
 )]
 async fn get(

@@ -27,6 +27,7 @@ impl Updatable for TestReportInput {}
     put, tag = "Test reports", operation_id = "update_test_report",
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}",
     request_body = TestReportInput,
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.TestReportService/UpdateTestReport"))),
     responses((status = OK, description = "The reviewed test report", body = TestReport)),
 )]
 async fn update(

@@ -32,6 +32,7 @@ type References = OneOrMany<Reference>;
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "list_included_test_cases", tag = "Test sets", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/ListIncludedTestCases"))),
     responses((status = OK, description = "The test cases", body = [TestCase])),
 )]
 async fn list(
@@ -53,6 +54,7 @@ async fn list(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "include_test_cases", tag = "Test sets",
     request_body(content = References, description = "What to include: one test case, or several"),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/IncludeTestCases"))),
     responses((status = OK, description = "The changed test set", body = TestSet)),
 )]
 async fn include(
@@ -70,6 +72,7 @@ async fn include(
     put, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "include_test_cases_by_put", tag = "Test sets",
     request_body(content = References, description = "What to include: one test case, or several"),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/IncludeTestCases"))),
     responses((status = OK, description = "The changed test set", body = TestSet)),
 )]
 async fn include_many(
@@ -86,6 +89,7 @@ async fn include_many(
     delete, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "exclude_test_cases", tag = "Test sets",
     request_body(content = References, description = "What to exclude: one test case, or several"),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/ExcludeTestCases"))),
     responses((status = NO_CONTENT, description = "The test cases are not in the set any more")),
 )]
 async fn exclude(

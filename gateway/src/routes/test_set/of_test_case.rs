@@ -20,6 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/{testCaseId}/testsets",
     operation_id = "list_test_sets_of_test_case", tag = "Test sets", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/ListTestSetsOfTestCase"))),
     responses((status = OK, description = "The test sets", body = [TestSetEntry])),
 )]
 async fn list(
@@ -37,6 +38,7 @@ async fn list(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/{testCaseId}/testsets/archive",
     operation_id = "list_test_sets_of_archived_test_case", tag = "Test sets", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/ListTestSetsOfTestCase"))),
     responses((status = OK, description = "The test sets", body = [TestSetEntry])),
 )]
 async fn list_of_archived(

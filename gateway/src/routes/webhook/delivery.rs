@@ -42,6 +42,7 @@ struct Filter {
 #[utoipa::path(
     get, path = "/api/webhooks/{webhookId}/deliveries", operation_id = "list_deliveries",
     tag = "Webhooks", params(Listing, Filter),
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/ListDeliveries"))),
     responses((status = OK, description = "The deliveries", body = [Delivery])),
 )]
 async fn list(
@@ -60,6 +61,7 @@ async fn list(
 #[utoipa::path(
     post, path = "/api/webhooks/{webhookId}/deliveries/redeliver",
     operation_id = "redeliver_failed", tag = "Webhooks",
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/RedeliverFailed"))),
     responses((status = OK, description = "How many deliveries are made again", body = Redelivery)),
 )]
 async fn redeliver_failed(
@@ -75,6 +77,7 @@ async fn redeliver_failed(
 #[utoipa::path(
     post, path = "/api/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver",
     operation_id = "redeliver", tag = "Webhooks",
+    extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/Redeliver"))),
     responses((status = OK, description = "The delivery, which is pending", body = Delivery)),
 )]
 async fn redeliver(

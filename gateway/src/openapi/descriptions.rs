@@ -1,53 +1,53 @@
-//! What fields mean, where their contract leaves it to the record that their message is a form of,
-//! or to their name.
+//! Descriptions of fields whose contract has none: taken from the record that the message is a form of,
+//! or derived from the name of the field.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use utoipa::openapi::{OpenApi, RefOr, Schema};
 
-use super::forms::{Said, record_of};
+use super::texts::{Texts, record_of};
 
-/// Describes all fields that nothing is said of, but for those that are records and choices: these
-/// are described themselves.
-pub(super) fn tell(document: &mut OpenApi) {
+/// Describes all fields without a description, except references to records and enums, which have
+/// their own.
+pub(super) fn add(document: &mut OpenApi) {
     let schemas = &mut document.components.get_or_insert_default().schemas;
-    let meanings = Meanings::of(schemas);
+    let descriptions = Descriptions::of(schemas);
     for (message, schema) in schemas {
         for (field, schema) in fields(schema) {
-            let Some(said) = description(schema) else { continue };
-            *said = said.take().or_else(|| meanings.meaning(message, field));
+            let Some(description) = description(schema) else { continue };
+            *description = description.take().or_else(|| descriptions.find(message, field));
         }
     }
 }
 
-/// What is said of fields.
+/// The descriptions in the contracts.
 #[derive(Default)]
-struct Meanings {
-    /// All messages, in lower case.
+struct Descriptions {
+    /// The names of all messages, in lower case.
     messages: BTreeSet<String>,
-    given: Said,
+    given: Texts,
 }
 
-impl Meanings {
+impl Descriptions {
     fn of(schemas: &mut BTreeMap<String, RefOr<Schema>>) -> Self {
-        let mut meanings = Self::default();
+        let mut descriptions = Self::default();
         for (message, schema) in schemas {
-            meanings.messages.insert(message.to_lowercase());
+            descriptions.messages.insert(message.to_lowercase());
             for (field, schema) in fields(schema) {
-                let Some(Some(said)) = description(schema) else { continue };
-                meanings.given.add(message, field, said);
+                let Some(Some(text)) = description(schema) else { continue };
+                descriptions.given.add(message, field, text);
             }
         }
-        meanings
+        descriptions
     }
 
-    /// What is said of a field, or goes without saying.
-    fn meaning(&self, message: &str, field: &str) -> Option<String> {
+    fn find(&self, message: &str, field: &str) -> Option<String> {
         let known = self.given.of(message, field).map(str::to_owned);
-        known.or_else(|| self.matter_of_course(record_of(message), field))
+        known.or_else(|| self.derive(record_of(message), field))
     }
 
-    fn matter_of_course(&self, record: &str, field: &str) -> Option<String> {
+    /// Derives the description of a field from its name.
+    fn derive(&self, record: &str, field: &str) -> Option<String> {
         Some(match field {
             "Id" => format!("The id of the {}.", words(record)),
             "Name" => format!("The name of the {}.", words(record)),
@@ -73,7 +73,7 @@ fn fields(schema: &mut RefOr<Schema>) -> impl Iterator<Item = (&String, &mut Sch
     })
 }
 
-/// Where a value is described, if it is no record and no choice.
+/// Returns the description of a plain value or an array.
 fn description(schema: &mut Schema) -> Option<&mut Option<String>> {
     match schema {
         Schema::Object(object) => Some(&mut object.description),
@@ -82,7 +82,7 @@ fn description(schema: &mut Schema) -> Option<&mut Option<String>> {
     }
 }
 
-/// `TestCase` is a test case.
+/// Converts the name of a type to words: `TestCase` to `test case`.
 fn words(name: &str) -> String {
     let mut words = String::new();
     for letter in name.chars() {

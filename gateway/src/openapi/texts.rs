@@ -1,20 +1,20 @@
-//! What is said of fields, once for all forms of a record.
+//! Texts about fields, shared by all forms of a record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What messages are called besides the record that they show or change.
+/// Prefixes and suffixes that turn the name of a record into the name of one of its forms.
 const PREFIXES: [&str; 5] = ["New", "Debug", "Leased", "Automated", "Imported"];
 const SUFFIXES: [&str; 5] = ["DataChanges", "Changes", "Input", "Entry", "Summary"];
 
-/// Texts about fields.
+/// Texts about fields: descriptions or examples.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct Texts {
     by_message: BTreeMap<(String, String), String>,
-    /// By field, in all messages; but nothing that is empty.
+    /// The non-empty texts of a field in all messages.
     by_field: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Said {
+impl Texts {
     pub(super) fn add(&mut self, message: &str, field: &str, text: &str) {
         self.by_message.insert((message.to_owned(), field.to_owned()), text.to_owned());
         if !text.is_empty() {
@@ -22,8 +22,8 @@ impl Said {
         }
     }
 
-    /// What is said of a field, or of that field of the record that the message is a form of, or of
-    /// all fields of its name.
+    /// Finds the text of a field: its own, that of the record the message is a form of, or the one
+    /// that all fields of this name share.
     pub(super) fn of(&self, message: &str, field: &str) -> Option<&str> {
         let of = |message: &str| self.by_message.get(&(message.to_owned(), field.to_owned()));
         let input = message.strip_suffix("Changes").map(|noun| format!("{noun}Input"));
@@ -35,13 +35,13 @@ impl Said {
             .map(String::as_str)
     }
 
-    /// Something that is said of some field of this name.
+    /// Finds a text of any field of this name.
     pub(super) fn of_any(&self, field: &str) -> Option<&str> {
         self.by_field.get(field)?.first().map(String::as_str)
     }
 }
 
-/// `ProjectInput` is a form of `Project`.
+/// Returns the name of the record that a message is a form of: `Project` for `ProjectInput`.
 pub(super) fn record_of(message: &str) -> &str {
     let name = PREFIXES.iter().find_map(|prefix| message.strip_prefix(prefix)).unwrap_or(message);
     SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
