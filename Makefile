@@ -1,60 +1,63 @@
-# What a developer needs day to day; `make` lists it.
+# Commands for development; `make` lists them.
 
 export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-help: ## lists the targets
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-run: ## runs Assay with its own PostgreSQL and NATS, data in ./data
+run: ## run Assay with its own PostgreSQL and NATS, data in ./data
 	@deploy/local/install
 	@cargo build --release --locked -p assay --bin assay
 	@exec $(TARGET)/release/assay
 
-test: ## checks and tests everything, from nothing
+test: ## run all checks and tests, installing what they need
 	@deploy/local/install test
 	@$(MAKE) --no-print-directory check
-	@# Built as the tests are, so that dependencies are built once.
+	@# With the features of the tests, so that dependencies are built once.
 	@cargo build --workspace --all-targets --locked
 	@$(TARGET)/debug/with-servers cargo nextest run --workspace --locked --profile ci
 
-check: ## format and lints
+check: language ## check language, format and lints
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --locked -- -D warnings
 
-chart: ## checks the Helm chart, and that the programs run as it starts them
+language: ## check the language of code and documents
+	@deploy/local/language
+
+chart: ## check the Helm chart, and that the programs run as it starts them
 	@deploy/local/install charts
-	@# As for tests, which have built it all.
+	@# The same build as for the tests.
 	@cargo build --workspace --all-targets --locked
 	@deploy/kubernetes/check --built
 
-supply-chain: ## checks licences, sources and advisories of crates, and lists them
+supply-chain: ## check licences, sources and advisories of crates, and write a bill of materials
 	@deploy/local/install supply-chain
 	@deploy/local/supply-chain
 
-test-compose: ## builds and tries the containers of docker-compose.yml, which needs Docker
+test-compose: ## build and test the containers of docker-compose.yml; needs Docker
 	@python3 deploy/compose/test
 
-servers: ## a shell with a PostgreSQL for tests in $ASSAY_TEST_DATABASE_URL
+servers: ## open a shell with a PostgreSQL for tests in $ASSAY_TEST_DATABASE_URL
 	@deploy/local/install test
 	@cargo run -q -p assay-testkit --bin with-servers -- "$${SHELL:-bash}"
 
-measure: ## the figures of docs/performance.md, in some minutes
+measure: ## measure the figures of docs/performance.md; takes minutes
 	@deploy/local/install
 	@cargo build --release --locked -p assay --bin assay
 	@deploy/local/measure
 
-fairness: ## how little one customer slows another one down, in some minutes
+fairness: ## measure how much one customer slows down another; takes minutes
 	@deploy/local/install
 	@cargo build --release --locked -p assay --bin assay
 	@deploy/local/fairness
 
-deletion: ## what the deletion of a project with a million test cases costs others, in some minutes
+deletion: ## measure the effect of deleting a project with a million test cases; takes minutes
 	@deploy/local/install
 	@cargo build --release --locked -p assay --bin assay
 	@deploy/local/deletion
 
-clean: ## removes what was built, not the data
+clean: ## remove build artefacts, but not the data
 	@cargo clean
 
-.PHONY: help run test check chart supply-chain test-compose servers measure fairness deletion clean
+.PHONY: help run test check language chart supply-chain test-compose servers measure fairness deletion clean
