@@ -1,4 +1,4 @@
-//! Test cases that test tools report.
+//! Adoption of test cases from reports of test tools.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use futures::stream;
 
 use crate::{
     user::User,
-    world::{Answer, World, fault, refused, whole_snapshot},
+    world::{Answer, World, collect_snapshot, fault, invalid_fields},
 };
 
 fn reported(identifiers: impl IntoIterator<Item = String>) -> Vec<ReportedTestCase> {
@@ -32,7 +32,7 @@ async fn adopt(user: &User, set: &TestSet, cases: Vec<ReportedTestCase>) -> Answ
     parts.push(AdoptTestCasesRequest { last: true, ..Default::default() });
     parts.insert(0, AdoptTestCasesRequest { target: Some(target(set)), ..Default::default() });
     let request = user.call(stream::iter(parts));
-    whole_snapshot(user.snapshots().adopt_test_cases(request).await?.into_inner()).await
+    collect_snapshot(user.snapshots().adopt_test_cases(request).await?.into_inner()).await
 }
 
 fn identifiers(snapshot: &Snapshot) -> Vec<&str> {
@@ -40,7 +40,7 @@ fn identifiers(snapshot: &Snapshot) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn reported_cases_are_made_where_they_are_new_and_included() {
+async fn adoption_creates_new_cases_and_adds_them_to_the_set() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -65,11 +65,11 @@ async fn reported_cases_are_made_where_they_are_new_and_included() {
         let case = user.get_case(case).await;
         assert_eq!(case.last_plan_status(), PlanStatus::ReadyForExecution);
     }
-    let told = world.told().await;
-    let told: Vec<String> =
-        told.iter().skip(7).map(|(noun, action, _)| format!("{noun} {action}")).collect();
+    let events = world.events().await;
+    let events: Vec<String> =
+        events.iter().skip(7).map(|(noun, action, _)| format!("{noun} {action}")).collect();
     assert_eq!(
-        told,
+        events,
         [
             "test_case created",
             "test_case created",
@@ -91,21 +91,21 @@ async fn reported_cases_are_made_where_they_are_new_and_included() {
 }
 
 #[tokio::test]
-async fn adopting_again_changes_nothing() {
+async fn a_repeated_adoption_changes_nothing() {
     let world = World::start().await;
     let user = world.user().await;
     let set = user.set(&user.project().await, &[]).await;
     let cases = || reported((0..50).map(|number| format!("case-{number}")));
     let first = adopt(&user, &set, cases()).await.unwrap();
     let members = user.get_set(&set.id).await.unwrap();
-    let told = world.told().await.len();
+    let events = world.events().await.len();
     assert_eq!(adopt(&user, &set, cases()).await.unwrap(), first);
     assert_eq!(user.get_set(&set.id).await.unwrap(), members);
-    assert_eq!(world.told().await.len(), told);
+    assert_eq!(world.events().await.len(), events);
 }
 
 #[tokio::test]
-async fn adoptions_at_the_same_time_make_each_case_once() {
+async fn concurrent_adoptions_create_each_case_once() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -133,7 +133,7 @@ async fn adoptions_at_the_same_time_make_each_case_once() {
 }
 
 #[tokio::test]
-async fn an_archived_case_is_not_adopted_but_made_anew() {
+async fn a_new_case_is_created_for_the_identifier_of_an_archived_case() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -145,15 +145,15 @@ async fn an_archived_case_is_not_adopted_but_made_anew() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_reported_cases_is_told_and_nothing_is_made() {
+async fn invalid_reported_cases_are_rejected_with_their_fields() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
     let set = user.set(&project, &[]).await;
     let wrong = ["fine", " ", "a\0"].map(String::from);
-    let fields = refused(adopt(&user, &set, reported(wrong)).await);
+    let fields = invalid_fields(adopt(&user, &set, reported(wrong)).await);
     assert_eq!(fields, ["TestCases/1/Identifier", "TestCases/2/Identifier", "TestCases/2/Name"]);
-    assert_eq!(refused(adopt(&user, &set, Vec::new()).await), ["TestCases"]);
+    assert_eq!(invalid_fields(adopt(&user, &set, Vec::new()).await), ["TestCases"]);
     let whole = AdoptTestCasesRequest {
         target: Some(target(&set)),
         test_cases: reported(["a".to_owned()]),
@@ -169,15 +169,15 @@ async fn what_is_wrong_with_reported_cases_is_told_and_nothing_is_made() {
 }
 
 #[tokio::test]
-async fn a_report_of_3_400_new_tests_is_adopted_quickly() {
+async fn a_report_of_3_400_new_tests_is_adopted_within_5_seconds() {
     let world = World::start().await;
     let user = world.user().await;
     let set = user.set(&user.project().await, &[]).await;
     let cases = reported((0..3400).map(|number| format!("com.example.Suite.case_{number}")));
-    let begin = Instant::now();
+    let started = Instant::now();
     let snapshot = adopt(&user, &set, cases).await.unwrap();
-    let took = begin.elapsed();
+    let elapsed = started.elapsed();
     assert_eq!(snapshot.test_cases.len(), 3400);
-    // Half a second is the aim; this only finds what is slow by its nature.
-    assert!(took.as_secs() < 5, "it took {took:?}");
+    // The goal is half a second; the limit allows for slow machines.
+    assert!(elapsed.as_secs() < 5, "elapsed: {elapsed:?}");
 }

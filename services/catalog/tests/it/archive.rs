@@ -23,7 +23,7 @@ fn shelf(archived: bool) -> i32 {
 }
 
 #[tokio::test]
-async fn the_archive_lists_what_the_active_list_leaves_out() {
+async fn archived_cases_are_listed_only_in_the_archive() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -49,7 +49,7 @@ async fn the_archive_lists_what_the_active_list_leaves_out() {
 }
 
 #[tokio::test]
-async fn projects_sets_subjects_and_environments_have_an_archive_too() {
+async fn archived_records_of_each_kind_are_listed_only_in_the_archive() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -90,7 +90,7 @@ async fn projects_sets_subjects_and_environments_have_an_archive_too() {
 }
 
 #[tokio::test]
-async fn the_sets_of_a_case_are_the_active_ones_that_include_it() {
+async fn the_sets_of_a_case_are_the_active_sets_that_include_it() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;

@@ -1,4 +1,4 @@
-//! What engines are told of plans, subjects and environments.
+//! Plans, subjects and environments as engines read them.
 
 use assay_proto::{
     VariableInput,
@@ -8,7 +8,7 @@ use futures::TryStreamExt;
 
 use crate::{
     user::{User, web_page},
-    world::{Answer, World, refused},
+    world::{Answer, World, invalid_fields},
 };
 
 const CANARY: &str = "canary-19ac";
@@ -38,7 +38,7 @@ async fn records(
 }
 
 #[tokio::test]
-async fn an_engine_is_told_all_in_clear_but_nothing_of_a_deleted_project() {
+async fn an_engine_reads_secrets_in_clear_except_those_of_deleted_projects() {
     let world = World::start().await;
     let user = world.user().await;
     let engine = world.colleague(&user, "Automation").await;
@@ -67,15 +67,15 @@ async fn an_engine_is_told_all_in_clear_but_nothing_of_a_deleted_project() {
 
     let after = records(&engine, request.clone()).await.unwrap();
 
-    assert_eq!(before.test_plans.len(), 2, "a project is no plan");
+    assert_eq!(before.test_plans.len(), 2, "the id of a project is ignored");
     assert_eq!(after, AutomationRecordsBatch::default());
-    let told = before.test_plans.iter().find(|told| told.id == plan.id).unwrap();
-    assert_eq!((&told.test_case_id, told.revision, told.instances), (&case.id, 1, 1));
-    assert_eq!(told.variables[0].content, CANARY);
+    let found = before.test_plans.iter().find(|found| found.id == plan.id).unwrap();
+    assert_eq!((&found.test_case_id, found.revision, found.instances), (&case.id, 1, 1));
+    assert_eq!(found.variables[0].content, CANARY);
     assert_eq!(before.subjects[0].variables[0].content, CANARY);
     let lab = &before.environments[0];
     assert_eq!((lab.password.as_str(), lab.target_group.as_str()), (CANARY, "pads"));
-    let seen = world.told().await.into_iter().filter(|(noun, ..)| noun == "secrets");
+    let seen = world.events().await.into_iter().filter(|(noun, ..)| noun == "secrets");
     let seen: Vec<_> = seen.map(|(_, _, data)| data["Source"].clone()).collect();
     assert_eq!(seen.len(), 3, "{seen:?}");
 
@@ -88,7 +88,7 @@ async fn an_engine_is_told_all_in_clear_but_nothing_of_a_deleted_project() {
 }
 
 #[tokio::test]
-async fn an_engine_is_told_nothing_of_a_deleted_plan() {
+async fn an_engine_does_not_receive_deleted_plans() {
     let world = World::start().await;
     let user = world.user().await;
     let engine = world.colleague(&user, "Automation").await;
@@ -101,12 +101,12 @@ async fn an_engine_is_told_nothing_of_a_deleted_plan() {
     };
     let deletion = DeleteTestCaseRequest { project_id: project.id, id: deleted.id };
     user.cases().delete_test_case(user.call(deletion)).await.unwrap();
-    let told = records(&engine, request).await.unwrap().test_plans;
-    assert_eq!(told.iter().map(|plan| plan.id.as_str()).collect::<Vec<_>>(), [kept.id]);
+    let plans = records(&engine, request).await.unwrap().test_plans;
+    assert_eq!(plans.iter().map(|plan| plan.id.as_str()).collect::<Vec<_>>(), [kept.id]);
 }
 
 #[tokio::test]
-async fn only_so_many_records_are_told_of_at_once() {
+async fn a_request_names_at_most_100_records_of_a_kind() {
     let world = World::start().await;
     let user = world.user().await;
     let engine = world.colleague(&user, "Automation").await;
@@ -115,10 +115,10 @@ async fn only_so_many_records_are_told_of_at_once() {
         subject_ids: vec![id; 101],
         ..GetAutomationRecordsRequest::default()
     };
-    assert_eq!(refused(records(&engine, too_many).await), ["SubjectIds"]);
+    assert_eq!(invalid_fields(records(&engine, too_many).await), ["SubjectIds"]);
     let no_id = GetAutomationRecordsRequest {
         environment_ids: vec!["0".into()],
         ..GetAutomationRecordsRequest::default()
     };
-    assert_eq!(refused(records(&engine, no_id).await), ["EnvironmentIds"]);
+    assert_eq!(invalid_fields(records(&engine, no_id).await), ["EnvironmentIds"]);
 }

@@ -1,11 +1,11 @@
-//! Automation steps, and how a plan is copied with them.
+//! Automation steps, and transfers of plans with their steps.
 
 use assay_proto::{PlanStatus, TestType, VariableInput, catalog::*};
 use tonic::Response;
 
 use crate::{
     user::User,
-    world::{Answer, World, fault, refused, whole_snapshot},
+    world::{Answer, World, collect_snapshot, fault, invalid_fields},
 };
 
 const CANARY: &str = "canary-7f3a";
@@ -100,24 +100,24 @@ async fn steps_are_replaced_as_a_whole_and_read_in_their_order() {
         let numbers: Vec<i32> = selected.items.iter().map(|step| step.step_nr).collect();
         assert_eq!(numbers, expected, "{comment:?} {count:?}");
     }
-    assert_eq!(refused(user.steps(&case, &plan, None, Some(-1)).await), ["count"]);
+    assert_eq!(invalid_fields(user.steps(&case, &plan, None, Some(-1)).await), ["count"]);
     let replaced = user.replace_steps(&case, &plan, None, Vec::new()).await.unwrap();
     assert_eq!(replaced.items, []);
 }
 
 #[tokio::test]
-async fn numbers_of_steps_count_from_1_and_are_unique() {
+async fn step_numbers_start_at_1_and_are_unique() {
     let world = World::start().await;
     let user = world.user().await;
     let (case, plan) = planned(&user).await;
     let wrong = vec![step(Some(2), "a"), step(None, "b\0"), step(Some(0), "c")];
     let wrong = user.replace_steps(&case, &plan, None, wrong).await;
-    assert_eq!(refused(wrong), ["1/Comment", "1/StepNr", "1/TestInput", "2/StepNr"]);
+    assert_eq!(invalid_fields(wrong), ["1/Comment", "1/StepNr", "1/TestInput", "2/StepNr"]);
     assert_eq!(user.steps(&case, &plan, None, None).await.unwrap().items, []);
 }
 
 #[tokio::test]
-async fn steps_of_another_version_or_of_an_executed_plan_stay() {
+async fn a_stale_version_or_an_executed_plan_prevents_changes_of_steps() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -136,21 +136,21 @@ async fn steps_of_another_version_or_of_an_executed_plan_stay() {
         ..TakeSnapshotRequest::default()
     };
     let parts = user.snapshots().take_snapshot(user.call(request)).await.unwrap();
-    whole_snapshot(parts.into_inner()).await.unwrap();
+    collect_snapshot(parts.into_inner()).await.unwrap();
     let frozen = user.replace_steps(&case, &plan, None, Vec::new()).await;
     assert_eq!(fault(frozen), "test_plan_frozen");
     assert_eq!(user.steps(&case, &plan, None, None).await.unwrap(), replaced);
 }
 
 #[tokio::test]
-async fn steps_are_found_only_where_they_are() {
+async fn steps_are_found_only_under_their_case_and_project() {
     let world = World::start().await;
     let user = world.user().await;
     let (case, plan) = planned(&user).await;
     let elsewhere = user.case(&user.project().await, "login").await;
     let stranger = world.user().await;
-    let astray = TestCase { project_id: elsewhere.project_id.clone(), ..case.clone() };
-    for (user, case) in [(&user, &elsewhere), (&user, &astray), (&stranger, &case)] {
+    let wrong_project = TestCase { project_id: elsewhere.project_id.clone(), ..case.clone() };
+    for (user, case) in [(&user, &elsewhere), (&user, &wrong_project), (&stranger, &case)] {
         assert_eq!(fault(user.steps(case, &plan, None, None).await), "not_found");
         assert_eq!(fault(user.replace_steps(case, &plan, None, vec![]).await), "not_found");
         assert_eq!(fault(user.transfer(case, &plan, "Default").await), "not_found");
@@ -217,15 +217,15 @@ async fn a_transfer_copies_a_plan_to_the_next_revision_with_another_type() {
     assert_eq!(comments(&steps), [(1, "log in")]);
     let insider = world.colleague(&user, "Read, AccessSecrets").await;
     assert_eq!(insider.get_plan(&copy.id).await.variables[0].content, CANARY);
-    assert_eq!(user.get_plan(&plan.id).await, plan, "the original stays as it was");
-    let told = world.told().await;
+    assert_eq!(user.get_plan(&plan.id).await, plan, "the original is unchanged");
+    let events = world.events().await;
     let (noun, action, data) =
-        told.iter().rfind(|(noun, ..)| noun == "test_plan").expect("it was told");
+        events.iter().rfind(|(noun, ..)| noun == "test_plan").expect("an event of the copy");
     assert_eq!((noun.as_str(), action.as_str()), ("test_plan", "created"));
     assert_eq!(data["SourceId"], copy.id);
 
     for unknown in ["performance", "Load", "", "Unspecified"] {
-        assert_eq!(refused(user.transfer(&case, &plan, unknown).await), ["newType"]);
+        assert_eq!(invalid_fields(user.transfer(&case, &plan, unknown).await), ["newType"]);
     }
     assert_eq!(user.get_case(&case.id).await.test_plan_list.unwrap().items.len(), 2);
 }

@@ -1,4 +1,4 @@
-//! Deletions: what goes with a record, and what stays.
+//! Deletions and their effect on other records.
 
 use assay_proto::{Reference, catalog::*};
 use tonic::Response;
@@ -43,7 +43,7 @@ async fn cases(user: &User, project: &Project, shelf: Shelf) -> Vec<TestCaseEntr
     listed(user.cases().list_test_cases(request).await).await.unwrap().0
 }
 
-/// How reading a test case, a plan and a set fails.
+/// The errors of reading a test case, a plan and a set.
 async fn faults(user: &User, case: &TestCase, plan: &TestPlan, set: &TestSet) -> Vec<String> {
     let request = GetTestCaseRequest { project_id: None, id: case.id.clone(), opens: false };
     let case = user.cases().get_test_case(user.call(request)).await;
@@ -52,18 +52,18 @@ async fn faults(user: &User, case: &TestCase, plan: &TestPlan, set: &TestSet) ->
     vec![fault(case), fault(plan), fault(user.get_set(&set.id).await)]
 }
 
-/// The nouns and actions that others were told of since then.
-async fn told(world: &World, since: usize) -> Vec<(String, String)> {
-    let told = world.told().await.into_iter().skip(since);
-    told.map(|(noun, action, _)| (noun, action)).collect()
+/// The nouns and actions of the events after the first `since`.
+async fn events_since(world: &World, since: usize) -> Vec<(String, String)> {
+    let events = world.events().await.into_iter().skip(since);
+    events.map(|(noun, action, _)| (noun, action)).collect()
 }
 
-fn told_of(noun: &str, action: &str) -> (String, String) {
+fn event(noun: &str, action: &str) -> (String, String) {
     (noun.to_owned(), action.to_owned())
 }
 
 #[tokio::test]
-async fn a_project_goes_with_all_that_is_in_it() {
+async fn deleting_a_project_deletes_its_content() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -74,10 +74,10 @@ async fn a_project_goes_with_all_that_is_in_it() {
     let subject = user.subject(&project).await;
     let environment = user.environment(&project).await;
     let kept = user.case(&other, "login").await;
-    let since = world.told().await.len();
+    let since = world.events().await.len();
 
     delete_project(&user, &project).await.unwrap();
-    assert_eq!(told(&world, since).await, [told_of("project", "deleted")]);
+    assert_eq!(events_since(&world, since).await, [event("project", "deleted")]);
     assert_eq!(faults(&user, &case, &plan, &set).await, ["not_found"; 3]);
     let request = user.call(GetProjectRequest { id: project.id.clone(), opens: false });
     assert_eq!(fault(user.projects().get_project(request).await), "not_found");
@@ -98,7 +98,7 @@ async fn a_project_goes_with_all_that_is_in_it() {
 }
 
 #[tokio::test]
-async fn a_test_case_goes_with_its_plans_and_leaves_its_sets() {
+async fn deleting_a_test_case_deletes_its_plans_and_removes_it_from_sets() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -106,11 +106,11 @@ async fn a_test_case_goes_with_its_plans_and_leaves_its_sets() {
     let plan = user.ready_plan(&a).await;
     let set = user.set(&project, &[&a, &b]).await;
     let untouched = user.set(&project, &[&b]).await;
-    let since = world.told().await.len();
+    let since = world.events().await.len();
 
     delete_case(&user, &project, &a.id).await.unwrap();
-    let expected = [told_of("test_case", "deleted"), told_of("test_set", "changed")];
-    assert_eq!(told(&world, since).await, expected);
+    let expected = [event("test_case", "deleted"), event("test_set", "changed")];
+    assert_eq!(events_since(&world, since).await, expected);
     let left = user.get_set(&set.id).await.unwrap();
     assert_eq!(left.test_cases.iter().map(|case| &*case.id).collect::<Vec<_>>(), [&*b.id]);
     assert_ne!(left.data_version, set.data_version);
@@ -123,7 +123,7 @@ async fn a_test_case_goes_with_its_plans_and_leaves_its_sets() {
 }
 
 #[tokio::test]
-async fn the_identifier_of_a_deleted_case_is_free_again() {
+async fn the_identifier_of_a_deleted_case_can_be_used_again() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -148,22 +148,22 @@ async fn an_archived_case_can_be_deleted() {
 }
 
 #[tokio::test]
-async fn the_cases_of_a_deleted_set_stay() {
+async fn deleting_a_set_keeps_its_cases() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
     let case = user.case(&project, "a").await;
     let set = user.set(&project, &[&case]).await;
-    let since = world.told().await.len();
+    let since = world.events().await.len();
     delete_set(&user, &project, &set.id).await.unwrap();
-    assert_eq!(told(&world, since).await, [told_of("test_set", "deleted")]);
+    assert_eq!(events_since(&world, since).await, [event("test_set", "deleted")]);
     assert_eq!(user.get_case(&case.id).await, case);
     assert_eq!(fault(user.get_set(&set.id).await), "not_found");
     assert_eq!(fault(delete_set(&user, &project, &set.id).await), "not_found");
 }
 
 #[tokio::test]
-async fn what_referred_to_a_deleted_subject_refers_to_none() {
+async fn deleting_a_subject_clears_references_to_it() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -183,16 +183,16 @@ async fn what_referred_to_a_deleted_subject_refers_to_none() {
     };
     let set = user.create_set(&project, selecting).await.unwrap();
     let before = user.get_set(&set.id).await.unwrap();
-    let since = world.told().await.len();
+    let since = world.events().await.len();
 
     delete_subject(&user, &project, &id).await.unwrap();
     let expected = [
-        told_of("subject", "deleted"),
-        told_of("test_set", "changed"),
-        told_of("environment", "changed"),
-        told_of("subject", "changed"),
+        event("subject", "deleted"),
+        event("test_set", "changed"),
+        event("environment", "changed"),
+        event("subject", "changed"),
     ];
-    assert_eq!(told(&world, since).await, expected);
+    assert_eq!(events_since(&world, since).await, expected);
     let after = user.get_set(&set.id).await.unwrap();
     assert_eq!(after.selected_subject_id, None);
     assert_ne!(after.data_version, before.data_version);
@@ -203,7 +203,7 @@ async fn what_referred_to_a_deleted_subject_refers_to_none() {
 }
 
 #[tokio::test]
-async fn sets_that_selected_a_deleted_environment_select_none() {
+async fn deleting_an_environment_clears_the_selection_in_sets() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -220,7 +220,7 @@ async fn sets_that_selected_a_deleted_environment_select_none() {
 }
 
 #[tokio::test]
-async fn nothing_is_deleted_through_another_project_or_customer_or_without_the_right_to_write() {
+async fn a_deletion_needs_the_project_of_the_record_and_the_write_permission() {
     let world = World::start().await;
     let user = world.user().await;
     let (project, other) = (user.project().await, user.project().await);
@@ -235,7 +235,7 @@ async fn nothing_is_deleted_through_another_project_or_customer_or_without_the_r
 }
 
 #[tokio::test]
-async fn deletions_and_changes_at_once_do_not_block_each_other_for_ever() {
+async fn concurrent_deletions_and_changes_do_not_deadlock() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -258,7 +258,7 @@ async fn deletions_and_changes_at_once_do_not_block_each_other_for_ever() {
             let input = TestSetInput { test_cases, ..TestSetInput::default() };
             let seen = user.get_set(&set.id).await?;
             match user.update_set(&seen, input, &["TestCases"]).await {
-                // A case has left the set in between.
+                // A case was removed from the set since it was read.
                 Err(status) if status.code() == tonic::Code::Aborted => {}
                 done => drop(done?),
             }

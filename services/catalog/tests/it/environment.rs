@@ -2,7 +2,7 @@
 
 use assay_proto::catalog::*;
 
-use crate::world::{World, fault, refused};
+use crate::world::{World, fault, invalid_fields};
 
 #[tokio::test]
 async fn an_environment_is_read_as_it_was_created() {
@@ -27,12 +27,12 @@ async fn an_environment_is_read_as_it_was_created() {
     assert_eq!(environment.file_project_id, project.id);
     assert_eq!(environment.password, "");
     assert_eq!(environment.username, "tester");
-    let (noun, action, _) = world.told().await.pop().unwrap();
+    let (noun, action, _) = world.events().await.pop().unwrap();
     assert_eq!((noun.as_str(), action.as_str()), ("environment", "created"));
 }
 
 #[tokio::test]
-async fn an_update_changes_what_it_names() {
+async fn an_update_changes_only_the_named_fields() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -47,20 +47,20 @@ async fn an_update_changes_what_it_names() {
     let updated = user.update_environment(&environment, changes, &fields).await.unwrap();
     assert_eq!(updated.name, "Lab");
     assert_eq!((updated.target_group.as_str(), updated.archived), ("windows", true));
-    let (_, action, _) = world.told().await.pop().unwrap();
+    let (_, action, _) = world.events().await.pop().unwrap();
     assert_eq!(action, "archived");
     let late = user.update_environment(&environment, EnvironmentInput::default(), &[]).await;
     assert_eq!(fault(late), "stale_data_version");
     let wrong = EnvironmentInput { image_file_size: -1, ..EnvironmentInput::default() };
     let fields = ["Name", "ImageFileSize"];
     assert_eq!(
-        refused(user.update_environment(&updated, wrong, &fields).await),
+        invalid_fields(user.update_environment(&updated, wrong, &fields).await),
         ["ImageFileSize", "Name"]
     );
 }
 
 #[tokio::test]
-async fn empty_text_for_a_contained_subject_is_none() {
+async fn an_empty_subject_reference_is_stored_as_null() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;

@@ -4,7 +4,7 @@ use assay_proto::{Page, catalog::*};
 
 use crate::{
     user::User,
-    world::{Answer, World, fault, listed, page, refused},
+    world::{Answer, World, fault, invalid_fields, listed, page},
 };
 
 const KINDS: [RecordKind; 3] = [RecordKind::Project, RecordKind::TestCase, RecordKind::TestSet];
@@ -21,7 +21,7 @@ impl User {
         self.favorites().remove_favorite(self.call(request)).await.map(drop)
     }
 
-    /// The ids of the records of a kind on a shelf, and the cursor of the next page.
+    /// The ids of the records of a kind in a list, and the cursor of the next page.
     pub(crate) async fn page_of_shelf(
         &self,
         kind: RecordKind,
@@ -49,14 +49,14 @@ impl User {
         }
     }
 
-    /// The ids of the records of a kind on a shelf.
+    /// The ids of the records of a kind in a list.
     pub(crate) async fn shelf(&self, kind: RecordKind, project_id: &str, on: Shelf) -> Vec<String> {
         self.page_of_shelf(kind, project_id, on, None).await.unwrap().0
     }
 }
 
 #[tokio::test]
-async fn favorites_are_a_users_own() {
+async fn each_user_has_separate_favorites() {
     let world = World::start().await;
     let user = world.user().await;
     let colleague = world.colleague(&user, "Read").await;
@@ -74,12 +74,12 @@ async fn favorites_are_a_users_own() {
     let ids = [&project.id, &case.id, &set.id];
     for (kind, id) in KINDS.into_iter().zip(ids) {
         user.add_favorite(kind, id).await.unwrap();
-        user.add_favorite(kind, id).await.expect("twice is no mistake");
+        user.add_favorite(kind, id).await.expect("adding a favorite is idempotent");
     }
     assert_eq!(favorites(&user).await, ids.map(Clone::clone));
     assert_eq!(favorites(&colleague).await, Vec::<String>::new());
     for (kind, id) in KINDS.into_iter().zip(ids) {
-        colleague.remove_favorite(kind, id).await.expect("none is removed as well");
+        colleague.remove_favorite(kind, id).await.expect("removing a favorite is idempotent");
     }
     assert_eq!(favorites(&user).await.len(), 3);
     for (kind, id) in KINDS.into_iter().zip(ids) {
@@ -90,7 +90,7 @@ async fn favorites_are_a_users_own() {
 }
 
 #[tokio::test]
-async fn any_token_may_have_favorites_but_lists_of_records_are_for_readers() {
+async fn favorites_need_no_permission_but_lists_need_the_read_permission() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -101,7 +101,7 @@ async fn any_token_may_have_favorites_but_lists_of_records_are_for_readers() {
 }
 
 #[tokio::test]
-async fn only_what_is_there_can_be_a_favorite() {
+async fn only_existing_records_can_be_favorites() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -113,7 +113,7 @@ async fn only_what_is_there_can_be_a_favorite() {
             assert_eq!(fault(user.add_favorite(kind, id).await), "not_found");
             assert_eq!(fault(user.remove_favorite(kind, id).await), "not_found");
         }
-        assert_eq!(refused(user.add_favorite(kind, "").await), ["ForeignId"]);
+        assert_eq!(invalid_fields(user.add_favorite(kind, "").await), ["ForeignId"]);
     }
     assert_eq!(fault(user.add_favorite(RecordKind::TestSet, &case.id).await), "not_found");
     assert_eq!(fault(stranger.add_favorite(RecordKind::TestCase, &case.id).await), "not_found");

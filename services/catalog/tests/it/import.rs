@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     user::User,
-    world::{Answer, World, fault, listed, refused},
+    world::{Answer, World, fault, invalid_fields, listed},
 };
 use tokio::task::JoinSet;
 
@@ -32,7 +32,7 @@ impl User {
         Ok(listed(self.imports().import_test_cases(request).await).await?.0)
     }
 
-    /// Identifier, name and description of the active test cases, in the order of their making.
+    /// Identifier, name and description of the active test cases, oldest first.
     async fn all_cases(&self, project_id: &str) -> Vec<(String, String, String)> {
         let request = ListTestCasesRequest {
             project_id: project_id.to_owned(),
@@ -69,7 +69,7 @@ async fn rows_create_and_change_test_cases_by_their_identifiers() {
     let project = user.project().await;
     let kept = user.case(&project, "kept").await;
     let changed = user.case(&project, "changed").await;
-    let told = world.told().await.len();
+    let events = world.events().await.len();
     let rows = json!([
         {"Identifier": "new", "Name": "New", "Description": "d", "Archived": true, "Id": "x"},
         {"Identifier": "changed", "Description": "now with one"},
@@ -99,15 +99,17 @@ async fn rows_create_and_change_test_cases_by_their_identifiers() {
     assert_eq!(user.get_case(&changed.id).await.data_version.as_deref(), Some("2"));
     assert_eq!(user.get_case(&kept.id).await, kept);
     assert!(!user.get_case(&rows[0].id).await.archived);
-    let told: Vec<_> = world.told().await.into_iter().skip(told).collect();
-    let told: Vec<_> =
-        told.iter().map(|(_, action, data)| (action.as_str(), data["SourceId"].clone())).collect();
+    let events: Vec<_> = world.events().await.into_iter().skip(events).collect();
+    let events: Vec<_> = events
+        .iter()
+        .map(|(_, action, data)| (action.as_str(), data["SourceId"].clone()))
+        .collect();
     let expected = [("created", 0), ("changed", 1), ("created", 3)];
-    assert_eq!(told, expected.map(|(action, row)| (action, json!(rows[row].id))));
+    assert_eq!(events, expected.map(|(action, row)| (action, json!(rows[row].id))));
 }
 
 #[tokio::test]
-async fn made_identifiers_avoid_those_that_are_taken_or_come_with_the_import() {
+async fn generated_identifiers_skip_existing_and_imported_identifiers() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -121,12 +123,12 @@ async fn made_identifiers_avoid_those_that_are_taken_or_come_with_the_import() {
 }
 
 #[tokio::test]
-async fn a_wrong_row_leaves_everything_as_it_was() {
+async fn an_invalid_row_rejects_the_whole_import() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
     user.case(&project, "a").await;
-    let before = (user.all_cases(&project.id).await, world.told().await);
+    let before = (user.all_cases(&project.id).await, world.events().await);
     let rows = json!([
         {"Identifier": "a", "Name": "fits"},
         {"Identifier": "b"},
@@ -135,14 +137,14 @@ async fn a_wrong_row_leaves_everything_as_it_was() {
         {"Identifier": "c", "Name": "c", "Description": "\0"},
     ]);
     let wrong = user.import(&project.id, ImportFormat::Json, &rows.to_string()).await;
-    assert_eq!(refused(wrong), ["1/Name", "2/Identifier", "3/Name", "4/Description"]);
+    assert_eq!(invalid_fields(wrong), ["1/Name", "2/Identifier", "3/Name", "4/Description"]);
     let broken = user.import(&project.id, ImportFormat::Json, "[{\"Name\": \"a\"}").await;
     assert_eq!(fault(broken), "malformed");
-    assert_eq!((user.all_cases(&project.id).await, world.told().await), before);
+    assert_eq!((user.all_cases(&project.id).await, world.events().await), before);
 }
 
 #[tokio::test]
-async fn an_archived_case_keeps_what_it_says() {
+async fn an_import_does_not_change_archived_cases() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -154,7 +156,7 @@ async fn an_archived_case_keeps_what_it_says() {
 }
 
 #[tokio::test]
-async fn imports_at_the_same_time_make_each_case_once() {
+async fn concurrent_imports_create_each_case_once() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -178,12 +180,12 @@ async fn imports_at_the_same_time_make_each_case_once() {
     for single in singles {
         assert!(single.is_ok() || fault(single) == "already_exists");
     }
-    // Six times 200 without an identifier, and 200 with one.
+    // Each of 6 imports creates 200 cases without an identifier; the 200 others are shared.
     assert_eq!(user.all_cases(&project.id).await.len(), 1400);
 }
 
 #[tokio::test]
-async fn ten_thousand_cases_are_imported_at_once_and_no_more() {
+async fn an_import_has_at_most_10_000_cases() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -201,7 +203,7 @@ async fn ten_thousand_cases_are_imported_at_once_and_no_more() {
 }
 
 #[tokio::test]
-async fn an_import_needs_a_project_and_the_permission_to_write() {
+async fn an_import_needs_a_project_and_the_write_permission() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -215,7 +217,7 @@ async fn an_import_needs_a_project_and_the_permission_to_write() {
 }
 
 #[tokio::test]
-async fn made_identifiers_are_found_beyond_thousands_that_are_taken() {
+async fn generated_identifiers_fill_gaps_among_thousands_of_existing_ones() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -224,7 +226,7 @@ async fn made_identifiers_are_found_beyond_thousands_that_are_taken() {
          select $1, $2, gen_random_uuid(), 'TC-' || n, 'x', '' from generate_series(1, 5000) n
          where n not in (17, 4000)",
     )
-    .bind(user.who.customer)
+    .bind(user.identity.customer)
     .bind(project.id.parse::<uuid::Uuid>().unwrap())
     .execute(&world.db)
     .await
@@ -237,7 +239,7 @@ async fn made_identifiers_are_found_beyond_thousands_that_are_taken() {
 }
 
 #[tokio::test]
-async fn slow_bodies_keep_nobody_from_importing() {
+async fn slow_uploads_do_not_block_other_imports() {
     let world = World::start().await;
     let slow = world.user().await;
     let project = slow.project().await;
@@ -252,17 +254,17 @@ async fn slow_bodies_keep_nobody_from_importing() {
 
     let other = world.user().await;
     let project = other.project().await;
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     other.import(&project.id, ImportFormat::Csv, "Name\na\n").await.unwrap();
-    assert!(begun.elapsed().as_secs() < 5);
+    assert!(started.elapsed().as_secs() < 5);
 }
 
 #[tokio::test]
-async fn identifiers_with_nul_characters_are_refused() {
+async fn identifiers_with_nul_characters_are_rejected() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
     let rows = json!([{"Identifier": "a\u{0}", "Name": "A"}, {"Identifier": "b", "Name": "B"}]);
     let answer = user.import(&project.id, ImportFormat::Json, &rows.to_string()).await;
-    assert_eq!(refused(answer), ["0/Identifier"]);
+    assert_eq!(invalid_fields(answer), ["0/Identifier"]);
 }

@@ -1,10 +1,10 @@
-//! Nobody sees or refers to what belongs to another customer or another project.
+//! Records of other customers and other projects can be neither read nor referenced.
 
 use assay_proto::{Reference, catalog::*};
 
 use crate::{
     user::{User, web_page},
-    world::{Answer, World, fault, listed, refused},
+    world::{Answer, World, fault, invalid_fields, listed},
 };
 
 /// A project with one record of each kind.
@@ -36,7 +36,7 @@ impl Belongings {
         }
     }
 
-    /// The same records, looked for in another project.
+    /// The same records under the path of another project.
     fn elsewhere(&self, project: &Project) -> Self {
         let mut moved = self.clone();
         moved.project.clone_from(project);
@@ -47,7 +47,7 @@ impl Belongings {
         moved
     }
 
-    /// How it fails to do whatever can be done with these records by their paths.
+    /// The errors of all operations on these records by their paths.
     async fn faults(&self, user: &User) -> Vec<String> {
         let project_id = || self.project.id.clone();
         let test_set_id = || self.set.id.clone();
@@ -107,7 +107,7 @@ impl Belongings {
         ]
     }
 
-    /// How it fails to add anything to the project.
+    /// The errors of creating records in the project.
     async fn creation_faults(&self, user: &User) -> Vec<String> {
         let case = TestCaseInput { name: "x".into(), ..TestCaseInput::default() };
         let set = TestSetInput { name: "x".into(), ..TestSetInput::default() };
@@ -121,7 +121,7 @@ impl Belongings {
     }
 }
 
-/// Whether all of these are about something that is not there.
+/// Whether all of these errors are `not_found`.
 fn all_not_found(faults: &[String]) -> bool {
     faults.iter().all(|fault| fault == "not_found")
 }
@@ -155,14 +155,14 @@ async fn a_record_is_not_found_under_another_project() {
 }
 
 #[tokio::test]
-async fn references_to_foreign_and_unknown_records_are_refused_alike() {
+async fn references_to_foreign_and_unknown_records_get_the_same_error() {
     let world = World::start().await;
     let user = world.user().await;
     let ours = Belongings::of(&user).await;
     let elsewhere = Belongings::of(&user).await;
     let theirs = Belongings::of(&world.user().await).await;
     let unknown = "01890a5d-ac96-774b-bcce-b302099a8057";
-    let told = world.told().await.len();
+    let events = world.events().await.len();
 
     for (case, subject, environment) in [
         (&*elsewhere.case.id, &*elsewhere.subject.id, &*elsewhere.environment.id),
@@ -170,8 +170,11 @@ async fn references_to_foreign_and_unknown_records_are_refused_alike() {
         (unknown, unknown, unknown),
         ("nonsense", "nonsense", "nonsense"),
     ] {
-        assert_eq!(subjects_refused(&user, &ours, subject).await, ["BaseSubjectId"; 2]);
-        assert_eq!(environments_refused(&user, &ours, subject).await, ["ContainedSubject"; 2]);
+        assert_eq!(invalid_subject_fields(&user, &ours, subject).await, ["BaseSubjectId"; 2]);
+        assert_eq!(
+            invalid_environment_fields(&user, &ours, subject).await,
+            ["ContainedSubject"; 2]
+        );
         let input = TestSetInput {
             name: "x".into(),
             selected_subject_id: Some(subject.into()),
@@ -180,32 +183,32 @@ async fn references_to_foreign_and_unknown_records_are_refused_alike() {
             ..TestSetInput::default()
         };
         assert!(user.create_set(&ours.project, input.clone()).await.is_err());
-        for (field, refused_field) in [
+        for (field, invalid_field) in [
             ("SelectedSubjectId", "SelectedSubjectId"),
             ("SelectedEnvironmentId", "SelectedEnvironmentId"),
             ("TestCases", "TestCases/0/Id"),
         ] {
             let answer = user.update_set(&ours.set, input.clone(), &[field]).await;
-            assert_eq!(refused(answer), [refused_field]);
+            assert_eq!(invalid_fields(answer), [invalid_field]);
         }
         let answer = snapshot(&user, &ours, Some(subject), None).await;
-        assert_eq!(refused(answer), ["SubjectId"]);
+        assert_eq!(invalid_fields(answer), ["SubjectId"]);
         let answer = snapshot(&user, &ours, None, Some(environment)).await;
-        assert_eq!(refused(answer), ["EnvironmentId"]);
+        assert_eq!(invalid_fields(answer), ["EnvironmentId"]);
     }
-    assert_eq!(world.told().await.len(), told, "nothing was stored");
+    assert_eq!(world.events().await.len(), events, "nothing was stored");
 }
 
-/// What a new and a changed subject based on that one are refused for.
-async fn subjects_refused(user: &User, ours: &Belongings, base: &str) -> Vec<String> {
+/// The fields that creating and updating a subject based on `base` are rejected for.
+async fn invalid_subject_fields(user: &User, ours: &Belongings, base: &str) -> Vec<String> {
     let input = SubjectInput { base_subject_id: Some(base.into()), ..web_page() };
     let created = user.create_subject(&ours.project, input.clone()).await;
     let updated = user.update_subject(&ours.subject, input, &["BaseSubjectId"]).await;
-    [refused(created), refused(updated)].concat()
+    [invalid_fields(created), invalid_fields(updated)].concat()
 }
 
-/// What a new and a changed environment with that subject are refused for.
-async fn environments_refused(user: &User, ours: &Belongings, subject: &str) -> Vec<String> {
+/// The fields that creating and updating an environment with that subject are rejected for.
+async fn invalid_environment_fields(user: &User, ours: &Belongings, subject: &str) -> Vec<String> {
     let input = EnvironmentInput {
         name: "x".into(),
         contained_subject: Some(subject.into()),
@@ -214,7 +217,7 @@ async fn environments_refused(user: &User, ours: &Belongings, subject: &str) -> 
     let created = user.create_environment(&ours.project, input.clone()).await;
     let fields = ["ContainedSubject"];
     let updated = user.update_environment(&ours.environment, input, &fields).await;
-    [refused(created), refused(updated)].concat()
+    [invalid_fields(created), invalid_fields(updated)].concat()
 }
 
 async fn snapshot(
@@ -234,7 +237,7 @@ async fn snapshot(
 }
 
 #[tokio::test]
-async fn nobody_gets_in_without_the_permission() {
+async fn requests_need_a_token_and_the_permission() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;

@@ -1,10 +1,10 @@
-//! Lists: whole, in pages, filtered, and of what is there.
+//! Complete, paged and filtered lists.
 
 use assay_proto::{Page, catalog::*};
 
 use crate::{
     user::User,
-    world::{Answer, World, fault, listed, page, refused},
+    world::{Answer, World, fault, invalid_fields, listed, page},
 };
 
 async fn cases(
@@ -67,7 +67,7 @@ async fn a_filter_matches_names_and_identifiers_as_plain_text() {
 }
 
 #[tokio::test]
-async fn a_list_of_no_project_is_not_found_and_an_empty_one_is_empty() {
+async fn the_list_of_an_unknown_project_is_not_found_and_that_of_a_new_project_is_empty() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -101,14 +101,14 @@ async fn a_page_has_1_to_1000_records() {
     let project = user.project().await;
     for limit in [0, -1, 1001] {
         let answer = cases(&user, &project.id, Some(page(limit, None))).await;
-        assert_eq!(refused(answer), ["limit"]);
+        assert_eq!(invalid_fields(answer), ["limit"]);
     }
     let answer = cases(&user, &project.id, Some(page(2, Some("0".into())))).await;
-    assert_eq!(refused(answer), ["cursor"]);
+    assert_eq!(invalid_fields(answer), ["cursor"]);
 }
 
 #[tokio::test]
-async fn a_list_of_20_000_cases_is_whole() {
+async fn a_list_of_20_000_cases_is_complete() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -117,7 +117,7 @@ async fn a_list_of_20_000_cases_is_whole() {
          select $1, $2, gen_random_uuid(), 'case-' || n, 'Case ' || n, ''
          from generate_series(1, 20000) n",
     )
-    .bind(user.who.customer)
+    .bind(user.identity.customer)
     .bind(project.id.parse::<uuid::Uuid>().unwrap())
     .execute(&world.db)
     .await

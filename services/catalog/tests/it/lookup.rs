@@ -1,4 +1,4 @@
-//! Looking records up without opening them.
+//! Lookups of records that do not count as openings.
 
 use assay_proto::catalog::{lookup_service_client::LookupServiceClient, *};
 use assay_runtime::grpc::Channel;
@@ -27,7 +27,7 @@ async fn origin(user: &User, project: &str, case: &str, plan: &str) -> Answer<Or
 }
 
 #[tokio::test]
-async fn records_are_found_where_they_are_and_nowhere_else() {
+async fn a_record_is_found_only_in_its_project() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -65,7 +65,7 @@ async fn records_are_found_where_they_are_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn an_origin_is_told_even_of_what_is_deleted() {
+async fn the_origin_of_a_deleted_record_is_found() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -73,11 +73,11 @@ async fn an_origin_is_told_even_of_what_is_deleted() {
     let plan = user.ready_plan(&case).await;
 
     let found = origin(&user, &project.id, &case.id, &plan.id).await.unwrap();
-    let (told_project, told_case, told_plan) =
+    let (project_origin, case_origin, plan_origin) =
         (found.project.unwrap(), found.test_case.unwrap(), found.test_plan.unwrap());
-    assert_eq!((told_project.name.as_str(), told_project.deleted), ("Shop", false));
-    assert_eq!((&told_case.identifier, told_case.deleted), (&case.identifier, false));
-    assert_eq!((told_plan.revision, told_plan.status), (plan.revision, plan.status));
+    assert_eq!((project_origin.name.as_str(), project_origin.deleted), ("Shop", false));
+    assert_eq!((&case_origin.identifier, case_origin.deleted), (&case.identifier, false));
+    assert_eq!((plan_origin.revision, plan_origin.status), (plan.revision, plan.status));
 
     let delete = DeleteTestCaseRequest { project_id: project.id.clone(), id: case.id.clone() };
     user.cases().delete_test_case(user.call(delete)).await.unwrap();

@@ -1,10 +1,11 @@
-//! The catalog as other programs see it: over gRPC, with a real database behind it.
+//! Tests of the catalog over gRPC with a real database.
 
 mod adoption;
 mod archive;
 mod automation;
 mod automation_steps;
 mod deletion;
+mod encryption_keys;
 mod environment;
 mod favorite;
 mod import;

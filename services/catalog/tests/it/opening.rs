@@ -1,11 +1,11 @@
-//! What users have opened last.
+//! Recently opened records.
 
 use assay_proto::{Page, catalog::*};
 use assay_testkit::eventually;
 
 use crate::{
     user::User,
-    world::{World, page, refused},
+    world::{World, invalid_fields, page},
 };
 
 impl User {
@@ -27,7 +27,7 @@ impl User {
         }
     }
 
-    /// Waits until these are what was opened last.
+    /// Waits until the list of recent records equals `ids`.
     pub(crate) async fn has_opened(&self, kind: RecordKind, project_id: &str, ids: &[String]) {
         eventually("openings to be written", async || {
             (self.shelf(kind, project_id, Shelf::Recent).await == ids).then_some(())
@@ -37,7 +37,7 @@ impl User {
 }
 
 #[tokio::test]
-async fn what_was_opened_last_comes_first() {
+async fn recent_records_are_listed_latest_first() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -45,8 +45,8 @@ async fn what_was_opened_last_comes_first() {
     for identifier in ["a", "b", "c"] {
         ids.push(user.case(&project, identifier).await.id);
     }
-    for place in [0, 1, 2, 0] {
-        user.open(RecordKind::TestCase, &ids[place]).await;
+    for index in [0, 1, 2, 0] {
+        user.open(RecordKind::TestCase, &ids[index]).await;
     }
     let expected = [ids[0].clone(), ids[2].clone(), ids[1].clone()];
     user.has_opened(RecordKind::TestCase, &project.id, &expected).await;
@@ -63,7 +63,7 @@ async fn what_was_opened_last_comes_first() {
 }
 
 #[tokio::test]
-async fn a_look_of_another_service_opens_nothing() {
+async fn a_read_by_another_service_is_not_an_opening() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -74,7 +74,7 @@ async fn a_look_of_another_service_opens_nothing() {
 }
 
 #[tokio::test]
-async fn twenty_are_recent_also_when_some_go_to_the_archive() {
+async fn up_to_20_active_records_are_recent() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -102,11 +102,11 @@ async fn twenty_are_recent_also_when_some_go_to_the_archive() {
     let filter = Page { q: Some("CASE-7".into()), ..Page::default() };
     assert_eq!(list(filter).await.unwrap().0, [cases[7].id.clone()]);
     let strange = "01890a5d-ac96-774b-bcce-b302099a8057".to_owned();
-    assert_eq!(refused(list(page(5, Some(strange))).await), ["cursor"]);
+    assert_eq!(invalid_fields(list(page(5, Some(strange))).await), ["cursor"]);
 }
 
 #[tokio::test]
-async fn what_is_not_shown_any_more_is_forgotten() {
+async fn only_the_latest_40_openings_are_stored() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -125,7 +125,7 @@ async fn what_is_not_shown_any_more_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_read_works_where_openings_cannot_be_written() {
+async fn a_read_succeeds_if_openings_cannot_be_stored() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;

@@ -6,7 +6,7 @@ use tonic::Response;
 
 use crate::{
     user::{User, owned},
-    world::{Answer, World, fault, listed, page, refused},
+    world::{Answer, World, fault, invalid_fields, listed, page},
 };
 
 async fn create(user: &User, project: ProjectInput) -> Answer<Project> {
@@ -35,7 +35,7 @@ async fn update(
 }
 
 #[tokio::test]
-async fn a_project_is_read_as_it_was_created_and_others_are_told() {
+async fn creating_a_project_publishes_an_event() {
     let world = World::start().await;
     let user = world.user().await;
     let input = ProjectInput {
@@ -47,20 +47,20 @@ async fn a_project_is_read_as_it_was_created_and_others_are_told() {
     };
     let project = create(&user, input).await.unwrap();
 
-    assert_eq!(project.customer_id, user.who.customer.to_string());
+    assert_eq!(project.customer_id, user.identity.customer.to_string());
     assert_eq!(project.report_template_id.as_deref(), Some("any text"));
     assert_eq!((project.overall_result, project.overall_status), (None, None));
-    assert!(!project.archived, "a new project is not in the archive");
+    assert!(!project.archived, "a new project is active");
     assert_eq!(get(&user, &project.id).await.unwrap(), project);
     let data = json!({
         "Source": "Project", "SourceId": project.id, "Target": "Customer",
         "TargetId": project.customer_id, "Action": "Created",
     });
-    assert_eq!(world.told().await, [("project".to_owned(), "created".to_owned(), data)]);
+    assert_eq!(world.events().await, [("project".to_owned(), "created".to_owned(), data)]);
 }
 
 #[tokio::test]
-async fn what_an_update_leaves_out_stays_and_what_is_null_is_cleared() {
+async fn an_update_keeps_absent_fields_and_clears_null_fields() {
     let world = World::start().await;
     let user = world.user().await;
     let input = ProjectInput {
@@ -86,7 +86,7 @@ async fn what_an_update_leaves_out_stays_and_what_is_null_is_cleared() {
 }
 
 #[tokio::test]
-async fn the_archive_hides_a_project_from_the_list_until_it_is_taken_out() {
+async fn an_archived_project_is_listed_again_after_it_is_unarchived() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -103,8 +103,8 @@ async fn the_archive_hides_a_project_from_the_list_until_it_is_taken_out() {
     assert_eq!(get(&user, &project.id).await.unwrap(), archived);
     update(&user, &archived, archive(false), &["Archived"]).await.unwrap();
     assert_eq!(ids().await, [project.id]);
-    let told = world.told().await;
-    let actions: Vec<&str> = told.iter().map(|(_, action, _)| action.as_str()).collect();
+    let events = world.events().await;
+    let actions: Vec<&str> = events.iter().map(|(_, action, _)| action.as_str()).collect();
     assert_eq!(actions, ["created", "archived", "unarchived"]);
 }
 
@@ -129,11 +129,14 @@ async fn projects_are_listed_newest_first_in_pages() {
 
     let request =
         user.call(ListProjectsRequest { page: Some(page(2, Some("nonsense".into()))), shelf: 0 });
-    assert_eq!(refused(listed(user.projects().list_projects(request).await).await), ["cursor"]);
+    assert_eq!(
+        invalid_fields(listed(user.projects().list_projects(request).await).await),
+        ["cursor"]
+    );
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_is_told_at_once() {
+async fn all_invalid_fields_are_reported_together() {
     let world = World::start().await;
     let user = world.user().await;
     let wrong = ProjectInput {
@@ -144,16 +147,16 @@ async fn all_that_is_wrong_is_told_at_once() {
         ..ProjectInput::default()
     };
     let fields = ["Description", "Name", "ReportTemplateId", "RetentionInDays"];
-    assert_eq!(refused(create(&user, wrong.clone()).await), fields);
+    assert_eq!(invalid_fields(create(&user, wrong.clone()).await), fields);
     let project = user.project().await;
-    assert_eq!(refused(update(&user, &project, wrong, &fields).await), fields);
+    assert_eq!(invalid_fields(update(&user, &project, wrong, &fields).await), fields);
     assert_eq!(get(&user, &project.id).await.unwrap(), project);
     let long = ProjectInput { name: "x".repeat(256), ..ProjectInput::default() };
-    assert_eq!(refused(create(&user, long).await), ["Name"]);
+    assert_eq!(invalid_fields(create(&user, long).await), ["Name"]);
 }
 
 #[tokio::test]
-async fn others_are_told_how_long_results_are_kept() {
+async fn a_change_of_the_retention_publishes_an_event() {
     let world = World::start().await;
     let user = world.user().await;
     let kept =
@@ -165,19 +168,19 @@ async fn others_are_told_how_long_results_are_kept() {
     let project = update(&user, &project, kept(None), &["RetentionInDays"]).await.unwrap();
     assert_eq!(project.retention_in_days, None);
 
-    let told = world.told().await.into_iter().filter(|(noun, ..)| noun == "retention");
-    let told: Vec<_> = told.map(|(_, action, data)| (action, data)).collect();
+    let events = world.events().await.into_iter().filter(|(noun, ..)| noun == "retention");
+    let events: Vec<_> = events.map(|(_, action, data)| (action, data)).collect();
     let event = |days: Option<i32>, revision: i64| {
         let data = json!({
             "ProjectId": project.id, "RetentionInDays": days, "Revision": revision,
         });
         ("set".to_owned(), data)
     };
-    assert_eq!(told, [event(Some(30), 1), event(None, 3)]);
+    assert_eq!(events, [event(Some(30), 1), event(None, 3)]);
 }
 
 #[tokio::test]
-async fn of_many_changes_of_the_same_version_one_is_made() {
+async fn one_of_many_concurrent_updates_of_a_version_succeeds() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -199,7 +202,7 @@ async fn of_many_changes_of_the_same_version_one_is_made() {
     }
     assert_eq!(made.len(), 1);
     assert_eq!(get(&user, &project.id).await.unwrap().name, made[0]);
-    assert_eq!(world.told().await.len(), 2);
+    assert_eq!(world.events().await.len(), 2);
 }
 
 #[tokio::test]
@@ -220,7 +223,7 @@ async fn without_a_version_the_last_writer_wins() {
 }
 
 #[tokio::test]
-async fn what_is_no_id_names_no_project() {
+async fn a_malformed_project_id_is_not_found() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;

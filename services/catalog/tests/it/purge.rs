@@ -1,4 +1,4 @@
-//! Removal of what belonged to deleted projects and customers.
+//! Purge of the records of deleted projects and customers.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use crate::{
     world::{World, fault},
 };
 
-/// What a catalog has of projects.
+/// Tables with records of projects.
 const TABLES: [&str; 8] = [
     "test_set_case",
     "test_set",
@@ -33,7 +33,7 @@ async fn delete(user: &User, project: &Project) {
     user.projects().delete_project(request).await.map(Response::into_inner).unwrap();
 }
 
-/// How many rows each table has.
+/// Number of rows in each table.
 async fn rows(db: &PgPool) -> BTreeMap<&'static str, i64> {
     let mut rows = BTreeMap::new();
     for table in TABLES {
@@ -43,7 +43,7 @@ async fn rows(db: &PgPool) -> BTreeMap<&'static str, i64> {
     rows
 }
 
-/// Adds cases with a plan each.
+/// Adds cases, each with one plan.
 async fn add_cases(world: &World, user: &User, project: &Project, count: i32) {
     sqlx::query(
         "with cases as (
@@ -55,7 +55,7 @@ async fn add_cases(world: &World, user: &User, project: &Project, count: i32) {
              instances, minimum_duration_in_min)
          select $1, id, gen_random_uuid(), 1, 'ReadyForExecution', 'Default', 1, 0 from cases",
     )
-    .bind(user.who.customer)
+    .bind(user.identity.customer)
     .bind(project.id.parse::<Uuid>().unwrap())
     .bind(count)
     .execute(&world.db)
@@ -63,7 +63,7 @@ async fn add_cases(world: &World, user: &User, project: &Project, count: i32) {
     .unwrap();
 }
 
-/// Does what the relay does, in effect, until dropped.
+/// Marks events as published, like the relay, until dropped.
 async fn publish(db: &PgPool) -> ! {
     loop {
         sqlx::query("update outbox set published_at = now() where published_at is null")
@@ -74,10 +74,10 @@ async fn publish(db: &PgPool) -> ! {
     }
 }
 
-/// How often each record was said to be deleted.
+/// Number of `deleted` events of each record.
 async fn deleted(world: &World) -> BTreeMap<(String, String), usize> {
     let mut deleted = BTreeMap::new();
-    for (noun, action, data) in world.told().await {
+    for (noun, action, data) in world.events().await {
         if action == "deleted" {
             let id = data["SourceId"].as_str().unwrap().to_owned();
             *deleted.entry((noun, id)).or_default() += 1;
@@ -87,7 +87,7 @@ async fn deleted(world: &World) -> BTreeMap<(String, String), usize> {
 }
 
 #[tokio::test]
-async fn removing_a_project_leaves_no_secret_and_announces_all_that_was_in_it() {
+async fn a_purge_removes_all_rows_of_a_project_and_publishes_their_deletion() {
     let world = World::start().await;
     let user = world.user().await;
     let (project, kept) = (user.project().await, user.project().await);
@@ -97,7 +97,7 @@ async fn removing_a_project_leaves_no_secret_and_announces_all_that_was_in_it() 
         is_secured: true,
         ..VariableInput::default()
     };
-    let mut of_projects = Vec::new();
+    let mut records_of_projects = Vec::new();
     for project in [&project, &kept] {
         let [case, archived, gone] = [
             user.case(project, "a").await,
@@ -121,7 +121,7 @@ async fn removing_a_project_leaves_no_secret_and_announces_all_that_was_in_it() 
             ..EnvironmentInput::default()
         };
         let lab = user.create_environment(project, lab).await.unwrap();
-        of_projects.push([
+        records_of_projects.push([
             ("environment".to_owned(), lab.id),
             ("project".to_owned(), project.id.clone()),
             ("subject".to_owned(), base.id),
@@ -135,23 +135,23 @@ async fn removing_a_project_leaves_no_secret_and_announces_all_that_was_in_it() 
     let before = rows(&world.db).await;
     let known = deleted(&world).await;
     delete(&user, &project).await;
-    assert_eq!(rows(&world.db).await, before, "it is removed in the background");
+    assert_eq!(rows(&world.db).await, before, "rows are removed in the background");
     assay_catalog::purge(&world.db).await.unwrap();
 
     let after = rows(&world.db).await;
     assert!(after.iter().all(|(table, count)| count * 2 == before[table]), "{before:?} {after:?}");
-    let mut told = deleted(&world).await;
-    told.retain(|record, _| !known.contains_key(record));
-    let mut expected = of_projects[0].to_vec();
+    let mut events = deleted(&world).await;
+    events.retain(|record, _| !known.contains_key(record));
+    let mut expected = records_of_projects[0].to_vec();
     expected.sort();
-    assert_eq!(told.keys().cloned().collect::<Vec<_>>(), expected);
-    assert!(told.values().all(|count| *count == 1), "{told:?}");
-    let [_, _, _, _, (_, case), ..] = &of_projects[1];
+    assert_eq!(events.keys().cloned().collect::<Vec<_>>(), expected);
+    assert!(events.values().all(|count| *count == 1), "{events:?}");
+    let [_, _, _, _, (_, case), ..] = &records_of_projects[1];
     assert_eq!(user.get_case(case).await.identifier, "a");
 }
 
 #[tokio::test]
-async fn a_removal_that_is_interrupted_announces_each_record_once() {
+async fn an_interrupted_purge_publishes_each_deletion_once() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -164,33 +164,33 @@ async fn a_removal_that_is_interrupted_announces_each_record_once() {
         }
     };
     tokio::select! { () = removed => {} _ = publish(&world.db) => {} }
-    assert!(interruptions > 0, "it was never interrupted");
-    // What was interrupted last may have held the lock.
+    assert!(interruptions > 0, "the purge was never interrupted");
+    // The transaction that was interrupted last may still have the lock.
     tokio::select! {
         done = assay_catalog::purge(&world.db) => done.unwrap(),
         _ = publish(&world.db) => {}
     }
-    let told = deleted(&world).await;
-    assert_eq!(told.len(), 2 * 3000 + 1);
-    assert!(told.values().all(|count| *count == 1));
+    let events = deleted(&world).await;
+    assert_eq!(events.len(), 2 * 3000 + 1);
+    assert!(events.values().all(|count| *count == 1));
     assert_eq!(rows(&world.db).await["test_case"], 0);
 }
 
 #[tokio::test]
-async fn neighbours_go_on_while_a_large_project_is_removed() {
+async fn other_customers_can_write_while_a_large_project_is_purged() {
     let world = World::start().await;
     let user = world.user().await;
     let (project, neighbour) = (user.project().await, user.project().await);
     add_cases(&world, &user, &project, 20_000).await;
-    let begun = Instant::now();
+    let started = Instant::now();
     delete(&user, &project).await;
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
     let mut slowest = Duration::ZERO;
     let working = async {
         for number in 0.. {
-            let begun = Instant::now();
+            let started = Instant::now();
             user.case(&neighbour, &format!("case-{number}")).await;
-            slowest = slowest.max(begun.elapsed());
+            slowest = slowest.max(started.elapsed());
         }
     };
     tokio::select! {
@@ -198,25 +198,25 @@ async fn neighbours_go_on_while_a_large_project_is_removed() {
         () = working => {}
         _ = publish(&world.db) => {}
     }
-    assert!(slowest < Duration::from_secs(1), "a neighbour waited for {slowest:?}");
+    assert!(slowest < Duration::from_secs(1), "another customer waited for {slowest:?}");
     assert_eq!(deleted(&world).await.len(), 2 * 20_000 + 1);
 }
 
 #[tokio::test]
-async fn removal_waits_while_many_events_are_unpublished() {
+async fn a_purge_waits_while_many_events_are_unpublished() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
     add_cases(&world, &user, &project, 5000).await;
     delete(&user, &project).await;
     let removal = timeout(Duration::from_secs(3), assay_catalog::purge(&world.db));
-    assert!(removal.await.is_err(), "it did not wait");
+    assert!(removal.await.is_err(), "the purge did not wait");
     let unpublished = assay_events::unpublished(&world.db).await.unwrap();
     assert!((1..5000).contains(&unpublished), "{unpublished} events wait");
 }
 
 #[tokio::test]
-async fn deleting_a_customer_removes_its_projects_and_refuses_new_ones() {
+async fn deleting_a_customer_removes_its_projects_and_prevents_new_ones() {
     let world = World::start().await;
     let (user, other) = (world.user().await, world.user().await);
     let (project, kept) = (user.project().await, other.project().await);
@@ -225,7 +225,7 @@ async fn deleting_a_customer_removes_its_projects_and_refuses_new_ones() {
     let before = deleted(&world).await.len();
 
     let mut tx = assay_runtime::begin(&world.db).await.unwrap();
-    assay_catalog::delete_customer(&mut tx, user.who.customer).await.unwrap();
+    assay_catalog::delete_customer(&mut tx, user.identity.customer).await.unwrap();
     tx.commit().await.unwrap();
     let request = GetTestCaseRequest { project_id: None, id: case.id.clone(), opens: false };
     assert_eq!(fault(user.cases().get_test_case(user.call(request)).await), "not_found");
@@ -234,6 +234,10 @@ async fn deleting_a_customer_removes_its_projects_and_refuses_new_ones() {
     assert_eq!(fault(user.projects().create_project(user.call(request)).await), "not_found");
     assay_catalog::purge(&world.db).await.unwrap();
     assert_eq!(rows(&world.db).await["test_case"], 1);
-    assert_eq!(deleted(&world).await.len(), before, "nobody is left to be told");
+    assert_eq!(
+        deleted(&world).await.len(),
+        before,
+        "no events are published for a deleted customer"
+    );
     assert_eq!(other.get_case(&kept.id).await, kept);
 }

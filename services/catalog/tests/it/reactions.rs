@@ -1,12 +1,16 @@
-//! What the catalog shows of executions.
+//! Results of executions in the catalog, from the events of the execution service.
 
-#![expect(clippy::float_cmp, reason = "these numbers come back exactly as they were")]
+#![expect(clippy::float_cmp, reason = "these numbers are stored exactly")]
 
 use assay_catalog::reactions::{Reactions, execution_changed, reports_changed};
-use assay_events::{Consumer, Event, Nats, NatsConfig, Relay, Stream, publish};
+use assay_events::{
+    Consumer, Event, EventType, ExecutionAction, Nats, NatsConfig, RecordKind, Relay,
+    ReportsAction, Stream, publish,
+};
 use assay_proto::{
     ExecutionId, ExecutionStatus, ReportStatus, TestReportId, TestResult, events::ReportState,
 };
+use assay_records::Action;
 use assay_runtime::Runtime;
 use assay_servers::DataDir;
 use assay_testkit::{TestDatabase, eventually};
@@ -35,16 +39,16 @@ async fn a_set_shows_its_latest_execution() {
     assert_eq!(set.last_sw_name.as_deref(), Some("Web shop"));
     assert_eq!(set.last_execution_statistic, completed.statistic);
     assert_eq!(set.data_version, shown.set.data_version);
-    let told = shown.world.told().await.len();
+    let events = shown.world.events().await.len();
 
-    // The same again, an earlier state, and an earlier execution that ends later.
+    // A duplicate, an older state, and an older execution that ends later.
     let mut late = shown.execution(old, 99, ExecutionStatus::Completed);
     late.run_duration_in_sec = 1.0;
     for stale in [&completed, &shown.execution(new, 1, ExecutionStatus::Queued), &late] {
         shown.apply(stale).await;
     }
     assert_eq!(shown.user.get_set(&shown.set.id).await.unwrap(), set);
-    assert_eq!(shown.world.told().await.len(), told);
+    assert_eq!(shown.world.events().await.len(), events);
 
     let mut long = shown.execution(new, 6, ExecutionStatus::Completed);
     long.run_duration_in_sec = 100.0 * 3600.0 + 0.9;
@@ -54,7 +58,7 @@ async fn a_set_shows_its_latest_execution() {
 }
 
 #[tokio::test]
-async fn a_pass_rate_is_of_the_latest_completed_execution() {
+async fn the_pass_rate_is_that_of_the_latest_completed_execution() {
     let shown = Shown::start().await;
     let [first, second] = [ExecutionId::new(), ExecutionId::new()];
     let rate = async || shown.user.get_subject(&shown.project, &shown.subject.id).await.pass_rate;
@@ -76,7 +80,7 @@ async fn a_pass_rate_is_of_the_latest_completed_execution() {
 }
 
 #[tokio::test]
-async fn a_project_shows_how_its_latest_execution_ended() {
+async fn a_project_shows_the_result_of_its_latest_execution() {
     let shown = Shown::start().await;
     let [old, new] = [ExecutionId::new(), ExecutionId::new()];
     shown.apply(&shown.execution(new, 1, ExecutionStatus::Running)).await;
@@ -91,7 +95,7 @@ async fn a_project_shows_how_its_latest_execution_ended() {
 }
 
 #[tokio::test]
-async fn reports_are_shown_the_same_in_any_order_and_however_often() {
+async fn reordered_and_repeated_report_events_have_the_same_effect() {
     let shown = Shown::start().await;
     let executions: Vec<_> = (0..12).map(|_| ExecutionId::new()).collect();
     let mut messages = Vec::new();
@@ -105,7 +109,7 @@ async fn reports_are_shown_the_same_in_any_order_and_however_often() {
         messages.push(shown.reports(*execution, vec![done, running]));
         messages.push(shown.reports(*execution, vec![reviewed]));
     }
-    // Backwards, then all of it again.
+    // In reverse order, then all messages again.
     for message in messages.iter().rev().chain(&messages) {
         shown.apply_reports(message).await;
     }
@@ -130,7 +134,7 @@ async fn reports_are_shown_the_same_in_any_order_and_however_often() {
 }
 
 #[tokio::test]
-async fn a_project_shows_where_its_latest_finished_report_stands() {
+async fn a_project_shows_the_status_of_its_latest_finished_report() {
     let shown = Shown::start().await;
     let [old, new] = [ExecutionId::new(), ExecutionId::new()];
     let [first, last] = [TestReportId::new(), TestReportId::new()];
@@ -153,7 +157,7 @@ async fn a_project_shows_where_its_latest_finished_report_stands() {
 }
 
 #[tokio::test]
-async fn reports_of_500_cases_come_in_one_message() {
+async fn a_message_with_500_reports_is_applied() {
     let shown = Shown::start().await;
     let mut reports = Vec::new();
     for number in 0..500 {
@@ -172,7 +176,7 @@ async fn reports_of_500_cases_come_in_one_message() {
 #[tokio::test]
 async fn another_customers_events_change_nothing() {
     let shown = Shown::start().await;
-    let stranger = shown.world.user().await.who.customer;
+    let stranger = shown.world.user().await.identity.customer;
     let mut tx = assay_runtime::begin(&shown.world.db).await.unwrap();
     let execution = ExecutionId::new();
     let report = shown.report(TestReportId::new(), 1, 1, TestResult::Passed);
@@ -193,28 +197,31 @@ async fn another_customers_events_change_nothing() {
 }
 
 #[tokio::test]
-async fn what_the_execution_service_tells_arrives_over_nats() {
+async fn events_of_the_execution_service_are_applied_from_nats() {
     let shown = Shown::start().await;
     let dir = assay_testkit::test_dir().unwrap().join(format!("nats-{}", uuid::Uuid::now_v7()));
     let server = assay_servers::Nats::start(&DataDir::lock(dir).unwrap(), None).await.unwrap();
     let cli = Cli::parse_from(["test", "--nats-url", server.url()]);
     let nats = Nats::connect(&cli.nats, "test").await.unwrap();
 
-    // The other side: an execution service that has only its outbox.
+    // The publisher: an execution service with only an outbox.
     let schema = assay_events::migrations(&Migrator::with_migrations(Vec::new()));
     let database = TestDatabase::create("outbox", &schema).await.unwrap();
     let outbox = PgPool::connect_with(database.options).await.unwrap();
-    let customer = shown.user.who.customer;
+    let customer = shown.user.identity.customer;
     let [execution, report] = [ExecutionId::new(), ExecutionId::new()];
     let completed = shown.execution(execution, 2, ExecutionStatus::Completed);
     let finished = shown.report(TestReportId::new(), 1, 1, TestResult::Passed);
     let finished = shown.reports(execution, vec![finished]);
-    let other = "none of the catalog's concerns";
+    let archived = EventType::Record(RecordKind::Execution, Action::Archived);
+    let reports = EventType::Reports(ReportsAction::Finished);
+    let ended = EventType::Execution(ExecutionAction::Completed);
+    let other = "an event that the catalog ignores";
     let mut tx = assay_runtime::begin(&outbox).await.unwrap();
     for event in [
-        Event::new(customer, execution, "execution", "archived", &other),
-        Event::new(customer, report, "test_report", "finished", &finished),
-        Event::new(customer, execution, "execution", "completed", &completed),
+        Event::new(customer, execution, archived, &other),
+        Event::new(customer, report, reports, &finished),
+        Event::new(customer, execution, ended, &completed),
     ] {
         publish(&mut tx, &event.unwrap()).await.unwrap();
     }
@@ -225,7 +232,7 @@ async fn what_the_execution_service_tells_arrives_over_nats() {
     tasks.spawn(Relay::new(outbox, nats.clone(), stream).run(stop.clone()));
     let db = shown.world.db.clone();
     tasks.spawn(Consumer::new("catalog", stream).run(db, nats, Reactions, stop.clone()));
-    eventually("the execution's end", async || {
+    eventually("the end of the execution", async || {
         let project = shown.project().await;
         (project.overall_result() == TestResult::Failed).then_some(())
     })

@@ -1,19 +1,17 @@
-//! Secrets: seen by those who may, stored encrypted, unchanged by their masks.
+//! Secrets are stored encrypted, shown only with the permission, and kept when a mask is sent.
 
-use assay_auth::{SealConfig, new_seal_key};
 use assay_proto::{PlanStatus, Variable, VariableInput, catalog::*};
-use secrecy::ExposeSecret;
 use sqlx::AssertSqlSafe;
 
 use crate::{
     user::{User, web_page},
-    world::{World, fault, listed, refused, whole_snapshot},
+    world::{World, collect_snapshot, fault, invalid_fields, listed},
 };
 
-const CANARY: &str = "canary-7f3a";
+pub(crate) const CANARY: &str = "canary-7f3a";
 const MASK: &str = "********";
 
-fn variable(name: &str, is_secured: bool, content: &str) -> VariableInput {
+pub(crate) fn variable(name: &str, is_secured: bool, content: &str) -> VariableInput {
     VariableInput {
         name: name.into(),
         is_secured,
@@ -22,16 +20,17 @@ fn variable(name: &str, is_secured: bool, content: &str) -> VariableInput {
     }
 }
 
-fn contents(variables: &[Variable]) -> Vec<&str> {
+pub(crate) fn contents(variables: &[Variable]) -> Vec<&str> {
     variables.iter().map(|variable| variable.content.as_str()).collect()
 }
 
-async fn insider(world: &World, user: &User) -> User {
+/// A colleague of the user with permission to read secrets.
+pub(crate) async fn insider(world: &World, user: &User) -> User {
     world.colleague(user, "Read, Write, Execute, AccessSecrets").await
 }
 
 #[tokio::test]
-async fn no_secret_is_stored_or_told_in_clear() {
+async fn secrets_are_encrypted_in_the_database_and_masked_in_answers() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -58,7 +57,7 @@ async fn no_secret_is_stored_or_told_in_clear() {
         let rows = format!("select coalesce(string_agg(row::text, ' '), '') from \"{table}\" row");
         let dump: String =
             sqlx::query_scalar(AssertSqlSafe(rows)).fetch_one(&world.db).await.unwrap();
-        assert!(!dump.contains(CANARY), "{table} holds the secret");
+        assert!(!dump.contains(CANARY), "{table} contains the secret");
     }
 
     assert_eq!(environment.password, MASK);
@@ -96,7 +95,7 @@ async fn lists_mask_passwords_too() {
 }
 
 #[tokio::test]
-async fn who_sees_a_secret_is_told_of() {
+async fn reading_a_secret_publishes_an_audit_event() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -112,17 +111,17 @@ async fn who_sees_a_secret_is_told_of() {
     insider.get_environment(&project, &open.id).await;
     insider.get_environment(&project, &environment.id).await;
 
-    let told = world.told().await;
-    let seen: Vec<_> = told.iter().filter(|(_, action, _)| action == "seen").collect();
+    let events = world.events().await;
+    let seen: Vec<_> = events.iter().filter(|(_, action, _)| action == "seen").collect();
     let [(noun, _, data)] = &seen[..] else { panic!("{seen:?}") };
     assert_eq!(noun, "secrets");
     assert_eq!(data["Source"], "Environment");
     assert_eq!(data["SourceId"], environment.id);
-    assert_eq!(data["UserId"], insider.who.user.to_string());
+    assert_eq!(data["UserId"], insider.identity.user.to_string());
 }
 
 #[tokio::test]
-async fn a_mask_that_comes_back_keeps_the_secret() {
+async fn a_mask_in_an_update_keeps_the_secret() {
     let world = World::start().await;
     let user = world.user().await;
     let insider = insider(&world, &user).await;
@@ -139,7 +138,7 @@ async fn a_mask_that_comes_back_keeps_the_secret() {
     let subject = user.get_subject(&project, &subject.id).await;
     assert_eq!(contents(&subject.variables), [MASK, MASK, "x"]);
 
-    // Sent back in another order, with one of them changed.
+    // In another order, with one of them changed.
     let changes = SubjectInput {
         variables: vec![
             variable("c", true, "x"),
@@ -153,37 +152,37 @@ async fn a_mask_that_comes_back_keeps_the_secret() {
     let seen = insider.get_subject(&project, &subject.id).await;
     assert_eq!(contents(&seen.variables), ["x", "two", "1"]);
 
-    // An update of something else keeps them all.
+    // An update of other fields keeps all secrets.
     user.update_subject(&subject, web_page(), &["Name"]).await.unwrap();
     let seen = insider.get_subject(&project, &subject.id).await;
     assert_eq!(contents(&seen.variables), ["x", "two", "1"]);
 }
 
 #[tokio::test]
-async fn a_mask_without_a_secret_behind_it_is_refused() {
+async fn a_mask_without_a_stored_secret_is_rejected() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
     let input = SubjectInput { variables: vec![variable("a", true, MASK)], ..web_page() };
-    assert_eq!(refused(user.create_subject(&project, input).await), ["Variables/0/Content"]);
+    assert_eq!(invalid_fields(user.create_subject(&project, input).await), ["Variables/0/Content"]);
     let environment = EnvironmentInput {
         name: "Lab".into(),
         password: MASK.into(),
         ..EnvironmentInput::default()
     };
-    assert_eq!(refused(user.create_environment(&project, environment).await), ["Password"]);
+    assert_eq!(invalid_fields(user.create_environment(&project, environment).await), ["Password"]);
 
     let twins =
         vec![variable("a", false, "1"), variable("a", false, "2"), variable("", false, "3")];
     let input = SubjectInput { variables: twins, ..web_page() };
     assert_eq!(
-        refused(user.create_subject(&project, input).await),
+        invalid_fields(user.create_subject(&project, input).await),
         ["Variables/1/Name", "Variables/2/Name"]
     );
 }
 
 #[tokio::test]
-async fn a_secret_does_not_come_out_by_being_declared_to_be_none() {
+async fn making_a_variable_unsecured_does_not_reveal_its_secret() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -192,7 +191,7 @@ async fn a_secret_does_not_come_out_by_being_declared_to_be_none() {
     let subject = user.get_subject(&project, &subject.id).await;
     let open = SubjectInput { variables: vec![variable("a", false, MASK)], ..web_page() };
     assert_eq!(
-        refused(user.update_subject(&subject, open, &["Variables"]).await),
+        invalid_fields(user.update_subject(&subject, open, &["Variables"]).await),
         ["Variables/0/Content"]
     );
     let open = SubjectInput { variables: vec![variable("a", false, "known")], ..web_page() };
@@ -206,7 +205,7 @@ async fn a_secret_does_not_come_out_by_being_declared_to_be_none() {
 }
 
 #[tokio::test]
-async fn a_password_stays_until_another_one_comes() {
+async fn a_mask_keeps_the_password_and_other_text_replaces_it() {
     let world = World::start().await;
     let user = world.user().await;
     let insider = insider(&world, &user).await;
@@ -226,7 +225,7 @@ async fn a_password_stays_until_another_one_comes() {
 }
 
 #[tokio::test]
-async fn secrets_sent_back_in_clear_are_no_change_of_an_executed_plan() {
+async fn unchanged_secrets_are_accepted_in_an_update_of_an_executed_plan() {
     let world = World::start().await;
     let user = world.user().await;
     let insider = insider(&world, &user).await;
@@ -247,7 +246,7 @@ async fn secrets_sent_back_in_clear_are_no_change_of_an_executed_plan() {
         ..TakeSnapshotRequest::default()
     });
     let parts = user.snapshots().take_snapshot(request).await.unwrap().into_inner();
-    whole_snapshot(parts).await.unwrap();
+    collect_snapshot(parts).await.unwrap();
 
     for user in [&user, &insider] {
         let plan = user.get_plan(&plan.id).await;
@@ -269,76 +268,7 @@ async fn secrets_sent_back_in_clear_are_no_change_of_an_executed_plan() {
 }
 
 #[tokio::test]
-async fn an_encryption_key_can_be_taken_away_when_all_is_stored_under_another() {
-    let [old, new] = ["old", "new"].map(|id| new_seal_key(id).unwrap());
-    let both = format!("{},{}", new.expose_secret(), old.expose_secret());
-    let world = World::start_with(old).await;
-    let user = world.user().await;
-    let insider = insider(&world, &user).await;
-    let project = user.project().await;
-    let variables = vec![variable("token", true, CANARY), variable("user", false, "ada")];
-    let subject = SubjectInput { variables: variables.clone(), ..web_page() };
-    let subject = user.create_subject(&project, subject).await.unwrap();
-    let mut environments = Vec::new();
-    for password in [CANARY, ""] {
-        let password = password.to_owned();
-        let lab = EnvironmentInput { name: "Lab".into(), password, ..EnvironmentInput::default() };
-        environments.push(user.create_environment(&project, lab).await.unwrap().id);
-    }
-    let case = user.case(&project, "login").await;
-    let plan = TestPlanInput { variables, ..TestPlanInput::default() };
-    let plan = user.create_plan(&case, plan).await.unwrap();
-    let before = insider.get_subject(&project, &subject.id).await;
-
-    let (url, keys) =
-        (world.database_url.as_str().into(), SealConfig { encryption_keys: both.into() });
-    assert_eq!(assay_catalog::reseal(&url, &keys).await.unwrap(), 3);
-    assert_eq!(assay_catalog::reseal(&url, &keys).await.unwrap(), 0);
-    let world = world.restarted_with(new).await;
-    let insider = world.again(&insider);
-    assert_eq!(insider.get_subject(&project, &subject.id).await, before);
-    assert_eq!(contents(&insider.get_plan(&plan.id).await.variables), [CANARY, "ada"]);
-    for (id, password) in environments.iter().zip([CANARY, ""]) {
-        assert_eq!(insider.get_environment(&project, id).await.password, password);
-    }
-}
-
-#[tokio::test]
-async fn a_change_whose_secrets_cannot_be_shown_changes_nothing() {
-    let world = World::start().await;
-    let user = world.user().await;
-    let insider = insider(&world, &user).await;
-    let project = user.project().await;
-    let variables = vec![variable("token", true, CANARY)];
-    let subject = SubjectInput { variables: variables.clone(), ..web_page() };
-    let subject = user.create_subject(&project, subject).await.unwrap();
-    let subject = user.get_subject(&project, &subject.id).await;
-    let case = user.case(&project, "login").await;
-    let plan = TestPlanInput { variables, ..TestPlanInput::default() };
-    let plan = user.create_plan(&case, plan).await.unwrap();
-    let lab =
-        EnvironmentInput { name: "Lab".into(), password: CANARY.into(), ..Default::default() };
-    let lab = user.create_environment(&project, lab).await.unwrap();
-    let lab = user.get_environment(&project, &lab.id).await;
-
-    let world = world.restarted_with(new_seal_key("other").unwrap()).await;
-    let (insider, user) = (world.again(&insider), world.again(&user));
-    let told = world.told().await.len();
-    let renamed = SubjectInput { name: "Renamed".into(), ..SubjectInput::default() };
-    assert_eq!(fault(insider.update_subject(&subject, renamed, &["Name"]).await), "internal");
-    let renamed = EnvironmentInput { name: "Renamed".into(), ..EnvironmentInput::default() };
-    assert_eq!(fault(insider.update_environment(&lab, renamed, &["Name"]).await), "internal");
-    let described = TestPlanInput { description: Some("x".into()), ..TestPlanInput::default() };
-    let described = insider.update_plan(&case, &plan, described, &["Description"]).await;
-    assert_eq!(fault(described), "internal");
-    assert_eq!(user.get_subject(&project, &subject.id).await, subject);
-    assert_eq!(user.get_environment(&project, &lab.id).await, lab);
-    assert_eq!(user.get_plan(&plan.id).await, plan);
-    assert_eq!(world.told().await.len(), told);
-}
-
-#[tokio::test]
-async fn contents_match_their_rules_and_rules_tell_nothing_of_secrets() {
+async fn contents_match_their_rules_and_rules_reveal_no_secrets() {
     let world = World::start().await;
     let user = world.user().await;
     let insider = insider(&world, &user).await;
@@ -348,11 +278,12 @@ async fn contents_match_their_rules_and_rules_tell_nothing_of_secrets() {
             VariableInput { validation_rule: rule.into(), ..variable("token", true, content) };
         SubjectInput { variables: vec![rule], ..web_page() }
     };
-    let refused_by = |fields: &[&str]| fields.iter().map(|f| (*f).to_owned()).collect::<Vec<_>>();
+    let rejected_fields =
+        |fields: &[&str]| fields.iter().map(|f| (*f).to_owned()).collect::<Vec<_>>();
     let wrong = user.create_subject(&project, with_rule("^[0-9]+$", "abc")).await;
-    assert_eq!(refused(wrong), refused_by(&["Variables/0/Content"]));
+    assert_eq!(invalid_fields(wrong), rejected_fields(&["Variables/0/Content"]));
     let none = user.create_subject(&project, with_rule("(", "abc")).await;
-    assert_eq!(refused(none), refused_by(&["Variables/0/ValidationRule"]));
+    assert_eq!(invalid_fields(none), rejected_fields(&["Variables/0/ValidationRule"]));
 
     let subject = user.create_subject(&project, with_rule("^[a-z]+$", "abc")).await.unwrap();
     let subject = user.get_subject(&project, &subject.id).await;
@@ -360,10 +291,10 @@ async fn contents_match_their_rules_and_rules_tell_nothing_of_secrets() {
     let subject = same.unwrap();
     for guess in ["^a", "^b"] {
         let guess = user.update_subject(&subject, with_rule(guess, MASK), &["Variables"]).await;
-        assert_eq!(refused(guess), refused_by(&["Variables/0/ValidationRule"]));
+        assert_eq!(invalid_fields(guess), rejected_fields(&["Variables/0/ValidationRule"]));
     }
     let seen = insider.update_subject(&subject, with_rule("^b", MASK), &["Variables"]).await;
-    assert_eq!(refused(seen), refused_by(&["Variables/0/ValidationRule"]));
+    assert_eq!(invalid_fields(seen), rejected_fields(&["Variables/0/ValidationRule"]));
     let seen = insider.update_subject(&subject, with_rule("^a", MASK), &["Variables"]).await;
     assert_eq!(contents(&seen.unwrap().variables), ["abc"]);
 }

@@ -1,4 +1,4 @@
-//! What executions change in the catalog, and the events that tell of it.
+//! A project whose records show results of executions, and the events that change them.
 
 use assay_catalog::reactions::{execution_changed, reports_changed};
 use assay_proto::{
@@ -10,7 +10,7 @@ use assay_proto::{
 
 use crate::{user::User, world::World};
 
-/// A project with what executions change.
+/// A project with records that show results of executions.
 pub(crate) struct Shown {
     pub(crate) world: World,
     pub(crate) user: User,
@@ -103,13 +103,13 @@ impl Shown {
 
     pub(crate) async fn apply(&self, execution: &ExecutionChanged) {
         let mut tx = assay_runtime::begin(&self.world.db).await.unwrap();
-        execution_changed(&mut tx, self.user.who.customer, execution).await.unwrap();
+        execution_changed(&mut tx, self.user.identity.customer, execution).await.unwrap();
         tx.commit().await.unwrap();
     }
 
     pub(crate) async fn apply_reports(&self, reports: &ReportsChanged) {
         let mut tx = assay_runtime::begin(&self.world.db).await.unwrap();
-        reports_changed(&mut tx, self.user.who.customer, reports).await.unwrap();
+        reports_changed(&mut tx, self.user.identity.customer, reports).await.unwrap();
         tx.commit().await.unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! Snapshots for executions.
+//! Snapshots of test sets for executions.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use assay_proto::{PlanStatus, TestType, VariableInput, catalog::*};
 
 use crate::{
     user::User,
-    world::{Answer, World, fault, refused, whole_snapshot},
+    world::{Answer, World, collect_snapshot, fault, invalid_fields},
 };
 
 async fn take(user: &User, set: &TestSet, skip_not_ready: bool) -> Answer<Snapshot> {
@@ -16,11 +16,11 @@ async fn take(user: &User, set: &TestSet, skip_not_ready: bool) -> Answer<Snapsh
         skip_not_ready,
         ..TakeSnapshotRequest::default()
     });
-    whole_snapshot(user.snapshots().take_snapshot(request).await?.into_inner()).await
+    collect_snapshot(user.snapshots().take_snapshot(request).await?.into_inner()).await
 }
 
 #[tokio::test]
-async fn a_snapshot_copies_what_an_execution_needs() {
+async fn a_snapshot_has_the_latest_ready_plan_of_each_case() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -67,7 +67,7 @@ async fn a_snapshot_copies_what_an_execution_needs() {
         ..TakeSnapshotRequest::default()
     });
     let parts = user.snapshots().take_snapshot(request).await.unwrap().into_inner();
-    let snapshot = whole_snapshot(parts).await.unwrap();
+    let snapshot = collect_snapshot(parts).await.unwrap();
     assert_eq!(snapshot.test_set_name, "Nightly");
     assert_eq!((snapshot.stop_on_failure, snapshot.time_out), (true, 3.0));
     assert_eq!(snapshot.tags.as_deref(), Some("x,y"));
@@ -96,7 +96,7 @@ async fn a_snapshot_copies_what_an_execution_needs() {
 }
 
 #[tokio::test]
-async fn cases_that_are_not_ready_are_named_or_skipped() {
+async fn cases_that_are_not_ready_are_rejected_or_skipped() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -111,22 +111,25 @@ async fn cases_that_are_not_ready_are_named_or_skipped() {
     let set = user.set(&project, &[&gone, &new, &ready, &none]).await;
     user.archive_case(&gone).await;
 
-    assert_eq!(refused(take(&user, &set, false).await), ["TestCases/new~11", "TestCases/none"]);
+    assert_eq!(
+        invalid_fields(take(&user, &set, false).await),
+        ["TestCases/new~11", "TestCases/none"]
+    );
     let changes = TestPlanInput { instances: Some(2), ..TestPlanInput::default() };
     let plan = user.update_plan(&ready, &plan, changes, &["Instances"]).await;
-    assert_eq!(plan.expect("a refused snapshot freezes nothing").instances, 2);
+    assert_eq!(plan.expect("a rejected snapshot freezes no plan").instances, 2);
     let snapshot = take(&user, &set, true).await.unwrap();
     let identifiers: Vec<_> = snapshot.test_cases.iter().map(|c| c.identifier.as_str()).collect();
     assert_eq!(identifiers, ["ready"]);
 
     let empty = user.set(&project, &[]).await;
-    assert_eq!(refused(take(&user, &empty, false).await), ["TestCases"]);
+    assert_eq!(invalid_fields(take(&user, &empty, false).await), ["TestCases"]);
     let none = user.set(&project, &[&none]).await;
-    assert_eq!(refused(take(&user, &none, true).await), ["TestCases"]);
+    assert_eq!(invalid_fields(take(&user, &none, true).await), ["TestCases"]);
 }
 
 #[tokio::test]
-async fn snapshots_of_sets_with_the_same_cases_do_not_get_in_each_others_way() {
+async fn concurrent_snapshots_of_the_same_cases_succeed() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -148,7 +151,7 @@ async fn snapshots_of_sets_with_the_same_cases_do_not_get_in_each_others_way() {
 }
 
 #[tokio::test]
-async fn a_snapshot_of_10_000_cases_is_taken_quickly() {
+async fn a_snapshot_of_10_000_cases_takes_less_than_5_seconds() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -167,22 +170,22 @@ async fn a_snapshot_of_10_000_cases_is_taken_quickly() {
          insert into test_set_case (customer_id, test_set_id, test_case_id, position)
          select $1, $3, id, row_number() over () from cases",
     )
-    .bind(user.who.customer)
+    .bind(user.identity.customer)
     .bind(project.id.parse::<uuid::Uuid>().unwrap())
     .bind(set.id.parse::<uuid::Uuid>().unwrap())
     .execute(&world.db)
     .await
     .unwrap();
     for _ in 0..2 {
-        let begin = Instant::now();
+        let started = Instant::now();
         assert_eq!(take(&user, &set, false).await.unwrap().test_cases.len(), 10_000);
-        let took = begin.elapsed();
-        // This only finds what is slow by its nature.
-        assert!(took.as_secs() < 5, "it took {took:?}");
+        let elapsed = started.elapsed();
+        // A generous limit: it detects a query per case, not a slow machine.
+        assert!(elapsed.as_secs() < 5, "elapsed: {elapsed:?}");
     }
 }
 
-/// Gives the set that many cases with a plan of that many variables of 32 KiB.
+/// Adds cases to the set, each with a plan with variables of 32 KiB.
 async fn fill(world: &World, user: &User, set: &TestSet, cases: i32, variables: i32) {
     sqlx::query(
         "with cases as (
@@ -203,7 +206,7 @@ async fn fill(world: &World, user: &User, set: &TestSet, cases: i32, variables: 
          insert into test_set_case (customer_id, test_set_id, test_case_id, position)
          select $1, $3, id, row_number() over () from cases",
     )
-    .bind(user.who.customer)
+    .bind(user.identity.customer)
     .bind(set.project_id.parse::<uuid::Uuid>().unwrap())
     .bind(set.id.parse::<uuid::Uuid>().unwrap())
     .bind(cases)
@@ -214,7 +217,7 @@ async fn fill(world: &World, user: &User, set: &TestSet, cases: i32, variables: 
 }
 
 #[tokio::test]
-async fn a_snapshot_of_more_than_64_mib_is_refused_and_freezes_nothing() {
+async fn a_snapshot_of_more_than_64_mib_is_rejected_and_freezes_no_plan() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -226,7 +229,7 @@ async fn a_snapshot_of_more_than_64_mib_is_refused_and_freezes_nothing() {
 }
 
 #[tokio::test]
-async fn a_large_snapshot_comes_in_messages_that_a_peer_takes() {
+async fn a_large_snapshot_is_split_into_messages_within_the_size_limit() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -238,7 +241,7 @@ async fn a_large_snapshot_comes_in_messages_that_a_peer_takes() {
 }
 
 #[tokio::test]
-async fn a_set_whose_variable_does_not_match_its_rule_is_not_executed() {
+async fn a_snapshot_is_rejected_if_a_variable_does_not_match_its_rule() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -257,7 +260,7 @@ async fn a_set_whose_variable_does_not_match_its_rule_is_not_executed() {
     ready.set_status(PlanStatus::ReadyForExecution);
     user.update_plan(&case, &plan, ready, &["Status"]).await.unwrap();
     let set = user.set(&project, &[&case]).await;
-    // As if it was written before rules were checked.
+    // Simulates a row that was written before rules were checked.
     sqlx::query(
         "update test_plan set variables = replace(variables::text, '[a-z]', '[0-9]')::jsonb",
     )
@@ -265,7 +268,7 @@ async fn a_set_whose_variable_does_not_match_its_rule_is_not_executed() {
     .await
     .unwrap();
     let fields = ["TestCases/a/Variables/PIN/Content", "TestCases/a/Variables/USER/Content"];
-    assert_eq!(refused(take(&user, &set, false).await), fields);
+    assert_eq!(invalid_fields(take(&user, &set, false).await), fields);
     sqlx::query(
         "update test_plan set variables = replace(variables::text, '[0-9]', '[a-z]')::jsonb",
     )

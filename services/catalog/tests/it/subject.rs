@@ -4,7 +4,7 @@ use assay_proto::catalog::*;
 
 use crate::{
     user::web_page,
-    world::{World, fault, refused},
+    world::{World, fault, invalid_fields},
 };
 
 #[tokio::test]
@@ -36,35 +36,35 @@ async fn a_subject_is_read_as_it_was_created() {
     assert_eq!(subject.subject_type(), SubjectType::RequiresInstallation);
     assert!(subject.needs_public_ip && subject.modification_allowed && !subject.archived);
     assert_eq!((subject.pass_rate, entry.pass_rate), (0.0, 0.0));
-    let told: Vec<_> =
-        world.told().await.into_iter().map(|(noun, action, _)| noun + &action).collect();
-    assert_eq!(told, ["projectcreated", "subjectcreated", "subjectcreated"]);
+    let events: Vec<_> =
+        world.events().await.into_iter().map(|(noun, action, _)| noun + &action).collect();
+    assert_eq!(events, ["projectcreated", "subjectcreated", "subjectcreated"]);
 }
 
 #[tokio::test]
-async fn what_a_subject_needs_depends_on_its_type() {
+async fn required_fields_of_a_subject_depend_on_its_type() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
     let no_uri = SubjectInput { uri: String::new(), ..web_page() };
-    assert_eq!(refused(user.create_subject(&project, no_uri).await), ["Uri"]);
+    assert_eq!(invalid_fields(user.create_subject(&project, no_uri).await), ["Uri"]);
     let mut no_files = web_page();
     no_files.set_subject_type(SubjectType::RequiresInstallation);
     assert_eq!(
-        refused(user.create_subject(&project, no_files).await),
+        invalid_fields(user.create_subject(&project, no_files).await),
         ["InstructionFileId", "SoftwareFileId"]
     );
     let nothing = SubjectInput { software_file_size: -1, ..SubjectInput::default() };
     assert_eq!(
-        refused(user.create_subject(&project, nothing).await),
+        invalid_fields(user.create_subject(&project, nothing).await),
         ["Identifier", "Name", "SoftwareFileSize", "SubjectType"]
     );
     let script = SubjectInput { uri: "javascript:alert(1)".into(), ..web_page() };
-    assert_eq!(refused(user.create_subject(&project, script).await), ["Uri"]);
+    assert_eq!(invalid_fields(user.create_subject(&project, script).await), ["Uri"]);
 }
 
 #[tokio::test]
-async fn an_update_is_subject_to_the_rules_of_a_creation() {
+async fn an_update_is_validated_like_a_creation() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -73,12 +73,12 @@ async fn an_update_is_subject_to_the_rules_of_a_creation() {
     let mut installed = SubjectInput::default();
     installed.set_subject_type(SubjectType::RequiresInstallation);
     assert_eq!(
-        refused(user.update_subject(&subject, installed, &["SubjectType"]).await),
+        invalid_fields(user.update_subject(&subject, installed, &["SubjectType"]).await),
         ["InstructionFileId", "SoftwareFileId"]
     );
     let itself = SubjectInput { base_subject_id: Some(subject.id.clone()), ..web_page() };
     assert_eq!(
-        refused(user.update_subject(&subject, itself, &["BaseSubjectId"]).await),
+        invalid_fields(user.update_subject(&subject, itself, &["BaseSubjectId"]).await),
         ["BaseSubjectId"]
     );
     let changes = SubjectInput { identifier: "1.1".into(), archived: true, ..web_page() };

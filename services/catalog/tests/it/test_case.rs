@@ -3,7 +3,7 @@
 use assay_proto::{PlanStatus, TestType, catalog::*};
 use serde_json::json;
 
-use crate::world::{World, fault, refused};
+use crate::world::{World, fault, invalid_fields};
 
 fn named(name: &str) -> TestCaseInput {
     TestCaseInput { name: name.to_owned(), ..TestCaseInput::default() }
@@ -14,7 +14,7 @@ fn identified(identifier: &str) -> TestCaseInput {
 }
 
 #[tokio::test]
-async fn a_test_case_is_read_as_it_was_created_and_others_are_told() {
+async fn creating_a_test_case_publishes_an_event() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -25,16 +25,16 @@ async fn a_test_case_is_read_as_it_was_created_and_others_are_told() {
     assert_eq!(case.test_plan_list, Some(TestPlanList::default()));
     assert_eq!(case.data_version.as_deref(), Some("1"));
     assert_eq!(user.get_case(&case.id).await, case);
-    let told = world.told().await.pop().unwrap();
+    let events = world.events().await.pop().unwrap();
     let data = json!({
         "Source": "TestCase", "SourceId": case.id, "Target": "Project",
         "TargetId": project.id, "Action": "Created",
     });
-    assert_eq!(told, ("test_case".to_owned(), "created".to_owned(), data));
+    assert_eq!(events, ("test_case".to_owned(), "created".to_owned(), data));
 }
 
 #[tokio::test]
-async fn an_identifier_is_made_where_there_is_none_and_skips_taken_ones() {
+async fn a_missing_identifier_is_generated_and_skips_existing_ones() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -51,7 +51,7 @@ async fn an_identifier_is_made_where_there_is_none_and_skips_taken_ones() {
 }
 
 #[tokio::test]
-async fn cases_made_at_the_same_time_get_identifiers_of_their_own() {
+async fn concurrently_created_cases_get_unique_identifiers() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -81,7 +81,7 @@ async fn cases_made_at_the_same_time_get_identifiers_of_their_own() {
 }
 
 #[tokio::test]
-async fn an_identifier_is_unique_among_the_live_cases_of_a_project() {
+async fn an_identifier_is_unique_among_the_active_cases_of_a_project() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -98,7 +98,7 @@ async fn an_identifier_is_unique_among_the_live_cases_of_a_project() {
 }
 
 #[tokio::test]
-async fn an_update_ignores_what_cannot_be_written() {
+async fn an_update_ignores_read_only_fields() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -154,13 +154,17 @@ async fn details_show_the_plans_highest_revision_first() {
         }
     );
     assert_eq!(case.last_plan_status(), PlanStatus::New);
-    assert_eq!(case.data_version.as_deref(), Some("1"), "plans have versions of their own");
+    assert_eq!(
+        case.data_version.as_deref(),
+        Some("1"),
+        "a new plan does not change the version of the case"
+    );
     let updated = user.update_case(&case, named("Sign in"), &["Name"]).await.unwrap();
     assert_eq!(updated.test_plan_list, case.test_plan_list);
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_is_told_at_once() {
+async fn all_invalid_fields_are_reported_together() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -171,13 +175,13 @@ async fn all_that_is_wrong_is_told_at_once() {
         ..TestCaseInput::default()
     };
     assert_eq!(
-        refused(user.create_case(&project.id, wrong).await),
+        invalid_fields(user.create_case(&project.id, wrong).await),
         ["Description", "Identifier", "Name"]
     );
 }
 
 #[tokio::test]
-async fn a_case_needs_a_project_that_is_there() {
+async fn a_case_needs_an_existing_project() {
     let world = World::start().await;
     let user = world.user().await;
     for project in ["0", "01890a5d-ac96-774b-bcce-b302099a8057"] {
@@ -185,5 +189,5 @@ async fn a_case_needs_a_project_that_is_there() {
             assert_eq!(fault(user.create_case(project, input).await), "not_found");
         }
     }
-    assert!(world.told().await.is_empty());
+    assert!(world.events().await.is_empty());
 }

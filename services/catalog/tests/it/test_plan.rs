@@ -4,10 +4,10 @@ use assay_proto::{PlanStatus, TestType, VariableInput, catalog::*};
 
 use crate::{
     user::User,
-    world::{World, fault, refused, whole_snapshot},
+    world::{World, collect_snapshot, fault, invalid_fields},
 };
 
-/// A test case whose only plan was executed.
+/// A test case with one plan, which was executed.
 async fn executed(user: &User) -> (TestCase, TestPlan) {
     let project = user.project().await;
     let case = user.case(&project, "login").await;
@@ -19,12 +19,12 @@ async fn executed(user: &User) -> (TestCase, TestPlan) {
         ..TakeSnapshotRequest::default()
     });
     let parts = user.snapshots().take_snapshot(request).await.unwrap().into_inner();
-    whole_snapshot(parts).await.unwrap();
+    collect_snapshot(parts).await.unwrap();
     (case, plan)
 }
 
 #[tokio::test]
-async fn a_new_plan_has_the_next_revision_and_what_was_not_said() {
+async fn a_new_plan_has_the_next_revision_and_default_values() {
     let world = World::start().await;
     let user = world.user().await;
     let case = user.case(&user.project().await, "login").await;
@@ -39,13 +39,13 @@ async fn a_new_plan_has_the_next_revision_and_what_was_not_said() {
     assert_eq!(plan.test_case_id, case.id);
     assert_eq!(user.get_plan(&plan.id).await, plan);
     assert_eq!(user.create_plan(&case, TestPlanInput::default()).await.unwrap().revision, 2);
-    let (noun, action, data) = world.told().await.pop().unwrap();
+    let (noun, action, data) = world.events().await.pop().unwrap();
     assert_eq!((noun.as_str(), action.as_str()), ("test_plan", "created"));
     assert_eq!((&data["Target"], &data["TargetId"]), (&"TestCase".into(), &case.id.into()));
 }
 
 #[tokio::test]
-async fn plans_made_at_the_same_time_get_revisions_of_their_own() {
+async fn concurrently_created_plans_get_unique_revisions() {
     let world = World::start().await;
     let user = world.user().await;
     let case = user.case(&user.project().await, "login").await;
@@ -72,7 +72,7 @@ async fn a_case_shows_the_status_of_its_highest_revision() {
 }
 
 #[tokio::test]
-async fn what_an_update_leaves_out_stays_and_null_clears_only_what_may_be_null() {
+async fn an_update_keeps_absent_fields_and_clears_only_nullable_fields() {
     let world = World::start().await;
     let user = world.user().await;
     let case = user.case(&user.project().await, "login").await;
@@ -87,7 +87,7 @@ async fn what_an_update_leaves_out_stays_and_null_clears_only_what_may_be_null()
     let none = TestPlanInput::default;
 
     let fields = ["Instances", "TestType", "Status", "MinimumDurationInMin"];
-    let mut wrong = refused(user.update_plan(&case, &plan, none(), &fields).await);
+    let mut wrong = invalid_fields(user.update_plan(&case, &plan, none(), &fields).await);
     wrong.sort();
     assert_eq!(wrong, ["Instances", "MinimumDurationInMin", "Status", "TestType"]);
     let cleared = user.update_plan(&case, &plan, none(), &["Description"]).await.unwrap();
@@ -117,12 +117,12 @@ async fn numbers_have_limits() {
             minimum_duration_in_min: Some(minutes),
             ..TestPlanInput::default()
         };
-        assert_eq!(refused(user.create_plan(&case, input).await), [field]);
+        assert_eq!(invalid_fields(user.create_plan(&case, input).await), [field]);
     }
 }
 
 #[tokio::test]
-async fn an_executed_plan_takes_only_status_and_texts() {
+async fn only_status_and_texts_of_an_executed_plan_can_change() {
     let world = World::start().await;
     let user = world.user().await;
     let (case, plan) = executed(&user).await;
@@ -153,7 +153,7 @@ async fn an_executed_plan_takes_only_status_and_texts() {
 }
 
 #[tokio::test]
-async fn a_plan_is_found_only_where_it_is() {
+async fn a_plan_is_found_only_under_its_case_and_project() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;

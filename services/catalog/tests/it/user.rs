@@ -1,4 +1,4 @@
-//! A user of the catalog, and what users do in most tests.
+//! A user of the catalog, with the requests that most tests need.
 
 use assay_proto::{
     PlanStatus, Reference,
@@ -17,18 +17,18 @@ use assay_runtime::grpc::Channel;
 use assay_testkit::TestUser;
 use tonic::{Request, Response};
 
-use crate::world::{Answer, whole};
+use crate::world::{Answer, collect_set};
 
 /// A user of the catalog.
 #[derive(Clone)]
 pub(crate) struct User {
-    pub(crate) who: TestUser,
+    pub(crate) identity: TestUser,
     pub(crate) channel: Channel,
 }
 
 impl User {
     pub(crate) fn call<T>(&self, message: T) -> Request<T> {
-        self.who.call(message)
+        self.identity.call(message)
     }
 
     pub(crate) fn projects(&self) -> ProjectServiceClient<Channel> {
@@ -67,7 +67,7 @@ impl User {
         SnapshotServiceClient::new(self.channel.clone())
     }
 
-    /// A new project.
+    /// Creates a project.
     pub(crate) async fn project(&self) -> Project {
         let project = ProjectInput { name: "Shop".into(), ..ProjectInput::default() };
         let request = self.call(CreateProjectRequest { project: Some(project) });
@@ -84,7 +84,7 @@ impl User {
         self.cases().create_test_case(self.call(request)).await.map(Response::into_inner)
     }
 
-    /// A new test case with that identifier.
+    /// Creates a test case with this identifier.
     pub(crate) async fn case(&self, project: &Project, identifier: &str) -> TestCase {
         let case = TestCaseInput {
             name: format!("Case {identifier}"),
@@ -157,7 +157,7 @@ impl User {
         self.plans().update_test_plan(self.call(request)).await.map(Response::into_inner)
     }
 
-    /// A new plan of the case that may be executed.
+    /// Creates a plan that is ready for execution.
     pub(crate) async fn ready_plan(&self, case: &TestCase) -> TestPlan {
         let plan = self.create_plan(case, TestPlanInput::default()).await.unwrap();
         let mut changes = TestPlanInput::default();
@@ -175,7 +175,7 @@ impl User {
         self.sets().create_test_set(self.call(request)).await.map(Response::into_inner)
     }
 
-    /// A new set with these cases.
+    /// Creates a test set with these cases.
     pub(crate) async fn set(&self, project: &Project, cases: &[&TestCase]) -> TestSet {
         let test_cases = cases.iter().map(|case| Reference { id: case.id.clone() }).collect();
         let set = TestSetInput { name: "Nightly".into(), test_cases, ..TestSetInput::default() };
@@ -185,7 +185,7 @@ impl User {
 
     pub(crate) async fn get_set(&self, id: &str) -> Answer<TestSet> {
         let request = GetTestSetRequest { project_id: None, id: id.to_owned(), opens: false };
-        whole(self.sets().get_test_set(self.call(request)).await?.into_inner()).await
+        collect_set(self.sets().get_test_set(self.call(request)).await?.into_inner()).await
     }
 
     pub(crate) async fn update_set(
@@ -201,7 +201,7 @@ impl User {
             changes: Some(changes),
             fields: owned(fields),
         };
-        whole(self.sets().update_test_set(self.call(request)).await?.into_inner()).await
+        collect_set(self.sets().update_test_set(self.call(request)).await?.into_inner()).await
     }
 
     pub(crate) async fn subject(&self, project: &Project) -> SubjectEntry {
@@ -276,7 +276,7 @@ impl User {
     }
 }
 
-/// A subject that may be created.
+/// A valid input for a subject.
 pub(crate) fn web_page() -> SubjectInput {
     let mut subject = SubjectInput {
         identifier: "1.0".into(),

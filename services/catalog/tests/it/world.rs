@@ -1,4 +1,4 @@
-//! A catalog of its own for each test, and how its answers are read.
+//! A catalog for each test, and helpers to read its answers.
 
 use assay_auth::{Seal, SealConfig, guard, new_seal_key};
 use assay_catalog::Openings;
@@ -34,7 +34,7 @@ impl World {
         Self::start_with(new_seal_key("test").unwrap()).await
     }
 
-    /// With these encryption keys.
+    /// Starts a catalog with these encryption keys.
     pub(crate) async fn start_with(encryption_keys: SecretString) -> Self {
         let database = TestDatabase::create("catalog", &assay_catalog::migrations()).await.unwrap();
         let (options, database_url) = (database.options, database.url);
@@ -44,33 +44,33 @@ impl World {
         Self { db, database_url, keys, channel }
     }
 
-    /// The same catalog with other encryption keys.
+    /// Restarts the catalog with other encryption keys.
     pub(crate) async fn restarted_with(self, encryption_keys: SecretString) -> Self {
         let channel = serve(&self.db, &self.keys, encryption_keys).await;
         Self { channel, ..self }
     }
 
-    /// The same user, at the catalog as it was started last.
-    pub(crate) fn again(&self, user: &User) -> User {
+    /// The same user, connected to this catalog.
+    pub(crate) fn reconnected(&self, user: &User) -> User {
         User { channel: self.channel.clone(), ..user.clone() }
     }
 
-    /// A user of a new customer, who may do anything but see secrets.
+    /// A user of a new customer, with all permissions except reading secrets.
     pub(crate) async fn user(&self) -> User {
         self.with_channel(self.keys.user("Read, Write, Execute").await)
     }
 
     /// A colleague of a user.
     pub(crate) async fn colleague(&self, user: &User, permissions: &str) -> User {
-        self.with_channel(self.keys.user_of(user.who.customer, permissions).await)
+        self.with_channel(self.keys.user_of(user.identity.customer, permissions).await)
     }
 
-    fn with_channel(&self, who: TestUser) -> User {
-        User { who, channel: self.channel.clone() }
+    fn with_channel(&self, identity: TestUser) -> User {
+        User { identity, channel: self.channel.clone() }
     }
 
-    /// What others were told, in order: noun, action and data.
-    pub(crate) async fn told(&self) -> Vec<(String, String, serde_json::Value)> {
+    /// Published events in order: noun, action and data.
+    pub(crate) async fn events(&self) -> Vec<(String, String, serde_json::Value)> {
         sqlx::query_as("select noun, action, data::jsonb from outbox order by id")
             .fetch_all(&self.db)
             .await
@@ -88,27 +88,27 @@ async fn serve(db: &PgPool, keys: &TestKeys, encryption_keys: SecretString) -> C
     grpc::connect(&format!("http://{address}")).unwrap()
 }
 
-/// Puts the parts of a test set together.
-pub(crate) async fn whole(mut parts: Streaming<TestSet>) -> Answer<TestSet> {
-    let mut set = parts.message().await?.expect("a first part");
+/// Joins the messages of a streamed test set.
+pub(crate) async fn collect_set(mut parts: Streaming<TestSet>) -> Answer<TestSet> {
+    let mut set = parts.message().await?.expect("the stream has a first message");
     while let Some(mut part) = parts.message().await? {
         set.test_cases.append(&mut part.test_cases);
-        assert_eq!(part, TestSet::default(), "only the first part says more");
+        assert_eq!(part, TestSet::default(), "only the first message has other fields");
     }
     Ok(set)
 }
 
-/// Puts the parts of a snapshot together.
-pub(crate) async fn whole_snapshot(mut parts: Streaming<Snapshot>) -> Answer<Snapshot> {
-    let mut snapshot = parts.message().await?.expect("a first part");
+/// Joins the messages of a streamed snapshot.
+pub(crate) async fn collect_snapshot(mut parts: Streaming<Snapshot>) -> Answer<Snapshot> {
+    let mut snapshot = parts.message().await?.expect("the stream has a first message");
     while let Some(mut part) = parts.message().await? {
         snapshot.test_cases.append(&mut part.test_cases);
-        assert_eq!(part, Snapshot::default(), "only the first part says more");
+        assert_eq!(part, Snapshot::default(), "only the first message has other fields");
     }
     Ok(snapshot)
 }
 
-/// Puts the parts of a list together, with the cursor of the next page.
+/// Joins the messages of a streamed list; returns the items and the cursor of the next page.
 pub(crate) async fn listed<B: Batch>(
     answer: Answer<Response<Streaming<B>>>,
 ) -> Answer<(Vec<B::Item>, Option<String>)> {
@@ -122,22 +122,22 @@ pub(crate) async fn listed<B: Batch>(
     Ok((all, next))
 }
 
-/// A page of that length.
+/// A page with this limit.
 pub(crate) fn page(limit: i32, cursor: Option<String>) -> Page {
     Page { limit: Some(limit), cursor, q: None }
 }
 
-/// The stable name of a fault.
+/// The code of the error.
 #[track_caller]
 pub(crate) fn fault<T: std::fmt::Debug>(answer: Answer<T>) -> String {
-    let status = answer.expect_err("it should have failed");
-    status.get_details_error_info().expect("a fault of ours").reason
+    let status = answer.expect_err("the request should fail");
+    status.get_details_error_info().expect("the status has an error code").reason
 }
 
-/// The fields that a request was refused for, in order.
+/// The fields that a request was rejected for, sorted.
 #[track_caller]
-pub(crate) fn refused<T: std::fmt::Debug>(answer: Answer<T>) -> Vec<String> {
-    let status = answer.expect_err("it should have been refused");
+pub(crate) fn invalid_fields<T: std::fmt::Debug>(answer: Answer<T>) -> Vec<String> {
+    let status = answer.expect_err("the request should be rejected");
     let details = status.get_details_bad_request().unwrap_or_else(|| panic!("{status:?}"));
     let mut fields: Vec<_> = details.field_violations.into_iter().map(|v| v.field).collect();
     fields.sort();

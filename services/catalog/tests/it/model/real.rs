@@ -1,34 +1,34 @@
-//! The catalog's side of the comparison: the same deeds, done through its methods.
+//! The catalog's side of the comparison: applies the actions through gRPC.
 
 use assay_proto::{Reference, catalog::*};
 
-use super::{Deed, Kind, Known, Model};
+use super::{Action, Kind, Model, Record};
 use crate::{
     user::User,
     world::{Answer, listed},
 };
 
-/// A project in the catalog, to be treated like the model.
+/// A project in the catalog.
 pub(super) struct Real<'a> {
     pub(super) user: &'a User,
     pub(super) project: Project,
-    /// For records that were never made.
-    pub(super) nobody: String,
+    /// Id of a record that does not exist.
+    pub(super) unknown_id: String,
 }
 
 impl Real<'_> {
-    /// Does the deed in the catalog; answers the id of a new record.
-    pub(super) async fn apply(&self, deed: &Deed, model: &Model) -> Answer<Option<String>> {
+    /// Applies the action to the catalog; returns the id of a new record.
+    pub(super) async fn apply(&self, action: &Action, model: &Model) -> Answer<Option<String>> {
         let id = |kind, record: usize| {
             let records = if kind == Kind::Case { &model.cases } else { &model.sets };
-            records.get(record).map_or(&self.nobody, |record| &record.id).clone()
+            records.get(record).map_or(&self.unknown_id, |record| &record.id).clone()
         };
         let references = |cases: &[usize]| {
             cases.iter().map(|case| Reference { id: id(Kind::Case, *case) }).collect::<Vec<_>>()
         };
         let (user, project_id) = (self.user, self.project.id.clone());
-        match deed {
-            Deed::CreateCase { identifier } => {
+        match action {
+            Action::CreateCase { identifier } => {
                 let case = TestCaseInput {
                     name: "Case".into(),
                     identifier: Some(format!("case-{identifier}")),
@@ -36,55 +36,55 @@ impl Real<'_> {
                 };
                 return Ok(Some(user.create_case(&project_id, case).await?.id));
             }
-            Deed::CreateSet { cases } => {
+            Action::CreateSet { cases } => {
                 let test_cases = references(cases);
                 let set = TestSetInput { name: "Set".into(), test_cases, ..Default::default() };
                 return Ok(Some(user.create_set(&self.project, set).await?.id));
             }
-            Deed::Archive { kind: Kind::Case, record, archived } => {
+            Action::Archive { kind: Kind::Case, record, archived } => {
                 let id = id(Kind::Case, *record);
                 let case = TestCase { id, project_id, ..TestCase::default() };
                 let changes = TestCaseInput { archived: *archived, ..Default::default() };
                 user.update_case(&case, changes, &["Archived"]).await?;
             }
-            Deed::Archive { kind: Kind::Set, record, archived } => {
+            Action::Archive { kind: Kind::Set, record, archived } => {
                 let changes = TestSetInput { archived: *archived, ..Default::default() };
                 self.update_set(id(Kind::Set, *record), changes, "Archived").await?;
             }
-            Deed::Delete { kind: Kind::Case, record } => {
+            Action::Delete { kind: Kind::Case, record } => {
                 let request = DeleteTestCaseRequest { project_id, id: id(Kind::Case, *record) };
                 user.cases().delete_test_case(user.call(request)).await?;
             }
-            Deed::Delete { kind: Kind::Set, record } => {
+            Action::Delete { kind: Kind::Set, record } => {
                 let request = DeleteTestSetRequest { project_id, id: id(Kind::Set, *record) };
                 user.sets().delete_test_set(user.call(request)).await?;
             }
-            Deed::Include { set, cases } => {
+            Action::Include { set, cases } => {
                 let (test_set_id, test_cases) = (id(Kind::Set, *set), references(cases));
                 let request = IncludeTestCasesRequest { project_id, test_set_id, test_cases };
                 user.sets().include_test_cases(user.call(request)).await?;
             }
-            Deed::Exclude { set, cases } => {
+            Action::Exclude { set, cases } => {
                 let (test_set_id, test_cases) = (id(Kind::Set, *set), references(cases));
                 let request = ExcludeTestCasesRequest { project_id, test_set_id, test_cases };
                 user.sets().exclude_test_cases(user.call(request)).await?;
             }
-            Deed::Replace { set, cases } => {
+            Action::Replace { set, cases } => {
                 let changes = TestSetInput { test_cases: references(cases), ..Default::default() };
                 self.update_set(id(Kind::Set, *set), changes, "TestCases").await?;
             }
-            Deed::Favorite { kind, record, is_favorite: true } => {
+            Action::Favorite { kind, record, is_favorite: true } => {
                 user.add_favorite(kind.record_kind(), &id(*kind, *record)).await?;
             }
-            Deed::Favorite { kind, record, is_favorite: false } => {
+            Action::Favorite { kind, record, is_favorite: false } => {
                 user.remove_favorite(kind.record_kind(), &id(*kind, *record)).await?;
             }
-            Deed::Open { kind: Kind::Case, record } => {
+            Action::Open { kind: Kind::Case, record } => {
                 let (project_id, id) = (None, id(Kind::Case, *record));
                 let request = GetTestCaseRequest { project_id, id, opens: true };
                 user.cases().get_test_case(user.call(request)).await?;
             }
-            Deed::Open { kind: Kind::Set, record } => {
+            Action::Open { kind: Kind::Set, record } => {
                 let (project_id, id) = (None, id(Kind::Set, *record));
                 let request = GetTestSetRequest { project_id, id, opens: true };
                 user.sets().get_test_set(user.call(request)).await?;
@@ -104,8 +104,8 @@ impl Real<'_> {
         self.user.sets().update_test_set(self.user.call(request)).await.map(drop)
     }
 
-    /// Compares all lists with the model.
-    pub(super) async fn is_as(&self, model: &Model) {
+    /// Asserts that all lists equal those of the model.
+    pub(super) async fn assert_equals(&self, model: &Model) {
         let (user, project) = (self.user, &self.project.id);
         for kind in [Kind::Case, Kind::Set] {
             for shelf in [Shelf::Unspecified, Shelf::Archive, Shelf::Favorites] {
@@ -134,7 +134,7 @@ impl Real<'_> {
             };
             let sets = user.sets().list_test_sets_of_test_case(user.call(request)).await;
             let sets = listed(sets).await.unwrap().0.into_iter().map(|set| set.id);
-            let including = |set: &&Known| set.is_live() && set.members.contains(&number);
+            let including = |set: &&Record| set.is_live() && set.members.contains(&number);
             let expected = model.sets.iter().filter(including).rev().map(|set| set.id.clone());
             assert_eq!(sets.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
         }
