@@ -1,6 +1,6 @@
 #!/bin/sh
-# Run once by the PostgreSQL image on an empty volume: a database for each service, which belongs to
-# a role of its own, with the password in ASSAY_<SERVICE>_DB_PASSWORD.
+# The PostgreSQL image runs this once, on an empty volume. Creates a database for each service, owned by
+# a role of its own with the password in ASSAY_<SERVICE>_DB_PASSWORD.
 set -eu
 
 for service in identity catalog execution notification; do

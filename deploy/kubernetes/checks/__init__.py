@@ -1,1 +1,1 @@
-"""What `deploy/kubernetes/check` checks: each module yields what is wrong, in words."""
+"""The checks of `deploy/kubernetes/check`: each module yields the problems it finds."""

@@ -13,7 +13,7 @@ import yaml
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "assay"
 ROOT = FOLDER.parents[2]
 PROGRAMS = ["catalog", "execution", "gateway", "identity", "notification"]
-# Kinds that have pods, by the path to what describes these.
+# Kinds that have pods, with the path to the description of the pod.
 POD_PATHS = {
     "Deployment": ["spec", "template"],
     "StatefulSet": ["spec", "template"],
@@ -27,8 +27,8 @@ Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @contextlib.contextmanager
 def quietly():
-    """Without what Helm logs: of the files that are links out of the chart, as they are meant to be, and
-    of values that it refuses besides."""
+    """Suppresses Helm's log, which reports links that lead out of the chart, which is intended, and
+    rejected values."""
     kept = os.dup(2)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)
@@ -44,7 +44,7 @@ with quietly():
 
 
 class Rendering:
-    """All objects that the chart makes of one values file."""
+    """All objects that the chart renders from one values file."""
 
     def __init__(self, name, values, manifests):
         self.name, self.values = name, values
@@ -58,7 +58,7 @@ class Rendering:
         return [found for found in self.objects if found["kind"] in kinds]
 
     def pods(self):
-        """The name, the labels and the spec of each pod."""
+        """Yields the name, the labels and the spec of each pod."""
         for found in self.of_kind(*POD_PATHS):
             pod = found
             for step in POD_PATHS[found["kind"]]:
@@ -73,7 +73,7 @@ class Rendering:
             yield f"{found['kind']} {found['metadata']['name']}", pod["metadata"]["labels"], spec
 
     def secrets(self):
-        """The Secrets that the chart itself makes: name, key, value."""
+        """Returns the Secrets that the chart generates: name, key, value."""
         return {
             found["metadata"]["name"]: {
                 key: base64.b64decode(value).decode() for key, value in found["data"].items()
@@ -111,9 +111,9 @@ def renderings(folder):
 def lint(_):
     for name, values in values_files().items():
         with quietly():
-            said = helm.lint(FOLDER, values=values, strict=True)["messages"]
-        for finding in said:
-            # What a chart without an icon is told is meant for public catalogues.
+            messages = helm.lint(FOLDER, values=values, strict=True)["messages"]
+        for finding in messages:
+            # The finding about a missing icon matters to public catalogues only.
             if finding["error"] != "icon is recommended":
                 yield f"{name}: {finding['path']}: {finding['error']}"
 
@@ -125,7 +125,7 @@ def lint(_):
             if packed.get(f"files/{name}") != (FOLDER / "files" / name).read_bytes():
                 yield f"files/{name} is not in the package of the chart"
         if any(name.startswith("ci/") for name in packed):
-            yield "the package of the chart has the values files of its tests"
+            yield "the package of the chart contains the values files of its tests"
 
     version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
     if yaml.safe_load((FOLDER / "Chart.yaml").read_text())["appVersion"] != version:

@@ -1,22 +1,22 @@
-"""What checkov finds, besides what is meant."""
+"""Findings of checkov that are not accepted."""
 
 import fnmatch
 import json
 import subprocess
 import sys
 
-# What checkov would have otherwise: the finding, whose it is, and why it is so.
-MEANT = {
-    ("CKV_K8S_11", "*"): "CPU is not limited: a limit slows a program down while its node idles",
-    ("CKV_K8S_43", "*"): "a digest is for who installs to choose: <program>.image.digest",
+# Accepted findings: the check, the resource, and the reason.
+ACCEPTED = {
+    ("CKV_K8S_11", "*"): "CPU is not limited: a limit throttles a program even on an idle node",
+    ("CKV_K8S_43", "*"): "the operator chooses a digest: <program>.image.digest",
     (
         "CKV_K8S_15",
         "*",
-    ): "tags of releases do not move; image.pullPolicy is there for those that do",
+    ): "release tags do not move; image.pullPolicy covers those that do",
     (
         "CKV_K8S_40",
         "StatefulSet.*-postgresql",
-    ): "999 is the user that owns the files in the official image",
+    ): "user 999 owns the files in the official image",
     ("CKV_K8S_8", "Pod.*-test"): "a test ends by itself",
     ("CKV_K8S_9", "Pod.*-test"): "a test serves nothing",
 }
@@ -42,17 +42,17 @@ def check(renderings):
         yield f"checkov could not be run: {ran.stdout[-500:]} {ran.stderr[-500:]}"
         return
     if report["summary"]["parsing_errors"] or passed < 1000:
-        yield f"checkov understood too little: {report['summary']}"
+        yield f"checkov evaluated too few checks: {report['summary']}"
     seen = set()
     for finding in failed:
         resource = finding["resource"].replace(".quality.", ".")
-        meant = {
+        accepted = {
             key
-            for key in MEANT
+            for key in ACCEPTED
             if key[0] == finding["check_id"] and fnmatch.fnmatch(resource, key[1])
         }
-        seen |= meant
-        if not meant:
+        seen |= accepted
+        if not accepted:
             yield f"{finding['check_id']} {finding['check_name']}: {resource}"
-    for check_id, whose in MEANT.keys() - seen:
-        yield f"{check_id} of {whose} is no longer found: take it off the list"
+    for check_id, whose in ACCEPTED.keys() - seen:
+        yield f"{check_id} of {whose} is not found any more: remove it from the list"

@@ -1,5 +1,5 @@
-"""Secrets that the chart makes: the next installation or upgrade finds them in the cluster, and keeps
-them. There is no cluster here; what it would find is put into the chart instead of `lookup`."""
+"""Generated Secrets are kept: the next installation or upgrade finds them in the cluster. Without a
+cluster, the check replaces `lookup` in the chart by a value with the existing Secrets."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ LOOKUP = re.compile(r'lookup "v1" "Secret" (\$(?:\.root)?)\.Release\.Namespace (
 
 
 def chart_that_finds(folder):
-    """The chart, with what there is in the cluster as the value `global.found`."""
+    """Returns the chart, which finds existing Secrets in the value `global.found`."""
     shutil.copytree(FOLDER, folder)
     count = 0
     for template in Path(folder).glob("templates/*"):
@@ -24,7 +24,7 @@ def chart_that_finds(folder):
             )
             template.write_text(text)
             count += text.count("lookup ") * 100 + found
-    assert count == 2, f"{count}: the chart looks for things that are not known here"
+    assert count == 2, f"{count}: the chart has an unexpected `lookup`"
     with quietly():
         return helm.Chart.load(folder)
 
@@ -55,34 +55,34 @@ def check(_):
 
         first = render(chart, bundled, {})
         if not first.secrets():
-            yield "no Secrets are made"
+            yield "no Secrets are generated"
         if first.secrets() == render(chart, bundled, {}).secrets():
-            yield "what is made is not made up"
+            yield "generated Secrets are not random"
         again = render(chart, bundled, cluster_of(first))
         for name, data in first.secrets().items():
             for key, value in data.items():
                 if again.secrets()[name].get(key) != value:
                     yield f"{key} of the Secret {name} is not kept"
         if annotations(first) != annotations(again):
-            yield "pods are restarted for nothing by the first upgrade"
+            yield "the first upgrade restarts pods without a change"
 
-        # As when a release makes another one.
+        # As if a new release of the chart generated another one.
         cluster = cluster_of(first)
         del cluster["assay-identity"]["data"]["encryption-keys"]
         later = render(chart, bundled, cluster).secrets()["assay-identity"]
         if not re.fullmatch(r"1:[A-Za-z0-9+/]{43}=", later.get("encryption-keys", "")):
-            yield "a secret that is missing is not made"
+            yield "a missing secret is not generated"
         if later["admin-password"] != first.secrets()["assay-identity"]["admin-password"]:
-            yield "a secret is made anew because another one is missing"
+            yield "a secret is regenerated because another one is missing"
 
         for name, data in first.secrets().items():
             kept = next(s for s in first.of_kind("Secret") if s["metadata"]["name"] == name)
             if kept["metadata"]["annotations"].get("helm.sh/resource-policy") != "keep":
-                yield f"the Secret {name} goes with the release, and what it opens does not"
+                yield f"uninstalling deletes the Secret {name}, but not the data it protects"
             if any(not value for value in data.values()):
-                yield f"the Secret {name} has something empty"
+                yield f"the Secret {name} has an empty value"
 
-        # Whoever changes a Secret of theirs has the pods that read it restarted by an upgrade.
+        # An upgrade restarts the pods that read a changed Secret.
         before, after = (
             annotations(render(chart, external, {"assay-mail": {"data": {"url": url}}}))
             for url in ["b25l", "dHdv"]

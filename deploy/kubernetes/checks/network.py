@@ -1,5 +1,4 @@
-"""Network policies: which pods of the release reach which, worked out from the policies, compared with
-who has to."""
+"""Network policies: compares the flows between pods that the policies allow with those that are needed."""
 
 import itertools
 import re
@@ -10,8 +9,8 @@ GRPC = {"identity": 50051, "catalog": 50052, "execution": 50053, "notification":
 PROGRAMS = ["gateway", *GRPC]
 MIGRATIONS = [f"{service}-migrate" for service in GRPC]
 
-# Who calls whom: the gateway everybody; everybody identity, for the keys of tokens; the execution
-# service the catalog.
+# Calls between programs: the gateway calls all services, services call identity for token keys, and the
+# execution service calls the catalog.
 CALLS = {
     "gateway": ["identity", "catalog", "execution", "notification"],
     "catalog": ["identity"],
@@ -22,7 +21,7 @@ URL = re.compile(r"^\w+://(?:[^@/]*@)?([^/:]+):(\d+)")
 
 
 def needed(rendering):
-    """The flows between pods of the release."""
+    """Returns the flows that pods of the release need."""
     flows = {(a, b, GRPC[b]) for a, called in CALLS.items() for b in called}
     flows |= {("test", program, 9090) for program in PROGRAMS} | {("test", "gateway", 8080)}
     if rendering.values["postgresql"]["bundled"]:
@@ -33,7 +32,7 @@ def needed(rendering):
 
 
 def outside(rendering):
-    """The ports outside the release that each pod has to reach."""
+    """Returns the ports outside the release that each pod needs."""
     values = rendering.values
     ports = {name: {53} for name in [*PROGRAMS, *MIGRATIONS, "test"]}
     for name in [*GRPC, *MIGRATIONS]:
@@ -55,14 +54,14 @@ def outside(rendering):
 def matches(selector, labels):
     for expression in selector.get("matchExpressions", []):
         if expression["operator"] != "In":
-            raise ValueError(f"no such operator here: {expression}")
+            raise ValueError(f"unknown operator: {expression}")
         if labels.get(expression["key"]) not in expression["values"]:
             return False
     return selector.get("matchLabels", {}).items() <= labels.items()
 
 
 def allows(policies, direction, subject, other, port):
-    """Whether `subject` may have this connection with `other`, of the same namespace."""
+    """Returns whether the policies allow a connection between `subject` and `other`, in one namespace."""
     peers = {"Ingress": "from", "Egress": "to"}[direction]
     mine = [
         policy
@@ -92,7 +91,7 @@ def check(renderings):
         policies = [found["spec"] for found in rendering.of_kind("NetworkPolicy")]
         if not rendering.values["networkPolicy"]["enabled"]:
             if policies:
-                yield f"{rendering.name}: there are network policies, though they are switched off"
+                yield f"{rendering.name}: has network policies although they are disabled"
             continue
         yield from (f"{rendering.name}: {problem}" for problem in flows(rendering, policies))
         yield from (f"{rendering.name}: {problem}" for problem in ways_out(rendering, policies))
@@ -101,7 +100,7 @@ def check(renderings):
 def flows(rendering, policies):
     pods = {component(labels): labels for _, labels, _ in rendering.pods()}
     ports = {*GRPC.values(), 8080, 9090, 5432, 4222, 8222, 22}
-    # To anywhere at a port is to the release's pods, too; where they let it in is what counts.
+    # Egress to any address at a port includes the release's pods; their ingress decides.
     may = {
         (a, b, port)
         for (a, b), port in itertools.product(itertools.permutations(pods, 2), ports)
@@ -112,32 +111,32 @@ def flows(rendering, policies):
     for a, b, port in sorted(must - may):
         yield f"{a} does not reach {b} at {port}"
     for a, b, port in sorted(may - must):
-        yield f"{a} reaches {b} at {port}, and has no reason to"
+        yield f"{a} reaches {b} at {port} without need"
 
-    # A pod that no policy is about has nothing.
+    # A pod that no policy selects has no access.
     unknown = {**pods["gateway"], "app.kubernetes.io/component": "unknown"}
     for direction in ["Ingress", "Egress"]:
         if allows(policies, direction, unknown, pods["gateway"], 8080):
-            yield f"a pod that no policy is about has {direction}"
+            yield f"a pod that no policy selects has {direction}"
 
-    # What programs are told is where they may go.
+    # Programs can reach every address in their settings.
     owners = {
         found["metadata"]["name"]: component(found["spec"]["selector"])
         for found in rendering.of_kind("Service")
     }
     secrets = rendering.secrets()
     for name, labels, pod in rendering.pods():
-        told = [variable.get("value", "") for variable in pod["containers"][0].get("env", [])]
+        settings = [variable.get("value", "") for variable in pod["containers"][0].get("env", [])]
         for volume in pod.get("volumes", []):
             for source in volume.get("projected", {}).get("sources", []):
                 made = secrets.get(source["secret"]["name"], {})
-                told += [made.get(item["key"], "") for item in source["secret"]["items"]]
-        for host, port in (found.groups() for found in map(URL.match, told) if found):
+                settings += [made.get(item["key"], "") for item in source["secret"]["items"]]
+        for host, port in (found.groups() for found in map(URL.match, settings) if found):
             flow = (component(labels), owners.get(host), int(port))
             if flow[1] and flow not in may:
-                yield f"{name} is told of {host}:{port}, which it does not reach"
+                yield f"{name} is configured with {host}:{port}, which it cannot reach"
 
-    # Strangers, from this namespace and others, reach the gateway at most.
+    # Other pods, in any namespace, reach the gateway at most.
     stranger = {"app": "stranger"}
     for name, labels in pods.items():
         for port in ports:
@@ -159,4 +158,4 @@ def ways_out(rendering, policies):
                     found |= {port.get("port", "any") for port in rule["ports"]}
         gets, must = (sorted(map(str, ports)) for ports in (found, expected.get(name, set())))
         if gets != must:
-            yield f"{name} gets out at {gets}, and has to at {must}"
+            yield f"{name} may leave the release at {gets}, but needs {must}"

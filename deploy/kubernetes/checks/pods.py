@@ -1,4 +1,4 @@
-"""Pods: what they may do, and whether what they refer to is there."""
+"""Pods: their privileges, and whether their references exist."""
 
 from .chart import component
 
@@ -19,12 +19,12 @@ def check(renderings):
 
 
 def restricted(pod, user):
-    """The Pod Security Standard "restricted", and what it lacks."""
+    """Checks the Pod Security Standard "restricted", and more."""
     context = pod["securityContext"]
     if pod.get("automountServiceAccountToken") is not False:
-        yield "gets a token of its service account"
+        yield "mounts the token of its service account"
     if pod.get("enableServiceLinks") is not False:
-        yield "gets a variable for each Service, which may be named like Assay's own"
+        yield "gets a variable for each Service, which may collide with Assay's"
     if (context["runAsNonRoot"], context["runAsUser"]) != (True, user):
         yield "does not run as its own user"
     if context["seccompProfile"] != {"type": "RuntimeDefault"}:
@@ -35,9 +35,9 @@ def restricted(pod, user):
     allowed = {"emptyDir", "projected", "secret", "configMap", "persistentVolumeClaim"}
     for volume in pod.get("volumes", []):
         if not set(volume) - {"name"} <= allowed:
-            yield f"has the volume {volume['name']} of another kind"
+            yield f"has the volume {volume['name']} of a kind that is not allowed"
         if "emptyDir" in volume and not volume["emptyDir"].get("sizeLimit"):
-            yield f"has the volume {volume['name']} without a limit"
+            yield f"has the volume {volume['name']} without a size limit"
     for container in pod["containers"]:
         may = container["securityContext"]
         if may != {
@@ -45,17 +45,17 @@ def restricted(pod, user):
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         }:
-            yield f"may do more than run: {may}"
+            yield f"has privileges: {may}"
         if {"cpu", "memory"} - set(container["resources"]["requests"]):
-            yield "does not request what it needs"
+            yield "does not request CPU and memory"
         if set(container["resources"]["limits"]) != {"memory"}:
-            yield "has to be limited in memory, and in nothing else"
+            yield "must have a limit of memory only"
         if any("hostPort" in port for port in container.get("ports", [])):
-            yield "takes a port of its node"
+            yield "uses a port of its node"
 
 
 def stopping(pod):
-    """A program takes up to 25 seconds to stop, once the pause before it is over."""
+    """Checks the time to stop: a program takes up to 25 seconds after preStop."""
     for container in pod["containers"]:
         pause = container.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds")
         if pause and pod["terminationGracePeriodSeconds"] < pause + 30:
@@ -69,11 +69,11 @@ def references(rendering, labels, pod):
     configs = {found["metadata"]["name"] for found in rendering.of_kind("ConfigMap")}
     accounts = {found["metadata"]["name"] for found in rendering.of_kind("ServiceAccount")}
     if pod.get("serviceAccountName", "default") not in accounts | {"default"}:
-        yield "has a service account that there is not"
+        yield "has an unknown service account"
     files = {}
     for volume in pod.get("volumes", []):
         if "configMap" in volume and volume["configMap"]["name"] not in configs:
-            yield f"mounts a ConfigMap that there is not: {volume['configMap']['name']}"
+            yield f"mounts an unknown ConfigMap: {volume['configMap']['name']}"
         sources = [source["secret"] for source in volume.get("projected", {}).get("sources", [])]
         if "secret" in volume:
             secret = volume["secret"]
@@ -81,7 +81,7 @@ def references(rendering, labels, pod):
         for source in sources:
             name = source["name"]
             if name not in made and name not in str(rendering.values):
-                yield f"mounts the Secret {name}, which is neither made nor named"
+                yield f"mounts the Secret {name}, which is neither generated nor named in values"
             for item in source["items"]:
                 files.setdefault(volume["name"], set()).add(item["path"])
                 if name in made and item["key"] not in made[name]:
@@ -91,10 +91,10 @@ def references(rendering, labels, pod):
         for probe in ["startupProbe", "livenessProbe", "readinessProbe"]:
             port = container.get(probe, {}).get("httpGet", {}).get("port")
             if port and port not in ports:
-                yield f"is probed at {port}, which is no port of it"
+                yield f"is probed at the unknown port {port}"
         mounts = {mount["name"]: mount["mountPath"] for mount in container.get("volumeMounts", [])}
         if set(mounts) != {volume["name"] for volume in pod.get("volumes", [])}:
-            yield "has a volume that it does not mount, or the other way round"
+            yield "has a volume that it does not mount, or mounts one that it does not have"
         there = {f"{mounts[name]}/{path}" for name, paths in files.items() for path in paths}
         read = {
             variable["value"]
@@ -102,19 +102,19 @@ def references(rendering, labels, pod):
             if variable["name"].startswith("ASSAY_") and variable["name"].endswith("_FILE")
         }
         for file in read - there:
-            yield f"is to read {file}, which is not mounted"
-        # What URLs refer to is mounted for them.
+            yield f"reads {file}, which is not mounted"
+        # Certificates are referred to by URLs.
         for file in there - read if read else set():
             if not file.endswith(".crt"):
                 yield f"does not read {file}, which is mounted"
     if "password" in str(pod.get("containers")).lower().replace("password_file", "").replace(
         "admin-password", ""
     ):
-        yield "seems to have a password in its description"
+        yield "seems to contain a password"
 
 
 def targets(rendering):
-    """What selects pods, or names something else, finds it."""
+    """Checks that selectors and references to other objects match."""
     pods = [labels for _, labels, _ in rendering.pods()]
     deployments = {found["metadata"]["name"] for found in rendering.of_kind("Deployment")}
     services = {
@@ -134,10 +134,10 @@ def targets(rendering):
     for found in rendering.of_kind("HorizontalPodAutoscaler"):
         target = found["spec"]["scaleTargetRef"]["name"]
         if target not in deployments:
-            yield f"{target} is scaled, and there is no such Deployment"
+            yield f"an autoscaler refers to the unknown Deployment {target}"
         for deployment in rendering.of_kind("Deployment"):
             if deployment["metadata"]["name"] == target and "replicas" in deployment["spec"]:
-                yield f"{target} is scaled, and has a fixed number of replicas"
+                yield f"{target} has an autoscaler and a fixed number of replicas"
     backends = [
         path["backend"]["service"]["name"]
         for found in rendering.of_kind("Ingress")
@@ -151,4 +151,4 @@ def targets(rendering):
     ]
     for backend in backends:
         if "http" not in services.get(backend, {}):
-            yield f"a route leads to {backend}, which serves no HTTP"
+            yield f"a route leads to {backend}, which does not serve HTTP"

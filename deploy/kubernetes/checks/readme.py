@@ -1,4 +1,4 @@
-"""The table of values in the chart's README, made of the comments in values.yaml."""
+"""The table of values in the chart's README, generated from the comments in values.yaml."""
 
 import json
 import re
@@ -13,7 +13,7 @@ BEGIN, END = (
     "<!-- end of values -->\n",
 )
 
-# Whose comments hold for others, too.
+# Values whose comments also apply to others.
 LIKE = {
     **{program: "gateway" for program in ["identity", "catalog", "execution", "notification"]},
     **{
@@ -24,7 +24,7 @@ LIKE = {
 
 
 def documented():
-    """The values with a comment that begins with `--`: path, comment."""
+    """Returns the comment of each value that has one with `--`, by path."""
     path, comment, found = [], None, {}
     for line in (FOLDER / "values.yaml").read_text().splitlines():
         if text := re.match(r" *# ?(.*)", line):
@@ -75,7 +75,7 @@ def write():
 def check(_):
     found = documented()
     for path in leaves(yaml.safe_load((FOLDER / "values.yaml").read_text())):
-        # Its own comment, one of what it is in, or that of the first of its kind.
+        # Its own comment, that of a parent, or that of the value it is like.
         names = {".".join(path[:length]) for length in range(1, len(path) + 1)}
         for name, first in LIKE.items():
             names |= {
@@ -85,4 +85,4 @@ def check(_):
             yield f"{'.'.join(path)} has no comment"
     text = README.read_text() if README.exists() else ""
     if text.partition(BEGIN)[2].partition(END)[0].strip() != table().strip():
-        yield "the table of values in the README is not that of values.yaml: check --write"
+        yield "the table of values in the README is out of date: run check --write"

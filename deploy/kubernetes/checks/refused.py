@@ -1,10 +1,10 @@
-"""Values that cannot be, and what whoever gives them is to read."""
+"""Invalid values are rejected, with a message that names the value and the remedy."""
 
 from helm_python import HelmError
 
 from .chart import render, values_files
 
-REFUSED = [
+INVALID = [
     ({"gatway": {}}, "additional properties 'gatway' not allowed"),
     ({"gateway": {"replica": 3}}, "at '/gateway': additional properties 'replica' not allowed"),
     ({"gateway": {"replicas": "3"}}, "at '/gateway/replicas': got string, want integer"),
@@ -19,15 +19,15 @@ REFUSED = [
     ),
     ({"admin": {"password": {"secretName": "admin"}}}, "at '/admin/password/secretKey'"),
     ({"gateway": {"trustedProxies": ["proxy.example.org"]}}, "at '/gateway/trustedProxies/0'"),
-    ({"postgresql": {"bundled": False}}, "databases.catalog.ownerUrl has to name the Secret"),
+    ({"postgresql": {"bundled": False}}, "databases.catalog.ownerUrl must name the Secret"),
     (
         {"databases": {"catalog": {"url": {"secretName": "a", "secretKey": "b"}}}},
         "set postgresql.bundled to false",
     ),
-    ({"nats": {"bundled": False}}, "nats.urls.gateway, or nats.url, has to say where NATS is"),
+    ({"nats": {"bundled": False}}, "nats.urls.gateway or nats.url must be set"),
     ({"nats": {"url": "nats://nats:4222"}}, "set nats.bundled to false"),
     ({"execution": {"replicas": 2}}, "several replicas of execution need artifacts.store: s3"),
-    ({"artifacts": {"store": "s3"}}, "artifacts.s3.bucket has to be set"),
+    ({"artifacts": {"store": "s3"}}, "artifacts.s3.bucket must be set"),
     (
         {
             "artifacts": {
@@ -35,47 +35,47 @@ REFUSED = [
                 "s3": {"bucket": "a", "accessKeyId": {"secretName": "a", "secretKey": "b"}},
             }
         },
-        "have to be set both, or neither",
+        "must be set together",
     ),
     (
         {"mail": {"smtpUrl": {"secretName": "mail", "secretKey": "url"}}},
-        "mail.from has to say who mails are from",
+        "mail.from must be set",
     ),
     (
         {"gateway": {"terminationGracePeriodSeconds": 30}},
-        "gateway.terminationGracePeriodSeconds has to be 30 more than preStopSeconds",
+        "gateway.terminationGracePeriodSeconds must exceed preStopSeconds by at least 30",
     ),
     (
         {"catalog": {"autoscaling": {"minReplicas": 9}}},
-        "catalog.autoscaling.minReplicas is greater than maxReplicas",
+        "catalog.autoscaling.minReplicas must not exceed maxReplicas",
     ),
-    ({"ingress": {"enabled": True}}, "ingress.hosts has to name the hosts"),
-    ({"httpRoute": {"enabled": True}}, "httpRoute.parentRefs has to name the Gateways"),
+    ({"ingress": {"enabled": True}}, "ingress.hosts must name the hosts"),
+    ({"httpRoute": {"enabled": True}}, "httpRoute.parentRefs must name the Gateways"),
 ]
 
 
 def check(_):
-    for values, expected in REFUSED:
+    for values, expected in INVALID:
         try:
             render(values)
-            yield f"{values} is taken"
+            yield f"{values} is accepted"
         except HelmError as error:
             if expected not in str(error):
-                yield f"{values} is refused with “{error}”, which does not say “{expected}”"
+                yield f"{values} is rejected with “{error}”, without “{expected}”"
 
     for name in ["1st", "quality.tests"]:
         try:
             render({}, name=name)
-            yield f"a release may be called {name}"
+            yield f"the release name {name} is accepted"
         except HelmError as error:
-            if f"Services cannot be called {name}-" not in str(error):
-                yield f"a release {name} is refused with “{error}”"
+            if f"{name}-… is not a valid name" not in str(error):
+                yield f"the release name {name} is rejected with “{error}”"
 
-    # Every object in the values has a list of what may be in it.
+    # Every object in the values rejects unknown fields.
     for path in values_files()["everything"]:
         try:
             render({path: {"nonsense": True}})
-            yield f"{path}.nonsense is taken"
+            yield f"{path}.nonsense is accepted"
         except HelmError as error:
             if "nonsense" not in str(error) and path not in str(error):
-                yield f"{path}.nonsense is refused with “{error}”"
+                yield f"{path}.nonsense is rejected with “{error}”"

@@ -1,4 +1,4 @@
-"""Objects against the schemas of Kubernetes, and of what extends it."""
+"""Validates objects against the schemas of Kubernetes and of its extensions."""
 
 import functools
 
@@ -6,10 +6,10 @@ import jsonschema
 import kubernetes_validate
 from kubernetes_validate import utils
 
-# Each schema is read once, not for each object.
+# Read each schema once, not for each object.
 utils.schema_contents = functools.cache(utils.schema_contents)
 
-# The oldest that the chart allows (kubeVersion), and the newest there is a schema for.
+# The oldest version that the chart allows (kubeVersion), and the newest with a schema.
 VERSIONS = ["1.30", "1.37"]
 
 ANY = {"type": "object"}
@@ -24,8 +24,7 @@ def strictly(**properties):
     }
 
 
-# Kubernetes itself does not know these. What the chart says in them is described here as their
-# definitions have it: monitoring.coreos.com/v1, gateway.networking.k8s.io/v1 and cert-manager.io/v1.
+# Schemas of the custom resources, limited to the fields that the chart uses, after their definitions: monitoring.coreos.com/v1, gateway.networking.k8s.io/v1 and cert-manager.io/v1.
 RULE = {
     "type": "object",
     "additionalProperties": False,
@@ -103,7 +102,7 @@ def check(renderings):
         for found in rendering.objects:
             who = f"{rendering.name}: {found['kind']} {found['metadata']['name']}"
             if found["metadata"].get("namespace") != "quality":
-                yield f"{who} does not say that it is in the release's namespace"
+                yield f"{who} does not name the release's namespace"
             extension = (found["apiVersion"], found["kind"])
             if extension in EXTENSIONS:
                 extensions.add(extension)
@@ -115,7 +114,7 @@ def check(renderings):
             for version in VERSIONS:
                 try:
                     kubernetes_validate.validate(found, version, strict=True)
-                except Exception as error:  # Its own, of which each is a problem.
+                except Exception as error:  # The library raises several types; each is a problem.
                     yield f"{who}: {version}: {str(error).splitlines()[0]}"
     for missing in EXTENSIONS.keys() - extensions:
-        yield f"no values file has a {missing[1]}"
+        yield f"none of the values files renders a {missing[1]}"

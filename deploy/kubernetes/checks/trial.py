@@ -1,5 +1,5 @@
-"""The programs, where they are built, started as the chart would start them: with the variables, files,
-roles and NATS configuration of a bundled installation, on this machine instead of in pods."""
+"""Starts the programs, if they are built, on this machine as the chart would start them in pods: with the
+variables, files, roles and NATS configuration of a bundled installation."""
 
 import contextlib
 import json
@@ -48,7 +48,7 @@ def free_port():
 
 
 class Trial:
-    """What stands for the cluster: a folder for each pod, and a port here for each port there."""
+    """Stands in for a cluster: a folder for each pod, and a local port for each port of a Service."""
 
     def __init__(self, rendering, folder):
         self.rendering, self.folder = rendering, folder
@@ -63,7 +63,7 @@ class Trial:
         return self.ports.setdefault((host, int(port)), free_port())
 
     def here(self, text, name):
-        """A value or a file of a pod, as it has to be on this machine."""
+        """Converts a value or a file of a pod to this machine."""
         there = f"?host={self.socket}&sslmode=disable"
         text = re.sub(
             r"@assay-postgresql:5432/(\w+)", rf"@localhost:{self.postgres}/\1{there}", text
@@ -77,7 +77,7 @@ class Trial:
         return re.sub(r"^/(run|tmp|var)/", rf"{self.folder}/{name}/\1/", text)
 
     def pod(self, name):
-        """What a pod is started with: arguments and variables. Writes its files."""
+        """Returns the arguments and variables of a pod, and writes its files."""
         pods = {component(labels): pod for _, labels, pod in self.rendering.pods()}
         pod = pods[name]
         for volume in pod["volumes"]:
@@ -107,7 +107,7 @@ class Trial:
         subprocess.run(["bash", "-c", script], env=env, check=True)
 
     def make_certificates(self):
-        """What cert-manager would do: a certificate for each program, of one authority."""
+        """Issues a certificate for each program from one authority, as cert-manager would."""
         folder = self.folder / "certificates"
         folder.mkdir()
 
@@ -157,7 +157,7 @@ class Trial:
         subprocess.run([built(service), *arguments], env=env, check=True, timeout=PATIENCE)
 
     def sql(self, service, owner, statement):
-        """Whether a role of a service's database may do this."""
+        """Returns whether a role of a service's database may run the statement."""
         role = f"assay_{service}{'_owner' if owner else ''}"
         command = [
             "psql",
@@ -185,12 +185,12 @@ class Trial:
                 with urllib.request.urlopen(url, timeout=5) as answer:
                     if answer.status == expected:
                         return answer.read().decode()
-                    said = answer.status
+                    last = answer.status
             except (OSError, urllib.error.URLError) as error:
-                said = error
+                last = error
             ended = [log for process, log in self.running if process.poll() is not None]
             if ended or time.monotonic() > deadline:
-                raise SystemExit(f"{url}: {said}\n" + "\n".join(self.logs()))
+                raise SystemExit(f"{url}: {last}\n" + "\n".join(self.logs()))
             time.sleep(0.1)
 
     def logs(self, last=1500):
@@ -200,7 +200,7 @@ class Trial:
         ]
 
     def stop(self):
-        """All programs but the servers, which were started first; each has to end in good order."""
+        """Stops everything in reverse order; Assay's programs have to exit with 0."""
         for process, log in reversed(self.running):
             process.send_signal(signal.SIGTERM)
             if process.wait(timeout=PATIENCE) and "assay-" in str(process.args[0]):
@@ -218,10 +218,10 @@ def main():
         for service in services:
             trial.migrate(service)
             assert trial.sql(service, True, "select count(*) from outbox"), (
-                f"{service}: its owner has nothing"
+                f"{service}: the owner cannot read the tables"
             )
             assert trial.sql(service, False, "select count(*) from outbox"), (
-                f"{service}: its role reads nothing"
+                f"{service}: the role cannot read the tables"
             )
             for other in set(services) - {service}:
                 command = [
@@ -239,7 +239,7 @@ def main():
                     "select 1",
                 ]
                 assert subprocess.run(command, capture_output=True).returncode, (
-                    f"{service} gets into {other}"
+                    f"{service} can connect to the database of {other}"
                 )
             for statement in [
                 "create table mine ()",
@@ -247,7 +247,7 @@ def main():
                 "alter table outbox add x int",
             ]:
                 assert not trial.sql(service, False, statement), (
-                    f"{service}: its role may {statement}"
+                    f"{service}: the role may run {statement}"
                 )
         for program in PROGRAMS:
             arguments, env = trial.pod(program)
@@ -262,7 +262,7 @@ def main():
 
 
 def use(trial):
-    """What `helm test` asks for, a login with the password that NOTES tells of, a write, and its news."""
+    """Requests the token keys as `helm test` does, logs in, writes, and waits for the notification."""
     gateway = f"http://127.0.0.1:{trial.port('gateway', 8080)}"
     assert '"kty"' in trial.eventually(f"{gateway}/.well-known/jwks.json")
     login = {
@@ -273,10 +273,10 @@ def use(trial):
     project = json.loads(
         ask(f"{gateway}/api/projects", {"Name": "A trial", "Description": ""}, token)
     )
-    # Told from the catalog to the notification service by NATS.
+    # The event travels from the catalog to the notification service through NATS.
     deadline = time.monotonic() + PATIENCE
     while project["Id"] not in ask(f"{gateway}/api/notifications", token=token):
-        assert time.monotonic() < deadline, "nobody hears of a new project"
+        assert time.monotonic() < deadline, "the notification of a new project is missing"
         time.sleep(0.1)
     for line in "\n".join(trial.logs(last=0)).splitlines():
         assert '"level":"ERROR"' not in line, line

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a new PostgreSQL needs for Assay: for each service a database and two roles. The owner migrates
-# it; the other one, which the service uses, reads and writes what is in it.
+# Prepares a new PostgreSQL server for Assay: for each service a database and two roles. The owner runs
+# migrations; the other role, which the service uses, reads and writes rows.
 set -euo pipefail
 secrets=${SECRETS:-/run/secrets/postgresql}
 

@@ -1,6 +1,6 @@
 {{/*
-The programs: the port that each serves at, and whose gRPC methods it calls. Variables, Services and
-network policies all come from here.
+The programs: the port of each, and the services it calls by gRPC. Variables, Services and network
+policies are derived from this.
 */}}
 {{- define "assay.programs" -}}
 gateway: {port: 8080, calls: [identity, catalog, execution, notification]}
@@ -11,8 +11,8 @@ notification: {port: 50054, calls: [identity]}
 {{- end }}
 
 {{/*
-What all names begin with: the name of the release, which is unique in its namespace. What is too long
-is cut, and told apart by a hash; the longest that follows has 29 characters.
+The prefix of all names: the name of the release, which is unique in its namespace. A long name is cut,
+and a hash keeps it unique; the longest suffix has 29 characters.
 */}}
 {{- define "assay.fullname" -}}
 {{- $name := .Values.fullnameOverride | default .Release.Name }}
@@ -22,7 +22,7 @@ is cut, and told apart by a hash; the longest that follows has 29 characters.
 {{- $name }}
 {{- end }}
 
-{{/* By which pods of a component are selected: (dict "root" $ "component" …) */}}
+{{/* Selector labels of a component's pods: (dict "root" $ "component" …) */}}
 {{- define "assay.selector" -}}
 app.kubernetes.io/name: {{ .root.Chart.Name }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}

@@ -1,4 +1,4 @@
-{{/* The pods of these components of the release, as peers: (dict "root" $ "components" …) */}}
+{{/* Pods of components of the release, as peers: (dict "root" $ "components" …) */}}
 {{- define "assay.peers" -}}
 - podSelector:
     matchLabels:
@@ -17,7 +17,7 @@
 {{- end }}
 {{- end }}
 
-{{/* PostgreSQL or NATS, bundled or not: (dict "root" $ "server" … "port" the port of the bundled one) */}}
+{{/* Egress to PostgreSQL or NATS, bundled or not: (dict "root" $ "server" … "port" port of the bundled one) */}}
 {{- define "assay.toServer" -}}
 {{- if (index .root.Values .server).bundled -}}
 - to: {{- include "assay.peers" (dict "root" .root "components" (list .server)) | nindent 4 }}
@@ -28,7 +28,7 @@
 {{- end }}
 {{- end }}
 
-{{/* A server outside the release: (dict "to" peers, empty for anywhere, "port" …) */}}
+{{/* Egress to a server outside the release: (dict "to" peers, empty for anywhere, "port" …) */}}
 {{- define "assay.toOther" -}}
 {{- with .to -}}
 - to: {{- toYaml . | nindent 4 }}

@@ -1,4 +1,4 @@
-{{/* What pods may do: nothing but run. (dict "user" …) */}}
+{{/* Security context of a pod, without any privileges: (dict "user" …) */}}
 {{- define "assay.podSecurity" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -18,7 +18,7 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* Where pods run: (dict "root" $ "affinity" …) */}}
+{{/* Placement of pods: (dict "root" $ "affinity" …) */}}
 {{- define "assay.placement" -}}
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets: {{ toJson . }}
@@ -37,7 +37,7 @@ affinity: {{ toJson . }}
 {{- end }}
 {{- end }}
 
-{{/* Pods of one program in different zones and on different nodes, where there are some */}}
+{{/* Spreads the pods of a program over zones and nodes, if there are several */}}
 {{- define "assay.spread" -}}
 topologySpreadConstraints:
   {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}

@@ -1,5 +1,5 @@
 {{/*
-The variables of a program, from their names to their values, as JSON; empty ones are left out.
+The variables of a program with their values, as JSON; empty ones are omitted.
 (dict "root" $ "program" … "files" …)
 */}}
 {{- define "assay.settings" -}}
