@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 
 use anyhow::Context;
 use assay_auth::{Seal, SealConfig, Verifier, guard};
-use assay_events::{Consumer, Nats, NatsConfig, Relay, Stream};
+use assay_events::{Consumer, Nats, NatsConfig, RecordKind, Relay, Stream};
 use assay_proto::{
     DESCRIPTORS,
     catalog::{
@@ -93,7 +93,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("catalog"));
     Consumer::new("catalog", Stream::of("execution")).start(runtime, &database, &nats, Reactions);
-    Consumer::new("catalog", Stream::of("identity")).only("customer").start(
+    Consumer::new("catalog", Stream::of("identity")).only(RecordKind::Customer.noun()).start(
         runtime,
         &database,
         &nats,

@@ -4,7 +4,7 @@ mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;
-use assay_events::{Event, publish};
+use assay_events::{Event, EventType, publish};
 use assay_proto::{
     CustomerId, Fault, ProjectId,
     catalog::{
@@ -124,5 +124,5 @@ fn retention(customer: CustomerId, project: &Project) -> Result<Event, Fault> {
         retention_in_days: project.retention_in_days,
         revision: project.data_version.parse().map_err(Fault::internal)?,
     };
-    Event::new(customer, &project.id, "retention", "set", &changed)
+    Event::new(customer, &project.id, EventType::RetentionSet, &changed)
 }

@@ -4,8 +4,9 @@
 mod execution;
 mod reports;
 
-use assay_events::{Handler, Received};
+use assay_events::{EventType, Handler, Received, RecordKind};
 use assay_proto::{CustomerId, Fault, ProjectId};
+use assay_records::Action;
 use sqlx::PgTransaction;
 
 pub use self::{execution::execution_changed, reports::reports_changed};
@@ -15,17 +16,19 @@ use crate::{deletion, project};
 pub struct Reactions;
 
 impl Handler for Reactions {
-    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-        match event.action() {
-            "rebuilt" if event.noun() == "test_report" => {
-                reports_changed(tx, event.customer(), &event.data()?).await
-            }
-            "rebuilt" => execution_changed(tx, event.customer(), &event.data()?).await,
-            "requested" | "progressed" | "completed" | "canceled" => {
+    async fn handle(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        event_type: EventType,
+        event: &Received,
+    ) -> Result<(), Fault> {
+        match event_type {
+            EventType::Execution(_) => {
                 execution_changed(tx, event.customer(), &event.data()?).await
             }
-            "finished" | "reviewed" => reports_changed(tx, event.customer(), &event.data()?).await,
-            _ => Ok(()),
+            EventType::Reports(_) => reports_changed(tx, event.customer(), &event.data()?).await,
+            // The archive of executions does not change what the catalog shows.
+            EventType::Record(..) | EventType::SecretsSeen | EventType::RetentionSet => Ok(()),
         }
     }
 }
@@ -48,10 +51,21 @@ async fn hold(
 pub(crate) struct Customers;
 
 impl Handler for Customers {
-    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-        match event.action() {
-            "deleted" => deletion::of_customer(tx, event.customer()).await,
-            _ => Ok(()),
+    async fn handle(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        event_type: EventType,
+        event: &Received,
+    ) -> Result<(), Fault> {
+        match event_type {
+            EventType::Record(RecordKind::Customer, Action::Deleted) => {
+                deletion::of_customer(tx, event.customer()).await
+            }
+            EventType::Record(..)
+            | EventType::SecretsSeen
+            | EventType::RetentionSet
+            | EventType::Execution(_)
+            | EventType::Reports(_) => Ok(()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What others are told of records.
 
 use assay_auth::Caller;
-use assay_events::Event;
+use assay_events::{Event, EventType, RecordKind};
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, TestSetId,
     events::{RecordChanged, SecretsSeen},
@@ -24,26 +24,26 @@ impl Record {
     /// The event that tells of it.
     pub(crate) fn was(self, action: Action, customer: CustomerId) -> Result<Event, Fault> {
         let data = self.changed(action);
-        Event::new(customer, &data.source_id, self.noun(), action.name(), &data)
+        Event::new(customer, &data.source_id, EventType::Record(self.kind(), action), &data)
     }
 
     /// The event that tells that a caller has seen its secrets.
     pub(crate) fn seen_by(self, caller: &Caller) -> Result<Event, Fault> {
-        let (source, id, ..) = self.names();
+        let (id, ..) = self.ids();
         let seen = SecretsSeen {
-            source: source.to_owned(),
+            source: self.kind().name().to_owned(),
             source_id: id.to_string(),
             user_id: caller.user.to_string(),
             address: caller.address.map(|address| address.to_string()),
         };
-        Event::new(caller.customer, id, "secrets", "seen", &seen)
+        Event::new(caller.customer, id, EventType::SecretsSeen, &seen)
     }
 
     /// What the event says.
     pub(crate) fn changed(self, action: Action) -> RecordChanged {
-        let (source, id, target, target_id) = self.names();
+        let (id, target, target_id) = self.ids();
         RecordChanged {
-            source: source.to_owned(),
+            source: self.kind().name().to_owned(),
             source_id: id.to_string(),
             target: target.to_owned(),
             target_id: Some(target_id.to_string()),
@@ -51,25 +51,26 @@ impl Record {
         }
     }
 
-    fn noun(self) -> &'static str {
+    fn kind(self) -> RecordKind {
         match self {
-            Self::Project(..) => "project",
-            Self::TestCase(..) => "test_case",
-            Self::TestPlan(..) => "test_plan",
-            Self::TestSet(..) => "test_set",
-            Self::Subject(..) => "subject",
-            Self::Environment(..) => "environment",
+            Self::Project(..) => RecordKind::Project,
+            Self::TestCase(..) => RecordKind::TestCase,
+            Self::TestPlan(..) => RecordKind::TestPlan,
+            Self::TestSet(..) => RecordKind::TestSet,
+            Self::Subject(..) => RecordKind::Subject,
+            Self::Environment(..) => RecordKind::Environment,
         }
     }
 
-    fn names(self) -> (&'static str, Uuid, &'static str, Uuid) {
+    /// Returns the id of the record, then the kind and the id of the one that it belongs to.
+    fn ids(self) -> (Uuid, &'static str, Uuid) {
         match self {
-            Self::Project(owner, id) => ("Project", id.0, "Customer", owner.0),
-            Self::TestCase(owner, id) => ("TestCase", id.0, "Project", owner.0),
-            Self::TestPlan(owner, id) => ("TestPlan", id.0, "TestCase", owner.0),
-            Self::TestSet(owner, id) => ("TestSet", id.0, "Project", owner.0),
-            Self::Subject(owner, id) => ("Subject", id.0, "Project", owner.0),
-            Self::Environment(owner, id) => ("Environment", id.0, "Project", owner.0),
+            Self::Project(owner, id) => (id.0, "Customer", owner.0),
+            Self::TestCase(owner, id) => (id.0, "Project", owner.0),
+            Self::TestPlan(owner, id) => (id.0, "TestCase", owner.0),
+            Self::TestSet(owner, id) => (id.0, "Project", owner.0),
+            Self::Subject(owner, id) => (id.0, "Project", owner.0),
+            Self::Environment(owner, id) => (id.0, "Project", owner.0),
         }
     }
 }

@@ -4,8 +4,9 @@
 mod purge;
 pub(crate) mod store;
 
-use assay_events::{Handler, Received};
+use assay_events::{EventType, Handler, Received, RecordKind};
 use assay_proto::{Fault, ProjectId, events::RecordChanged};
+use assay_records::Action;
 use sqlx::PgTransaction;
 
 pub use self::purge::purge_deleted;
@@ -15,16 +16,26 @@ pub(crate) use self::purge::spawn;
 pub struct Deletions;
 
 impl Handler for Deletions {
-    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-        let changed: RecordChanged = event.data()?;
-        let customer = event.customer();
-        match (changed.source.as_str(), changed.action.as_str()) {
-            ("Project", "Deleted") => {
+    async fn handle(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        event_type: EventType,
+        event: &Received,
+    ) -> Result<(), Fault> {
+        match event_type {
+            EventType::Record(RecordKind::Project, Action::Deleted) => {
+                let changed: RecordChanged = event.data()?;
                 let project = ProjectId::from_field("SourceId", &changed.source_id)?;
-                store::note(tx, customer, project).await
+                store::note(tx, event.customer(), project).await
             }
-            ("Customer", "Deleted") => store::note(tx, customer, store::ALL_PROJECTS).await,
-            _ => Ok(()),
+            EventType::Record(RecordKind::Customer, Action::Deleted) => {
+                store::note(tx, event.customer(), store::ALL_PROJECTS).await
+            }
+            EventType::Record(..)
+            | EventType::SecretsSeen
+            | EventType::RetentionSet
+            | EventType::Execution(_)
+            | EventType::Reports(_) => Ok(()),
         }
     }
 }

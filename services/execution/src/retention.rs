@@ -9,7 +9,7 @@ mod store;
 
 use std::time::Duration;
 
-use assay_events::{Handler, Received};
+use assay_events::{EventType, Handler, Received};
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, events::RetentionChanged};
 use assay_runtime::{Alone, Database, Pace, Runtime};
 use sqlx::{PgPool, PgTransaction};
@@ -27,15 +27,30 @@ const PAUSE: Duration = Duration::from_secs(3);
 pub(crate) struct Reactions;
 
 impl Handler for Reactions {
-    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-        let changed: RetentionChanged = event.data()?;
-        let (customer, project) =
-            (event.customer(), ProjectId::from_field("ProjectId", &changed.project_id)?);
-        if deletion::store::is_deleted(&mut **tx, customer, project).await? {
-            return Ok(());
+    async fn handle(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        event_type: EventType,
+        event: &Received,
+    ) -> Result<(), Fault> {
+        match event_type {
+            EventType::RetentionSet => set_retention(tx, event).await,
+            EventType::Record(..)
+            | EventType::SecretsSeen
+            | EventType::Execution(_)
+            | EventType::Reports(_) => Ok(()),
         }
-        store::remember(tx, customer, project, &changed).await
     }
+}
+
+async fn set_retention(tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+    let changed: RetentionChanged = event.data()?;
+    let (customer, project) =
+        (event.customer(), ProjectId::from_field("ProjectId", &changed.project_id)?);
+    if deletion::store::is_deleted(&mut **tx, customer, project).await? {
+        return Ok(());
+    }
+    store::remember(tx, customer, project, &changed).await
 }
 
 /// Keeps up with time. The program is ready when there are partitions for what is to come.

@@ -27,7 +27,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use assay_auth::{Seal, Verifier, guard};
-use assay_events::{Consumer, Nats, Relay, Stream};
+use assay_events::{Consumer, EventType, Nats, RecordKind, Relay, Stream};
 use assay_proto::{
     DESCRIPTORS,
     identity::{
@@ -100,9 +100,10 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     let db = database.pool();
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("identity"));
-    let seen = Consumer::new("identity", Stream::of("catalog")).only("secrets");
+    let seen = Consumer::new("identity", Stream::of("catalog")).only(EventType::SecretsSeen.noun());
     seen.start(runtime, &database, &nats, reactions::Secrets);
-    let executions = Consumer::new("identity", Stream::of("execution")).only("execution");
+    let executions =
+        Consumer::new("identity", Stream::of("execution")).only(RecordKind::Execution.noun());
     executions.start(runtime, &database, &nats, reactions::Executions);
     let links = PasswordLinks {
         db: db.clone(),

@@ -1,7 +1,7 @@
 //! What others are told of records, and what is kept of it in the audit record.
 
 use assay_auth::Caller;
-use assay_events::{Event, publish};
+use assay_events::{Event, EventType, RecordKind, publish};
 use assay_proto::{CustomerId, Fault, UserGroupId, UserId, events::RecordChanged};
 use assay_records::Action;
 use sqlx::PgTransaction;
@@ -40,8 +40,8 @@ impl Record {
         action: Action,
     ) -> Result<(), Fault> {
         let told = self.changed(action);
-        let event = Event::new(self.customer(), &told.source_id, self.noun(), action.name(), &told);
-        publish(tx, &event?).await
+        let event_type = EventType::Record(self.kind(), action);
+        publish(tx, &Event::new(self.customer(), &told.source_id, event_type, &told)?).await
     }
 
     fn customer(self) -> CustomerId {
@@ -52,22 +52,22 @@ impl Record {
         }
     }
 
-    fn noun(self) -> &'static str {
+    fn kind(self) -> RecordKind {
         match self {
-            Self::Customer(_) => "customer",
-            Self::UserGroup(..) => "user_group",
-            Self::User(..) => "user",
+            Self::Customer(_) => RecordKind::Customer,
+            Self::UserGroup(..) => RecordKind::UserGroup,
+            Self::User(..) => RecordKind::User,
         }
     }
 
     fn changed(self, action: Action) -> RecordChanged {
-        let (source, id, target, target_id) = match self {
-            Self::Customer(id) => ("Customer", id.0, "Customer", id.0),
-            Self::UserGroup(owner, id) => ("UserGroup", id.0, "Customer", owner.0),
-            Self::User(_, owner, id) => ("User", id.0, "UserGroup", owner.0),
+        let (id, target, target_id) = match self {
+            Self::Customer(id) => (id.0, "Customer", id.0),
+            Self::UserGroup(owner, id) => (id.0, "Customer", owner.0),
+            Self::User(_, owner, id) => (id.0, "UserGroup", owner.0),
         };
         RecordChanged {
-            source: source.to_owned(),
+            source: self.kind().name().to_owned(),
             source_id: id.to_string(),
             target: target.to_owned(),
             target_id: Some(target_id.to_string()),

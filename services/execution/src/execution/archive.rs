@@ -1,6 +1,6 @@
 //! The archive of executions.
 
-use assay_events::{Event, publish};
+use assay_events::{Event, EventType, RecordKind, publish};
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, events::RecordChanged, execution::ExecutionInput,
 };
@@ -9,7 +9,7 @@ use sqlx::PgTransaction;
 
 use super::store;
 
-/// Moves an execution into the archive or out of it, and tells others of it.
+/// Archives or unarchives an execution and publishes the change.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -19,14 +19,15 @@ pub(super) async fn update(
 ) -> Result<(), Fault> {
     let current = store::lock(tx, customer, project, id).await?.execution;
     let input = change.of("execution", &current, &current.data_version)?;
-    store::shelve(tx, customer, id, input.archived).await?;
+    store::set_archived(tx, customer, id, input.archived).await?;
     let action = Action::of_change(current.archived, input.archived);
+    let event_type = EventType::Record(RecordKind::Execution, action);
     let changed = RecordChanged {
-        source: "Execution".to_owned(),
+        source: RecordKind::Execution.name().to_owned(),
         source_id: current.id,
         target: "TestSet".to_owned(),
         target_id: Some(current.test_set_id),
         action: action.name().to_owned(),
     };
-    publish(tx, &Event::new(customer, id, "execution", action.name(), &changed)?).await
+    publish(tx, &Event::new(customer, id, event_type, &changed)?).await
 }

@@ -24,7 +24,7 @@ use self::{
     session::{Limits, Session},
     subscription::Subscription,
 };
-use crate::{Nats, Stream, connection::PAUSE, telemetry};
+use crate::{EventType, Nats, Stream, connection::PAUSE, telemetry};
 
 /// What others wait for: longer than these, an event waits aside.
 const LIMITS: Limits =
@@ -38,7 +38,8 @@ pub trait Handler: Send + Sync + 'static {
     /// Applies an event. What it writes into the transaction is committed together with the note
     /// that the event was applied; several events may share the transaction.
     ///
-    /// An event that does not concern the service is applied by doing nothing. An event that fails
+    /// An event that does not concern the service is applied by doing nothing. Events of types that
+    /// this release does not know, which a later one publishes, do not reach the handler. An event that fails
     /// is parked and tried again, after others; so do not rely on the order of events, look at
     /// revisions. It becomes a dead letter after five attempts; if the fault is
     /// [`Fault::Unavailable`], such as a lock that is not released, only after a quarter of an hour.
@@ -46,6 +47,7 @@ pub trait Handler: Send + Sync + 'static {
     fn handle(
         &self,
         tx: &mut PgTransaction<'_>,
+        event_type: EventType,
         event: &Received,
     ) -> impl Future<Output = Result<(), Fault>> + Send;
 }

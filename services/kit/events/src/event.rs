@@ -1,4 +1,4 @@
-//! What a service tells others.
+//! An event that a service publishes.
 
 use std::fmt::Display;
 
@@ -7,16 +7,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::{Stream, cloud_event::CloudEvent};
+use crate::{EventType, Stream, cloud_event::CloudEvent, subject::token};
 
-/// The most bytes an event may carry. NATS takes messages of 1 MiB, envelope and headers included;
-/// one that it refused would hold up all that come after it.
+/// Maximum number of bytes of an event's data. NATS accepts messages of 1 MiB, envelope and headers
+/// included; an event that it refuses would block all that follow.
 const LARGEST: usize = 768 * 1024;
 
-/// The most characters of a subject's token.
-const LONGEST_TOKEN: usize = 64;
-
-/// Something that has happened to a record of a customer, not told yet.
+/// An event that has not been published: something that has happened to a record of a customer.
 #[derive(Clone, Debug)]
 pub struct Event {
     pub(crate) id: Uuid,
@@ -28,10 +25,20 @@ pub struct Event {
 }
 
 impl Event {
-    /// That `action`, a past participle, has happened to a record. The message travels on the
-    /// subject `assay.<service>.<customer>.<noun>.<action>`, in lower case; whatever could change
-    /// the meaning of a subject is replaced, so that noun and action may come from a client.
+    /// Creates an event about a record. It is published on the subject
+    /// `assay.<service>.<customer>.<noun>.<action>`.
     pub fn new(
+        customer: CustomerId,
+        record: impl Display,
+        event_type: EventType,
+        data: &impl Serialize,
+    ) -> Result<Self, Fault> {
+        Self::custom(customer, record, event_type.noun(), event_type.action(), data)
+    }
+
+    /// Creates an event whose noun and action come from a client, such as those of a notification.
+    /// Characters that could change the meaning of the subject are replaced in it.
+    pub fn custom(
         customer: CustomerId,
         record: impl Display,
         noun: &str,
@@ -46,8 +53,8 @@ impl Event {
         Ok(Self { id: Uuid::now_v7(), customer, record: record.to_string(), noun, action, data })
     }
 
-    /// Gives the event an id from elsewhere, such as that of the notification it is. Events with
-    /// the same id are the same event.
+    /// Replaces the id of the event, for example by that of the notification that it carries.
+    /// Consumers apply events with the same id once.
     #[must_use]
     pub fn with_id(self, id: Uuid) -> Self {
         Self { id, ..self }
@@ -57,7 +64,7 @@ impl Event {
         self.id
     }
 
-    /// The event as it travels, in JSON, if it happened at `time` and is told on that stream.
+    /// Returns the event as JSON, as it is published on the stream if it happened at `time`.
     pub fn to_json(&self, stream: Stream, time: Timestamp) -> Result<Vec<u8>, Fault> {
         let data = RawValue::from_string(self.data.clone()).map_err(Fault::internal)?;
         let words = [self.noun.as_str(), &self.action];
@@ -67,36 +74,8 @@ impl Event {
     }
 }
 
-/// Makes text one token of a subject.
-pub(crate) fn token(text: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    let token: String = text.chars().take(LONGEST_TOKEN).map(safe).collect();
-    if token.is_empty() { "_".to_owned() } else { token.to_ascii_lowercase() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_cannot_leave_its_place_in_the_subject() {
-        let long = "x".repeat(500);
-        for (text, expected) in [
-            ("TestCase", "testcase"),
-            ("test_case", "test_case"),
-            ("a.b.>", "a_b__"),
-            ("* \r\nPUB", "____pub"),
-            ("prüfung", "pr_fung"),
-            ("", "_"),
-            (&long, &long[..LONGEST_TOKEN]),
-        ] {
-            assert_eq!(token(text), expected);
-        }
-    }
-
-    #[test]
-    fn an_event_that_nats_would_refuse_is_not_written() {
-        let data = "x".repeat(LARGEST);
-        assert!(Event::new(CustomerId::new(), "1", "report", "finished", &data).is_err());
-    }
+#[test]
+fn an_event_that_nats_would_refuse_is_rejected() {
+    let data = "x".repeat(LARGEST);
+    assert!(Event::new(CustomerId::new(), "1", EventType::SecretsSeen, &data).is_err());
 }

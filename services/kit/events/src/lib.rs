@@ -8,8 +8,11 @@
 //! [`DeadLetters`] that an operator can replay; [`command`] has what operators do.
 //!
 //! ```no_run
-//! use assay_events::{Consumer, Event, Handler, Nats, Received, Relay, Stream, publish};
+//! use assay_events::{
+//!     Consumer, Event, EventType, Handler, Nats, Received, RecordKind, Relay, Stream, publish,
+//! };
 //! use assay_proto::{CustomerId, Fault, TestCaseId, events::RecordChanged};
+//! use assay_records::Action;
 //! use assay_runtime::{Database, Runtime};
 //! use sqlx::PgTransaction;
 //!
@@ -20,7 +23,8 @@
 //!     let mut tx = database.pool().begin().await?;
 //!     let id = TestCaseId::new();
 //!     let change = RecordChanged { source_id: id.to_string(), ..RecordChanged::default() };
-//!     publish(&mut tx, &Event::new(customer, id, "test_case", "created", &change)?).await?;
+//!     let created = EventType::Record(RecordKind::TestCase, Action::Created);
+//!     publish(&mut tx, &Event::new(customer, id, created, &change)?).await?;
 //!     Ok(tx.commit().await?)
 //! }
 //!
@@ -28,10 +32,24 @@
 //! struct Reactions;
 //!
 //! impl Handler for Reactions {
-//!     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-//!         let change: RecordChanged = event.data()?;
-//!         println!("{} was {}", change.source_id, event.action());
-//!         Ok(())
+//!     async fn handle(
+//!         &self,
+//!         tx: &mut PgTransaction<'_>,
+//!         event_type: EventType,
+//!         event: &Received,
+//!     ) -> Result<(), Fault> {
+//!         match event_type {
+//!             EventType::Record(RecordKind::TestCase, Action::Deleted) => {
+//!                 let change: RecordChanged = event.data()?;
+//!                 println!("deleted {}", change.source_id);
+//!                 Ok(())
+//!             }
+//!             EventType::Record(..)
+//!             | EventType::SecretsSeen
+//!             | EventType::RetentionSet
+//!             | EventType::Execution(_)
+//!             | EventType::Reports(_) => Ok(()),
+//!         }
 //!     }
 //! }
 //!
@@ -47,11 +65,13 @@ mod connection;
 mod consumer;
 mod dead_letters;
 mod event;
+mod event_type;
 mod nats;
 mod outbox;
 mod relay;
 mod replay;
 mod stream;
+mod subject;
 mod subscribers;
 mod telemetry;
 
@@ -62,11 +82,13 @@ pub use self::{
     consumer::{Consumer, Handler, Received},
     dead_letters::{DeadLetter, DeadLetters, Which},
     event::Event,
+    event_type::{EventType, ExecutionAction, RecordKind, ReportsAction},
     nats::{Nats, NatsConfig},
     outbox::{is_behind, publish, publish_all, unpublished},
     relay::Relay,
     replay::{Replayed, Since, replay},
     stream::Stream,
+    subject::Subject,
     subscribers::{Interest, Subscriber, Subscribers},
 };
 

@@ -2,6 +2,8 @@
 
 use assay_proto::CustomerId;
 
+use crate::Subject;
+
 /// The JetStream stream of one service's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream(&'static str);
@@ -30,7 +32,12 @@ impl Stream {
         format!("assay.{}.>", self.0)
     }
 
-    pub(crate) fn subject(self, customer: CustomerId, noun: &str, action: &str) -> String {
-        format!("assay.{}.{customer}.{noun}.{action}", self.0)
+    pub(crate) fn subject<'a>(
+        self,
+        customer: CustomerId,
+        noun: &'a str,
+        action: &'a str,
+    ) -> Subject<'a> {
+        Subject { service: self.0, customer, noun, action }
     }
 }

@@ -15,7 +15,7 @@ use async_nats::{
 };
 use futures::TryStreamExt as _;
 
-use crate::{Stream, event::token, nats::PATIENCE};
+use crate::{Stream, nats::PATIENCE, subject::token};
 
 /// How a subscriber is made known.
 const MADE_FOR: &str = "A subscriber of Assay";

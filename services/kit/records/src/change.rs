@@ -61,7 +61,7 @@ where
 }
 
 /// What has happened to a record.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Created,
     Changed,

@@ -1,5 +1,6 @@
 //! The AsyncAPI document, made from the contracts and a list of what is published.
 
+use assay_events::EventType;
 use assay_proto::{
     events::{
         ExecutionChanged, RecordChanged, ReportState, ReportsChanged, RetentionChanged, SecretsSeen,
@@ -9,32 +10,14 @@ use assay_proto::{
 use serde_json::{Map, Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
-const RECORDS: &[&str] = &["created", "changed", "archived", "unarchived", "deleted"];
-const UNSHELVED: &[&str] = &["created", "changed", "deleted"];
-
-/// What services tell each other: service, kind of record, what happens to it, and the message of
-/// the contract that says more.
-pub(super) const EVENTS: &[(&str, &str, &[&str], &str)] = &[
-    ("identity", "customer", RECORDS, "RecordChanged"),
-    ("identity", "user_group", UNSHELVED, "RecordChanged"),
-    ("identity", "user", UNSHELVED, "RecordChanged"),
-    ("catalog", "project", RECORDS, "RecordChanged"),
-    ("catalog", "test_case", RECORDS, "RecordChanged"),
-    ("catalog", "test_plan", &["created", "changed"], "RecordChanged"),
-    ("catalog", "test_set", RECORDS, "RecordChanged"),
-    ("catalog", "subject", RECORDS, "RecordChanged"),
-    ("catalog", "environment", RECORDS, "RecordChanged"),
-    ("catalog", "secrets", &["seen"], "SecretsSeen"),
-    ("catalog", "retention", &["set"], "RetentionChanged"),
-    (
-        "execution",
-        "execution",
-        &["requested", "progressed", "completed", "canceled"],
-        "ExecutionChanged",
-    ),
-    ("execution", "execution", &["changed", "archived", "unarchived"], "RecordChanged"),
-    ("execution", "test_report", &["finished", "reviewed"], "ReportsChanged"),
-];
+/// The types of events of one service and one kind of record that carry the same message.
+fn groups() -> Vec<Vec<EventType>> {
+    // Operators publish these to repair other services; they carry the same as the event before.
+    let is_documented = |event_type: &EventType| event_type.action() != "Rebuilt";
+    let types: Vec<_> = EventType::all().filter(is_documented).collect();
+    let key = |event_type: &EventType| (event_type.noun(), event_type.message());
+    types.chunk_by(|one, next| key(one) == key(next)).map(<[_]>::to_vec).collect()
+}
 
 const ABOUT: &str = "\
 What Assay publishes on NATS JetStream.
@@ -93,7 +76,9 @@ pub(super) fn asyncapi() -> Value {
             },
         },
     });
-    for (service, noun, actions, data) in EVENTS {
+    for group in groups() {
+        let (service, noun, data) = (group[0].service(), group[0].noun(), group[0].message());
+        let actions: Vec<_> = group.iter().map(|one| one.action().to_ascii_lowercase()).collect();
         let name = format!("{service}.{noun}");
         let key = format!("{service}.{noun}.{data}");
         let kinds = actions.iter().map(|action| kind(service, noun, action));

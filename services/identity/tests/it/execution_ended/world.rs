@@ -1,4 +1,4 @@
-//! An identity service that hears of executions, and sends mails.
+//! An identity service that receives events of executions and sends mails.
 
 use anyhow::Result;
 use assay_auth::Caller;
@@ -27,7 +27,7 @@ struct Cli {
     nats: NatsConfig,
 }
 
-/// An identity service with a mail server, and an execution service that has only its outbox.
+/// An identity service with a mail server, and an execution service with only an outbox.
 pub(super) struct World {
     pub(super) identity: Identity,
     pub(super) mailbox: Mailbox,
@@ -68,8 +68,8 @@ impl World {
         Ok(())
     }
 
-    /// As the execution service tells of an execution of that user.
-    pub(super) async fn tell(
+    /// Publishes an event of an execution that this user requested.
+    pub(super) async fn publish_event(
         &self,
         of: &Caller,
         action: &str,
@@ -81,13 +81,13 @@ impl World {
             ..execution.clone()
         };
         let id = execution.execution_id.clone();
-        let event = Event::new(of.customer, id, "execution", action, &execution)?;
+        let event = Event::custom(of.customer, id, "execution", action, &execution)?;
         let mut tx = assay_runtime::begin(&self.outbox).await?;
         publish(&mut tx, &event).await?;
         Ok(tx.commit().await?)
     }
 
-    /// Has no mail go out until [`World::release`].
+    /// Delays all mails until [`World::release`].
     pub(super) async fn hold_back(&self) -> Result<()> {
         for statement in [
             "create function hold_back() returns trigger language plpgsql as
@@ -100,7 +100,7 @@ impl World {
         Ok(())
     }
 
-    /// Has all mails go out that were held back, if their order is that of their coming.
+    /// Makes all delayed mails due, in the order in which they were queued.
     pub(super) async fn release(&self) -> Result<()> {
         for statement in [
             "drop trigger hold_back on mail",
@@ -111,8 +111,8 @@ impl World {
         Ok(())
     }
 
-    pub(super) async fn has_queued(&self, count: i64) {
-        eventually("mails are queued", async || {
+    pub(super) async fn wait_for_queued_mails(&self, count: i64) {
+        eventually("mails to be queued", async || {
             let queued = sqlx::query_scalar("select count(*) from mail");
             let queued: i64 = queued.fetch_one(&self.identity.db).await.ok()?;
             (queued == count).then_some(())
@@ -120,10 +120,10 @@ impl World {
         .await;
     }
 
-    /// The mails that came of what was told before: has one more come, which is the last.
+    /// The mails of all events before: waits for the mail of one more event, which is the last.
     pub(super) async fn mails_before(&self, of: &Caller) -> Result<Vec<Received>> {
         let last = ended("the last one");
-        self.tell(of, "Completed", &last).await?;
+        self.publish_event(of, "Completed", &last).await?;
         let all = eventually("the last mail", async || {
             let sent = self.mailbox.sent();
             sent.iter().any(|mail| mail.text.contains("the last one")).then_some(sent)
@@ -132,9 +132,9 @@ impl World {
         Ok(all.into_iter().filter(|mail| !mail.text.contains("the last one")).collect())
     }
 
-    /// Waits until so many events were consumed.
-    pub(super) async fn has_seen(&self, events: i64) {
-        eventually("events are consumed", async || {
+    /// Waits until this number of events has been consumed.
+    pub(super) async fn wait_for_events(&self, events: i64) {
+        eventually("events to be consumed", async || {
             let seen = sqlx::query_scalar("select count(*) from inbox where consumer = 'identity'");
             let seen: i64 = seen.fetch_one(&self.identity.db).await.ok()?;
             (seen >= events).then_some(())

@@ -1,10 +1,10 @@
-//! An event that came.
+//! An event that was delivered.
 
 use assay_proto::{CustomerId, Fault, Timestamp};
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use crate::cloud_event::CloudEvent;
+use crate::{EventType, cloud_event::CloudEvent};
 
 /// An event that another service has published.
 #[derive(Debug)]
@@ -29,19 +29,10 @@ impl Received {
         &self.0.subject
     }
 
-    /// The service that has published the event, such as `catalog`.
-    pub fn service(&self) -> &str {
-        self.0.words()[0]
-    }
-
-    /// The kind of the record, such as `test_case`.
-    pub fn noun(&self) -> &str {
-        self.0.words()[1]
-    }
-
-    /// What has happened to it, such as `created`.
-    pub fn action(&self) -> &str {
-        self.0.words()[2]
+    /// The type of the event; `None` if this release does not know it.
+    pub(super) fn event_type(&self) -> Option<EventType> {
+        let [service, noun, action, _] = self.0.words();
+        EventType::parse(service, noun, action)
     }
 
     /// When it happened: the time of the transaction.
@@ -49,7 +40,7 @@ impl Received {
         self.0.time
     }
 
-    /// What was published with the event.
+    /// Deserializes the message that the event carries; see [`EventType::message`].
     pub fn data<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         serde_json::from_str(self.0.data.get()).map_err(Fault::internal)
     }

@@ -40,7 +40,7 @@ pub(super) struct Pending {
 
 impl Pending {
     pub(super) fn subject(&self, stream: Stream) -> String {
-        stream.subject(self.customer_id, &self.noun, &self.action)
+        stream.subject(self.customer_id, &self.noun, &self.action).to_string()
     }
 
     pub(super) fn cloud_event(&self, stream: Stream) -> CloudEvent {

@@ -6,7 +6,7 @@ use assay_events::Event;
 use assay_testkit::eventually;
 use async_nats::jetstream::{self, consumer::pull::Config};
 
-use crate::world::World;
+use crate::world::{TEST_CASE_CREATED, World};
 
 /// How soon everything is applied.
 const SOON: Duration = Duration::from_secs(5);
@@ -86,7 +86,7 @@ async fn large_events_are_taken_a_few_at_a_time() {
     world.relay();
     let text = "x".repeat(700 * 1024);
     for number in 0..12 {
-        let event = Event::new(world.customer, number, "test_case", "created", &(number, &text));
+        let event = Event::new(world.customer, number, TEST_CASE_CREATED, &(number, &text));
         world.publish(&event.unwrap()).await;
     }
     world.all_published().await;

@@ -6,7 +6,7 @@ use assay_events::Event;
 use assay_proto::CustomerId;
 use assay_testkit::eventually;
 
-use crate::world::World;
+use crate::world::{TEST_CASE_CREATED, World};
 
 /// How long the events of others may be delayed.
 const DELAY: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ async fn events_of_a_blocked_record_keep_their_order() {
     world.patient_consumer();
     let blocked = world.block([1]).await;
     for number in 1..5 {
-        let event = Event::new(world.customer, "TC-1", "test_case", "changed", &number).unwrap();
+        let event = Event::new(world.customer, "TC-1", TEST_CASE_CREATED, &number).unwrap();
         world.publish(&event).await;
     }
     eventually("four parked events", || async { (world.parked().await == 4).then_some(()) }).await;

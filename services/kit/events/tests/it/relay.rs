@@ -6,7 +6,7 @@ use assay_events::{Event, publish, publish_all, unpublished};
 use assay_testkit::eventually;
 use serde_json::Value;
 
-use crate::world::{CATALOG, World};
+use crate::world::{CATALOG, TEST_CASE_CREATED, World};
 
 #[tokio::test]
 async fn what_is_committed_is_published_once_and_in_order() {
@@ -111,7 +111,7 @@ async fn an_event_that_is_refused_is_not_overtaken() {
     let mut world = World::new().await;
     world.nats.ensure_stream(CATALOG).await.unwrap();
     world.limit_messages(2000).await;
-    let large = Event::new(world.customer, 1, "test_case", "created", &"x".repeat(2000)).unwrap();
+    let large = Event::new(world.customer, 1, TEST_CASE_CREATED, &"x".repeat(2000)).unwrap();
     let mut tx = assay_runtime::begin(&world.pool).await.unwrap();
     publish_all(&mut tx, &[world.event(0), large, world.event(2)]).await.unwrap();
     tx.commit().await.unwrap();

@@ -7,10 +7,11 @@ use std::{
 };
 
 use assay_events::{
-    Consumer, DeadLetters, Event, Handler, Nats, NatsConfig, Received, Relay, Stream, migrations,
-    publish, publish_all, unpublished,
+    Consumer, DeadLetters, Event, EventType, Handler, Nats, NatsConfig, Received, RecordKind,
+    Relay, Stream, migrations, publish, publish_all, unpublished,
 };
 use assay_proto::{CustomerId, Fault};
+use assay_records::Action;
 use assay_testkit::{Broker, Cluster, TestDatabase, Wire, eventually};
 use async_nats::{HeaderMap, jetstream};
 use clap::Parser;
@@ -24,6 +25,8 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const CATALOG: Stream = Stream::of("catalog");
+pub(crate) const TEST_CASE_CREATED: EventType =
+    EventType::Record(RecordKind::TestCase, Action::Created);
 
 pub(crate) struct World {
     pub(crate) pool: PgPool,
@@ -56,7 +59,12 @@ impl Trouble {
 struct Note(Trouble);
 
 impl Handler for Note {
-    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+    async fn handle(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        _: EventType,
+        event: &Received,
+    ) -> Result<(), Fault> {
         let data: Value = event.data()?;
         let number = data.as_i64().or_else(|| data[0].as_i64()).unwrap();
         let number = i32::try_from(number).unwrap();
@@ -204,12 +212,12 @@ impl World {
     }
 
     pub(crate) fn event(&self, number: i32) -> Event {
-        Event::new(self.customer, number, "test_case", "created", &number).unwrap()
+        Event::new(self.customer, number, TEST_CASE_CREATED, &number).unwrap()
     }
 
     /// Tells a number of another customer.
     pub(crate) async fn tell_of(&self, customer: CustomerId, number: i32) {
-        let event = Event::new(customer, number, "test_case", "created", &number).unwrap();
+        let event = Event::new(customer, number, TEST_CASE_CREATED, &number).unwrap();
         self.publish(&event).await;
     }
 

@@ -1,0 +1,247 @@
+//! The types of events between services.
+
+use assay_records::Action;
+
+use Action::{Archived, Changed, Created, Deleted, Unarchived};
+
+/// What has happened, and to which kind of record. Notifications are not among them: clients choose
+/// their words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventType {
+    /// A record was created, changed, archived, unarchived or deleted. Carries `RecordChanged`.
+    Record(RecordKind, Action),
+    /// A user has seen secrets of a record. Carries `SecretsSeen`.
+    SecretsSeen,
+    /// The retention of a project's results was set. Carries `RetentionChanged`.
+    RetentionSet,
+    /// An execution was requested, got results, or ended. Carries `ExecutionChanged`.
+    Execution(ExecutionAction),
+    /// Test reports of an execution were finished or reviewed. Carries `ReportsChanged`.
+    Reports(ReportsAction),
+}
+
+/// The kinds of records that report changes with `RecordChanged`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordKind {
+    Customer,
+    UserGroup,
+    User,
+    Project,
+    TestCase,
+    TestPlan,
+    TestSet,
+    Subject,
+    Environment,
+    Execution,
+}
+
+/// What has happened to an execution, apart from changes of its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExecutionAction {
+    Requested,
+    Progressed,
+    Completed,
+    Canceled,
+    /// An operator rebuilt it from its results.
+    Rebuilt,
+}
+
+/// What has happened to test reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportsAction {
+    Finished,
+    Reviewed,
+    /// An operator rebuilt them from their results.
+    Rebuilt,
+}
+
+impl EventType {
+    /// Returns all types of events that services publish.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let records = |kinds: &'static [RecordKind]| {
+            kinds.iter().flat_map(|kind| kind.actions().iter().map(|&a| Self::Record(*kind, a)))
+        };
+        let (execution, others) = RecordKind::ALL.split_last().expect("there are kinds");
+        records(others)
+            .chain([Self::SecretsSeen, Self::RetentionSet])
+            .chain(ExecutionAction::ALL.map(Self::Execution))
+            .chain(records(std::slice::from_ref(execution)))
+            .chain(ReportsAction::ALL.map(Self::Reports))
+    }
+
+    /// Returns the type with this service, noun and action in lower case; `None` if this release
+    /// does not know it.
+    pub(crate) fn parse(service: &str, noun: &str, action: &str) -> Option<Self> {
+        let of_record = RecordKind::ALL.into_iter().find(|kind| kind.noun() == noun);
+        let actions = [Created, Changed, Archived, Unarchived, Deleted];
+        let changed = actions.into_iter().find(|known| known.name().eq_ignore_ascii_case(action));
+        let found = match of_record.zip(changed) {
+            Some((kind, action)) => Some(Self::Record(kind, action)),
+            None => Self::all()
+                .find(|known| known.noun() == noun && known.action().eq_ignore_ascii_case(action)),
+        };
+        found.filter(|found| found.service() == service)
+    }
+
+    /// Returns the service that publishes the event.
+    pub fn service(self) -> &'static str {
+        match self {
+            Self::Record(kind, _) => kind.service(),
+            Self::SecretsSeen | Self::RetentionSet => "catalog",
+            Self::Execution(_) | Self::Reports(_) => "execution",
+        }
+    }
+
+    /// Returns the kind of the record in subjects, such as `test_case`.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Record(kind, _) => kind.noun(),
+            Self::SecretsSeen => "secrets",
+            Self::RetentionSet => "retention",
+            Self::Execution(_) => "execution",
+            Self::Reports(_) => "test_report",
+        }
+    }
+
+    /// Returns what has happened, such as `Created`. Subjects have it in lower case.
+    pub fn action(self) -> &'static str {
+        match self {
+            Self::Record(_, action) => action.name(),
+            Self::SecretsSeen => "Seen",
+            Self::RetentionSet => "Set",
+            Self::Execution(action) => action.name(),
+            Self::Reports(action) => action.name(),
+        }
+    }
+
+    /// Returns the name of the message in `events.proto` that the event carries.
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::Record(..) => "RecordChanged",
+            Self::SecretsSeen => "SecretsSeen",
+            Self::RetentionSet => "RetentionChanged",
+            Self::Execution(_) => "ExecutionChanged",
+            Self::Reports(_) => "ReportsChanged",
+        }
+    }
+}
+
+impl RecordKind {
+    const ALL: [Self; 10] = [
+        Self::Customer,
+        Self::UserGroup,
+        Self::User,
+        Self::Project,
+        Self::TestCase,
+        Self::TestPlan,
+        Self::TestSet,
+        Self::Subject,
+        Self::Environment,
+        Self::Execution,
+    ];
+
+    /// Returns the name in subjects, such as `test_case`.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Customer => "customer",
+            Self::UserGroup => "user_group",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::TestCase => "test_case",
+            Self::TestPlan => "test_plan",
+            Self::TestSet => "test_set",
+            Self::Subject => "subject",
+            Self::Environment => "environment",
+            Self::Execution => "execution",
+        }
+    }
+
+    /// Returns the name in messages, such as `TestCase`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Customer => "Customer",
+            Self::UserGroup => "UserGroup",
+            Self::User => "User",
+            Self::Project => "Project",
+            Self::TestCase => "TestCase",
+            Self::TestPlan => "TestPlan",
+            Self::TestSet => "TestSet",
+            Self::Subject => "Subject",
+            Self::Environment => "Environment",
+            Self::Execution => "Execution",
+        }
+    }
+
+    fn service(self) -> &'static str {
+        match self {
+            Self::Customer | Self::UserGroup | Self::User => "identity",
+            Self::Execution => "execution",
+            _ => "catalog",
+        }
+    }
+
+    /// Returns what happens to records of this kind. Users and their groups have no archive, a test
+    /// plan is deleted with its test case, and an execution with its project.
+    fn actions(self) -> &'static [Action] {
+        match self {
+            Self::UserGroup | Self::User => &[Created, Changed, Deleted],
+            Self::TestPlan => &[Created, Changed],
+            Self::Execution => &[Changed, Archived, Unarchived],
+            _ => &[Created, Changed, Archived, Unarchived, Deleted],
+        }
+    }
+}
+
+impl ExecutionAction {
+    const ALL: [Self; 5] =
+        [Self::Requested, Self::Progressed, Self::Completed, Self::Canceled, Self::Rebuilt];
+
+    /// Returns the name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Requested => "Requested",
+            Self::Progressed => "Progressed",
+            Self::Completed => "Completed",
+            Self::Canceled => "Canceled",
+            Self::Rebuilt => "Rebuilt",
+        }
+    }
+}
+
+impl ReportsAction {
+    const ALL: [Self; 3] = [Self::Finished, Self::Reviewed, Self::Rebuilt];
+
+    /// Returns the name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Finished => "Finished",
+            Self::Reviewed => "Reviewed",
+            Self::Rebuilt => "Rebuilt",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_is_parsed_from_its_own_words() {
+        for known in EventType::all() {
+            let (noun, action) = (known.noun(), known.action().to_ascii_lowercase());
+            assert_eq!(EventType::parse(known.service(), noun, &action), Some(known));
+        }
+    }
+
+    #[test]
+    fn words_of_another_service_or_release_are_not_a_type() {
+        for [service, noun, action] in [
+            ["catalog", "customer", "deleted"],
+            ["execution", "test_report", "created"],
+            ["notifications", "testcase", "created"],
+            ["identity", "token", "revoked"],
+        ] {
+            assert_eq!(EventType::parse(service, noun, action), None, "{service} {noun} {action}");
+        }
+    }
+}
