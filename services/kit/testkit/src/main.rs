@@ -12,21 +12,26 @@ use std::future;
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use assay_servers::{DataDir, Durability, Nats, Postgres, PostgresOptions};
 use assay_testkit::drop_unused;
+use rustix::fs::statvfs;
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::postgres::PgConnectOptions;
+use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::timeout;
 
 /// How long the command may take to end once it was told to.
 const STOP_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Minimum free memory, in bytes, for files of PostgreSQL in memory. They take about 1 GiB.
+const LEAST_MEMORY: u64 = 4 << 30;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -43,14 +48,12 @@ async fn with_servers() -> Result<ExitCode> {
     // From here on, a signal does not end us before everything is in order.
     let mut signals = Signals::caught()?;
 
-    let dir = tempfile::Builder::new()
-        .prefix("assay-test-")
-        // PostgreSQL may run under another account, which has to reach its files.
-        .permissions(Permissions::from_mode(0o755))
-        .tempdir()?;
+    let dir = directory(&env::temp_dir())?;
     let data = DataDir::lock(dir.path())?;
+    let postgres_dir = directory(&postgres_parent())?;
+    let postgres_data = DataDir::lock(postgres_dir.path())?;
     let options = PostgresOptions { durability: Durability::None, ..PostgresOptions::default() };
-    let postgres = Postgres::start(&data, &options).await?;
+    let postgres = Postgres::start(&postgres_data, &options).await?;
 
     command.env("ASSAY_TEST_DATABASE_URL", postgres.url("postgres"));
     command.env("ASSAY_TEST_DIR", data.path());
@@ -60,9 +63,29 @@ async fn with_servers() -> Result<ExitCode> {
     };
 
     postgres.stop().await?;
-    clear(data.path()).await?;
+    fs::remove_dir_all(postgres_dir.path().join("postgres").canonicalize()?)?;
+    postgres_dir.close()?;
+    stop_nats_servers(data.path()).await?;
     dir.close()?;
     Ok(exit_code(status?))
+}
+
+/// Creates a directory that PostgreSQL can reach, which may run under another account.
+fn directory(parent: &Path) -> io::Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("assay-test-")
+        .permissions(Permissions::from_mode(0o755))
+        .tempdir_in(parent)
+}
+
+/// Returns the directory for PostgreSQL's files: in memory if there is plenty, as each test
+/// creates and removes a thousand of them.
+fn postgres_parent() -> PathBuf {
+    let is_large = |path: &Path| {
+        statvfs(path).is_ok_and(|files| files.f_bavail * files.f_frsize >= LEAST_MEMORY)
+    };
+    let memory = Path::new("/dev/shm");
+    if is_large(memory) { memory.to_owned() } else { env::temp_dir() }
 }
 
 /// Drops databases for as long as somebody waits for it.
@@ -101,11 +124,8 @@ async fn stop(mut child: Child, signal: Signal) -> Result<ExitStatus> {
     Ok(child.wait().await?)
 }
 
-/// Stops the nats-servers that tests left behind, and removes what may lie outside.
-async fn clear(dir: &Path) -> Result<()> {
-    let outside = dir.join("postgres").canonicalize()?;
-    fs::remove_dir_all(outside)?;
-
+/// Stops the NATS servers that tests left behind.
+async fn stop_nats_servers(dir: &Path) -> Result<()> {
     let mut dirs = vec![dir.to_owned()];
     while let Some(dir) = dirs.pop() {
         if dir.join("nats.pid").exists() {
