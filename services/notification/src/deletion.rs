@@ -1,19 +1,21 @@
-//! Customers that were deleted: refused at once, their webhooks gone, the rest removed in the
+//! Deletion of customers. Their notifications and webhooks are refused at once, and removed in the
 //! background.
+
+use std::time::Instant;
 
 use assay_events::Subscribers;
 use assay_proto::{CustomerId, Fault};
 use assay_runtime::Pace;
 use async_nats::Client;
-use sqlx::{PgExecutor, PgPool, PgTransaction};
+use sqlx::{PgPool, PgTransaction};
 
-use crate::{PUBLISHED, notification::store::take_turn, retention::remove_all};
+use crate::{customer, streams::NOTIFICATIONS};
 
-/// Deletes a customer. Its webhooks and their secrets go now.
+/// Marks a customer and its webhooks as deleted, and erases their secrets.
 pub(crate) async fn delete(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<(), Fault> {
-    take_turn(tx, customer).await?;
-    let note = "insert into deleted_customer (customer_id) values ($1) on conflict do nothing";
-    sqlx::query(note).bind(customer).execute(&mut **tx).await?;
+    customer::lock(tx, customer).await?;
+    let mark = "insert into deleted_customer (customer_id) values ($1) on conflict do nothing";
+    sqlx::query(mark).bind(customer).execute(&mut **tx).await?;
     let webhooks = sqlx::query(
         "update webhook
          set deleted_at = now(), revision = revision + 1, secret = '', previous_secret = null
@@ -23,28 +25,13 @@ pub(crate) async fn delete(tx: &mut PgTransaction<'_>, customer: CustomerId) -> 
     Ok(())
 }
 
-pub(crate) async fn is_deleted(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-) -> Result<bool, Fault> {
-    let is = "select exists (select from deleted_customer where customer_id = $1)";
-    Ok(sqlx::query_scalar(is).bind(customer).fetch_one(db).await?)
-}
-
-/// Fails if the customer is deleted. Who adds something has the customer's turn.
-pub(crate) async fn refuse_deleted(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-) -> Result<(), Fault> {
-    if is_deleted(db, customer).await? { Err(Fault::NotFound("customer")) } else { Ok(()) }
-}
-
-/// Removes what is left of deleted customers, some at a time.
+/// Removes the rows of deleted customers in short statements, and returns the number of
+/// notifications.
 pub(crate) async fn purge(db: &PgPool, pace: &mut Pace) -> Result<u64, Fault> {
-    let left = "select customer_id from deleted_customer where purged_at is null";
-    let left: Vec<CustomerId> = sqlx::query_scalar(left).fetch_all(db).await?;
+    let pending = "select customer_id from deleted_customer where purged_at is null";
+    let pending: Vec<CustomerId> = sqlx::query_scalar(pending).fetch_all(db).await?;
     let mut count = 0;
-    for customer in left {
+    for customer in pending {
         count += remove_all(pace, |limit| async move {
             let removed = sqlx::query(
                 "delete from notification where id = any(array(
@@ -55,32 +42,49 @@ pub(crate) async fn purge(db: &PgPool, pace: &mut Pace) -> Result<u64, Fault> {
             Ok(removed.bind(customer).bind(limit).execute(db).await?.rows_affected())
         })
         .await?;
-        for done in [
+        for statement in [
             "delete from webhook where customer_id = $1
              and not exists (select from webhook_delivery where webhook_id = id)",
             "update deleted_customer set purged_at = now() where customer_id = $1
              and not exists (select from notification n where n.customer_id = $1)
              and not exists (select from webhook w where w.customer_id = $1)",
         ] {
-            sqlx::query(done).bind(customer).execute(db).await?;
+            sqlx::query(statement).bind(customer).execute(db).await?;
         }
     }
     Ok(count)
 }
 
-/// Removes the subscribers of deleted customers, as soon as everything is published.
-pub(crate) async fn withdraw(db: &PgPool, nats: &Client) -> anyhow::Result<()> {
-    let left: Vec<CustomerId> = sqlx::query_scalar(
+/// Removes the NATS consumers of deleted customers' subscribers, once all their events are published.
+pub(crate) async fn remove_subscribers(db: &PgPool, nats: &Client) -> anyhow::Result<()> {
+    let pending: Vec<CustomerId> = sqlx::query_scalar(
         "select customer_id from deleted_customer d where withdrawn_at is null
          and not exists (select from outbox o
                          where o.customer_id = d.customer_id and o.published_at is null)",
     )
     .fetch_all(db)
     .await?;
-    for customer in left {
-        Subscribers::of(PUBLISHED, nats.clone()).remove_customer(customer).await?;
+    for customer in pending {
+        Subscribers::of(NOTIFICATIONS, nats.clone()).remove_customer(customer).await?;
         let done = "update deleted_customer set withdrawn_at = now() where customer_id = $1";
         sqlx::query(done).bind(customer).execute(db).await?;
     }
     Ok(())
+}
+
+/// Removes rows, up to a limit in each statement, until none is left. Returns their number.
+pub(crate) async fn remove_all<F: Future<Output = Result<u64, Fault>>>(
+    pace: &mut Pace,
+    remove: impl Fn(i64) -> F,
+) -> Result<u64, Fault> {
+    let mut count = 0;
+    loop {
+        let (begun, limit) = (Instant::now(), pace.rows());
+        let removed = remove(limit).await?;
+        count += removed;
+        if removed < limit.unsigned_abs() {
+            return Ok(count);
+        }
+        pace.learn(begun.elapsed()).await;
+    }
 }

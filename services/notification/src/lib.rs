@@ -1,19 +1,22 @@
-//! What happened: told by clients and by the other services, kept for clients, and published for
-//! other systems.
+//! The notification service: stores notifications from clients and from the events of other
+//! services, lists and streams them to clients, and publishes them on NATS and to webhooks.
 
+mod customer;
 mod deletion;
 mod delivery;
-mod news;
+mod egress;
 mod notification;
 mod reactions;
 mod retention;
+mod signal;
+mod streams;
 mod webhook;
 
 use std::{net::SocketAddr, time::Duration};
 
 use anyhow::Context;
 use assay_auth::{Seal, SealConfig, Verifier, guard};
-use assay_events::{Consumer, Nats, NatsConfig, Relay, Stream};
+use assay_events::{Consumer, Nats, NatsConfig, Relay};
 use assay_proto::{
     DESCRIPTORS,
     notification::{
@@ -27,21 +30,16 @@ use tokio::net::TcpListener;
 use tonic::service::Routes;
 
 use self::{
-    delivery::{Reach, Sender},
+    delivery::sender::Sender,
+    egress::EgressPolicy,
     notification::NotificationService,
     reactions::Reactions,
+    streams::{NOTIFICATIONS, SOURCES},
     webhook::WebhookService,
 };
-pub use self::{news::News, retention::prune, webhook::reseal};
+pub use self::{retention::prune, signal::NotificationSignal, webhook::reseal::reseal};
 
-/// Where notifications are published. Nothing of ours consumes it, so that no notification can be
-/// the cause of another one.
-const PUBLISHED: Stream = Stream::of("notifications");
-
-/// Whose events become notifications.
-const HEARD: [Stream; 3] = [Stream::of("catalog"), Stream::of("execution"), Stream::of("identity")];
-
-/// What the service is told.
+/// Settings of the service.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Config {
     #[command(flatten)]
@@ -50,13 +48,13 @@ pub struct Config {
     pub nats: NatsConfig,
     #[command(flatten)]
     pub seal: SealConfig,
-    /// Where gRPC is served
+    /// Address of the gRPC server
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50054")]
     pub grpc_listen: SocketAddr,
-    /// Where the identity service is, which knows the keys of tokens
+    /// URL of the identity service, which provides the keys of tokens
     #[arg(long, env = "ASSAY_IDENTITY_URL", default_value = "http://127.0.0.1:50051")]
     pub identity_url: String,
-    /// How many days notifications are kept
+    /// Retention of notifications, in days
     #[arg(
         long,
         env = "ASSAY_NOTIFICATION_RETENTION_DAYS",
@@ -68,23 +66,23 @@ pub struct Config {
     pub webhooks: WebhookConfig,
 }
 
-/// Where webhooks may be.
+/// Settings of webhooks.
 #[derive(clap::Args, Clone, Debug)]
 pub struct WebhookConfig {
-    /// The networks besides the Internet that webhooks may be in, by https or http, as addresses or
-    /// networks, separated by commas; by default none, so that nobody can have requests sent to what
-    /// only Assay can reach
+    /// Networks outside the Internet that webhooks may access, by https or http: addresses or
+    /// networks in CIDR notation, separated by commas. None by default, so that webhooks cannot send
+    /// requests to hosts that only Assay reaches
     #[arg(long, env = "ASSAY_WEBHOOK_NETWORKS", default_value = "")]
     pub webhook_networks: Networks,
 }
 
-/// The schema of the service's database.
+/// Returns the schema of the service's database.
 pub fn migrations() -> Migrator {
     assay_events::migrations(&sqlx::migrate!())
 }
 
-/// Starts the service, and says where it serves gRPC. It is ready when its database is migrated and
-/// the keys of tokens are known.
+/// Starts the service and returns the address of its gRPC server. The service is ready when its
+/// database is migrated and it has the keys of tokens.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
     let database = Database::open(runtime, &config.database, migrations())?;
     let identity =
@@ -94,8 +92,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     exchange_events(runtime, &database, &nats);
     let age = Duration::from_hours(24) * config.notification_retention_days;
     retention::spawn(runtime, &database, &nats, age);
-    let news = News::hear(runtime, nats.client().clone());
-    let services = services(runtime, &database, news, &config.seal, config.webhooks)?;
+    let signal = NotificationSignal::subscribe(runtime, nats.client().clone());
+    let services = services(runtime, &database, signal, &config.seal, config.webhooks)?;
 
     let listener = TcpListener::bind(config.grpc_listen)
         .await
@@ -103,29 +101,28 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     grpc::serve(runtime, listener, guard(services, verifier, database.shares()), DESCRIPTORS)
 }
 
-/// The gRPC services, to be put behind [`guard`]. Webhooks are sent what they are due while the
-/// program runs.
+/// Returns the gRPC services, to be put behind [`guard`], and starts sending to webhooks.
 pub fn services(
     runtime: &Runtime,
     database: &Database,
-    news: News,
+    signal: NotificationSignal,
     seal: &SealConfig,
     webhooks: WebhookConfig,
 ) -> anyhow::Result<Routes> {
     let (db, seal) = (database.pool(), Seal::new(seal)?);
-    let reach = Reach::new(webhooks.webhook_networks);
-    Sender::new(db, &seal, &reach)?.spawn(runtime, database, news.clone());
+    let policy = EgressPolicy::new(webhooks.webhook_networks);
+    Sender::new(db, &seal, &policy)?.spawn(runtime, database, signal.clone());
     let shares = database.shares().clone();
-    let notifications = NotificationService { db: db.clone(), shares, news };
-    let webhooks = WebhookService { db: db.clone(), seal, reach };
+    let notifications = NotificationService { db: db.clone(), shares, signal };
+    let webhooks = WebhookService { db: db.clone(), seal, policy };
     Ok(Routes::new(NotificationServiceServer::new(notifications))
         .add_service(WebhookServiceServer::new(webhooks)))
 }
 
-/// Turns the events of other services into notifications, and publishes these.
+/// Starts consuming the events of other services and publishing notifications.
 pub fn exchange_events(runtime: &Runtime, database: &Database, nats: &Nats) {
-    for stream in HEARD {
+    for stream in SOURCES {
         Consumer::new("notification", stream).start(runtime, database, nats, Reactions);
     }
-    Relay::start(runtime, database, nats, PUBLISHED);
+    Relay::start(runtime, database, nats, NOTIFICATIONS);
 }

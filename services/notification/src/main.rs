@@ -1,4 +1,4 @@
-//! The notification service as a program of its own, and what an operator does besides.
+//! The program `assay-notification`: the service, and commands for its operators.
 
 use std::process::ExitCode;
 
@@ -10,12 +10,12 @@ use clap::Subcommand;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What to do instead of serving.
+/// Commands for operators.
 #[derive(Subcommand)]
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
-    /// Stores all secrets under the first of the encryption keys
+    /// Re-encrypt all secrets with the first encryption key
     Reseal,
     #[command(flatten)]
     AtNats(AtNats),
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 }
 
 async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
-    let said = match command {
+    let output = match command {
         Command::Migrate(migrate) => {
             let database = given.read::<DatabaseConfig>();
             migrate.carry_out(&database, &assay_notification::migrations()).await?.to_owned()
@@ -41,10 +41,10 @@ async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
         Command::Reseal => {
             let url = given.read::<DatabaseConfig>().database_url;
             let count = assay_notification::reseal(&url, &given.read::<SealConfig>()).await?;
-            format!("{count} records are stored under another encryption key than before")
+            format!("re-encrypted the secrets of {count} records")
         }
         Command::AtNats(command) => command.carry_out(&given.read::<NatsServers>()).await?,
     };
-    println!("{said}");
+    println!("{output}");
     Ok(())
 }

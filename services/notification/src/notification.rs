@@ -1,7 +1,10 @@
-//! `NotificationService`: what happened, as clients tell and read it.
+//! `NotificationService`: clients add, list, watch and delete notifications.
 
+pub(crate) mod publication;
+pub(crate) mod record;
 pub(crate) mod rules;
 pub(crate) mod store;
+mod watch;
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -21,12 +24,12 @@ use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use self::store::Filter;
-use crate::{deletion, news::News};
+use crate::{customer, signal::NotificationSignal};
 
 pub(crate) struct NotificationService {
     pub(crate) db: PgPool,
     pub(crate) shares: Shares,
-    pub(crate) news: News,
+    pub(crate) signal: NotificationSignal,
 }
 
 #[tonic::async_trait]
@@ -41,7 +44,7 @@ impl notification_service_server::NotificationService for NotificationService {
         let customer = Caller::of(&request)?.customer;
         let ListNotificationsRequest { page, source, action } = request.into_inner();
         let (db, filter) = (self.db.clone(), Filter { source, action });
-        deletion::refuse_deleted(&db, customer).await?;
+        customer::require_live(&db, customer).await?;
         list::answer(page, move |slice| {
             let (db, filter) = (db.clone(), filter.clone());
             async move { store::list(&db, customer, &filter, &slice).await }
@@ -56,15 +59,16 @@ impl notification_service_server::NotificationService for NotificationService {
         let customer = Caller::of(&request)?.customer;
         let WatchNotificationsRequest { after, source, action } = request.into_inner();
         let share = self.shares.acquire(customer).await?;
-        deletion::refuse_deleted(&self.db, customer).await?;
+        customer::require_live(&self.db, customer).await?;
         let after = match after {
             Some(after) => after,
             None => store::last_position(&self.db, customer).await?,
         };
         drop(share);
-        let watch = self.news.watch(customer)?;
+        let place = self.signal.register(customer)?;
         let (db, shares) = (self.db.clone(), self.shares.clone());
-        let watched = watch.from(db, shares, Filter { source, action }, after);
+        let source = watch::Source { db, shares, customer, filter: Filter { source, action } };
+        let watched = watch::stream(place, source, after);
         Ok(Response::new(watched.map_err(Status::from).boxed()))
     }
 
@@ -73,10 +77,10 @@ impl notification_service_server::NotificationService for NotificationService {
         request: Request<CreateNotificationRequest>,
     ) -> Result<Response<Notification>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let input = rules::valid(request.into_inner().notification.unwrap_or_default())?;
+        let input = rules::validate(request.into_inner().notification.unwrap_or_default())?;
 
         let mut tx = begin(&self.db).await?;
-        let notification = store::insert(&mut tx, customer, input).await?;
+        let notification = publication::publish(&mut tx, customer, input).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(notification))
     }
@@ -89,7 +93,7 @@ impl notification_service_server::NotificationService for NotificationService {
         let id = NotificationId::from_path(&request.get_ref().id)?;
 
         let mut tx = begin(&self.db).await?;
-        deletion::refuse_deleted(&mut *tx, customer).await?;
+        customer::require_live(&mut *tx, customer).await?;
         store::delete(&mut tx, customer, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))

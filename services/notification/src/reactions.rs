@@ -1,49 +1,59 @@
-//! What other services tell becomes notifications.
+//! Turns the events of other services into notifications.
 
-use assay_events::{Handler, Received};
+use assay_events::{EventType, ExecutionAction, Handler, Received, RecordKind, ReportsAction};
 use assay_proto::{
     Fault,
     events::{ExecutionChanged, RecordChanged, ReportsChanged},
     name_of,
     notification::NotificationInput,
 };
+use assay_records::Action;
 use sqlx::PgTransaction;
 
 use crate::{
     deletion,
-    notification::{rules::NO_STATE, store},
+    notification::{publication, rules::NO_STATE},
 };
 
-/// Makes notifications of events.
 pub(crate) struct Reactions;
 
 impl Handler for Reactions {
-    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+    async fn handle(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        event_type: EventType,
+        event: &Received,
+    ) -> Result<(), Fault> {
         let customer = event.customer();
-        let notifications = notifications(event)?;
+        let notifications = notifications(event_type, event)?;
         if !notifications.is_empty() {
-            match store::insert_all(tx, customer, notifications).await {
-                // Nobody is told any more.
+            match publication::publish_all(tx, customer, &notifications).await {
+                // The customer is deleted.
                 Ok(_) | Err(Fault::NotFound(_)) => {}
                 Err(fault) => return Err(fault),
             }
         }
-        if [event.service(), event.noun(), event.action()] == ["identity", "customer", "deleted"] {
+        if event_type == EventType::Record(RecordKind::Customer, Action::Deleted) {
             deletion::delete(tx, customer).await?;
         }
         Ok(())
     }
 }
 
-/// What an event says to clients; nothing, if it is between services only.
-fn notifications(event: &Received) -> Result<Vec<NotificationInput>, Fault> {
-    Ok(match event.action() {
-        "created" | "changed" | "archived" | "unarchived" | "deleted" => {
-            vec![of_record(event.data()?)]
+/// Returns the notifications of an event. An event that is only for services has none.
+fn notifications(event_type: EventType, event: &Received) -> Result<Vec<NotificationInput>, Fault> {
+    Ok(match event_type {
+        EventType::Record(..) => vec![of_record(event.data()?)],
+        EventType::Execution(
+            ExecutionAction::Requested | ExecutionAction::Completed | ExecutionAction::Canceled,
+        ) => vec![of_execution(&event.data()?)],
+        EventType::Reports(ReportsAction::Finished | ReportsAction::Reviewed) => {
+            of_reports(&event.data()?)
         }
-        "requested" | "completed" | "canceled" => vec![of_execution(&event.data()?)],
-        "finished" | "reviewed" => of_reports(&event.data()?),
-        _ => Vec::new(),
+        EventType::Execution(ExecutionAction::Progressed | ExecutionAction::Rebuilt)
+        | EventType::Reports(ReportsAction::Rebuilt)
+        | EventType::SecretsSeen
+        | EventType::RetentionSet => Vec::new(),
     })
 }
 

@@ -1,18 +1,19 @@
-//! `WebhookService`: other systems that are sent notifications by HTTP.
+//! `WebhookService`: clients manage webhooks and their deliveries.
 
-mod reseal;
+pub(crate) mod events;
+pub(crate) mod reseal;
 mod rules;
-mod secret;
+pub(crate) mod secret;
 pub(crate) mod store;
 
 use assay_auth::{Caller, Seal};
 use assay_proto::{
-    CustomerId, Fault, NotificationId, WebhookId,
+    Fault, NotificationId, WebhookId,
     notification::{
         CreateWebhookRequest, DeleteWebhookRequest, Delivery, DeliveryBatch, DeliveryStatus,
-        GetWebhookRequest, ListDeliveriesRequest, ListWebhooksRequest, NotificationInput,
-        RedeliverFailedRequest, RedeliverRequest, Redelivery, UpdateWebhookRequest, Webhook,
-        WebhookBatch, webhook_service_server,
+        GetWebhookRequest, ListDeliveriesRequest, ListWebhooksRequest, RedeliverFailedRequest,
+        RedeliverRequest, Redelivery, UpdateWebhookRequest, Webhook, WebhookBatch,
+        webhook_service_server,
     },
 };
 use assay_records::{Action, Change};
@@ -20,21 +21,16 @@ use assay_runtime::{
     begin,
     list::{self, Batches},
 };
-use sqlx::{PgPool, PgTransaction};
+use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-pub use self::reseal::reseal;
 use self::rules::MASK;
-pub(crate) use self::secret::Signer;
-use crate::{
-    delivery::{self, Reach},
-    notification::{self, rules::NO_STATE},
-};
+use crate::{customer, delivery, egress::EgressPolicy};
 
 pub(crate) struct WebhookService {
     pub(crate) db: PgPool,
     pub(crate) seal: Seal,
-    pub(crate) reach: Reach,
+    pub(crate) policy: EgressPolicy,
 }
 
 #[tonic::async_trait]
@@ -69,14 +65,15 @@ impl webhook_service_server::WebhookService for WebhookService {
         request: Request<CreateWebhookRequest>,
     ) -> Result<Response<Webhook>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let input = rules::new(request.into_inner().webhook.unwrap_or_default(), &self.reach)?;
+        let input =
+            rules::validate_new(request.into_inner().webhook.unwrap_or_default(), &self.policy)?;
         let id = WebhookId::new();
         let sealed = secret::close(&self.seal, id, &input.secret)?;
 
         let mut tx = begin(&self.db).await?;
-        notification::store::take_turn(&mut tx, customer).await?;
+        customer::lock(&mut tx, customer).await?;
         let webhook = store::insert(&mut tx, customer, id, &input, &sealed).await?;
-        tell(&mut tx, customer, id, Action::Created).await?;
+        events::publish(&mut tx, customer, id, Action::Created.name()).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(Webhook { secret: input.secret, ..webhook }))
     }
@@ -93,11 +90,12 @@ impl webhook_service_server::WebhookService for WebhookService {
         let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, customer, id).await?;
         let input = change.of("webhook", &current, &current.data_version)?;
-        let input = rules::valid(input, &self.reach)?;
+        let input = rules::validate(input, &self.policy)?;
         let is_new = input.secret != MASK;
         let sealed = is_new.then(|| secret::close(&self.seal, id, &input.secret)).transpose()?;
         let webhook = store::update(&mut tx, customer, id, &input, sealed.as_deref()).await?;
-        tell(&mut tx, customer, id, Action::of_change(current.archived, webhook.archived)).await?;
+        let action = Action::of_change(current.archived, webhook.archived);
+        events::publish(&mut tx, customer, id, action.name()).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(Webhook { secret: input.secret, ..webhook }))
     }
@@ -111,7 +109,7 @@ impl webhook_service_server::WebhookService for WebhookService {
 
         let mut tx = begin(&self.db).await?;
         store::delete(&mut tx, customer, id).await?;
-        tell(&mut tx, customer, id, Action::Deleted).await?;
+        events::publish(&mut tx, customer, id, Action::Deleted.name()).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }
@@ -124,7 +122,7 @@ impl webhook_service_server::WebhookService for WebhookService {
         let ListDeliveriesRequest { webhook_id, page, status } = request.into_inner();
         let webhook = WebhookId::from_path(&webhook_id)?;
         let status = status.map(DeliveryStatus::try_from).transpose();
-        let status = status.map_err(|_| Fault::invalid("status", "is not known"))?;
+        let status = status.map_err(|_| Fault::invalid("status", "is not a delivery status"))?;
         store::get(&self.db, customer, webhook).await?;
         let db = self.db.clone();
         list::answer(page, move |slice| {
@@ -144,8 +142,8 @@ impl webhook_service_server::WebhookService for WebhookService {
 
         let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, customer, webhook).await?;
-        let delivery = delivery::store::reset(&mut tx, customer, webhook, id).await?;
-        refuse_archived(&current)?;
+        let delivery = delivery::store::requeue(&mut tx, customer, webhook, id).await?;
+        require_active(&current)?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(delivery))
     }
@@ -158,41 +156,19 @@ impl webhook_service_server::WebhookService for WebhookService {
         let webhook = WebhookId::from_path(&request.get_ref().webhook_id)?;
 
         let mut tx = begin(&self.db).await?;
-        refuse_archived(&store::lock(&mut tx, customer, webhook).await?)?;
-        let count = delivery::store::reset_failed(&mut tx, customer, webhook).await?;
+        require_active(&store::lock(&mut tx, customer, webhook).await?)?;
+        let count = delivery::store::requeue_failed(&mut tx, customer, webhook).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(Redelivery { count }))
     }
 }
 
-/// What is archived is sent nothing.
-fn refuse_archived(webhook: &Webhook) -> Result<(), Fault> {
+/// Fails if the webhook is archived: nothing is delivered to it.
+fn require_active(webhook: &Webhook) -> Result<(), Fault> {
     if !webhook.archived {
         return Ok(());
     }
-    let reason = "the webhook is archived and sent nothing; set Archived to false".to_owned();
+    let reason =
+        "the webhook is archived and receives no deliveries; set Archived to false".to_owned();
     Err(Fault::Conflict { code: "archived", reason })
-}
-
-/// Tells of a webhook what is told of every record.
-async fn tell(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    id: WebhookId,
-    action: Action,
-) -> Result<(), Fault> {
-    notification::store::insert(tx, customer, notification(customer, id, action.name())).await?;
-    Ok(())
-}
-
-/// That something has happened to a webhook.
-pub(crate) fn notification(customer: CustomerId, id: WebhookId, action: &str) -> NotificationInput {
-    NotificationInput {
-        source: "Webhook".to_owned(),
-        source_id: id.to_string(),
-        target: "Customer".to_owned(),
-        target_id: Some(customer.to_string()),
-        action: action.to_owned(),
-        state: Some(NO_STATE.to_owned()),
-    }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use assay_events::{Event, publish_all};
 use assay_proto::{
     CustomerId, Fault, NotificationId,
     notification::{Notification, NotificationInput},
@@ -14,18 +13,14 @@ use assay_runtime::{
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments};
 use uuid::Uuid;
 
-use super::rules::NO_STATE;
-use crate::{deletion, delivery};
+use super::{record::COLUMNS, rules::NO_STATE};
 
-/// How many notifications are read at once by who watches.
+/// Maximum number of notifications that [`scan_after`] returns.
 const BATCH: i64 = 500;
 
 type Query = sqlx::query::QueryAs<'static, Postgres, Notification, PgArguments>;
 
-pub(crate) const COLUMNS: &str = "id, source, source_id, target, target_id, action, state,
-                       revision::text as data_version, archived";
-
-/// Which notifications somebody wants to see; what is absent does not matter.
+/// Selects notifications by the kind of their source and by their action.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     pub(crate) source: Option<String>,
@@ -38,7 +33,8 @@ impl Filter {
     }
 }
 
-/// Lists a slice of the notifications, newest first. What is rare is searched for in short looks.
+/// Lists a slice of the notifications, newest first. A search through a long history takes several short
+/// queries.
 pub(crate) async fn list(
     db: &PgPool,
     customer: CustomerId,
@@ -74,7 +70,7 @@ pub(crate) async fn list(
     history::search(slice, bound, find).await
 }
 
-/// Where the latest notification stands.
+/// Returns the position of the latest notification, or 0 if there is none.
 pub(crate) async fn last_position(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -86,8 +82,8 @@ pub(crate) async fn last_position(
     Ok(last.bind(customer).fetch_one(db).await?)
 }
 
-/// The notifications found after a position, oldest first.
-pub(crate) struct Look {
+/// Notifications found after a position, oldest first.
+pub(crate) struct Scan {
     pub(crate) found: Vec<(i64, Notification)>,
     /// The last position that was examined.
     pub(crate) last: i64,
@@ -95,14 +91,14 @@ pub(crate) struct Look {
     pub(crate) is_more: bool,
 }
 
-/// Looks at some notifications after a position, whether they match or not.
-pub(crate) async fn look_after(
+/// Examines a bounded number of notifications after a position and returns those that match.
+pub(crate) async fn scan_after(
     db: &PgPool,
     customer: CustomerId,
     filter: &Filter,
     after: i64,
-) -> Result<Look, Fault> {
-    let most = if filter.is_none() { BATCH } else { EXAMINED };
+) -> Result<Scan, Fault> {
+    let limit = if filter.is_none() { BATCH } else { EXAMINED };
     let examined = sqlx::query_as(
         "select coalesce(max(position), $2), count(*) from (
              select position from notification
@@ -110,11 +106,11 @@ pub(crate) async fn look_after(
              order by position limit $3
          ) as examined",
     );
-    let examined = examined.bind(customer).bind(after).bind(most);
+    let examined = examined.bind(customer).bind(after).bind(limit);
     let (last, count): (i64, i64) = examined.fetch_one(db).await?;
-    let look = Look { found: Vec::new(), last, is_more: count == most };
+    let scan = Scan { found: Vec::new(), last, is_more: count == limit };
     if count == 0 {
-        return Ok(look);
+        return Ok(scan);
     }
     let found = sqlx::query_as::<_, Positioned>(AssertSqlSafe(format!(
         "select position, {COLUMNS} from notification
@@ -130,9 +126,9 @@ pub(crate) async fn look_after(
         found.map(|Positioned { position, notification }| (position, notification)).collect();
     match found.last() {
         Some((last, _)) if i64::try_from(found.len()).is_ok_and(|count| count == BATCH) => {
-            Ok(Look { last: *last, is_more: true, found })
+            Ok(Scan { last: *last, is_more: true, found })
         }
-        _ => Ok(Look { found, ..look }),
+        _ => Ok(Scan { found, ..scan }),
     }
 }
 
@@ -143,7 +139,7 @@ struct Positioned {
     notification: Notification,
 }
 
-/// Removes some of the notifications of all customers that are older than `age`; says how many.
+/// Removes up to `limit` notifications older than `age`, of all customers, and returns their number.
 pub(crate) async fn prune(
     db: impl PgExecutor<'_>,
     age: Duration,
@@ -162,24 +158,12 @@ pub(crate) async fn prune(
     Ok(removed.rows_affected())
 }
 
-/// Adds a notification and has it published.
+/// Inserts notifications and returns them in this order.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    input: NotificationInput,
-) -> Result<Notification, Fault> {
-    let inserted = insert_all(tx, customer, vec![input]).await?.pop();
-    inserted.ok_or_else(|| Fault::internal("a notification was not inserted"))
-}
-
-/// Adds notifications and has them published, in this order, and sent to webhooks.
-pub(crate) async fn insert_all(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    inputs: Vec<NotificationInput>,
+    inputs: &[NotificationInput],
 ) -> Result<Vec<Notification>, Fault> {
-    take_turn(tx, customer).await?;
-    deletion::refuse_deleted(&mut **tx, customer).await?;
     let column = |of: fn(&NotificationInput) -> &str| inputs.iter().map(of).collect::<Vec<_>>();
     let target_ids: Vec<Option<&str>> =
         inputs.iter().map(|input| input.target_id.as_deref()).collect();
@@ -203,35 +187,10 @@ pub(crate) async fn insert_all(
         .fetch_all(&mut **tx)
         .await?;
     inserted.sort_unstable_by(|one, other| one.id.cmp(&other.id));
-
-    delivery::store::insert_for(tx, customer, &inserted).await?;
-    let events: Result<Vec<Event>, Fault> =
-        inserted.iter().map(|notification| event(customer, notification)).collect();
-    publish_all(tx, &events?).await?;
     Ok(inserted)
 }
 
-/// Waits for its turn to add notifications of the customer, so that they are published in the order
-/// in which they are listed.
-pub(crate) async fn take_turn(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-) -> Result<(), Fault> {
-    sqlx::query("select pg_advisory_xact_lock(hashtextextended($1::text, 0))")
-        .bind(customer)
-        .execute(&mut **tx)
-        .await?;
-    Ok(())
-}
-
-/// The event that carries a notification, and has its id.
-pub(crate) fn event(customer: CustomerId, notification: &Notification) -> Result<Event, Fault> {
-    let Notification { id, source, action, .. } = notification;
-    let event = Event::new(customer, id, source, action, notification)?;
-    Ok(event.with_id(NotificationId::from_path(id)?.0))
-}
-
-/// Takes a notification out of the list.
+/// Marks a notification as deleted.
 pub(crate) async fn delete(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

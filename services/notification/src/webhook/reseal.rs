@@ -1,4 +1,4 @@
-//! Stores secrets under another encryption key, so that the key before can be taken away.
+//! Re-encryption of secrets, so that an old encryption key can be removed.
 
 use assay_auth::{Seal, SealConfig};
 use assay_proto::WebhookId;
@@ -8,8 +8,8 @@ use sqlx::{Connection, PgConnection};
 
 use super::secret;
 
-/// Stores the secrets of all webhooks under the first of the encryption keys; says how many webhooks
-/// were not. Running programs need to know that key before, and may keep running.
+/// Re-encrypts the secrets of all webhooks with the first encryption key, and returns the number of
+/// webhooks that had another one. Programs may keep running if they already have that key.
 pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<u64> {
     let seal = Seal::new(seal)?;
     let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;

@@ -1,49 +1,55 @@
-//! What makes a webhook.
+//! Rules for the fields of a webhook.
 
 use assay_proto::{Fault, notification::WebhookInput};
 use assay_records::Check;
 use url::Url;
 
 use super::secret;
-use crate::{delivery::Reach, notification::rules::is_name};
+use crate::{egress::EgressPolicy, notification::rules::is_name};
 
-/// What is shown instead of a secret, and leaves it as it is.
+/// Placeholder shown for a secret. A client that sends it back keeps the secret.
 pub(super) const MASK: &str = "********";
 
-/// All notifications.
+/// Pattern that matches every kind, every action or every notification.
 const ALL: &str = "*";
 
-/// How many webhooks a customer may have.
-pub(super) const MOST: i64 = 50;
+/// Maximum number of webhooks of a customer.
+pub(super) const MAX_WEBHOOKS: i64 = 50;
 
-/// How many kinds of events a webhook may name.
-const MOST_EVENTS: usize = 50;
+/// Maximum number of event patterns of a webhook.
+const MAX_EVENTS: usize = 50;
 
-/// What a URL may have at most, in bytes.
-const LONGEST_URL: usize = 2048;
+/// Maximum length of a URL, in bytes.
+const MAX_URL: usize = 2048;
 
-/// Checks what a client has sent of a new webhook, which has a secret in any case.
-pub(super) fn new(input: WebhookInput, reach: &Reach) -> Result<WebhookInput, Fault> {
+/// Checks and normalizes the input of a new webhook. Generates a secret if there is none.
+pub(super) fn validate_new(
+    input: WebhookInput,
+    policy: &EgressPolicy,
+) -> Result<WebhookInput, Fault> {
     if input.secret == MASK {
-        return Err(Fault::invalid("Secret", "is masked, and there is no stored value to keep"));
+        return Err(Fault::invalid("Secret", "is masked; omit it to generate a secret"));
     }
-    valid(WebhookInput { archived: false, ..input }, reach)
+    validate(WebhookInput { archived: false, ..input }, policy)
 }
 
-/// Checks what a webhook is to be.
-pub(super) fn valid(mut input: WebhookInput, reach: &Reach) -> Result<WebhookInput, Fault> {
+/// Checks and normalizes the input of a webhook. Generates a secret if there is none.
+pub(super) fn validate(
+    mut input: WebhookInput,
+    policy: &EgressPolicy,
+) -> Result<WebhookInput, Fault> {
     let mut check = Check::default();
-    if let Some(problem) = url_problem(&input.url, reach) {
+    if let Some(problem) = url_problem(&input.url, policy) {
         check.refuse("Url", problem);
     }
-    if input.events.len() > MOST_EVENTS {
-        check.refuse("Events", format!("must be at most {MOST_EVENTS}"));
+    if input.events.len() > MAX_EVENTS {
+        check.refuse("Events", format!("must have at most {MAX_EVENTS} entries"));
     }
-    for (place, event) in input.events.iter().enumerate() {
+    for (index, event) in input.events.iter().enumerate() {
         if !is_pattern(event) {
             let problem =
                 "must be `*` or `Source.Action`, such as `TestSet.Completed` or `*.Deleted`";
-            check.refuse(format!("Events/{place}"), problem);
+            check.refuse(format!("Events/{index}"), problem);
         }
     }
     if input.secret.is_empty() {
@@ -64,13 +70,13 @@ pub(super) fn valid(mut input: WebhookInput, reach: &Reach) -> Result<WebhookInp
 
 fn is_pattern(text: &str) -> bool {
     let part = |part: &str| part == ALL || (is_name(part) && !part.contains('*'));
-    let is_divided_at = |(place, _)| part(&text[..place]) && part(&text[place + 1..]);
-    text == ALL || text.match_indices('.').any(is_divided_at)
+    let splits_at = |(dot, _)| part(&text[..dot]) && part(&text[dot + 1..]);
+    text == ALL || text.match_indices('.').any(splits_at)
 }
 
-fn url_problem(text: &str, reach: &Reach) -> Option<String> {
-    if text.len() > LONGEST_URL {
-        return Some(format!("must have at most {LONGEST_URL} bytes"));
+fn url_problem(text: &str, policy: &EgressPolicy) -> Option<String> {
+    if text.len() > MAX_URL {
+        return Some(format!("must have at most {MAX_URL} bytes"));
     }
     let is_odd = |char: char| char.is_control() || char.is_whitespace();
     let Some(url) = Url::parse(text).ok().filter(|url| url.has_host() && !text.contains(is_odd))
@@ -80,7 +86,7 @@ fn url_problem(text: &str, reach: &Reach) -> Option<String> {
     if !url.username().is_empty() || url.password().is_some() {
         return Some("must not contain a user name or password".to_owned());
     }
-    reach.problem(&url)
+    policy.problem(&url)
 }
 
 #[cfg(test)]
@@ -92,32 +98,33 @@ mod tests {
     }
 
     #[test]
-    fn without_a_choice_it_is_all_events_and_a_new_secret() {
-        let input = new(input("https://ci.example/assay"), &Reach::default()).unwrap();
+    fn a_webhook_defaults_to_all_events_and_a_generated_secret() {
+        let input =
+            validate_new(input("https://ci.example/assay"), &EgressPolicy::default()).unwrap();
         assert_eq!(input.events, ["*"]);
         assert!(input.secret.starts_with("whsec_"));
     }
 
     #[test]
-    fn events_are_kinds_and_actions() {
+    fn events_are_patterns_of_kind_and_action() {
         let of = |events: &[&str]| {
             let events = events.iter().map(|&event| event.to_owned()).collect();
             let input = WebhookInput { events, ..input("https://ci.example") };
-            valid(input, &Reach::default()).map(|input| input.events)
+            validate(input, &EgressPolicy::default()).map(|input| input.events)
         };
-        let kept = of(&["TestSet.Completed", "*.Deleted", "TestSet.Completed"]).unwrap();
-        assert_eq!(kept, ["*.Deleted", "TestSet.Completed"]);
+        let normalized = of(&["TestSet.Completed", "*.Deleted", "TestSet.Completed"]).unwrap();
+        assert_eq!(normalized, ["*.Deleted", "TestSet.Completed"]);
         assert_eq!(of(&["TestSet.*", "*.*"]).unwrap(), ["*"]);
-        let named = ["Test Set.Completed", "a.b.c"];
-        assert_eq!(of(&named).unwrap(), named);
+        let dotted = ["Test Set.Completed", "a.b.c"];
+        assert_eq!(of(&dotted).unwrap(), dotted);
         for wrong in ["", ".", "TestSet", "TestSet.", "Test\nSet.Completed", "**", "Te*.*"] {
-            assert!(of(&[wrong]).is_err(), "{wrong:?} was taken");
+            assert!(of(&[wrong]).is_err(), "{wrong:?} was accepted");
         }
     }
 
     #[test]
-    fn only_https_into_the_internet_is_taken_unless_networks_are_allowed() {
-        let closed = Reach::default();
+    fn urls_need_https_and_a_public_host_unless_their_network_is_allowed() {
+        let closed = EgressPolicy::default();
         for url in ["https://ci.example", "https://ci.example:8443/a?b=c", "https://192.0.79.1/"] {
             assert_eq!(url_problem(url, &closed), None, "{url}");
         }
@@ -134,17 +141,17 @@ mod tests {
             "https://0x7f.1/",
             "https://169.254.169.254/latest/meta-data",
         ] {
-            assert!(url_problem(url, &closed).is_some(), "{url:?} was taken");
+            assert!(url_problem(url, &closed).is_some(), "{url:?} was accepted");
         }
-        let open = Reach::new("10.0.0.0/8".parse().unwrap());
+        let open = EgressPolicy::new("10.0.0.0/8".parse().unwrap());
         assert_eq!(url_problem("http://10.1.2.3:8080/", &open), None);
         assert!(url_problem("https://127.0.0.1/", &open).is_some());
     }
 
     #[test]
-    fn a_mask_keeps_what_there_is_and_needs_something() {
+    fn a_masked_secret_is_kept_and_rejected_for_a_new_webhook() {
         let masked = WebhookInput { secret: MASK.to_owned(), ..input("https://ci.example") };
-        assert!(new(masked.clone(), &Reach::default()).is_err());
-        assert_eq!(valid(masked, &Reach::default()).unwrap().secret, MASK);
+        assert!(validate_new(masked.clone(), &EgressPolicy::default()).is_err());
+        assert_eq!(validate(masked, &EgressPolicy::default()).unwrap().secret, MASK);
     }
 }

@@ -1,4 +1,4 @@
-//! What deliveries are signed with, as Standard Webhooks describes it:
+//! Secrets of webhooks and the signatures made with them, as specified by Standard Webhooks:
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>.
 
 use assay_auth::Seal;
@@ -6,39 +6,38 @@ use assay_proto::{Fault, WebhookId};
 use aws_lc_rs::{hmac, rand};
 use base64::{Engine, prelude::BASE64_STANDARD};
 
-/// What a secret begins with.
 const PREFIX: &str = "whsec_";
 
-/// How many bytes a key may have.
-const LENGTHS: std::ops::RangeInclusive<usize> = 24..=64;
+/// Allowed lengths of a key, in bytes.
+const KEY_LENGTHS: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// How many bytes a key has that we make.
-const LENGTH: usize = 32;
+/// Length of a generated key, in bytes.
+const GENERATED_LENGTH: usize = 32;
 
-/// A new secret.
+/// Generates a secret.
 pub(crate) fn generate() -> Result<String, Fault> {
-    let mut key = [0; LENGTH];
-    rand::fill(&mut key).map_err(|_| Fault::internal("no random numbers"))?;
+    let mut key = [0; GENERATED_LENGTH];
+    rand::fill(&mut key).map_err(|_| Fault::internal("the system has no random numbers"))?;
     Ok(format!("{PREFIX}{}", BASE64_STANDARD.encode(key)))
 }
 
-/// What is wrong with a secret, if anything is.
+/// Returns the rule that a secret violates, if any.
 pub(super) fn problem(secret: &str) -> Option<String> {
-    let (least, most) = (LENGTHS.start(), LENGTHS.end());
-    let problem = || format!("must be {PREFIX} and {least} to {most} bytes in base64");
-    key(secret).is_none_or(|key| !LENGTHS.contains(&key.len())).then(problem)
+    let (least, most) = (KEY_LENGTHS.start(), KEY_LENGTHS.end());
+    let problem = || format!("must be {PREFIX} followed by {least} to {most} bytes in base64");
+    key(secret).is_none_or(|key| !KEY_LENGTHS.contains(&key.len())).then(problem)
 }
 
 fn key(secret: &str) -> Option<Vec<u8>> {
     BASE64_STANDARD.decode(secret.strip_prefix(PREFIX)?).ok()
 }
 
-/// A secret as it is stored.
+/// Encrypts a secret for storage.
 pub(crate) fn close(seal: &Seal, webhook: WebhookId, secret: &str) -> Result<String, Fault> {
     seal.close(&owner(webhook), secret.as_bytes())
 }
 
-/// A secret as it is stored under the current encryption key, unless it is already.
+/// Encrypts a stored secret with the current key, unless it already is.
 pub(crate) fn reseal(
     seal: &Seal,
     webhook: WebhookId,
@@ -51,11 +50,11 @@ fn owner(webhook: WebhookId) -> String {
     format!("webhook/{webhook}/Secret")
 }
 
-/// Signs what is sent to one webhook.
+/// Signs the messages of one webhook.
 pub(crate) struct Signer(Vec<hmac::Key>);
 
 impl Signer {
-    /// Signs with each of these secrets, which are as they are stored.
+    /// Decrypts stored secrets. Messages are signed with each of them.
     pub(crate) fn open<'a>(
         seal: &Seal,
         webhook: WebhookId,
@@ -64,13 +63,13 @@ impl Signer {
         let keys = sealed.into_iter().map(|sealed| {
             let secret = seal.open(&owner(webhook), sealed)?;
             let key = str::from_utf8(&secret).ok().and_then(key);
-            let key = key.ok_or_else(|| Fault::internal("a stored secret is none"))?;
+            let key = key.ok_or_else(|| Fault::internal("a stored webhook secret is malformed"))?;
             Ok(hmac::Key::new(hmac::HMAC_SHA256, &key))
         });
         keys.collect::<Result<_, Fault>>().map(Self)
     }
 
-    /// The header `webhook-signature` of a message; `timestamp` in seconds since 1970.
+    /// Returns the header `webhook-signature` of a message. `timestamp` is in seconds since 1970.
     pub(crate) fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         let content = [format!("{id}.{timestamp}.").as_bytes(), body].concat();
         let signatures = self
@@ -91,9 +90,9 @@ mod tests {
         Seal::new(&SealConfig { encryption_keys: new_seal_key("1").unwrap() }).unwrap()
     }
 
-    /// The example of the reference implementations.
+    /// Compares with the example of the reference implementations.
     #[test]
-    fn signatures_are_as_others_make_them() {
+    fn signatures_match_the_reference_implementations() {
         let (seal, webhook) = (seal(), WebhookId::new());
         let secret = close(&seal, webhook, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let signer = Signer::open(&seal, webhook, [secret.as_str()]).unwrap();
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn two_secrets_make_two_signatures() {
+    fn each_secret_adds_a_signature() {
         let (seal, webhook) = (seal(), WebhookId::new());
         let secrets = [(); 2].map(|()| close(&seal, webhook, &generate().unwrap()).unwrap());
         let both = Signer::open(&seal, webhook, secrets.each_ref().map(String::as_str)).unwrap();
@@ -116,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn secrets_that_are_short_long_or_none_are_refused() {
+    fn secrets_have_a_prefix_and_24_to_64_bytes() {
         assert_eq!(problem(&generate().unwrap()), None);
         let of = |length| format!("whsec_{}", BASE64_STANDARD.encode(vec![7; length]));
         assert_eq!(problem(&of(24)), None);
         assert_eq!(problem(&of(64)), None);
         for wrong in ["", "whsec_", "whsec_!", "secret", &of(23), &of(65)] {
-            assert!(problem(wrong).is_some(), "{wrong} was taken");
+            assert!(problem(wrong).is_some(), "{wrong} was accepted");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Webhooks in PostgreSQL. Every statement is bound to one customer. Secrets are read and written
-//! here as they are stored, encrypted.
+//! Webhooks in PostgreSQL. Every statement but [`prune`] is bound to one customer. Secrets pass
+//! through here encrypted.
 
 use assay_proto::{
     CustomerId, Fault, WebhookId,
@@ -8,9 +8,9 @@ use assay_proto::{
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
-use super::rules::{MASK, MOST};
+use super::rules::{MASK, MAX_WEBHOOKS};
 
-/// The columns of a webhook, with its secret masked.
+/// Columns of a webhook, with its secret masked.
 fn columns() -> String {
     format!(
         "id, url, events, '{MASK}' as secret, failing_since, revision::text as data_version, archived"
@@ -48,7 +48,7 @@ pub(super) async fn get(
     webhook.ok_or(Fault::NotFound("webhook"))
 }
 
-/// Reads a webhook and keeps others from changing it meanwhile.
+/// Reads a webhook and locks it until the end of the transaction.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -63,8 +63,8 @@ pub(super) async fn lock(
     webhook.ok_or(Fault::NotFound("webhook"))
 }
 
-/// Adds a webhook, unless the customer has too many. Who does has the customer's turn, so that none
-/// is added meanwhile.
+/// Adds a webhook, unless the customer has too many. The transaction holds the customer's lock, so
+/// the limit also holds for concurrent requests.
 pub(super) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -80,15 +80,15 @@ pub(super) async fn insert(
         columns()
     )));
     let inserted = inserted.bind(customer).bind(id).bind(&webhook.url).bind(&webhook.events);
-    let inserted = inserted.bind(sealed).bind(MOST).fetch_optional(&mut **tx).await?;
+    let inserted = inserted.bind(sealed).bind(MAX_WEBHOOKS).fetch_optional(&mut **tx).await?;
     inserted.ok_or_else(|| Fault::Conflict {
         code: "too_many_webhooks",
-        reason: format!("there are {MOST} webhooks already; delete one that is not needed"),
+        reason: format!("a customer has at most {MAX_WEBHOOKS} webhooks; delete one first"),
     })
 }
 
-/// Replaces what a client may write of a locked webhook; its secret only if there is a new one. What
-/// failed before a change of the URL or in the archive is forgotten.
+/// Updates a locked webhook, and its secret if there is a new one. A change of the URL or of
+/// `archived` resets the record of failures.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -114,7 +114,7 @@ pub(super) async fn update(
     Ok(updated.bind(webhook.archived).bind(sealed).fetch_one(&mut **tx).await?)
 }
 
-/// Deletes a webhook. Its secrets go now, its deliveries a little later.
+/// Marks a webhook as deleted and erases its secrets. [`prune`] removes its deliveries.
 pub(super) async fn delete(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -129,7 +129,7 @@ pub(super) async fn delete(
     if deleted.rows_affected() == 0 { Err(Fault::NotFound("webhook")) } else { Ok(()) }
 }
 
-/// Removes some of the deliveries of deleted webhooks of all customers; says how many.
+/// Removes up to `limit` deliveries of deleted webhooks, of all customers, and returns their number.
 pub(crate) async fn prune(db: impl PgExecutor<'_>, limit: i64) -> Result<u64, Fault> {
     let removed = sqlx::query(
         "delete from webhook_delivery where (webhook_id, notification_id) in (

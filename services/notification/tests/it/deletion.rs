@@ -1,4 +1,4 @@
-//! What is left of a customer that was deleted.
+//! Deletion of customers.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use tonic::Code;
 
 use crate::{
     receiver::{Behaviour, Receiver},
-    webhook::to,
-    world::{Teller, World, notification, numbered},
+    webhook::webhook_to,
+    world::{OtherService, World, notification, numbered},
 };
 
 impl World {
-    /// Has the identity service tell that a user's customer was deleted.
-    async fn delete_customer(&self, identity: &Teller, user: &TestUser) -> Result<()> {
+    /// Publishes the deletion of a user's customer.
+    async fn delete_customer(&self, identity: &OtherService, user: &TestUser) -> Result<()> {
         let id = user.customer.to_string();
         let change = RecordChanged {
             source: "Customer".to_owned(),
@@ -30,11 +30,11 @@ impl World {
             target_id: Some(id.clone()),
             action: "Deleted".to_owned(),
         };
-        identity.tell(&Event::new(user.customer, id, "customer", "deleted", &change)?).await
+        identity.publish(&Event::custom(user.customer, id, "customer", "deleted", &change)?).await
     }
 
-    async fn refuses(&self, user: &TestUser) {
-        eventually("a refusal", || async {
+    async fn wait_until_deleted(&self, user: &TestUser) {
+        eventually("not found", || async {
             let refused = self.list(user).await.err()?;
             (refused.code() == Code::NotFound).then_some(())
         })
@@ -47,16 +47,16 @@ impl World {
 }
 
 #[tokio::test]
-async fn deleting_a_customer_ends_its_webhooks_and_streams_and_refuses_its_notifications()
--> Result<()> {
+async fn deleting_a_customer_ends_its_webhooks_and_streams_and_rejects_its_requests() -> Result<()>
+{
     let world = World::new().await?;
     let (user, other) = (world.manager().await, world.manager().await);
-    let identity = world.teller("identity").await?;
+    let identity = world.service("identity").await?;
     let receiver = Receiver::start(Behaviour::Answer(500)).await?;
-    world.hook(&user, to(&receiver.url)).await?;
+    world.add_webhook(&user, webhook_to(&receiver.url)).await?;
     let kept = Receiver::start(Behaviour::Answer(200)).await?;
     let events = vec!["TestCase.*".to_owned()];
-    world.hook(&other, WebhookInput { events, ..to(&kept.url) }).await?;
+    world.add_webhook(&other, WebhookInput { events, ..webhook_to(&kept.url) }).await?;
     world.create(&user, notification()).await?;
     receiver.receives(1).await;
     let request = WatchNotificationsRequest::default();
@@ -65,15 +65,15 @@ async fn deleting_a_customer_ends_its_webhooks_and_streams_and_refuses_its_notif
 
     let begun = Instant::now();
     world.delete_customer(&identity, &user).await?;
-    world.refuses(&user).await;
+    world.wait_until_deleted(&user).await;
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-    let ended = async { while watched.message().await.is_ok_and(|one| one.is_some()) {} };
+    let ended = async { while watched.message().await.is_ok_and(|item| item.is_some()) {} };
     timeout(Duration::from_secs(10), ended).await?;
 
     let refusals = [
         world.create(&user, notification()).await.err(),
         world.delete(&user, "0199a0de-0000-7000-8000-000000000000").await.err(),
-        world.hook(&user, to(&receiver.url)).await.err(),
+        world.add_webhook(&user, webhook_to(&receiver.url)).await.err(),
     ];
     for refused in refusals {
         assert_eq!(refused.expect("a refusal").code(), Code::NotFound);
@@ -83,38 +83,42 @@ async fn deleting_a_customer_ends_its_webhooks_and_streams_and_refuses_its_notif
     assert_eq!(world.count(secrets, &user).await?, 0);
     // Late events of other services are dropped.
     identity
-        .tell(&Event::new(user.customer, "1", "user", "created", &RecordChanged::default())?)
+        .publish(&Event::custom(user.customer, "1", "user", "created", &RecordChanged::default())?)
         .await?;
     let sent = receiver.requests().len();
-    world.hurry().await?;
+    world.skip_delays().await?;
     world.create(&other, notification()).await?;
     kept.receives(1).await;
-    assert_eq!(receiver.requests().len(), sent, "nothing is sent any more");
+    assert_eq!(
+        receiver.requests().len(),
+        sent,
+        "nothing is sent to a webhook of a deleted customer"
+    );
     Ok(())
 }
 
 #[tokio::test]
-async fn what_is_left_of_a_deleted_customer_is_removed_in_portions() -> Result<()> {
+async fn purging_a_deleted_customer_removes_all_its_rows_in_batches() -> Result<()> {
     let world = World::new().await?;
     let (user, other) = (world.manager().await, world.manager().await);
-    let identity = world.teller("identity").await?;
+    let identity = world.service("identity").await?;
     let receiver = Receiver::start(Behaviour::Answer(500)).await?;
-    world.hook(&user, to(&receiver.url)).await?;
+    world.add_webhook(&user, webhook_to(&receiver.url)).await?;
     let removed = world.create(&user, numbered(1)).await?;
     world.delete(&user, &removed.id).await?;
     world.create(&user, numbered(2)).await?;
-    world.fill(&user, 5000).await?;
+    world.add_history(&user, 5000).await?;
     let kept = world.create(&other, notification()).await?;
     world.delete_customer(&identity, &user).await?;
-    world.refuses(&user).await;
+    world.wait_until_deleted(&user).await;
 
     prune(&world.db, Duration::from_hours(24)).await?;
-    for left in [
+    for remaining in [
         "select count(*) from notification where customer_id = $1",
         "select count(*) from webhook where customer_id = $1",
         "select count(*) from deleted_customer where customer_id = $1 and purged_at is null",
     ] {
-        assert_eq!(world.count(left, &user).await?, 0, "{left}");
+        assert_eq!(world.count(remaining, &user).await?, 0, "{remaining}");
     }
     assert_eq!(world.list(&other).await?, [kept]);
     Ok(())
@@ -128,20 +132,24 @@ async fn deleting_a_customer_removes_its_subscribers() -> Result<()> {
         world.create(user, notification()).await?;
     }
     world.published().await?;
-    let nats = world.client_of_nats();
+    let nats = world.nats_client();
     let subscribers = Subscribers::of(Stream::of("notifications"), nats.clone());
-    let patience = Duration::from_secs(30);
+    let timeout = Duration::from_secs(30);
     let of = |user: &TestUser| Interest {
         customer: Some(user.customer.to_string()),
         ..Interest::default()
     };
-    subscribers.add("theirs", &of(&user), 1, patience).await?;
-    subscribers.add("others", &of(&other), 1, patience).await?;
-    subscribers.add("all", &Interest::default(), 1, patience).await?;
+    subscribers.add("own", &of(&user), 1, timeout).await?;
+    subscribers.add("others", &of(&other), 1, timeout).await?;
+    subscribers.add("all", &Interest::default(), 1, timeout).await?;
 
     subscribers.remove_customer(user.customer).await?;
-    let left: Vec<_> =
-        subscribers.list().await?.into_iter().map(|one| (one.name, one.behind)).collect();
-    assert_eq!(left, [("all".to_owned(), 2), ("others".to_owned(), 1)]);
+    let remaining: Vec<_> = subscribers
+        .list()
+        .await?
+        .into_iter()
+        .map(|subscriber| (subscriber.name, subscriber.behind))
+        .collect();
+    assert_eq!(remaining, [("all".to_owned(), 2), ("others".to_owned(), 1)]);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What webhooks are sent.
+//! Deliveries to webhooks.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use tonic::Status;
 
 use crate::{
     receiver::{Behaviour, Receiver},
-    webhook::to,
+    webhook::webhook_to,
     world::{World, notification, numbered},
 };
 
@@ -31,57 +31,59 @@ impl World {
         Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
     }
 
-    /// Waits until the latest delivery is as it should be.
+    /// Waits until the latest delivery matches a condition, and returns it.
     pub(crate) async fn delivery(
         &self,
         user: &TestUser,
         webhook: &Webhook,
-        is_so: impl Fn(&Delivery) -> bool,
+        condition: impl Fn(&Delivery) -> bool,
     ) -> Delivery {
         eventually("a delivery", || async {
             let deliveries = self.deliveries(user, webhook, None).await.expect("deliveries");
-            deliveries.into_iter().next().filter(&is_so)
+            deliveries.into_iter().next().filter(&condition)
         })
         .await
     }
 
-    /// Does what time would do: all that is to be tried again is tried now.
-    pub(crate) async fn hurry(&self) -> Result<()> {
-        for hurry in [
+    /// Ends all delays between attempts.
+    pub(crate) async fn skip_delays(&self) -> Result<()> {
+        for statement in [
             "update webhook_delivery set next_attempt_at = now() where next_attempt_at is not null",
             "update webhook set rests_until = now()",
         ] {
-            sqlx::query(hurry).execute(&self.db).await?;
+            sqlx::query(statement).execute(&self.db).await?;
         }
         Ok(())
     }
 
-    /// A webhook that wants to hear what clients tell, and not what happens to webhooks.
-    pub(crate) async fn tell(
+    /// Adds a webhook for notifications of clients, and not for those about webhooks.
+    pub(crate) async fn subscribe(
         &self,
         user: &TestUser,
         receiver: &Receiver,
     ) -> Result<Webhook, Status> {
         let events = vec!["TestCase.*".to_owned()];
-        self.hook(user, WebhookInput { events, ..to(&receiver.url) }).await
+        self.add_webhook(user, WebhookInput { events, ..webhook_to(&receiver.url) }).await
     }
 }
 
 #[tokio::test]
-async fn a_notification_is_sent_at_once_and_once_as_a_signed_event() -> Result<()> {
+async fn a_notification_is_delivered_immediately_and_once_as_a_signed_event() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
     let receiver = Receiver::start(Behaviour::Answer(204)).await?;
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned();
     let events = vec!["TestCase.Created".to_owned(), "*.Deleted".to_owned()];
-    let webhook = world.hook(&user, WebhookInput { events, secret, ..to(&receiver.url) }).await?;
+    let webhook = world
+        .add_webhook(&user, WebhookInput { events, secret, ..webhook_to(&receiver.url) })
+        .await?;
     let begun = Instant::now();
     world.create(&user, numbered(1)).await?;
     let created = world.create(&user, notification()).await?;
     world.create(&world.user().await, notification()).await?;
 
     let request = receiver.first().await?;
-    assert!(begun.elapsed() < Duration::from_secs(5), "it was not told at once");
+    assert!(begun.elapsed() < Duration::from_secs(5), "not delivered immediately");
     let published = &world.published().await?[2];
     assert_eq!(request.body, published.payload, "the same event as on NATS");
     assert_eq!(request.header("content-type"), "application/cloudevents+json");
@@ -100,11 +102,11 @@ async fn a_notification_is_sent_at_once_and_once_as_a_signed_event() -> Result<(
 }
 
 #[tokio::test]
-async fn a_new_secret_signs_beside_the_one_before() -> Result<()> {
+async fn after_a_rotation_both_secrets_sign() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
     let receiver = Receiver::start(Behaviour::Answer(200)).await?;
-    let webhook = world.tell(&user, &receiver).await?;
+    let webhook = world.subscribe(&user, &receiver).await?;
     world.change(&user, &webhook, &["Secret"], WebhookInput::default()).await?;
     world.create(&user, notification()).await?;
     let request = receiver.first().await?;
@@ -115,13 +117,13 @@ async fn a_new_secret_signs_beside_the_one_before() -> Result<()> {
 }
 
 #[tokio::test]
-async fn two_replicas_send_everything_once() -> Result<()> {
+async fn two_replicas_send_each_delivery_once() -> Result<()> {
     let world = World::new().await?;
     world.second_replica()?;
     let user = world.manager().await;
     let receivers = try_join_all((0..4).map(|_| Receiver::start(Behaviour::Answer(200)))).await?;
     for receiver in &receivers {
-        world.tell(&user, receiver).await?;
+        world.subscribe(&user, receiver).await?;
     }
     try_join_all((0..100).map(|number| world.create(&user, numbered(number)))).await?;
     for receiver in &receivers {
@@ -135,25 +137,25 @@ async fn two_replicas_send_everything_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_a_webhook_was_sent_goes_with_it_and_with_the_notification() -> Result<()> {
+async fn deliveries_are_removed_with_their_webhook_and_their_notification() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
     let receiver = Receiver::start(Behaviour::Answer(200)).await?;
     let (kept, deleted) =
-        (world.tell(&user, &receiver).await?, world.tell(&user, &receiver).await?);
+        (world.subscribe(&user, &receiver).await?, world.subscribe(&user, &receiver).await?);
     for number in 0..3 {
         world.create(&user, numbered(number)).await?;
     }
     receiver.receives(6).await;
-    world.unhook(&user, &deleted.id).await?;
+    world.delete_webhook(&user, &deleted.id).await?;
     let old = "update notification set created_at = now() - interval '8 days'
                where action = 'Done0'";
     sqlx::query(old).execute(&world.db).await?;
     prune(&world.db, Duration::from_hours(24 * 7)).await?;
 
     assert_eq!(world.deliveries(&user, &kept, None).await?.len(), 2);
-    let left: i64 =
+    let remaining: i64 =
         sqlx::query_scalar("select count(*) from webhook_delivery").fetch_one(&world.db).await?;
-    assert_eq!(left, 2);
+    assert_eq!(remaining, 2);
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Receivers that fail, hang, redirect, ask for time or are gone, and addresses that may not be
-//! reached.
+//! Failing deliveries: receivers that answer with errors, hang, redirect, ask for a delay or are
+//! gone, and addresses that webhooks may not access.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use tonic::{Code, Status};
 
 use crate::{
     receiver::{Behaviour, Receiver},
-    webhook::to,
+    webhook::webhook_to,
     world::{World, notification, numbered},
 };
 
@@ -21,80 +21,83 @@ fn has_failed(delivery: &Delivery) -> bool {
 }
 
 #[tokio::test]
-async fn a_receiver_that_fails_is_tried_again_until_it_takes_it() -> Result<()> {
+async fn a_failed_delivery_is_retried_until_the_receiver_accepts_it() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
     let receiver = Receiver::start(Behaviour::Answer(500)).await?;
-    let webhook = world.tell(&user, &receiver).await?;
+    let webhook = world.subscribe(&user, &receiver).await?;
     let created = world.create(&user, notification()).await?;
     let failed = world.delivery(&user, &webhook, has_failed).await;
     assert_eq!(failed.status(), DeliveryStatus::Pending);
     assert_eq!(failed.response_status, Some(500));
-    assert_eq!(failed.error.as_deref(), Some("500 Internal Server Error was answered"));
+    assert_eq!(failed.error.as_deref(), Some("the receiver answered 500 Internal Server Error"));
     assert!(failed.next_attempt_date_time > failed.last_attempt_date_time);
     assert!(world.webhook(&user, &webhook.id).await?.failing_since.is_some());
 
     receiver.set(Behaviour::Answer(200));
-    world.hurry().await?;
-    let taken = world
+    world.skip_delays().await?;
+    let delivered = world
         .delivery(&user, &webhook, |delivery| delivery.status() == DeliveryStatus::Delivered)
         .await;
-    assert_eq!((taken.attempts, taken.error, taken.next_attempt_date_time), (2, None, None));
+    assert_eq!(
+        (delivered.attempts, delivered.error, delivered.next_attempt_date_time),
+        (2, None, None)
+    );
     let ids: Vec<_> =
         receiver.requests().iter().map(|sent| sent.header("webhook-id").to_owned()).collect();
-    assert_eq!(ids, [created.id.clone(), created.id], "an attempt can be recognised");
+    assert_eq!(ids, [created.id.clone(), created.id], "all attempts have the same id");
     assert_eq!(world.webhook(&user, &webhook.id).await?.failing_since, None);
     Ok(())
 }
 
 #[tokio::test]
-async fn hanging_receivers_of_some_customers_hold_up_no_other_customer() -> Result<()> {
+async fn hanging_receivers_of_some_customers_do_not_delay_other_customers() -> Result<()> {
     let world = World::new().await?;
     let hanging = Receiver::start(Behaviour::Hang).await?;
     for _ in 0..3 {
         let user = world.manager().await;
         for _ in 0..50 {
-            world.tell(&user, &hanging).await?;
+            world.subscribe(&user, &hanging).await?;
         }
         world.create(&user, notification()).await?;
     }
-    // A share of the rounds each.
+    // Each customer has its share of the rounds.
     hanging.receives(3 * 16).await;
     let user = world.manager().await;
     let healthy = Receiver::start(Behaviour::Answer(200)).await?;
-    world.tell(&user, &healthy).await?;
+    world.subscribe(&user, &healthy).await?;
     for number in 1..=5 {
         let begun = Instant::now();
         world.create(&user, numbered(number)).await?;
         healthy.receives(number).await;
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     }
-    assert_eq!(hanging.requests().len(), 3 * 16, "others wait for their customer's turn");
+    assert_eq!(hanging.requests().len(), 3 * 16, "the other webhooks wait for a round");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_receiver_that_hangs_holds_up_nobody_else() -> Result<()> {
+async fn a_hanging_receiver_does_not_delay_other_receivers() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
     let hanging = Receiver::start(Behaviour::Hang).await?;
     let healthy = Receiver::start(Behaviour::Answer(200)).await?;
-    let stuck = world.tell(&user, &hanging).await?;
-    world.tell(&user, &healthy).await?;
+    let stuck = world.subscribe(&user, &hanging).await?;
+    world.subscribe(&user, &healthy).await?;
     let begun = Instant::now();
     for number in 0..40 {
         world.create(&user, numbered(number)).await?;
     }
     healthy.receives(40).await;
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert!(hanging.requests().len() <= 16, "no more is sent to it at once");
+    assert!(hanging.requests().len() <= 16, "the hanging receiver gets one batch");
 
     let unanswered = world.delivery(&user, &stuck, |_| true).await;
     assert_eq!((unanswered.status(), unanswered.attempts), (DeliveryStatus::Pending, 0));
-    eventually("that there was no answer", || async {
+    eventually("a timeout", || async {
         let deliveries = world.deliveries(&user, &stuck, None).await.expect("deliveries");
         deliveries.iter().find(|delivery| has_failed(delivery)).map(|delivery| {
-            assert_eq!(delivery.error.as_deref(), Some("there was no answer within 15 s"));
+            assert_eq!(delivery.error.as_deref(), Some("the receiver did not answer within 15 s"));
         })
     })
     .await;
@@ -102,91 +105,99 @@ async fn a_receiver_that_hangs_holds_up_nobody_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_receiver_that_asks_for_time_is_given_up_to_an_hour() -> Result<()> {
-    for (asked, given) in [(600, 600), (100_000, 3600)] {
+async fn retry_after_delays_the_next_attempt_by_up_to_an_hour() -> Result<()> {
+    for (requested, delay) in [(600, 600), (100_000, 3600)] {
         let world = World::new().await?;
         let user = world.manager().await;
-        let receiver = Receiver::start(Behaviour::Rest(asked)).await?;
-        let webhook = world.tell(&user, &receiver).await?;
+        let receiver = Receiver::start(Behaviour::RetryAfter(requested)).await?;
+        let webhook = world.subscribe(&user, &receiver).await?;
         world.create(&user, notification()).await?;
         let failed = world.delivery(&user, &webhook, has_failed).await;
         let [last, next] = [failed.last_attempt_date_time, failed.next_attempt_date_time];
-        let pause = next.expect("a next attempt").0 - last.expect("an attempt").0;
-        assert_eq!(pause.num_seconds(), given);
+        let between = next.expect("a next attempt").0 - last.expect("an attempt").0;
+        assert_eq!(between.num_seconds(), delay);
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() -> Result<()> {
+async fn redirects_are_not_followed() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
-    let inside = Receiver::start(Behaviour::Answer(200)).await?;
-    let receiver = Receiver::start(Behaviour::RedirectTo(inside.url.clone())).await?;
-    let webhook = world.tell(&user, &receiver).await?;
+    let internal = Receiver::start(Behaviour::Answer(200)).await?;
+    let receiver = Receiver::start(Behaviour::RedirectTo(internal.url.clone())).await?;
+    let webhook = world.subscribe(&user, &receiver).await?;
     world.create(&user, notification()).await?;
     let failed = world.delivery(&user, &webhook, has_failed).await;
-    assert_eq!(failed.error.as_deref(), Some("302 Found was answered; redirects are not followed"));
-    assert!(inside.requests().is_empty());
+    assert_eq!(
+        failed.error.as_deref(),
+        Some("the receiver answered 302 Found; redirects are not followed")
+    );
+    assert!(internal.requests().is_empty());
     Ok(())
 }
 
 #[tokio::test]
-async fn what_is_inside_cannot_be_reached_by_any_name() -> Result<()> {
-    let world = World::reaching("").await?;
+async fn webhooks_cannot_access_internal_addresses_by_any_name() -> Result<()> {
+    let world = World::allowing("").await?;
     let user = world.manager().await;
-    let inside = Receiver::start(Behaviour::Answer(200)).await?;
-    for url in [&inside.url, "https://127.0.0.1/", "https://[::ffff:127.0.0.1]/"] {
-        let refused = world.hook(&user, to(url)).await.unwrap_err();
+    let internal = Receiver::start(Behaviour::Answer(200)).await?;
+    for url in [&internal.url, "https://127.0.0.1/", "https://[::ffff:127.0.0.1]/"] {
+        let refused = world.add_webhook(&user, webhook_to(url)).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument, "{url}");
     }
-    let named = inside.url.replace("http://127.0.0.1", "https://localhost");
-    let webhook = world.hook(&user, to(&named)).await?;
-    // Where it leads is seen only when it is looked up.
+    let by_name = internal.url.replace("http://127.0.0.1", "https://localhost");
+    let webhook = world.add_webhook(&user, webhook_to(&by_name)).await?;
+    // The addresses of a host are known only when it is resolved.
     let failed = world.delivery(&user, &webhook, has_failed).await;
     let error = failed.error.unwrap_or_default();
-    assert!(error.ends_with("which webhooks may not reach here"), "{error}");
-    assert!(inside.requests().is_empty());
+    assert!(error.contains("which webhooks may not access"), "{error}");
+    assert!(internal.requests().is_empty());
     Ok(())
 }
 
 #[tokio::test]
-async fn a_receiver_that_is_gone_or_fails_for_days_is_sent_nothing_more() -> Result<()> {
+async fn a_receiver_that_is_gone_or_fails_for_days_is_archived() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
     let (gone, failing) = (
         Receiver::start(Behaviour::Answer(410)).await?,
         Receiver::start(Behaviour::Answer(503)).await?,
     );
-    let [first, second] = [&gone, &failing].map(|receiver| world.tell(&user, receiver));
+    let [first, second] = [&gone, &failing].map(|receiver| world.subscribe(&user, receiver));
     let (first, second) = (first.await?, second.await?);
     world.create(&user, notification()).await?;
     world.delivery(&user, &second, has_failed).await;
     assert!(!world.webhook(&user, &second.id).await?.archived);
     let days = "update webhook set failing_since = now() - interval '6 days' where id = $1::uuid";
     sqlx::query(days).bind(&second.id).execute(&world.db).await?;
-    world.hurry().await?;
+    world.skip_delays().await?;
 
     for webhook in [&first, &second] {
-        eventually("a webhook in the archive", || async {
-            world.webhook(&user, &webhook.id).await.expect("it").archived.then_some(())
+        eventually("an archived webhook", || async {
+            world.webhook(&user, &webhook.id).await.expect("a webhook").archived.then_some(())
         })
         .await;
     }
-    let told = world.list_of(&user, Some("Webhook"), Some("Disabled")).await?;
-    let mut told: Vec<_> = told.into_iter().map(|notification| notification.source_id).collect();
-    told.sort_unstable();
+    let disabled = world.list_of(&user, Some("Webhook"), Some("Disabled")).await?;
+    let mut disabled: Vec<_> =
+        disabled.into_iter().map(|notification| notification.source_id).collect();
+    disabled.sort_unstable();
     let mut both = [first.id, second.id.clone()];
     both.sort_unstable();
-    assert_eq!(told, both);
+    assert_eq!(disabled, both);
     let before = failing.requests().len();
-    world.hurry().await?;
+    world.skip_delays().await?;
     world.create(&user, numbered(2)).await?;
-    assert_eq!(world.deliveries(&user, &second, None).await?.len(), 1, "no more is kept for it");
+    assert_eq!(
+        world.deliveries(&user, &second, None).await?.len(),
+        1,
+        "an archived webhook gets no new deliveries"
+    );
     let refused = redeliver_failed(&world, &user, &second).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition);
 
-    // Mended, it goes on with what it has missed.
+    // Once it is active again, its pending deliveries are sent.
     failing.set(Behaviour::Answer(200));
     let webhook = world.webhook(&user, &second.id).await?;
     world.change(&user, &webhook, &["Archived"], WebhookInput::default()).await?;
@@ -206,16 +217,16 @@ async fn redeliver_failed(
 }
 
 #[tokio::test]
-async fn a_delivery_is_given_up_in_the_end_and_can_be_made_again() -> Result<()> {
+async fn a_delivery_fails_after_its_last_attempt_and_can_be_requeued() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
     let receiver = Receiver::start(Behaviour::Answer(404)).await?;
-    let webhook = world.tell(&user, &receiver).await?;
+    let webhook = world.subscribe(&user, &receiver).await?;
     let created = world.create(&user, notification()).await?;
     world.delivery(&user, &webhook, has_failed).await;
     let last = "update webhook_delivery set attempts = 8";
     sqlx::query(last).execute(&world.db).await?;
-    world.hurry().await?;
+    world.skip_delays().await?;
     let failed = world
         .delivery(&user, &webhook, |delivery| delivery.status() == DeliveryStatus::Failed)
         .await;
@@ -225,9 +236,9 @@ async fn a_delivery_is_given_up_in_the_end_and_can_be_made_again() -> Result<()>
 
     receiver.set(Behaviour::Answer(200));
     assert_eq!(redeliver_failed(&world, &user, &webhook).await?, 1);
-    world.hurry().await?;
-    let is_taken = |delivery: &Delivery| delivery.status() == DeliveryStatus::Delivered;
-    world.delivery(&user, &webhook, is_taken).await;
+    world.skip_delays().await?;
+    let is_delivered = |delivery: &Delivery| delivery.status() == DeliveryStatus::Delivered;
+    world.delivery(&user, &webhook, is_delivered).await;
     assert_eq!(redeliver_failed(&world, &user, &webhook).await?, 0);
 
     let before = receiver.requests().len();

@@ -1,4 +1,4 @@
-//! The notification service over gRPC, on a real database and a real NATS.
+//! Tests of the notification service over gRPC, with a real database and a real NATS.
 
 mod deletion;
 mod delivery;

@@ -1,4 +1,4 @@
-//! Notifications as clients write and read them.
+//! Notifications as clients add, list and delete them.
 
 use anyhow::Result;
 use assay_proto::{
@@ -37,7 +37,7 @@ async fn notifications_are_listed_newest_first() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_a_client_leaves_out_is_none() -> Result<()> {
+async fn a_missing_target_id_is_absent_and_a_missing_state_is_none() -> Result<()> {
     let world = World::new().await?;
     let input = NotificationInput { target_id: None, state: None, ..notification() };
     let created = world.create(&world.user().await, input).await?;
@@ -46,7 +46,7 @@ async fn what_a_client_leaves_out_is_none() -> Result<()> {
 }
 
 #[tokio::test]
-async fn pages_follow_each_other() -> Result<()> {
+async fn pages_cover_the_list_without_gaps_or_repetitions() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
     for number in 0..5 {
@@ -64,14 +64,14 @@ async fn pages_follow_each_other() -> Result<()> {
         }
     }
     assert_eq!(seen, world.list(&user).await?);
-    let odd = Page { cursor: Some("nowhere".to_owned()), ..Page::default() };
-    let refused = world.list_page(&user, odd).await.unwrap_err();
+    let unknown = Page { cursor: Some("nowhere".to_owned()), ..Page::default() };
+    let refused = world.list_page(&user, unknown).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_list_can_be_searched() -> Result<()> {
+async fn a_search_matches_kinds_actions_and_states() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
     for number in [1, 2] {
@@ -85,7 +85,7 @@ async fn a_list_can_be_searched() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_cannot_be_a_notification_is_refused() -> Result<()> {
+async fn an_invalid_notification_is_rejected_and_neither_stored_nor_published() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
     for (input, field) in [
@@ -126,12 +126,12 @@ async fn any_name_of_one_line_is_accepted_and_becomes_a_token_of_the_subject() -
 }
 
 #[tokio::test]
-async fn a_rare_notification_is_found_in_a_long_history() -> Result<()> {
+async fn filters_and_searches_find_rare_notifications_in_a_long_history() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
     let rare = NotificationInput { source: "Build".to_owned(), ..notification() };
     let first = world.create(&user, rare).await?;
-    world.fill(&user, 25_000).await?;
+    world.add_history(&user, 25_000).await?;
     let last = world
         .create(&user, NotificationInput { source: "Build".to_owned(), ..notification() })
         .await?;
@@ -147,7 +147,7 @@ async fn a_rare_notification_is_found_in_a_long_history() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_deleted_notification_is_gone() -> Result<()> {
+async fn a_deleted_notification_is_not_listed() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
     let (one, other) =
@@ -174,7 +174,7 @@ async fn another_customers_notification_is_not_found() -> Result<()> {
 }
 
 #[tokio::test]
-async fn reading_and_writing_need_their_permissions() -> Result<()> {
+async fn reading_needs_read_and_writing_needs_write() -> Result<()> {
     let world = World::new().await?;
     let reader = world.user_who_may("Read").await;
     let writer = world.user_who_may("Write").await;

@@ -1,4 +1,4 @@
-//! The program's commands, as an operator of a container runs them.
+//! The commands of `assay-notification`, run as an operator does.
 
 use std::process::Output;
 
@@ -18,7 +18,7 @@ fn program() -> Command {
     program
 }
 
-fn said(output: &Output) -> String {
+fn output_of(output: &Output) -> String {
     format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
@@ -26,13 +26,12 @@ fn said(output: &Output) -> String {
     )
 }
 
-/// A published event, in a database whose URL a file holds.
 #[tokio::test]
-async fn events_are_replayed_with_the_database_that_a_file_names() -> Result<()> {
+async fn replay_reads_the_database_url_from_a_file() -> Result<()> {
     let database = TestDatabase::create("notification", &migrations()).await?;
     let db = PgPool::connect_with(connect_options(&database.url.clone().into())?).await?;
     let mut tx = assay_runtime::begin(&db).await?;
-    publish(&mut tx, &Event::new(CustomerId::new(), "1", "case", "created", &())?).await?;
+    publish(&mut tx, &Event::custom(CustomerId::new(), "1", "case", "created", &())?).await?;
     tx.commit().await?;
     sqlx::query("update outbox set published_at = now()").execute(&db).await?;
     let file = test_dir()?.join(format!("url-{}", NotificationId::new()));
@@ -40,25 +39,25 @@ async fn events_are_replayed_with_the_database_that_a_file_names() -> Result<()>
 
     let replay = ["replay", "--since", "2h"];
     let replayed = program().env("ASSAY_DATABASE_URL_FILE", &file).args(replay).output().await?;
-    assert!(replayed.status.success(), "{}", said(&replayed));
-    assert!(said(&replayed).starts_with("1 event that was published since "), "{replayed:?}");
+    assert!(replayed.status.success(), "{}", output_of(&replayed));
+    assert!(output_of(&replayed).starts_with("1 event that was published since "), "{replayed:?}");
     let waiting = "select count(*) from outbox where published_at is null";
     assert_eq!(sqlx::query_scalar::<_, i64>(waiting).fetch_one(&db).await?, 1);
     Ok(())
 }
 
 #[tokio::test]
-async fn what_a_command_lacks_is_said_and_what_there_is_to_do_is_shown() -> Result<()> {
+async fn missing_options_are_named_and_help_lists_all_commands() -> Result<()> {
     let without = program().args(["replay", "--since", "2h"]).output().await?;
     assert_eq!(without.status.code(), Some(2));
-    assert!(said(&without).contains("--database-url (ASSAY_DATABASE_URL)"));
-    let wrong = program().args(["replay", "--since", "yesterday"]).output().await?;
-    assert_eq!(wrong.status.code(), Some(2));
-    assert!(said(&wrong).contains("90m, 2h or 3d"), "{}", said(&wrong));
+    assert!(output_of(&without).contains("--database-url (ASSAY_DATABASE_URL)"));
+    let invalid = program().args(["replay", "--since", "yesterday"]).output().await?;
+    assert_eq!(invalid.status.code(), Some(2));
+    assert!(output_of(&invalid).contains("90m, 2h or 3d"), "{}", output_of(&invalid));
 
     let help = program().arg("--help").output().await?;
-    for shown in ["replay", "dead-letters", "subscribers", "--database-url", "ASSAY_NATS_URL"] {
-        assert!(said(&help).contains(shown), "{shown}: {}", said(&help));
+    for expected in ["replay", "dead-letters", "subscribers", "--database-url", "ASSAY_NATS_URL"] {
+        assert!(output_of(&help).contains(expected), "{expected}: {}", output_of(&help));
     }
     let served = program().output().await?;
     assert_eq!(served.status.code(), Some(2), "a server needs a database");
@@ -66,18 +65,18 @@ async fn what_a_command_lacks_is_said_and_what_there_is_to_do_is_shown() -> Resu
 }
 
 #[tokio::test]
-async fn dead_letters_are_looked_for_at_nats() -> Result<()> {
-    let away = ["--nats-url", "nats://127.0.0.1:1", "dead-letters", "list"];
-    let away = program().args(away).output().await?;
-    assert_eq!(away.status.code(), Some(1));
-    assert!(said(&away).contains("ASSAY_NATS_URL"), "{}", said(&away));
+async fn dead_letters_are_read_from_nats() -> Result<()> {
+    let unreachable = ["--nats-url", "nats://127.0.0.1:1", "dead-letters", "list"];
+    let unreachable = program().args(unreachable).output().await?;
+    assert_eq!(unreachable.status.code(), Some(1));
+    assert!(output_of(&unreachable).contains("ASSAY_NATS_URL"), "{}", output_of(&unreachable));
 
     let dir = test_dir()?.join(format!("program-{}", NotificationId::new()));
     let nats = Nats::start(&DataDir::lock(dir)?, None).await?;
     let list = program().args(["--nats-url", nats.url(), "dead-letters", "list"]).output().await?;
     assert!(list.status.success());
-    assert_eq!(said(&list), "There are no such dead letters\n");
+    assert_eq!(output_of(&list), "There are no such dead letters\n");
     let none = program().args(["--nats-url", nats.url(), "dead-letters", "drop"]).output().await?;
-    assert_eq!(none.status.code(), Some(2), "which to drop has to be said");
+    assert_eq!(none.status.code(), Some(2), "drop needs a selection");
     nats.stop().await
 }

@@ -1,4 +1,4 @@
-//! What other systems are told.
+//! Publication of notifications to other systems.
 
 use anyhow::Result;
 use async_nats::jetstream::message::StreamMessage;
@@ -36,11 +36,13 @@ async fn a_notification_is_published_once_with_its_id() -> Result<()> {
 async fn a_notification_that_cannot_be_published_is_not_stored() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
-    sqlx::query("alter table outbox add constraint shut check (false)").execute(&world.db).await?;
+    sqlx::query("alter table outbox add constraint closed check (false)")
+        .execute(&world.db)
+        .await?;
     let refused = world.create(&user, numbered(1)).await.unwrap_err();
     assert_eq!(refused.code(), Code::Internal);
 
-    sqlx::query("alter table outbox drop constraint shut").execute(&world.db).await?;
+    sqlx::query("alter table outbox drop constraint closed").execute(&world.db).await?;
     let created = world.create(&user, numbered(2)).await?;
     assert_eq!(world.list(&user).await?, [created]);
     assert_eq!(world.published().await?.len(), 1);
@@ -57,7 +59,7 @@ async fn notifications_are_published_in_the_order_of_the_list() -> Result<()> {
     let published: Result<Vec<Value>> =
         messages.iter().rev().map(|message| Ok(event(message)?["id"].clone())).collect();
     let listed: Vec<Value> =
-        world.list(&user).await?.into_iter().map(|one| one.id.into()).collect();
+        world.list(&user).await?.into_iter().map(|notification| notification.id.into()).collect();
     assert_eq!(published?, listed);
     Ok(())
 }

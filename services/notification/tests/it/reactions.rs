@@ -1,4 +1,4 @@
-//! What other services tell becomes notifications.
+//! Events of other services that become notifications.
 
 use anyhow::Result;
 use assay_events::Event;
@@ -12,10 +12,10 @@ use assay_testkit::TestUser;
 
 use crate::world::{World, notification};
 
-/// What a notification says: source and its id, target and its id, action, state.
-type Said = [String; 6];
+/// Source and its id, target and its id, action, and state of a notification.
+type Fields = [String; 6];
 
-fn said(notification: &Notification) -> Said {
+fn fields(notification: &Notification) -> Fields {
     let Notification { source, source_id, target, target_id, action, state, .. } = notification;
     let target_id = target_id.as_deref().unwrap_or("-");
     [source, source_id, target, target_id, action, state].map(str::to_owned)
@@ -29,7 +29,8 @@ fn record_changed(user: &TestUser, source: &str, action: &str) -> Result<Event> 
         target_id: Some("2".to_owned()),
         action: action.to_owned(),
     };
-    Ok(Event::new(user.customer, "1", "record", action, &change)?)
+    let noun = if source == "User" { "user" } else { "test_case" };
+    Ok(Event::custom(user.customer, "1", noun, action, &change)?)
 }
 
 #[tokio::test]
@@ -37,31 +38,32 @@ async fn changes_of_records_become_notifications_and_are_published() -> Result<(
     let world = World::new().await?;
     let (user, stranger) = (world.user().await, world.user().await);
     let own = world.create(&user, notification()).await?;
-    let (catalog, identity) = (world.teller("catalog").await?, world.teller("identity").await?);
+    let (catalog, identity) = (world.service("catalog").await?, world.service("identity").await?);
     for action in ["Created", "Changed", "Archived", "Unarchived", "Deleted"] {
-        catalog.tell(&record_changed(&user, "TestCase", action)?).await?;
+        catalog.publish(&record_changed(&user, "TestCase", action)?).await?;
     }
-    let from_catalog = world.sees(&user, 6).await;
-    identity.tell(&record_changed(&user, "User", "Created")?).await?;
-    let all = world.sees(&user, 7).await;
+    let from_catalog = world.wait_for(&user, 6).await;
+    identity.publish(&record_changed(&user, "User", "Created")?).await?;
+    let all = world.wait_for(&user, 7).await;
 
-    assert_eq!(said(&all[0]), ["User", "1", "Project", "2", "Created", "None"]);
-    let actions: Vec<_> = all[1..6].iter().map(|one| one.action.as_str()).collect();
+    assert_eq!(fields(&all[0]), ["User", "1", "Project", "2", "Created", "None"]);
+    let actions: Vec<_> =
+        all[1..6].iter().map(|notification| notification.action.as_str()).collect();
     assert_eq!(actions, ["Deleted", "Unarchived", "Archived", "Changed", "Created"]);
     assert_eq!(all[1..], from_catalog);
     assert_eq!(all[6], own);
     assert_eq!(world.list(&stranger).await?, []);
-    // No more than these: a notification is not the cause of another one.
+    // A notification does not cause another one.
     assert_eq!(world.published().await?.len(), 7);
     assert_eq!(world.list(&user).await?.len(), 7);
     Ok(())
 }
 
 #[tokio::test]
-async fn an_execution_is_told_of_when_it_is_requested_and_when_it_ends() -> Result<()> {
+async fn an_execution_becomes_a_notification_when_it_is_requested_and_when_it_ends() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
-    let execution = world.teller("execution").await?;
+    let execution = world.service("execution").await?;
     let (id, set) = (ExecutionId::new().to_string(), TestSetId::new().to_string());
     for (action, status) in [
         ("Requested", ExecutionStatus::Queued),
@@ -80,12 +82,14 @@ async fn an_execution_is_told_of_when_it_is_requested_and_when_it_ends() -> Resu
             }),
             ..ExecutionChanged::default()
         };
-        execution.tell(&Event::new(user.customer, &id, "execution", action, &change)?).await?;
+        execution
+            .publish(&Event::custom(user.customer, &id, "execution", action, &change)?)
+            .await?;
     }
 
-    let said: Vec<Said> = world.sees(&user, 2).await.iter().rev().map(said).collect();
+    let published: Vec<Fields> = world.wait_for(&user, 2).await.iter().rev().map(fields).collect();
     assert_eq!(
-        said,
+        published,
         [
             ["TestSet", &set, "Execution", &id, "Requested", "Queued"],
             ["TestSet", &set, "Execution", &id, "Completed", "Completed"],
@@ -95,10 +99,10 @@ async fn an_execution_is_told_of_when_it_is_requested_and_when_it_ends() -> Resu
 }
 
 #[tokio::test]
-async fn reports_of_one_event_become_one_notification_each() -> Result<()> {
+async fn each_report_of_an_event_becomes_a_notification() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
-    let execution = world.teller("execution").await?;
+    let execution = world.service("execution").await?;
     let states = [ReportStatus::InReview, ReportStatus::EngineExecutionFailure];
     let reports: Vec<ReportState> = states.into_iter().map(report).collect();
     let change = ReportsChanged {
@@ -106,17 +110,19 @@ async fn reports_of_one_event_become_one_notification_each() -> Result<()> {
         reports: reports.clone(),
         ..ReportsChanged::default()
     };
-    execution.tell(&Event::new(user.customer, "1", "test_report", "finished", &change)?).await?;
+    execution
+        .publish(&Event::custom(user.customer, "1", "test_report", "finished", &change)?)
+        .await?;
 
-    let said: Vec<Said> = world.sees(&user, 2).await.iter().rev().map(said).collect();
+    let published: Vec<Fields> = world.wait_for(&user, 2).await.iter().rev().map(fields).collect();
     let expected = reports.iter().zip(["InReview", "EngineExecutionFailure"]);
-    let expected: Vec<Said> = expected
+    let expected: Vec<Fields> = expected
         .map(|(report, state)| {
             let ReportState { id, test_case_id, .. } = report;
             ["TestCase", test_case_id, "TestReport", id, "Finished", state].map(str::to_owned)
         })
         .collect();
-    assert_eq!(said, expected);
+    assert_eq!(published, expected);
     assert_eq!(world.published().await?.len(), 2);
     Ok(())
 }
@@ -133,15 +139,15 @@ fn report(status: ReportStatus) -> ReportState {
 }
 
 #[tokio::test]
-async fn what_services_tell_only_each_other_is_passed_over() -> Result<()> {
+async fn events_between_services_are_ignored() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
-    let identity = world.teller("identity").await?;
-    identity.tell(&Event::new(user.customer, "1", "token", "revoked", &"anything")?).await?;
-    identity.tell(&record_changed(&user, "User", "Changed")?).await?;
+    let identity = world.service("identity").await?;
+    identity.publish(&Event::custom(user.customer, "1", "token", "revoked", &"anything")?).await?;
+    identity.publish(&record_changed(&user, "User", "Changed")?).await?;
 
-    let seen = world.sees(&user, 1).await;
-    assert_eq!(said(&seen[0]), ["User", "1", "Project", "2", "Changed", "None"]);
-    assert_eq!(seen.len(), 1);
+    let listed = world.wait_for(&user, 1).await;
+    assert_eq!(fields(&listed[0]), ["User", "1", "Project", "2", "Changed", "None"]);
+    assert_eq!(listed.len(), 1);
     Ok(())
 }

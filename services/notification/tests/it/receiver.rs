@@ -1,4 +1,4 @@
-//! A system that takes webhooks, well or not.
+//! A receiver of webhooks whose responses tests control.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,17 +14,15 @@ use axum::{
 };
 use tokio::{net::TcpListener, task::JoinSet};
 
-/// How it answers.
 #[derive(Clone)]
 pub(crate) enum Behaviour {
     Answer(u16),
     RedirectTo(String),
-    /// Busy for so many seconds.
-    Rest(u32),
+    /// Answers 503 with `Retry-After`, in seconds.
+    RetryAfter(u32),
     Hang,
 }
 
-/// What it was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) headers: HeaderMap,
@@ -69,7 +67,7 @@ impl Receiver {
         self.shared.requests.lock().unwrap().clone()
     }
 
-    /// Waits until it was sent so much.
+    /// Waits for this number of requests, and returns all.
     pub(crate) async fn receives(&self, count: usize) -> Vec<Request> {
         eventually("requests at the receiver", || async {
             let requests = self.requests();
@@ -90,7 +88,7 @@ async fn receive(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) 
     match behaviour {
         Behaviour::Answer(status) => StatusCode::from_u16(status).unwrap().into_response(),
         Behaviour::RedirectTo(url) => (StatusCode::FOUND, [("location", url)]).into_response(),
-        Behaviour::Rest(seconds) => {
+        Behaviour::RetryAfter(seconds) => {
             let headers = [("retry-after", seconds.to_string())];
             (StatusCode::SERVICE_UNAVAILABLE, headers).into_response()
         }

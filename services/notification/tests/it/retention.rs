@@ -1,4 +1,4 @@
-//! How long notifications are kept.
+//! Retention of notifications.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use assay_notification::prune;
 use crate::world::{World, numbered};
 
 #[tokio::test]
-async fn what_is_too_old_is_removed() -> Result<()> {
+async fn notifications_past_their_retention_are_removed() -> Result<()> {
     let world = World::new().await?;
     let (user, other) = (world.user().await, world.user().await);
     for number in 0..3 {
@@ -27,8 +27,11 @@ async fn what_is_too_old_is_removed() -> Result<()> {
     assert_eq!(prune(&world.db, week).await?, 5);
     assert_eq!(prune(&world.db, week).await?, 0);
     for user in [&user, &other] {
-        let left = world.list(user).await?;
-        assert_eq!(left.iter().map(|one| one.action.as_str()).collect::<Vec<_>>(), ["Done1"]);
+        let remaining = world.list(user).await?;
+        assert_eq!(
+            remaining.iter().map(|left| left.action.as_str()).collect::<Vec<_>>(),
+            ["Done1"]
+        );
     }
     Ok(())
 }

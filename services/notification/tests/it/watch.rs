@@ -1,4 +1,4 @@
-//! Watching what is added.
+//! Streams of new notifications.
 
 use anyhow::{Context, Result};
 use assay_proto::notification::{
@@ -25,7 +25,7 @@ fn after(position: i64) -> WatchNotificationsRequest {
     WatchNotificationsRequest { after: Some(position), ..WatchNotificationsRequest::default() }
 }
 
-/// The ids of the next notifications, and where the last of them stands.
+/// Returns the ids of the next notifications, and the position of the last.
 async fn next(
     watched: &mut Streaming<WatchedNotification>,
     count: usize,
@@ -34,7 +34,7 @@ async fn next(
     while ids.len() < count {
         let message = timeout(Duration::from_secs(20), watched.message()).await??;
         let message = message.context("the stream has ended")?;
-        assert!(message.position > position, "positions grow");
+        assert!(message.position > position, "positions must increase");
         position = message.position;
         ids.push(message.notification.context("a notification")?.id);
     }
@@ -42,7 +42,7 @@ async fn next(
 }
 
 #[tokio::test]
-async fn who_watches_sees_what_is_added_from_then_on_and_nobody_elses() -> Result<()> {
+async fn a_stream_returns_the_new_notifications_of_its_customer() -> Result<()> {
     let world = World::new().await?;
     let (user, stranger) = (world.user().await, world.user().await);
     world.create(&user, numbered(0)).await?;
@@ -59,10 +59,10 @@ async fn who_watches_sees_what_is_added_from_then_on_and_nobody_elses() -> Resul
 }
 
 #[tokio::test]
-async fn who_comes_back_misses_nothing_and_sees_nothing_twice() -> Result<()> {
+async fn a_stream_resumes_after_a_position_without_gaps_or_repetitions() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
-    // More than are read at once.
+    // More than a stream reads at once.
     let created = stream::iter((0..1200).map(|number| world.create(&user, numbered(number))));
     created.buffer_unordered(8).try_for_each(async |_| Ok(())).await?;
 
@@ -73,14 +73,15 @@ async fn who_comes_back_misses_nothing_and_sees_nothing_twice() -> Result<()> {
         seen.extend(ids);
         position = last;
     }
-    let mut listed: Vec<_> = world.list(&user).await?.into_iter().map(|one| one.id).collect();
+    let mut listed: Vec<_> =
+        world.list(&user).await?.into_iter().map(|notification| notification.id).collect();
     listed.reverse();
     assert_eq!(seen, listed);
     Ok(())
 }
 
 #[tokio::test]
-async fn what_is_watched_and_listed_can_be_filtered() -> Result<()> {
+async fn streams_and_lists_can_be_filtered() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
     let request = WatchNotificationsRequest {
@@ -105,12 +106,12 @@ async fn what_is_watched_and_listed_can_be_filtered() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_filter_finds_what_is_rare_in_a_long_history_and_what_is_added() -> Result<()> {
+async fn a_filtered_stream_returns_rare_and_new_notifications_of_a_long_history() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
     let rare = || NotificationInput { source: "Build".to_owned(), ..notification() };
     let first = world.create(&user, rare()).await?;
-    world.fill(&user, 25_000).await?;
+    world.add_history(&user, 25_000).await?;
     let second = world.create(&user, rare()).await?;
     let builds = |position| WatchNotificationsRequest {
         source: Some("Build".to_owned()),
@@ -124,10 +125,10 @@ async fn a_filter_finds_what_is_rare_in_a_long_history_and_what_is_added() -> Re
 }
 
 #[tokio::test]
-async fn streams_that_find_nothing_examine_a_history_once() -> Result<()> {
+async fn streams_without_a_match_examine_the_history_once() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
-    world.fill(&user, 25_000).await?;
+    world.add_history(&user, 25_000).await?;
     let nothing = || WatchNotificationsRequest { source: Some("Nope".to_owned()), ..after(0) };
     let mut watched = Vec::new();
     for _ in 0..3 {
@@ -173,7 +174,7 @@ async fn watching_needs_the_permission_to_read() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_program_that_stops_ends_what_is_watched() -> Result<()> {
+async fn streams_end_when_the_program_stops() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
     let mut watched = world.watch(&user, after(0)).await?;

@@ -1,4 +1,4 @@
-//! Webhooks as records.
+//! Webhooks as clients manage them.
 
 use anyhow::Result;
 use assay_notification::reseal;
@@ -24,7 +24,7 @@ impl World {
         self.user_who_may("Read, Write, UserManagement").await
     }
 
-    pub(crate) async fn hook(
+    pub(crate) async fn add_webhook(
         &self,
         user: &TestUser,
         webhook: WebhookInput,
@@ -62,47 +62,48 @@ impl World {
         Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
     }
 
-    pub(crate) async fn unhook(&self, user: &TestUser, id: &str) -> Result<(), Status> {
+    pub(crate) async fn delete_webhook(&self, user: &TestUser, id: &str) -> Result<(), Status> {
         let request = DeleteWebhookRequest { id: id.to_owned() };
         self.webhooks.clone().delete_webhook(user.call(request)).await?;
         Ok(())
     }
 
-    /// Which actions notifications tell of, oldest first.
-    async fn told(&self, user: &TestUser) -> Result<Vec<String>, Status> {
-        let mut told = self.list_of(user, Some("Webhook"), None).await?;
-        told.reverse();
-        Ok(told.into_iter().map(|notification| notification.action).collect())
+    /// Lists the actions of the notifications about webhooks, oldest first.
+    async fn actions(&self, user: &TestUser) -> Result<Vec<String>, Status> {
+        let mut notifications = self.list_of(user, Some("Webhook"), None).await?;
+        notifications.reverse();
+        Ok(notifications.into_iter().map(|notification| notification.action).collect())
     }
 }
 
-pub(crate) fn to(url: &str) -> WebhookInput {
+pub(crate) fn webhook_to(url: &str) -> WebhookInput {
     WebhookInput { url: url.to_owned(), ..WebhookInput::default() }
 }
 
 const URL: &str = "https://ci.example.org/assay";
 
-/// One that is never sent anything.
-fn quiet() -> WebhookInput {
-    WebhookInput { events: vec!["Nothing.Happens".to_owned()], ..to(URL) }
+/// A webhook that no notification matches.
+fn unmatched() -> WebhookInput {
+    WebhookInput { events: vec!["Nothing.Happens".to_owned()], ..webhook_to(URL) }
 }
 
 #[tokio::test]
-async fn a_webhook_shows_its_secret_once_and_then_what_it_is() -> Result<()> {
+async fn a_webhook_shows_its_secret_only_when_it_is_set() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
-    let made = world.hook(&user, quiet()).await?;
+    let made = world.add_webhook(&user, unmatched()).await?;
     assert!(made.secret.starts_with("whsec_"));
     assert_eq!((made.url.as_str(), made.archived), (URL, false));
     let seen = Webhook { secret: MASK.to_owned(), ..made.clone() };
     assert_eq!(world.webhook(&user, &made.id).await?, seen);
     assert_eq!(world.webhooks(&user).await?, std::slice::from_ref(&seen));
 
-    // As somebody sends back what they have read, with one change.
-    let whole = WebhookInput { events: vec!["Odd.*".into()], secret: MASK.into(), ..to(URL) };
+    // A client that sends back the whole record, with one change.
+    let whole =
+        WebhookInput { events: vec!["Build.*".into()], secret: MASK.into(), ..webhook_to(URL) };
     let fields = ["Url", "Events", "Secret", "Archived"];
     let changed = world.change(&user, &seen, &fields, whole).await?;
-    assert_eq!((&changed.events[..], changed.secret.as_str()), (&["Odd.*".to_owned()][..], MASK));
+    assert_eq!((&changed.events[..], changed.secret.as_str()), (&["Build.*".to_owned()][..], MASK));
     let stale = world.change(&user, &seen, &["Archived"], WebhookInput::default()).await;
     assert_eq!(stale.unwrap_err().code(), Code::Aborted);
 
@@ -110,27 +111,27 @@ async fn a_webhook_shows_its_secret_once_and_then_what_it_is() -> Result<()> {
     assert!(renewed.secret.starts_with("whsec_") && renewed.secret != made.secret);
     let archived = WebhookInput { archived: true, ..WebhookInput::default() };
     assert!(world.change(&user, &renewed, &["Archived"], archived).await?.archived);
-    world.unhook(&user, &made.id).await?;
+    world.delete_webhook(&user, &made.id).await?;
     assert_eq!(world.webhook(&user, &made.id).await.unwrap_err().code(), Code::NotFound);
     assert_eq!(world.webhooks(&user).await?, []);
     let actions = ["Created", "Changed", "Changed", "Archived", "Deleted"];
-    assert_eq!(world.told(&user).await?, actions);
+    assert_eq!(world.actions(&user).await?, actions);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_webhook_is_its_customers_and_for_those_who_manage_users() -> Result<()> {
+async fn webhooks_belong_to_a_customer_and_need_user_management() -> Result<()> {
     let world = World::new().await?;
     let (user, stranger) = (world.manager().await, world.manager().await);
-    let made = world.hook(&user, quiet()).await?;
+    let made = world.add_webhook(&user, unmatched()).await?;
     let (webhook_id, id) = (made.id.clone(), WebhookId::new().to_string());
     let mut client = world.webhooks.clone();
     let redeliver = RedeliverRequest { webhook_id: webhook_id.clone(), id };
     let deliveries = ListDeliveriesRequest { webhook_id: webhook_id.clone(), ..Default::default() };
     let refused = [
         world.webhook(&stranger, &made.id).await.unwrap_err(),
-        world.change(&stranger, &made, &["Archived"], to("")).await.unwrap_err(),
-        world.unhook(&stranger, &made.id).await.unwrap_err(),
+        world.change(&stranger, &made, &["Archived"], webhook_to("")).await.unwrap_err(),
+        world.delete_webhook(&stranger, &made.id).await.unwrap_err(),
         client.list_deliveries(stranger.call(deliveries)).await.unwrap_err(),
         client.redeliver(stranger.call(redeliver)).await.unwrap_err(),
         client
@@ -146,7 +147,7 @@ async fn a_webhook_is_its_customers_and_for_those_who_manage_users() -> Result<(
     let reader = world.user_who_may("Read, Write, AccessSecrets").await;
     let refused = [
         world.webhooks(&reader).await.map(drop).unwrap_err(),
-        world.hook(&reader, to(URL)).await.map(drop).unwrap_err(),
+        world.add_webhook(&reader, webhook_to(URL)).await.map(drop).unwrap_err(),
         world.webhook(&reader, &made.id).await.map(drop).unwrap_err(),
     ];
     assert!(refused.iter().all(|refused| refused.code() == Code::PermissionDenied));
@@ -154,25 +155,25 @@ async fn a_webhook_is_its_customers_and_for_those_who_manage_users() -> Result<(
 }
 
 #[tokio::test]
-async fn nobody_has_more_than_fifty_webhooks() -> Result<()> {
+async fn a_customer_has_at_most_fifty_webhooks() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
     for _ in 0..50 {
-        world.hook(&user, quiet()).await?;
+        world.add_webhook(&user, unmatched()).await?;
     }
-    let refused = world.hook(&user, quiet()).await.unwrap_err();
+    let refused = world.add_webhook(&user, unmatched()).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition);
     assert!(refused.message().contains("delete one"), "{}", refused.message());
-    world.unhook(&user, &world.webhooks(&user).await?[0].id).await?;
-    world.hook(&user, quiet()).await?;
+    world.delete_webhook(&user, &world.webhooks(&user).await?[0].id).await?;
+    world.add_webhook(&user, unmatched()).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn secrets_are_stored_encrypted_and_can_be_stored_under_another_key() -> Result<()> {
+async fn secrets_are_encrypted_and_reseal_changes_their_key() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
-    let made = world.hook(&user, quiet()).await?;
+    let made = world.add_webhook(&user, unmatched()).await?;
     let again = world.change(&user, &made, &["Secret"], WebhookInput::default()).await?;
     let stored = async || -> Result<[String; 2]> {
         let stored = "select secret, previous_secret from webhook";

@@ -1,9 +1,11 @@
-//! A running notification service, with NATS and another service that tells it things.
+//! A running notification service with NATS, and other services that publish events.
 
 use anyhow::Result;
 use assay_auth::{SealConfig, guard, new_seal_key};
 use assay_events::{Event, Nats, NatsConfig, Relay, Stream, publish, unpublished};
-use assay_notification::{News, WebhookConfig, exchange_events, migrations, services};
+use assay_notification::{
+    NotificationSignal, WebhookConfig, exchange_events, migrations, services,
+};
 use assay_proto::{
     Batch, DESCRIPTORS, NotificationId, Page,
     notification::{
@@ -45,7 +47,7 @@ pub(crate) struct World {
     pub(crate) client: NotificationServiceClient<Channel>,
     pub(crate) webhooks: WebhookServiceClient<Channel>,
     pub(crate) seal: SealConfig,
-    reach: WebhookConfig,
+    webhook_config: WebhookConfig,
     database: Database,
     pub(crate) database_url: SecretString,
     nats: Nats,
@@ -54,11 +56,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> Result<Self> {
-        Self::reaching("127.0.0.0/8").await
+        Self::allowing("127.0.0.0/8").await
     }
 
-    /// One whose webhooks may be in these networks besides the Internet.
-    pub(crate) async fn reaching(networks: &str) -> Result<Self> {
+    /// Starts a service whose webhooks may also access these networks.
+    pub(crate) async fn allowing(networks: &str) -> Result<Self> {
         let keys = TestKeys::generate();
         let dir = test_dir()?.join(format!("notification-{}", NotificationId::new()));
         let server = assay_servers::Nats::start(&DataDir::lock(dir)?, None).await?;
@@ -76,9 +78,9 @@ impl World {
         let database = Database::open(&runtime, &options.database, migrations())?;
         let nats = Nats::connect(&options.nats, "test").await?;
         exchange_events(&runtime, &database, &nats);
-        let news = News::hear(&runtime, nats.client().clone());
-        let (seal, reach) = (options.seal, options.webhooks);
-        let services = services(&runtime, &database, news, &seal, reach.clone())?;
+        let signal = NotificationSignal::subscribe(&runtime, nats.client().clone());
+        let (seal, webhook_config) = (options.seal, options.webhooks);
+        let services = services(&runtime, &database, signal, &seal, webhook_config.clone())?;
         let services = guard(services, keys.verifier(), &Shares::new(8));
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = grpc::serve(&runtime, listener, services, DESCRIPTORS)?;
@@ -87,7 +89,7 @@ impl World {
         Ok(Self {
             db: database.pool().clone(),
             database,
-            reach,
+            webhook_config,
             runtime,
             keys,
             client: NotificationServiceClient::new(channel.clone()),
@@ -99,7 +101,7 @@ impl World {
         })
     }
 
-    /// A user of a customer of their own, who may read and write.
+    /// Returns a user of a new customer, with the permissions to read and write.
     pub(crate) async fn user(&self) -> TestUser {
         self.user_who_may("Read, Write").await
     }
@@ -117,8 +119,8 @@ impl World {
         Ok(self.client.clone().create_notification(user.call(request)).await?.into_inner())
     }
 
-    /// Gives a customer a long history of notifications that nobody looks for.
-    pub(crate) async fn fill(&self, user: &TestUser, count: i32) -> Result<()> {
+    /// Adds a long history of unrelated notifications.
+    pub(crate) async fn add_history(&self, user: &TestUser, count: i32) -> Result<()> {
         sqlx::query(
             "insert into notification
                  (customer_id, id, source, source_id, target, action, state)
@@ -161,7 +163,7 @@ impl World {
         Ok((batches.into_iter().flat_map(|batch| batch.into_parts().0).collect(), next))
     }
 
-    /// Lists those of a kind of source and of an action.
+    /// Lists the notifications of a kind of source and of an action.
     pub(crate) async fn list_of(
         &self,
         user: &TestUser,
@@ -175,25 +177,23 @@ impl World {
         Ok(batches.into_iter().flat_map(|batch| batch.into_parts().0).collect())
     }
 
-    /// The plain connection to NATS.
-    pub(crate) fn client_of_nats(&self) -> async_nats::Client {
+    pub(crate) fn nats_client(&self) -> async_nats::Client {
         self.nats.client().clone()
     }
 
-    /// Another replica of the service, as far as it works without being called.
+    /// Starts the background work of a second replica.
     pub(crate) fn second_replica(&self) -> Result<()> {
-        let news = News::hear(&self.runtime, self.nats.client().clone());
-        services(&self.runtime, &self.database, news, &self.seal, self.reach.clone())?;
+        let signal = NotificationSignal::subscribe(&self.runtime, self.nats.client().clone());
+        services(&self.runtime, &self.database, signal, &self.seal, self.webhook_config.clone())?;
         Ok(())
     }
 
-    /// Has the program begin to stop.
     pub(crate) fn stop(&self) {
         self.runtime.stopping().cancel();
     }
 
-    /// Waits until a user sees so many notifications.
-    pub(crate) async fn sees(&self, user: &TestUser, count: usize) -> Vec<Notification> {
+    /// Waits until the list has this number of notifications, and returns it.
+    pub(crate) async fn wait_for(&self, user: &TestUser, count: usize) -> Vec<Notification> {
         eventually("notifications", || async {
             let list = self.list(user).await.expect("a list");
             (list.len() >= count).then_some(list)
@@ -201,7 +201,7 @@ impl World {
         .await
     }
 
-    /// Waits until all notifications are published, and returns the messages.
+    /// Waits until all notifications are published, and returns their messages.
     pub(crate) async fn published(&self) -> Result<Vec<StreamMessage>> {
         eventually("an empty outbox", || async {
             (unpublished(&self.db).await.expect("a count") == 0).then_some(())
@@ -218,32 +218,32 @@ impl World {
         Ok(messages)
     }
 
-    /// Another service, which can tell of its events.
-    pub(crate) async fn teller(&self, service: &'static str) -> Result<Teller> {
+    /// Starts another service, which publishes events.
+    pub(crate) async fn service(&self, service: &'static str) -> Result<OtherService> {
         let database = TestDatabase::create("notification", &migrations()).await?;
         let db = PgPool::connect_with(database.options).await?;
         let relay = Relay::new(db.clone(), self.nats.clone(), Stream::of(service));
         let stopping = self.runtime.stopping();
-        self.runtime.spawn("teller", async move {
+        self.runtime.spawn("service", async move {
             relay.run(stopping).await;
             Ok(())
         });
-        Ok(Teller(db))
+        Ok(OtherService(db))
     }
 }
 
-/// Another service.
-pub(crate) struct Teller(PgPool);
+/// Another service, reduced to its outbox.
+pub(crate) struct OtherService(PgPool);
 
-impl Teller {
-    pub(crate) async fn tell(&self, event: &Event) -> Result<()> {
+impl OtherService {
+    pub(crate) async fn publish(&self, event: &Event) -> Result<()> {
         let mut tx = assay_runtime::begin(&self.0).await?;
         publish(&mut tx, event).await?;
         Ok(tx.commit().await?)
     }
 }
 
-/// What a client could tell of a test case.
+/// Input of a notification about a test case.
 pub(crate) fn notification() -> NotificationInput {
     NotificationInput {
         source: "TestCase".to_owned(),
@@ -255,7 +255,7 @@ pub(crate) fn notification() -> NotificationInput {
     }
 }
 
-/// As [`notification`], with an action that tells it from others.
+/// Input of a notification with an action of its own.
 pub(crate) fn numbered(number: usize) -> NotificationInput {
     NotificationInput { action: format!("Done{number}"), ..notification() }
 }

@@ -1,5 +1,6 @@
-//! Which addresses may be sent to. Whoever may make webhooks could otherwise have us send requests
-//! to what only we can reach: the cluster, the machine itself, the cloud's metadata.
+//! Addresses that webhooks may have. Without this policy, a user who may add webhooks could make
+//! Assay send requests to hosts that only Assay reaches: the cluster, the machine itself, the
+//! metadata service of the cloud.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -9,7 +10,8 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::net::lookup_host;
 use url::{Host, Url};
 
-/// What is not of the Internet, or not of one host, by the registries of special-purpose addresses:
+/// Networks that are not part of the Internet or not unicast, from the registries of special-purpose
+/// addresses:
 /// <https://www.iana.org/assignments/iana-ipv4-special-registry>,
 /// <https://www.iana.org/assignments/iana-ipv6-special-registry>.
 const SPECIAL: [&str; 21] = [
@@ -36,23 +38,24 @@ const SPECIAL: [&str; 21] = [
     "3fff::/20",
 ];
 
-/// The part of IPv6 that addresses of the Internet are in.
+/// Network of the global unicast addresses of IPv6.
 const UNICAST: &str = "2000::/3";
 
-/// Where IPv4 addresses are in IPv6 that a gateway translates (RFC 6052).
+/// Network in which a NAT64 gateway embeds IPv4 addresses (RFC 6052).
 const TRANSLATED: &str = "64:ff9b::/96";
 
-/// Where webhooks may be: in the Internet, by https, and in the networks that are allowed besides,
-/// by http too.
+/// Decides which hosts webhooks may be sent to: those on the Internet by https, and those in the
+/// allowed networks by https or http.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reach(Networks);
+pub(crate) struct EgressPolicy(Networks);
 
-impl Reach {
+impl EgressPolicy {
     pub(crate) fn new(allowed: Networks) -> Self {
         Self(allowed)
     }
 
-    /// Why nothing may be sent to a URL, if that can be told without looking its host up.
+    /// Returns the rule that a URL violates, if any. A host name is not resolved; the [`Resolver`]
+    /// checks its addresses when a request is sent.
     pub(crate) fn problem(&self, url: &Url) -> Option<String> {
         let is_https = match url.scheme() {
             "https" => true,
@@ -73,7 +76,10 @@ impl Reach {
 }
 
 fn refusal(address: IpAddr) -> String {
-    format!("leads to {address}, which webhooks may not reach here")
+    format!(
+        "refers to {address}, which webhooks may not access; an operator can allow its network in \
+         ASSAY_WEBHOOK_NETWORKS"
+    )
 }
 
 fn is_public(address: IpAddr) -> bool {
@@ -87,35 +93,37 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The IPv4 address in the last four bytes.
+/// Returns the IPv4 address in the last four bytes.
 fn embedded(address: Ipv6Addr) -> std::net::Ipv4Addr {
     let [.., a, b, c, d] = address.octets();
     [a, b, c, d].into()
 }
 
-/// Looks hosts up, and finds only addresses that may be reached: what is connected to is what was
-/// looked at.
-pub(super) struct Resolver {
-    pub(super) reach: Reach,
-    pub(super) is_https: bool,
+/// Resolves host names to the allowed addresses only. The client connects to exactly the addresses
+/// that were checked, so a second answer of the DNS cannot bypass the policy.
+pub(crate) struct Resolver {
+    pub(crate) policy: EgressPolicy,
+    pub(crate) is_https: bool,
 }
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let Self { reach, is_https } = self;
-        let (reach, is_https) = (reach.clone(), *is_https);
+        let Self { policy, is_https } = self;
+        let (policy, is_https) = (policy.clone(), *is_https);
         Box::pin(async move {
             let mut refused = None;
             let mut allowed = Vec::new();
-            for found in lookup_host((name.as_str(), 0)).await? {
-                if reach.allows(found.ip(), is_https) {
-                    allowed.push(found);
+            for address in lookup_host((name.as_str(), 0)).await? {
+                if policy.allows(address.ip(), is_https) {
+                    allowed.push(address);
                 } else {
-                    refused = Some(found.ip());
+                    refused = Some(address.ip());
                 }
             }
             match refused {
-                Some(refused) if allowed.is_empty() => Err(refusal(refused).into()),
+                Some(refused) if allowed.is_empty() => {
+                    Err(format!("the host {}", refusal(refused)).into())
+                }
                 _ => Ok(Box::new(allowed.into_iter()) as Addrs),
             }
         })

@@ -1,0 +1,85 @@
+//! Outcomes of attempts, and the health of the receiver that they show.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+
+/// Outcome of one attempt.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) status: Option<StatusCode>,
+    /// The reason for the failure, unless the attempt succeeded.
+    pub(super) error: Option<String>,
+    /// Delay that the receiver asked for with `Retry-After`, or zero.
+    pub(super) retry_after: Duration,
+}
+
+impl Outcome {
+    pub(super) fn answered(status: u16) -> Self {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let error = if status.is_success() {
+            None
+        } else if status.is_redirection() {
+            Some(format!("the receiver answered {status}; redirects are not followed"))
+        } else {
+            Some(format!("the receiver answered {status}"))
+        };
+        Self { status: Some(status), error, retry_after: Duration::ZERO }
+    }
+
+    pub(super) fn failed(error: String) -> Self {
+        Self { status: None, error: Some(error), retry_after: Duration::ZERO }
+    }
+
+    pub(super) fn is_success(&self) -> bool {
+        self.error.is_none()
+    }
+
+    /// Returns whether the receiver asked to be sent nothing again.
+    fn is_gone(&self) -> bool {
+        self.status == Some(StatusCode::GONE)
+    }
+}
+
+/// Health of a receiver, judged by the outcomes of one round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Health {
+    /// At least one attempt succeeded.
+    Healthy,
+    /// All attempts failed.
+    Failing,
+    /// The receiver answered 410 Gone.
+    Gone,
+}
+
+impl Health {
+    pub(super) fn of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Self {
+        let mut health = Self::Failing;
+        for outcome in outcomes {
+            if outcome.is_gone() {
+                return Self::Gone;
+            }
+            if outcome.is_success() {
+                health = Self::Healthy;
+            }
+        }
+        health
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_success_makes_a_receiver_healthy_unless_it_is_gone() {
+        let of = |statuses: &[u16]| {
+            let outcomes: Vec<_> =
+                statuses.iter().map(|&status| Outcome::answered(status)).collect();
+            Health::of(&outcomes)
+        };
+        assert_eq!(of(&[500, 204, 404]), Health::Healthy);
+        assert_eq!(of(&[500, 302]), Health::Failing);
+        assert_eq!(of(&[200, 410]), Health::Gone);
+    }
+}

@@ -1,0 +1,214 @@
+//! Rounds in PostgreSQL: webhooks of all customers are claimed with their due deliveries, and
+//! released with the outcome of each attempt.
+
+use std::{collections::HashMap, time::Duration};
+
+use assay_proto::{
+    CustomerId, Fault, NotificationId, Timestamp, WebhookId, notification::Notification,
+};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
+
+use super::outcome::{Health, Outcome};
+use crate::notification::record;
+
+/// Maximum number of deliveries in a round, and while the webhook fails.
+const ROUND: i64 = 64;
+const PROBE: usize = 1;
+
+/// A claimed webhook, with some of its due deliveries.
+pub(super) struct Round {
+    pub(super) webhook: WebhookId,
+    pub(super) customer: CustomerId,
+    pub(super) url: String,
+    /// Encrypted secrets; the messages are signed with each of them.
+    pub(super) secrets: Vec<String>,
+    /// Time of the claim, in seconds since 1970.
+    pub(super) timestamp: i64,
+    pub(super) due: Vec<Due>,
+}
+
+/// A due delivery.
+#[derive(sqlx::FromRow)]
+pub(super) struct Due {
+    webhook_id: WebhookId,
+    #[sqlx(flatten)]
+    pub(super) notification: Notification,
+    pub(super) created_at: Timestamp,
+    /// Number of previous attempts.
+    pub(super) attempts: i32,
+    /// Trace context of the notification.
+    pub(super) trace: Json<HashMap<String, String>>,
+}
+
+/// A finished attempt.
+pub(super) struct Attempt {
+    pub(super) notification: String,
+    pub(super) outcome: Outcome,
+    /// Delay before the next attempt, if this one failed and was not the last.
+    pub(super) delay: Option<Duration>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Claimed {
+    id: WebhookId,
+    customer_id: CustomerId,
+    url: String,
+    secret: String,
+    previous_secret: Option<String>,
+    is_failing: bool,
+    timestamp: i64,
+}
+
+/// Claims up to `limit` webhooks that have due deliveries, those first that have waited longest. A
+/// claim expires after two minutes, which is longer than a round can take.
+///
+/// A recursive query finds the webhooks with one index lookup each, however many deliveries are
+/// waiting.
+///
+/// A customer has at most `limit_of_customer` rounds, including those that are `running`. Customers
+/// with few rounds come first.
+pub(super) async fn claim(
+    db: &PgPool,
+    limit: usize,
+    limit_of_customer: usize,
+    running: &HashMap<CustomerId, i64>,
+) -> Result<Vec<Round>, Fault> {
+    let (customers, counts): (Vec<CustomerId>, Vec<i64>) =
+        running.iter().map(|(customer, count)| (*customer, *count)).unzip();
+    let claimed: Vec<Claimed> = sqlx::query_as(
+        "with recursive waiting (webhook_id) as (
+             (select webhook_id from webhook_delivery where next_attempt_at is not null
+              order by webhook_id limit 1)
+             union all
+             select (select webhook_id from webhook_delivery d
+                     where next_attempt_at is not null and d.webhook_id > waiting.webhook_id
+                     order by webhook_id limit 1)
+             from waiting where waiting.webhook_id is not null
+         ), ready as (
+             select id, rests_until, coalesce(count, 0)
+                    + row_number() over (partition by customer_id order by rests_until) as turn
+             from webhook left join unnest($2::uuid[], $3::bigint[])
+                 as running (customer_id, count) using (customer_id)
+             where id = any(array(select webhook_id from waiting))
+               and deleted_at is null and not archived and rests_until <= now()
+               and exists (select from webhook_delivery d
+                           where d.webhook_id = webhook.id and d.next_attempt_at <= now())
+         )
+         update webhook set rests_until = now() + interval '2 minutes'
+         where id = any(array(
+             select id from webhook
+             where id = any(array(
+                 select id from ready where turn <= $4 order by turn, rests_until limit $1
+             )) and rests_until <= now() and deleted_at is null and not archived
+             for no key update skip locked
+         ))
+         returning id, customer_id, url, secret, failing_since is not null as is_failing,
+                   case when previous_secret_until > now() then previous_secret end
+                       as previous_secret,
+                   extract(epoch from now())::bigint as timestamp",
+    )
+    .bind(i64::try_from(limit).map_err(Fault::internal)?)
+    .bind(customers)
+    .bind(counts)
+    .bind(i64::try_from(limit_of_customer).map_err(Fault::internal)?)
+    .fetch_all(db)
+    .await?;
+    if claimed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<_> = claimed.iter().map(|claimed| claimed.id).collect();
+    let mut due = due(db, &ids).await?;
+    let rounds = claimed.into_iter().map(|claimed| Round {
+        webhook: claimed.id,
+        customer: claimed.customer_id,
+        url: claimed.url,
+        secrets: [Some(claimed.secret), claimed.previous_secret].into_iter().flatten().collect(),
+        timestamp: claimed.timestamp,
+        due: due
+            .extract_if(.., |due| due.webhook_id == claimed.id)
+            .take(if claimed.is_failing { PROBE } else { usize::MAX })
+            .collect(),
+    });
+    // An empty round would not show whether the receiver is healthy.
+    Ok(rounds.filter(|round| !round.due.is_empty()).collect())
+}
+
+/// Reads the due deliveries of webhooks, those first that have waited longest.
+async fn due(db: impl PgExecutor<'_>, webhooks: &[WebhookId]) -> Result<Vec<Due>, Fault> {
+    let columns = record::COLUMNS;
+    let due = sqlx::query_as(AssertSqlSafe(format!(
+        "select webhook_id, attempts, created_at, trace, {columns}
+         from unnest($1::uuid[]) as webhook (webhook_id), lateral (
+             select notification_id, attempts, trace from webhook_delivery d
+             where d.webhook_id = webhook.webhook_id and d.next_attempt_at <= now()
+             order by d.next_attempt_at
+             limit $2
+         ) as due join notification on id = notification_id"
+    )));
+    Ok(due.bind(webhooks).bind(ROUND).fetch_all(db).await?)
+}
+
+/// Records the attempts of a round.
+pub(super) async fn record_attempts(
+    tx: &mut PgTransaction<'_>,
+    webhook: WebhookId,
+    attempts: &[Attempt],
+) -> Result<(), Fault> {
+    let ids: Result<Vec<_>, _> =
+        attempts.iter().map(|attempt| NotificationId::from_path(&attempt.notification)).collect();
+    let outcomes = || attempts.iter().map(|attempt| &attempt.outcome);
+    let statuses =
+        outcomes().map(|outcome| outcome.status.map(|status| i32::from(status.as_u16())));
+    let delays = attempts.iter().map(|attempt| attempt.delay.map(|delay| delay.as_secs_f64()));
+    sqlx::query(
+        "update webhook_delivery
+         set attempts = attempts + 1, last_attempt_at = now(), response_status = made.status,
+             error = made.error,
+             delivered_at = case when made.error is null then now() end,
+             next_attempt_at = case when made.error is not null
+                                    then now() + make_interval(secs => made.delay) end
+         from unnest($2::uuid[], $3::int[], $4::text[], $5::float8[])
+             as made (notification_id, status, error, delay)
+         where webhook_delivery.webhook_id = $1
+           and webhook_delivery.notification_id = made.notification_id",
+    )
+    .bind(webhook)
+    .bind(ids?)
+    .bind(statuses.collect::<Vec<_>>())
+    .bind(outcomes().map(|outcome| outcome.error.as_deref()).collect::<Vec<_>>())
+    .bind(delays.collect::<Vec<_>>())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Releases a webhook at the end of a round. A failing webhook rests, and longer the longer it has
+/// been failing. It is archived once it has been failing for days, or if its receiver is gone. Returns
+/// whether this call archived it.
+pub(super) async fn release(
+    tx: &mut PgTransaction<'_>,
+    webhook: WebhookId,
+    health: Health,
+) -> Result<bool, Fault> {
+    let is_healthy = health == Health::Healthy;
+    let released: Option<bool> = sqlx::query_scalar(
+        "update webhook
+         set failing_since = case when $2 then null else coalesce(failing_since, now()) end,
+             rests_until = case when $2 then now() else now() + least(
+                 interval '5 minutes',
+                 greatest(interval '1 second', (now() - failing_since) / 2)) end
+         where id = $1 and not archived and deleted_at is null
+         returning failing_since < now() - interval '5 days'",
+    )
+    .bind(webhook)
+    .bind(is_healthy)
+    .fetch_optional(&mut **tx)
+    .await?
+    .map(|has_failed_for_days: Option<bool>| has_failed_for_days.unwrap_or_default());
+    let is_archived = released.is_some_and(|for_days| for_days || health == Health::Gone);
+    if is_archived {
+        let archive = "update webhook set archived = true, revision = revision + 1 where id = $1";
+        sqlx::query(archive).bind(webhook).execute(&mut **tx).await?;
+    }
+    Ok(is_archived)
+}

@@ -1,0 +1,37 @@
+//! Publication of notifications: in one transaction, a notification is stored, queued for the
+//! webhooks that match it, and put into the outbox.
+
+use assay_events::Event;
+use assay_proto::{
+    CustomerId, Fault,
+    notification::{Notification, NotificationInput},
+};
+use sqlx::PgTransaction;
+
+use super::{record, store};
+use crate::{customer, delivery};
+
+pub(crate) async fn publish(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    input: NotificationInput,
+) -> Result<Notification, Fault> {
+    let published = publish_all(tx, customer, &[input]).await?.pop();
+    published.ok_or_else(|| Fault::internal("a notification was not inserted"))
+}
+
+/// Publishes notifications in this order. Fails if the customer is deleted.
+pub(crate) async fn publish_all(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    inputs: &[NotificationInput],
+) -> Result<Vec<Notification>, Fault> {
+    customer::lock(tx, customer).await?;
+    customer::require_live(&mut **tx, customer).await?;
+    let inserted = store::insert(tx, customer, inputs).await?;
+    delivery::store::insert(tx, customer, &inserted).await?;
+    let events: Result<Vec<Event>, Fault> =
+        inserted.iter().map(|notification| record::event(customer, notification)).collect();
+    assay_events::publish_all(tx, &events?).await?;
+    Ok(inserted)
+}

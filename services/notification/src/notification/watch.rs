@@ -1,0 +1,68 @@
+//! Streams of the notifications of a customer, as they are added.
+
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicI64, Ordering},
+};
+
+use assay_proto::{
+    CustomerId, Fault,
+    notification::{Notification, WatchedNotification},
+};
+use assay_runtime::{Place, Shares};
+use futures::{Stream, stream};
+use sqlx::PgPool;
+
+use super::store::{self, Filter};
+use crate::customer;
+
+/// The notifications that a stream returns.
+pub(crate) struct Source {
+    pub(crate) db: PgPool,
+    pub(crate) shares: Shares,
+    pub(crate) customer: CustomerId,
+    pub(crate) filter: Filter,
+}
+
+/// Streams the notifications after a position, then each new one, until the program stops or the
+/// customer is deleted.
+pub(crate) fn stream(
+    place: Place,
+    source: Source,
+    after: i64,
+) -> impl Stream<Item = Result<WatchedNotification, Fault>> + Send {
+    let start = (place, source, AtomicI64::new(after), VecDeque::new());
+    stream::try_unfold(start, |(place, source, after, mut read)| async move {
+        if read.is_empty() {
+            read = place.look(None, || source.read(&after)).await?.unwrap_or_default();
+        }
+        let Some((position, notification)) = read.pop_front() else { return Ok(None) };
+        let watched = WatchedNotification { position, notification: Some(notification) };
+        Ok(Some((watched, (place, source, after, read))))
+    })
+}
+
+impl Source {
+    /// Reads notifications after a position, and advances it to the last one examined. Returns
+    /// `None` if there are none yet, and an empty list if the customer is deleted.
+    async fn read(
+        &self,
+        after: &AtomicI64,
+    ) -> Result<Option<VecDeque<(i64, Notification)>>, Fault> {
+        loop {
+            let _share = self.shares.acquire(self.customer).await?;
+            if customer::is_deleted(&self.db, self.customer).await? {
+                return Ok(Some(VecDeque::new()));
+            }
+            let begin = after.load(Ordering::Relaxed);
+            let scan = store::scan_after(&self.db, self.customer, &self.filter, begin).await?;
+            after.store(scan.last, Ordering::Relaxed);
+            if !scan.found.is_empty() {
+                return Ok(Some(scan.found.into()));
+            }
+            if !scan.is_more {
+                return Ok(None);
+            }
+        }
+    }
+}
