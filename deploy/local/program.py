@@ -1,4 +1,4 @@
-"""An Assay of its own for a measurement, and clients of it."""
+"""Starts Assay for a measurement, and provides clients for it."""
 
 import http.client
 import json
@@ -28,12 +28,12 @@ def start(program, data):
     return process, ready.split("ready: ")[1].strip()
 
 
-# Seconds after which a connection is not used again: the server closes idle ones.
+# Seconds after which an idle connection is not reused, since the server closes it.
 IDLE = 3
 
 
 class Client:
-    """One user, on one connection that is kept."""
+    """One user, on one persistent connection."""
 
     def __init__(self, url, token=None):
         self.url = urlsplit(url)
@@ -52,7 +52,7 @@ class Client:
         return json.loads(text) if text else None
 
     def status(self, method, path):
-        """The status; none if the answer breaks off, as a list does whose records are deleted meanwhile."""
+        """Returns the status, or None if the response breaks off, as a list does while it is deleted."""
         try:
             return self.answer(method, path, None, {"Authentication": f"Bearer {self.token}"})[0]
         except http.client.IncompleteRead:
@@ -60,7 +60,7 @@ class Client:
             return None
 
     def answer(self, method, path, data, headers):
-        """The status and the body of an answer."""
+        """Returns the status and the body of a response."""
         if time.monotonic() - self.used > IDLE:
             self.connection.close()
         self.connection.request(method, self.url.path + path, data, headers)
