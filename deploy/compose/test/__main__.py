@@ -1,6 +1,6 @@
-"""Tries docker-compose.yml for real: builds, starts, uses, kills and restarts the containers.
+"""Tests docker-compose.yml: builds, starts, uses, kills and restarts the containers.
 
-Needs Linux, Docker with BuildKit and its Compose. Run by `make test-compose`; takes down what it starts.
+Needs Linux, Docker with BuildKit, and Compose. Run with `make test-compose`; removes what it starts.
 """
 
 import os
@@ -12,15 +12,15 @@ from client import Client
 from containers import PASSWORD, PROGRAMS, ROOT, SERVERS, Containers, run
 from load import Load
 
-# What an image may weigh, in bytes.
-HEAVIEST = 60_000_000
+# Maximum size of an image, in bytes.
+MAX_IMAGE_BYTES = 60_000_000
 
-# The tag of images that are there already: those of the release before, to be upgraded from.
+# Tag of existing images of the previous release, from which to upgrade.
 PREVIOUS = os.environ.get("ASSAY_PREVIOUS", "latest")
 
 
 def reads(project):
-    """What is read from each service."""
+    """Returns a path that reads from each service."""
     return {
         "identity": "/api/management/customers/current",
         "catalog": "/api/projects",
@@ -54,13 +54,13 @@ def build(containers):
         size, user = run(
             "docker", "image", "inspect", f"assay/{program}", "--format", "{{.Size}} {{.Config.User}}"
         ).split()
-        expect(int(size) < HEAVIEST, f"the image of {program} has {size} bytes")
+        expect(int(size) < MAX_IMAGE_BYTES, f"the image of {program} has {size} bytes")
         expect(user == "65532:65532", f"{program} runs as {user}")
         say(f"{program}: {int(size) / 1e6:.1f} MB")
 
 
 def start(containers):
-    """The programs first, and what they need last."""
+    """Starts the programs first, and their servers last."""
     began = time.monotonic()
     containers.compose("up", "--detach", "--scale", "gateway=2", *PROGRAMS)
     containers.compose("up", "--detach", "--scale", "gateway=2", *SERVERS)
@@ -72,7 +72,7 @@ def start(containers):
 
 
 def session(port):
-    """The README's first session, as it is written there."""
+    """Runs the commands of the README's first session."""
     text = (ROOT / "README.md").read_text().split("## A first session")[1].split("\n## ")[0]
     script = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.S))
     script = script.replace("'…'", f"'{PASSWORD}'").replace("127.0.0.1:8080", f"127.0.0.1:{port}")
@@ -84,22 +84,22 @@ def session(port):
 
 
 def story(client):
-    """A report on its way through all services; answers the project."""
+    """Uploads a report and follows it through all services; returns the project."""
     project = f"/api/projects/{client.ok('POST', '/api/projects', {'Name': 'Rocket'})['Id']}"
     tests = client.ok("POST", f"{project}/testsets", {"Name": "Every commit"})["Id"]
     report = (ROOT / "docs/first-session/junit.xml").read_text()
     execution = client.ok("POST", f"{project}/testsets/{tests}/results", report, "application/xml")
     log = f"{project}/executions/{execution['Id']}"
     expect(client.ok("GET", log)["TestReports"], "the execution has no reports")
-    eventually("the catalog hears of results", lambda: all(
+    eventually("the catalog shows results", lambda: all(
         case["LastResult"] for case in client.ok("GET", f"{project}/testcases?limit=5")))
-    eventually("people are notified", lambda: client.ok("GET", "/api/notifications?source=TestSet"))
-    say("a report has come through all services")
+    eventually("a notification exists", lambda: client.ok("GET", "/api/notifications?source=TestSet"))
+    say("a report has passed through all services")
     return project
 
 
 def outage(containers, client, project, service):
-    """Kills a container under load and starts it again."""
+    """Kills a container under load and restarts it."""
     paths = reads(project)
     with Load(client, project, paths.values()) as load:
         eventually("the load", lambda: all(load.statuses.values()))
@@ -111,9 +111,9 @@ def outage(containers, client, project, service):
         for name, path in paths.items():
             seen = load.seen(path)
             expected = {503} if name in hit else {200}
-            # What was on its way when the container was killed, may still have got through.
+            # Calls in progress when the container was killed may have succeeded.
             expect(seen and seen <= expected | {200} and (name in hit) == (503 in seen),
-                   f"{service} is away: {name} answers {seen}")
+                   f"{service} is down: {name} gives {seen}")
             expect(load.slowest(path, 503) < 3, f"503 takes {load.slowest(path, 503):.1f} s")
         run("docker", "start", *containers_of)
         started = time.monotonic()
@@ -122,7 +122,7 @@ def outage(containers, client, project, service):
         eventually("it to work again", lambda: all(
             200 in load.seen(path) or 201 in load.seen(path) for path in affected))
         back = time.monotonic() - started
-    expect(not load.broken, f"{service} is away: {load.broken[:3]}")
+    expect(not load.broken, f"{service} is down: {load.broken[:3]}")
     containers.wait_until_healthy([service])
     expect(not load.lost(), f"{len(load.lost())} acknowledged test cases are lost")
     kept = len(load.acknowledged)
@@ -130,7 +130,7 @@ def outage(containers, client, project, service):
 
 
 def roll(containers, client, project):
-    """Stops one of two gateways and starts it again, while requests keep coming."""
+    """Restarts each of two gateways under load."""
     paths = reads(project)
     with Load(client, project, [paths["identity"], paths["catalog"]]) as load:
         eventually("the load", lambda: all(load.statuses.values()))
@@ -139,11 +139,11 @@ def roll(containers, client, project):
             run("docker", "start", gateway)
             containers.wait_until_healthy(["gateway"])
     expect(not load.failures(), f"rolling fails requests: {load.failures()[:3]}")
-    say(f"both gateways were rolled, none of {load.count()} requests failed")
+    say(f"both gateways restarted, none of {load.count()} requests failed")
 
 
 def upgrade(containers, client, project):
-    """Replaces one program after the other by the next release, while requests keep coming."""
+    """Replaces one program after the other with the next release, under load."""
     with Load(client, project, reads(project).values()) as load:
         eventually("the load", lambda: all(load.statuses.values()))
         for program in PROGRAMS:
@@ -159,7 +159,7 @@ def upgrade(containers, client, project):
     say(f"all programs upgraded from {PREVIOUS}, none of {load.count()} requests failed")
 
 
-# What the first half of an upgrade may do: it adds something to every table.
+# The first part of an upgrade: adds a column to every table.
 EXPAND = """
 for service in identity catalog execution notification; do
   docker compose exec -T postgres psql --quiet --username=postgres --dbname=assay_$service \\
@@ -174,7 +174,7 @@ done
 
 
 def expand(containers, client, project):
-    """The next release has migrated the databases: this one works on, and can still be started."""
+    """Migrates the databases as the next release would: this release keeps running and can restart."""
     with Load(client, project, reads(project).values()) as load:
         eventually("the load", lambda: all(load.statuses.values()))
         containers.script(EXPAND)
@@ -183,11 +183,11 @@ def expand(containers, client, project):
     containers.wait_until_healthy(PROGRAMS)
     client.replicas = containers.gateways()
     story(client)
-    say("the databases were migrated under load, and this release works on them")
+    say("the databases were migrated under load, and this release runs on them")
 
 
 def replica(containers, client, project):
-    """Kills one of two catalogs: who reads does not notice."""
+    """Kills one of two catalogs; reads do not fail."""
     scale = ["--scale", "gateway=2", "--scale", "catalog=2"]
     containers.compose("up", "--detach", *scale, *PROGRAMS)
     containers.wait_until_healthy(["catalog"])
@@ -203,7 +203,7 @@ def replica(containers, client, project):
 
 
 def restore(containers, client, project):
-    """What docs/operations.md says of backup and restore."""
+    """Runs the commands for backup and restore in docs/operations.md."""
     guide = (ROOT / "docs/operations.md").read_text()
     part = guide.split("## Backup and restore")[1].split("\n## ")[0]
     backup, back, follow = re.findall(r"```sh\n(.*?)```", part, re.S)
@@ -221,8 +221,8 @@ def restore(containers, client, project):
     containers.script(follow)
     client = Client(containers.gateways()).log_in()
     there = {case["Id"] for case in client.ok("GET", f"{project}/testcases")}
-    expect(kept <= there, f"{len(kept - there)} test cases of before the backup are missing")
-    say("all of before the backup is there, and life goes on:")
+    expect(kept <= there, f"{len(kept - there)} test cases from before the backup are missing")
+    say("everything before the backup is restored, and new writes work:")
     story(client)
 
 
@@ -246,7 +246,7 @@ def main():
         containers.wait_until_healthy([*PROGRAMS, *SERVERS])
         client = Client(containers.gateways()).log_in()
         upgrade(containers, client, story(client))
-    say("all is well")
+    say("all tests passed")
 
 
 main()

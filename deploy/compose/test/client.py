@@ -1,4 +1,4 @@
-"""A client of `/api` that goes to another replica where one does not take connections."""
+"""A client of `/api` that uses another replica if one refuses connections."""
 
 import http.client
 import itertools
@@ -8,14 +8,14 @@ from containers import PASSWORD
 
 
 class Client:
-    """One request is one connection; what was sent is never sent again."""
+    """Opens a connection for each request, and never repeats a request."""
 
     def __init__(self, replicas, token=None):
         self.replicas, self.token = replicas, token
         self.turn = itertools.count()
 
     def call(self, method, path, body=None, content_type="application/json"):
-        """The status, and what was answered."""
+        """Returns the status and the body of the response."""
         headers = {"Connection": "close"}
         if self.token:
             headers["Authentication"] = f"Bearer {self.token}"
@@ -41,7 +41,7 @@ class Client:
                 return connection
             except (ConnectionRefusedError, TimeoutError, OSError):
                 continue
-        raise ConnectionRefusedError("no replica takes connections")
+        raise ConnectionRefusedError("no replica accepts connections")
 
     def ok(self, method, path, *arguments, **named):
         status, answer = self.call(method, path, *arguments, **named)

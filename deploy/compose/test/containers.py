@@ -1,4 +1,4 @@
-"""The containers of one Assay, by the project's own docker-compose.yml."""
+"""The containers of an Assay installation, from the repository's docker-compose.yml."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ PASSWORD = "a long enough passphrase"
 
 
 def run(*command, cwd=ROOT, env=None):
-    """What a command prints; what it says of a failure is shown."""
+    """Returns the output of a command; shows it and exits if the command fails."""
     done = subprocess.run(command, text=True, capture_output=True, cwd=cwd, env=env)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
@@ -26,7 +26,7 @@ def run(*command, cwd=ROOT, env=None):
 
 
 class Containers:
-    """A project of its own, with volumes of its own, and what is left of it is taken down."""
+    """A Compose project with its own volumes, which is removed at the end."""
 
     def __init__(self, ports, version="latest"):
         has_plugin = shutil.which("docker") and not subprocess.run(
@@ -49,18 +49,18 @@ class Containers:
         return run(*self.command, *arguments, env=self.env)
 
     def script(self, text):
-        """Runs commands of the documentation, in the folder that has this project's `.env`."""
+        """Runs commands of the documentation in the folder with this project's `.env`."""
         text = text.replace("docker compose", " ".join(self.command))
         return run("bash", "-euo", "pipefail", "-c", text, env=self.env, cwd=self.folder.name)
 
     def of(self, service):
-        """The ids of the containers of a service."""
+        """Returns the ids of the containers of a service."""
         label = f"label=com.docker.compose.service={service}"
         project = f"label=com.docker.compose.project={self.name}"
         return run("docker", "ps", "-aq", "--filter", project, "--filter", label).split()
 
     def replace(self, program, version):
-        """Starts a container of another version; once it is healthy, answers those it replaces."""
+        """Starts a container of another version; returns those it replaces once it is healthy."""
         self.env["ASSAY_VERSION"] = version
         old = self.of(program)
         self.compose("up", "--detach", "--no-build", "--no-deps", "--no-recreate",
@@ -69,7 +69,7 @@ class Containers:
         return old
 
     def gateways(self):
-        """Where the gateways are reached: not through ports of this machine, as a balancer does."""
+        """Returns the addresses of the gateways, which are used directly, as by a load balancer."""
         return [self.address(gateway) for gateway in self.of("gateway")]
 
     def address(self, container):

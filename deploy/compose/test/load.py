@@ -1,4 +1,4 @@
-"""Requests without a pause, while something happens."""
+"""Continuous requests during a test."""
 
 import http.client
 import threading
@@ -7,7 +7,7 @@ import uuid
 
 
 class Load:
-    """Threads that write and read through one client, and remember what they were answered."""
+    """Threads that write and read through one client and record the responses."""
 
     def __init__(self, client, project, reads):
         self.client, self.project, self.reads = client, project, reads
@@ -29,7 +29,7 @@ class Load:
             thread.join()
 
     def forget(self):
-        """Begins to count anew."""
+        """Resets the counts."""
         for statuses in self.statuses.values():
             statuses.clear()
         self.broken.clear()
@@ -60,7 +60,7 @@ class Load:
         return {status for status, _ in self.statuses[what]}
 
     def failures(self):
-        """The statuses that tell of a failure, and what broke off."""
+        """Returns the failed statuses and the broken connections."""
         statuses = [status for seen in self.statuses.values() for status, _ in seen]
         return [status for status in statuses if status >= 400] + self.broken
 
@@ -68,7 +68,7 @@ class Load:
         return sum(len(seen) for seen in self.statuses.values())
 
     def lost(self):
-        """The test cases that were acknowledged and are not there."""
+        """Returns the test cases that were acknowledged but do not exist."""
         cases = self.client.ok("GET", f"{self.project}/testcases")
         return self.acknowledged - {case["Id"] for case in cases}
 

@@ -1,12 +1,12 @@
-// A session with Assay: a test case with a plan is run, reported and reviewed, and the report of a
-// test tool is uploaded.
+// A session with Assay: creates a test case with a plan, reports and reviews an execution of it, and
+// uploads the report of a test tool.
 //
 //   npm install
-//   npm run types     # makes assay.d.ts from docs/openapi.json
-//   npm run check     # what does not fit the interface does not compile
+//   npm run types     # generates assay.d.ts from docs/openapi.json
+//   npm run check     # checks the session against the interface
 //   ASSAY_PASSWORD=… node session.ts http://127.0.0.1:8080 admin@assay.local ../../first-session/junit.xml
 //
-// Node 22.18 or later runs TypeScript as it is.
+// Node 22.18 or later runs TypeScript directly.
 
 import { readFile } from "node:fs/promises";
 import { argv, env } from "node:process";
@@ -25,9 +25,9 @@ if (!baseUrl || !email || !junit || !password) {
 
 const assay = createClient<paths>({ baseUrl });
 
-// What was answered, or the reason why not.
-async function ok<T>(answer: Promise<{ data?: T; error?: Schemas["Problem"] }>): Promise<T> {
-  const { data, error } = await answer;
+// Returns the data of a response, or throws the problem.
+async function ok<T>(response: Promise<{ data?: T; error?: Schemas["Problem"] }>): Promise<T> {
+  const { data, error } = await response;
   if (error) {
     const fields = error.errors?.map(({ pointer, detail }) => `${pointer} ${detail}`) ?? [];
     throw new Error([`${error.code}: ${error.detail}`, ...fields].join("\n"));
@@ -35,8 +35,8 @@ async function ok<T>(answer: Promise<{ data?: T; error?: Schemas["Problem"] }>):
   return data as T;
 }
 
-// Log in; the token goes with every other request. That a body `satisfies` its schema has the
-// compiler notice fields that there are not: the client itself would let them pass.
+// Log in; every other request carries the token. `satisfies` lets the compiler find unknown fields in a
+// body, which the client would accept.
 const { token } = await ok(
   assay.POST("/api/token/login", {
     body: { Email: email, Password: password } satisfies Schemas["LoginInput"],
@@ -48,7 +48,7 @@ assay.use({
   },
 });
 
-// A project with a test case, a plan that is ready, and a set.
+// Create a project with a test case, a plan that is ready, and a test set.
 const project = await ok(
   assay.POST("/api/projects", {
     body: { Name: "Web shop", Description: "What customers see and buy" } satisfies Schemas["ProjectInput"],
@@ -80,7 +80,7 @@ const set = await ok(
   }),
 );
 
-// An execution whose results we report ourselves.
+// Start an execution and report its results.
 const execution = await ok(
   assay.POST("/api/projects/{projectId}/testsets/{testSetId}/executions", {
     params: { path: { projectId, testSetId: set.Id } },
@@ -106,7 +106,7 @@ const completed = await ok(
 );
 console.log(`${reported.Accepted} result, ${completed.Statistic.TestCasesPassed} passed`);
 
-// Somebody has looked at the report.
+// Review the reports.
 for (const report of completed.TestReports) {
   const { TestCaseId: testCaseId, TestPlanId: testPlanId, Id: testReportId } = report;
   const reviewed = await ok(
@@ -121,7 +121,7 @@ for (const report of completed.TestReports) {
   console.log(`${reviewed.TestCaseName}: ${reviewed.Result}, ${reviewed.Status}`);
 }
 
-// The report of a test run, as test tools write it.
+// Upload the report of a test run.
 const uploaded = await ok(
   assay.POST("/api/projects/{projectId}/testsets/{testSetId}/results", {
     params: { path: { projectId, testSetId: set.Id } },
@@ -133,7 +133,7 @@ const uploaded = await ok(
 const { TestCasesTotal: total, TestCasesFailed: failed } = uploaded.Statistic;
 console.log(`${total} tests uploaded, ${failed} failed`);
 
-// Step by step, the first test that failed.
+// Print the steps of the first test that failed.
 const failure = uploaded.TestReports.find((report) => report.Result === "Failed");
 if (failure) {
   const { TestCaseId: testCaseId, TestPlanId: testPlanId, Id: testReportId } = failure;
