@@ -1,4 +1,4 @@
-//! A gateway in front of the services of the tests, and requests to it.
+//! A gateway in front of test services, and requests to it.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -18,7 +18,7 @@ use tower::ServiceExt;
 
 use crate::services::{self, Uploaded};
 
-/// Any id; the services of the tests do not look at most of them.
+/// An arbitrary id; the test services ignore most ids.
 pub(crate) const ID: &str = "01a1b2c3-0000-7000-8000-000000000001";
 
 #[derive(Parser)]
@@ -27,7 +27,7 @@ struct Options {
     edge: EdgeConfig,
 }
 
-/// A gateway, and what happens behind it.
+/// A gateway, and the uploads that its services receive.
 pub(crate) struct Api {
     app: Router,
     token: String,
@@ -40,31 +40,32 @@ impl Api {
         Self::start_with(&[]).await
     }
 
-    /// With options of its own, as on the command line.
+    /// Starts a gateway with command-line options.
     pub(crate) async fn start_with(options: &[&str]) -> Self {
         let (uploads, seen) = mpsc::unbounded_channel();
         let (issuer, verifier) = keys();
         let address = serve(uploads, &verifier).await;
-        Self::before([address; 2], options, &issuer, verifier, seen)
+        Self::connected_to([address; 2], options, &issuer, verifier, seen)
     }
 
-    /// The catalog is a program of its own, at the other end of the wire.
-    pub(crate) async fn start_apart() -> (Self, Wire) {
+    /// Starts a gateway that reaches the catalog through a wire, separately from the other
+    /// services.
+    pub(crate) async fn start_with_separate_catalog() -> (Self, Wire) {
         let (uploads, seen) = mpsc::unbounded_channel();
         let (issuer, verifier) = keys();
         let wire = Wire::to(serve(uploads.clone(), &verifier).await).await.unwrap();
         let others = serve(uploads, &verifier).await;
-        (Self::before([wire.address(), others], &[], &issuer, verifier, seen), wire)
+        (Self::connected_to([wire.address(), others], &[], &issuer, verifier, seen), wire)
     }
 
     /// A gateway whose services cannot be reached.
-    pub(crate) fn alone() -> Self {
+    pub(crate) fn without_services() -> Self {
         let (issuer, verifier) = keys();
-        let nobody = SocketAddr::from(([127, 0, 0, 1], 9));
-        Self::before([nobody; 2], &[], &issuer, verifier, mpsc::unbounded_channel().1)
+        let unreachable = SocketAddr::from(([127, 0, 0, 1], 9));
+        Self::connected_to([unreachable; 2], &[], &issuer, verifier, mpsc::unbounded_channel().1)
     }
 
-    fn before(
+    fn connected_to(
         addresses: [SocketAddr; 2],
         options: &[&str],
         issuer: &Issuer,
@@ -105,9 +106,9 @@ impl Api {
         request(method, path).header("Authentication", format!("Bearer {}", self.others_token))
     }
 
-    /// Sends a request whose answer is not waited for. It ends with the test.
-    pub(crate) fn begin(&self, request: Builder, body: Body) {
-        #[expect(clippy::disallowed_methods, reason = "there is no program whose stop would wait")]
+    /// Sends a request without waiting for the answer. It ends with the test.
+    pub(crate) fn spawn_request(&self, request: Builder, body: Body) {
+        #[expect(clippy::disallowed_methods, reason = "no runtime waits for this task")]
         tokio::spawn(self.app.clone().oneshot(request.body(body).unwrap()));
     }
 
@@ -126,13 +127,13 @@ impl Api {
         self.send(request, Body::from(json.to_string())).await
     }
 
-    /// Sends a request without a body, whose answer nobody reads yet.
+    /// Sends a request without a body and reads only the first frame of the answer.
     pub(crate) async fn open(&self, request: Builder) -> Response {
         let mut response =
             self.app.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
-        // There is an answer, and then nobody cares.
+        // The rest of the answer stays unread.
         let first = response.body_mut().frame().await;
-        assert!(first.is_some_and(|frame| frame.is_ok()), "it has begun");
+        assert!(first.is_some_and(|frame| frame.is_ok()), "the answer should have a first frame");
         response
     }
 
@@ -140,14 +141,14 @@ impl Api {
         let response = self.app.clone().oneshot(request.body(body).unwrap()).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = body.collect().await.map(|body| body.to_bytes().to_vec());
-        let Ok(body) = body else { return Answer::broken_off(parts.status, parts.headers) };
-        Answer { status: parts.status, headers: parts.headers, body, whole: true }
+        let Ok(body) = body else { return Answer::aborted(parts.status, parts.headers) };
+        Answer { status: parts.status, headers: parts.headers, body, is_complete: true }
     }
 
-    /// What a service made of the next upload.
+    /// Waits for the next upload; returns the bytes that the service received.
     pub(crate) async fn uploaded(&mut self) -> Uploaded {
         let next = tokio::time::timeout(Duration::from_secs(10), self.uploads.recv());
-        next.await.expect("a service hears of every upload").unwrap()
+        next.await.expect("a service receives every upload").unwrap()
     }
 }
 
@@ -156,7 +157,7 @@ pub(crate) fn request(method: &str, path: &str) -> Builder {
     Request::builder().method(method).uri(path)
 }
 
-/// Serves what there is of services.
+/// Serves the test services.
 async fn serve(uploads: mpsc::UnboundedSender<Uploaded>, verifier: &Verifier) -> SocketAddr {
     let runtime = Runtime::new("test");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -171,34 +172,34 @@ fn keys() -> (Issuer, Verifier) {
     (issuer, verifier)
 }
 
-/// What came back.
+/// An answer of the gateway.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
-    /// Whether the body came to its end.
-    pub(crate) whole: bool,
+    /// Whether the body is complete.
+    pub(crate) is_complete: bool,
 }
 
 impl Answer {
-    fn broken_off(status: StatusCode, headers: HeaderMap) -> Self {
-        Self { status, headers, body: Vec::new(), whole: false }
+    fn aborted(status: StatusCode, headers: HeaderMap) -> Self {
+        Self { status, headers, body: Vec::new(), is_complete: false }
     }
 
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{self:?} is no JSON"))
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{self:?} is not JSON"))
     }
 
-    /// The JSON of a success.
+    /// The JSON of a successful answer.
     #[track_caller]
     pub(crate) fn ok(&self) -> Value {
         assert_eq!(self.status, 200, "{}", String::from_utf8_lossy(&self.body));
         self.json()
     }
 
-    /// The problem, which has that status and code.
+    /// The problem; asserts its status and code.
     #[track_caller]
     pub(crate) fn problem(&self, status: u16, code: &str) -> Value {
         let text = String::from_utf8_lossy(&self.body);
@@ -211,9 +212,9 @@ impl Answer {
         problem
     }
 
-    /// The fields that the problem names.
+    /// The pointers to the fields that the problem names.
     #[track_caller]
-    pub(crate) fn wrong_fields(&self) -> Vec<String> {
+    pub(crate) fn invalid_fields(&self) -> Vec<String> {
         let errors = self.problem(422, "invalid")["errors"].take();
         let pointer = |error: &Value| error["pointer"].as_str().unwrap().to_owned();
         errors.as_array().unwrap().iter().map(pointer).collect()

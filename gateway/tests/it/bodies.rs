@@ -1,4 +1,4 @@
-//! Bodies of requests, and what may be wrong with them.
+//! Bodies of requests and their validation.
 
 use std::convert::Infallible;
 
@@ -11,7 +11,7 @@ use crate::api::{Api, ID};
 const CASES: &str = "/api/projects/p/testsets/s/testcases";
 
 #[tokio::test]
-async fn a_body_that_cannot_be_read_is_malformed() {
+async fn an_unreadable_body_is_malformed() {
     let api = Api::start().await;
     let deep = format!(r#"{{"Name":"a","Deep":{}{}}}"#, "[".repeat(64), "]".repeat(64));
     for wrong in ["", " ", "{", r#"{"Name":1"#, r#"{"Name":"a"} x"#, "{'Name':1}", &deep] {
@@ -24,7 +24,7 @@ async fn a_body_that_cannot_be_read_is_malformed() {
 }
 
 #[tokio::test]
-async fn nesting_ends_at_64() {
+async fn nesting_is_limited_to_64_levels() {
     let api = Api::start().await;
     let deep = format!(r#"{{"Name":"[[\"","Deep":{}{}}}"#, "[".repeat(63), "]".repeat(63));
     assert_eq!(api.json("POST", "/api/projects", deep).await.status, StatusCode::CREATED);
@@ -58,7 +58,7 @@ async fn a_field_of_the_wrong_type_is_named() {
 }
 
 #[tokio::test]
-async fn null_in_a_new_record_is_as_good_as_absent() {
+async fn null_in_a_new_record_means_absent() {
     let api = Api::start().await;
     let body = json!({"Name": "a", "Description": null, "Archived": null, "RetentionInDays": null});
     let answer = api.json("POST", "/api/projects", body).await;
@@ -66,7 +66,7 @@ async fn null_in_a_new_record_is_as_good_as_absent() {
 }
 
 #[tokio::test]
-async fn a_body_has_to_be_json_not_encoded_and_not_too_large() {
+async fn a_body_must_be_unencoded_json_within_the_size_limit() {
     let api = Api::start().await;
     let post = || api.request("POST", "/api/projects");
     let body = || Body::from(r#"{"Name":"a"}"#);
@@ -91,7 +91,7 @@ async fn a_body_has_to_be_json_not_encoded_and_not_too_large() {
 }
 
 #[tokio::test]
-async fn test_cases_are_named_one_by_one_or_together() {
+async fn test_cases_are_given_as_an_object_or_an_array() {
     let api = Api::start().await;
     for (body, included) in [
         (json!({"Id": "a", "Name": "ignored"}), "a"),

@@ -1,4 +1,4 @@
-//! Who is let in, and how much of them.
+//! Limits of requests for each address and customer, and CORS.
 
 use std::{
     convert::Infallible,
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::api::{Answer, Api, request};
 
-/// The request as if it came from that address.
+/// The request with this peer address.
 fn from(address: &str, request: Builder) -> Builder {
     request.extension(ConnectInfo::<SocketAddr>(address.parse().unwrap()))
 }
@@ -25,7 +25,7 @@ async fn read(api: &Api, address: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn an_address_has_so_many_requests_a_minute() {
+async fn requests_of_an_address_are_limited_each_minute() {
     let api = Api::start_with(&["--requests-per-address=3", "--requests-per-customer=0"]).await;
     for rest in [2, 1, 0] {
         let answer = read(&api, "192.0.2.1:1000").await;
@@ -34,13 +34,13 @@ async fn an_address_has_so_many_requests_a_minute() {
         let until = (3 - rest) * 20;
         assert_eq!(answer.header("ratelimit"), format!("\"address\";r={rest};t={until}"));
     }
-    let refused = read(&api, "192.0.2.1:2000").await;
-    refused.problem(429, "busy");
-    let pause: u64 = refused.header("retry-after").parse().unwrap();
+    let rejected = read(&api, "192.0.2.1:2000").await;
+    rejected.problem(429, "busy");
+    let pause: u64 = rejected.header("retry-after").parse().unwrap();
     assert!((1..=20).contains(&pause), "{pause}");
     assert_eq!(read(&api, "192.0.2.2:1000").await.status, StatusCode::OK);
 
-    // Who has an IPv6 address has many.
+    // An IPv6 client controls a whole /64 network.
     for host in 1..=3 {
         let address = format!("[2001:db8::{host}]:1000");
         assert_eq!(read(&api, &address).await.status, StatusCode::OK);
@@ -50,7 +50,7 @@ async fn an_address_has_so_many_requests_a_minute() {
 }
 
 #[tokio::test]
-async fn a_customer_has_so_many_requests_a_minute_from_wherever() {
+async fn requests_of_a_customer_are_limited_across_addresses() {
     let api = Api::start_with(&["--requests-per-customer=2"]).await;
     for address in ["192.0.2.1:1000", "192.0.2.2:1000"] {
         let answer = read(&api, address).await;
@@ -59,13 +59,13 @@ async fn a_customer_has_so_many_requests_a_minute_from_wherever() {
         assert_eq!(answer.header("ratelimit-policy"), policy);
     }
     read(&api, "192.0.2.3:1000").await.problem(429, "busy");
-    // Those without a token are nobody's.
+    // Requests without a token count for no customer.
     let anonymous = from("192.0.2.1:1000", request("GET", "/api/projects"));
     api.send(anonymous, Body::empty()).await.problem(401, "unauthenticated");
 }
 
 #[tokio::test]
-async fn without_limits_nothing_is_counted() {
+async fn a_limit_of_0_disables_rate_limiting() {
     let api = Api::start_with(&["--requests-per-address=0", "--requests-per-customer=0"]).await;
     for _ in 0..20 {
         let answer = read(&api, "192.0.2.1:1000").await;
@@ -73,15 +73,15 @@ async fn without_limits_nothing_is_counted() {
     }
 }
 
-/// A body that begins and does not go on.
-fn stalled(beginning: Vec<u8>) -> Body {
-    let beginning = stream::once(ready(Ok::<_, Infallible>(beginning)));
-    Body::from_stream(beginning.chain(stream::pending()))
+/// A body that stalls after its first bytes.
+fn stalled(first: Vec<u8>) -> Body {
+    let first = stream::once(ready(Ok::<_, Infallible>(first)));
+    Body::from_stream(first.chain(stream::pending()))
 }
 
-/// Sends the request again and again, until it is refused for too much being under way.
+/// Repeats the request until it is rejected because of too many concurrent requests.
 async fn overloaded(api: &Api, request: impl Fn() -> (Builder, Body)) -> Answer {
-    eventually("it is too much", async || {
+    eventually("an overloaded answer", async || {
         let (request, body) = request();
         let answer = api.send(request, body).await;
         (answer.status == StatusCode::SERVICE_UNAVAILABLE).then_some(answer)
@@ -90,24 +90,24 @@ async fn overloaded(api: &Api, request: impl Fn() -> (Builder, Body)) -> Answer 
 }
 
 #[tokio::test]
-async fn a_customer_leaves_places_for_the_requests_of_others() {
+async fn a_customer_cannot_use_all_request_slots() {
     let api = Api::start_with(&["--requests-at-once=4"]).await;
     for _ in 0..3 {
-        api.begin(api.request("POST", "/api/projects"), stalled(b"{".to_vec()));
+        api.spawn_request(api.request("POST", "/api/projects"), stalled(b"{".to_vec()));
     }
-    let refused = overloaded(&api, || (api.request("GET", "/api/projects"), Body::empty())).await;
-    refused.problem(503, "overloaded");
-    assert_eq!(refused.header("retry-after"), "1");
+    let rejected = overloaded(&api, || (api.request("GET", "/api/projects"), Body::empty())).await;
+    rejected.problem(503, "overloaded");
+    assert_eq!(rejected.header("retry-after"), "1");
     api.send(api.others_request("GET", "/api/projects/p"), Body::empty()).await.ok();
     assert_eq!(api.get("/livez").await.status, StatusCode::OK);
 }
 
 #[tokio::test]
-async fn a_customer_leaves_memory_for_the_bodies_of_others() {
+async fn a_customer_cannot_use_all_memory_for_bodies() {
     let api = Api::start().await;
-    // Three quarters of 64 MiB, in pieces of 64 KiB; the first one of each body is free.
+    // Three quarters of 64 MiB, in chunks of 64 KiB; the first chunk of each body is not counted.
     for _ in 0..52 {
-        api.begin(api.request("POST", "/api/projects"), stalled(vec![b' '; 1 << 20]));
+        api.spawn_request(api.request("POST", "/api/projects"), stalled(vec![b' '; 1 << 20]));
     }
     let large = || Body::from(format!(r#"{{"Name":"{}"}}"#, "a".repeat(1 << 20).split_off(100)));
     overloaded(&api, || (api.request("POST", "/api/projects"), large())).await;
@@ -120,15 +120,15 @@ async fn a_customer_leaves_memory_for_the_bodies_of_others() {
 }
 
 #[tokio::test]
-async fn a_customer_leaves_calls_for_others() {
+async fn a_customer_cannot_use_all_calls_to_a_service() {
     let api = Api::start_with(&["--calls-at-once=4"]).await;
     for _ in 0..6 {
-        api.begin(api.request("GET", "/api/projects/hangs"), Body::empty());
+        api.spawn_request(api.request("GET", "/api/projects/hangs"), Body::empty());
     }
     let waits = async || {
         timeout(Duration::from_millis(200), api.get("/api/projects/p")).await.is_err().then_some(())
     };
-    eventually("the customer has all calls that it may have", waits).await;
+    eventually("the customer to reach its limit of calls", waits).await;
     for _ in 0..10 {
         let request = api.others_request("GET", "/api/projects/p");
         timeout(Duration::from_secs(1), api.send(request, Body::empty())).await.unwrap().ok();
@@ -136,24 +136,25 @@ async fn a_customer_leaves_calls_for_others() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_service_that_fails() {
+async fn queued_calls_fail_at_once_when_a_service_is_unavailable() {
     let api = Api::start_with(&["--calls-at-once=4"]).await;
-    let began = Instant::now();
+    let started = Instant::now();
     let answers = join_all((0..30).map(|_| api.get("/api/projects/late"))).await;
     for answer in answers {
         answer.problem(503, "unavailable");
         assert_eq!(answer.header("retry-after"), "1");
     }
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
-    // The next one finds out whether it still fails.
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    // The next call checks whether the service has recovered.
     api.get("/api/projects/p").await.ok();
 }
 
 #[tokio::test]
-async fn web_pages_of_other_hosts_are_let_in_only_if_they_are_named() {
+async fn cors_allows_only_configured_origins() {
     let preflight = |origin: &str| {
-        let asks = request("OPTIONS", "/api/projects").header("Origin", origin);
-        asks.header("Access-Control-Request-Method", "POST")
+        let preflight = request("OPTIONS", "/api/projects").header("Origin", origin);
+        preflight
+            .header("Access-Control-Request-Method", "POST")
             .header("Access-Control-Request-Headers", "authentication, content-type")
     };
     let closed = Api::start().await;
@@ -171,7 +172,7 @@ async fn web_pages_of_other_hosts_are_let_in_only_if_they_are_named() {
         let answer = open.send(preflight(origin), Body::empty()).await;
         assert_eq!(answer.header("access-control-allow-origin"), allowed);
         assert_eq!(answer.status, StatusCode::OK);
-        // Failures can be read, too.
+        // Scripts can read errors, too.
         let read = request("GET", "/api/projects").header("Origin", origin);
         let answer = open.send(read, Body::empty()).await;
         answer.problem(401, "unauthenticated");

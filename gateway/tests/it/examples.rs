@@ -1,9 +1,9 @@
-//! The document shows all that is sent and answered, and what it shows is right.
+//! The OpenAPI document has a valid example for every request and answer.
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-/// The document, and what was found wrong with it.
+/// The document, and the problems found in it.
 struct Checked {
     document: Value,
     problems: Vec<String>,
@@ -16,7 +16,7 @@ impl Checked {
         Self { document, problems: Vec::new(), examples: 0 }
     }
 
-    /// A validator of what has this schema.
+    /// Returns a validator for values of this schema.
     fn validator(&self, schema: &Value) -> Validator {
         let mut schema = schema.clone();
         if schema.to_string().contains("$ref") {
@@ -25,8 +25,8 @@ impl Checked {
         jsonschema::options().should_validate_formats(true).build(&schema).unwrap()
     }
 
-    /// A parameter, header or media type has an example of its own schema.
-    fn has_example(&mut self, what: &str, part: &Value) {
+    /// Checks that a parameter, header or media type has an example that matches its schema.
+    fn check_example(&mut self, what: &str, part: &Value) {
         let Some(example) = part.get("example") else {
             return self.problems.push(format!("{what} has no example"));
         };
@@ -36,7 +36,7 @@ impl Checked {
         self.problems.extend(errors.map(|e| format!("{what}: {}: {e}", e.instance_path())));
     }
 
-    fn is_described(&mut self, what: &str, part: &Value) {
+    fn check_description(&mut self, what: &str, part: &Value) {
         if part["description"].as_str().is_none_or(str::is_empty) {
             self.problems.push(format!("{what} is not described"));
         }
@@ -44,19 +44,19 @@ impl Checked {
 
     fn content(&mut self, what: &str, part: &Value) {
         for (media_type, content) in part["content"].as_object().into_iter().flatten() {
-            self.has_example(&format!("{what} as {media_type}"), content);
+            self.check_example(&format!("{what} as {media_type}"), content);
         }
     }
 
     fn operation(&mut self, what: &str, operation: &Value) {
         for parameter in operation["parameters"].as_array().unwrap() {
             let what = format!("{what}: {}", parameter["name"]);
-            self.is_described(&what, parameter);
-            self.has_example(&what, parameter);
+            self.check_description(&what, parameter);
+            self.check_example(&what, parameter);
         }
         if let Some(body) = operation.get("requestBody") {
             let what = format!("{what}: the body");
-            self.is_described(&what, body);
+            self.check_description(&what, body);
             self.content(&what, body);
         }
         for (status, response) in operation["responses"].as_object().unwrap() {
@@ -67,12 +67,12 @@ impl Checked {
     }
 
     fn response(&mut self, what: &str, response: &Value) {
-        self.is_described(what, response);
+        self.check_description(what, response);
         self.content(what, response);
         for (name, header) in response["headers"].as_object().into_iter().flatten() {
             let what = format!("{what}: {name}");
-            self.is_described(&what, header);
-            self.has_example(&what, header);
+            self.check_description(&what, header);
+            self.check_example(&what, header);
         }
     }
 
@@ -87,11 +87,11 @@ impl Checked {
             self.response(name, response);
         }
         for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
-            self.is_described(name, schema);
+            self.check_description(name, schema);
             for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
                 let is_described_itself = schema["$ref"].is_string() || schema["oneOf"].is_array();
                 if !is_described_itself {
-                    self.is_described(&format!("{name}: {field}"), schema);
+                    self.check_description(&format!("{name}: {field}"), schema);
                 }
             }
         }
@@ -100,15 +100,15 @@ impl Checked {
 }
 
 #[test]
-fn all_that_is_sent_and_answered_is_described_and_shown() {
+fn every_request_and_answer_has_a_description_and_a_valid_example() {
     let checked = Checked::new().all();
     assert!(checked.problems.is_empty(), "{:#?}", checked.problems);
     assert!(checked.examples > 500, "{}", checked.examples);
 }
 
-/// Proof that the check can fail.
+/// Proves that the check can fail.
 #[test]
-fn an_example_that_is_missing_or_not_right_is_noticed() {
+fn missing_and_invalid_examples_are_found() {
     let mut checked = Checked::new();
     let create = "/paths/~1api~1projects/post";
     let get = "/paths/~1api~1projects~1{projectId}/get";
@@ -126,9 +126,9 @@ fn an_example_that_is_missing_or_not_right_is_noticed() {
     assert_eq!(problems.len(), 4, "{problems:#?}");
 }
 
-/// A problem is shown as it would be answered.
+/// Examples of problems have the status under which they are listed.
 #[test]
-fn problems_are_shown_with_the_status_that_they_have() {
+fn examples_of_problems_have_the_right_status() {
     let checked = Checked::new();
     let responses = checked.document["components"]["responses"].clone();
     let paths = checked.document["paths"].as_object().unwrap();

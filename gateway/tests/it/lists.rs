@@ -1,4 +1,4 @@
-//! Lists, as a client sees them.
+//! Lists over HTTP.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use crate::api::Api;
 
 #[tokio::test]
-async fn a_list_is_one_array_however_many_batches_it_came_in() {
+async fn a_list_of_several_batches_is_one_array() {
     let api = Api::start().await;
     let list = api.get("/api/projects").await;
     let names: Vec<_> = list.ok().as_array().unwrap().iter().map(|p| p["Name"].clone()).collect();
@@ -28,19 +28,19 @@ async fn a_page_links_to_the_next_one() {
 }
 
 #[tokio::test]
-async fn a_limit_is_from_1_to_1000() {
+async fn a_limit_is_between_1_and_1000() {
     let api = Api::start().await;
     for limit in ["1", "1000"] {
         api.get(&format!("/api/projects?limit={limit}")).await.ok();
     }
     for limit in ["0", "1001", "-1", "x", ""] {
         let answer = api.get(&format!("/api/projects?limit={limit}")).await;
-        assert_eq!(answer.wrong_fields(), ["/limit"]);
+        assert_eq!(answer.invalid_fields(), ["/limit"]);
     }
 }
 
 #[tokio::test]
-async fn a_control_character_in_a_parameter_is_refused_in_every_list() {
+async fn control_characters_in_parameters_are_rejected_by_every_list() {
     let api = Api::start().await;
     for (path, field) in [
         ("/api/projects?q=a%00b", "/q"),
@@ -54,30 +54,30 @@ async fn a_control_character_in_a_parameter_is_refused_in_every_list() {
         ("/api/projects/p/testsets/s/stats?tag=%00", "/tag"),
         ("/api/projects/p/testsets/s/stats?fromDate=%00", "/fromDate"),
     ] {
-        assert_eq!(api.get(path).await.wrong_fields(), [field], "{path}");
+        assert_eq!(api.get(path).await.invalid_fields(), [field], "{path}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_reads_slowly_holds_up_nobody_else() {
+async fn clients_that_do_not_read_do_not_block_others() {
     let api = Api::start().await;
     let mut unread = Vec::new();
     for _ in 0..50 {
         let list = api.request("GET", "/api/projects?q=endless");
         unread.push(api.open(list).await);
         let other = timeout(Duration::from_secs(5), api.get("/api/projects/p"));
-        other.await.unwrap_or_else(|_| panic!("{} hold up others", unread.len())).ok();
+        other.await.unwrap_or_else(|_| panic!("{} unread answers block others", unread.len())).ok();
     }
 }
 
 #[tokio::test]
 async fn a_failure_before_the_first_record_is_a_problem() {
     let answer = Api::start().await.get("/api/projects?q=fails").await;
-    assert_eq!(answer.wrong_fields(), ["/cursor"]);
+    assert_eq!(answer.invalid_fields(), ["/cursor"]);
 }
 
 #[tokio::test]
-async fn a_failure_after_it_breaks_the_answer_off() {
+async fn a_failure_after_the_first_record_aborts_the_answer() {
     let answer = Api::start().await.get("/api/projects?q=breaks%20off").await;
     assert!(!answer.whole);
 }

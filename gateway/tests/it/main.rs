@@ -1,4 +1,4 @@
-//! The gateway as a client sees it, in front of services that only the tests have.
+//! Tests of the gateway over HTTP, in front of test services.
 
 mod api;
 mod bodies;

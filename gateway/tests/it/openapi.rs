@@ -1,4 +1,4 @@
-//! The document that describes the interface.
+//! The OpenAPI document.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::{Api, ID, request};
 
-/// Run with `UPDATE_OPENAPI=1` to accept a changed interface.
+/// Run with `UPDATE_OPENAPI=1` to update the committed document.
 #[test]
 fn the_document_in_the_repository_is_current() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/openapi.json");
@@ -16,7 +16,7 @@ fn the_document_in_the_repository_is_current() {
         std::fs::write(&file, &current).unwrap();
     }
     let committed = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(committed == current, "the interface has changed: see UPDATE_OPENAPI");
+    assert!(committed == current, "docs/openapi.json is outdated: run with UPDATE_OPENAPI=1");
 }
 
 /// Method, path and description of every operation.
@@ -42,8 +42,8 @@ fn every_operation_is_described() {
 }
 
 #[tokio::test]
-async fn every_operation_that_needs_a_token_is_closed_without_one() {
-    let api = Api::alone();
+async fn every_operation_that_needs_a_token_rejects_requests_without_one() {
+    let api = Api::without_services();
     for (method, path, operation) in operations() {
         let path = path.split('/').map(|part| if part.starts_with('{') { ID } else { part });
         let path = path.collect::<Vec<_>>().join("/");
@@ -54,8 +54,8 @@ async fn every_operation_that_needs_a_token_is_closed_without_one() {
 }
 
 #[tokio::test]
-async fn the_pages_load_nothing_from_elsewhere() {
-    let api = Api::alone();
+async fn the_pages_load_nothing_from_other_hosts() {
+    let api = Api::without_services();
     let document = api.send(request("GET", "/api/openapi.json"), Body::empty()).await;
     assert_eq!(document.ok()["info"]["title"], "Assay");
     for page in ["index.html", "swagger-initializer.js"] {
@@ -77,9 +77,9 @@ fn may_be_null(schema: &Value) -> bool {
     types.chain(choices).any(|name| name == "null")
 }
 
-/// Every field of a record is answered, and `null` clears only what a record may be without.
+/// Every field of a record is required in answers, and only nullable fields accept `null`.
 #[test]
-fn forms_of_a_record_agree() {
+fn schemas_of_a_record_and_its_input_agree() {
     let schemas = schemas();
     for (name, schema) in &schemas {
         let Some(fields) = schema["properties"].as_object() else { continue };
@@ -98,9 +98,9 @@ fn forms_of_a_record_agree() {
     assert!(!may_be_null(&schemas["TestPlanChanges"]["properties"]["Status"]));
 }
 
-/// An update says what it is based on, and how it fails if that is outdated.
+/// An update takes the version that it is based on, and has an error for a stale version.
 #[test]
-fn every_update_may_be_conditional() {
+fn every_update_supports_conditional_requests() {
     let mut updates = 0;
     for (method, path, operation) in operations() {
         let content = &operation["requestBody"]["content"]["application/json"];

@@ -1,4 +1,4 @@
-//! What a client is told when something goes wrong.
+//! Problems: the answers to failed requests.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -6,8 +6,8 @@ use http::StatusCode;
 use crate::api::{Api, request};
 
 #[tokio::test]
-async fn what_does_not_exist_is_a_problem_too() {
-    let api = Api::alone();
+async fn unknown_paths_and_methods_are_problems() {
+    let api = Api::without_services();
     let unknown = api.get("/api/nothing").await.problem(404, "not_found");
     assert_eq!(unknown["instance"], "/api/nothing");
     assert_eq!(unknown["title"], "Not found");
@@ -18,19 +18,19 @@ async fn what_does_not_exist_is_a_problem_too() {
 }
 
 #[tokio::test]
-async fn every_fault_of_a_token_looks_the_same() {
+async fn all_invalid_tokens_get_the_same_answer() {
     let api = Api::start().await;
     let none = api.send(request("GET", "/api/projects"), Body::empty()).await;
     let expected = none.problem(401, "unauthenticated");
     assert_eq!(none.header("www-authenticate"), "Bearer");
-    let (_, forged) = (api.token(), Api::alone().token().to_owned());
+    let (_, forged) = (api.token(), Api::without_services().token().to_owned());
     for (name, value) in [
         ("Authentication", ""),
         ("Authentication", "Bearer"),
         ("Authentication", "Bearer nonsense"),
         ("Authentication", &format!("Basic {}", api.token())),
         ("Authentication", &forged),
-        // There any token needs its scheme.
+        // The `Authorization` header requires the scheme.
         ("Authorization", api.token()),
     ] {
         let answer = api.send(request("GET", "/api/projects").header(name, value), Body::empty());
@@ -39,7 +39,7 @@ async fn every_fault_of_a_token_looks_the_same() {
 }
 
 #[tokio::test]
-async fn a_token_is_taken_from_either_header_in_either_form() {
+async fn a_token_is_accepted_in_either_header() {
     let api = Api::start().await;
     for (name, value) in [
         ("Authentication", api.token().to_owned()),
@@ -52,7 +52,7 @@ async fn a_token_is_taken_from_either_header_in_either_form() {
 }
 
 #[tokio::test]
-async fn the_reasons_of_services_become_problems() {
+async fn errors_of_services_become_problems() {
     let api = Api::start().await;
     for (id, status, code) in [
         ("gone", 404, "not_found"),
@@ -71,15 +71,15 @@ async fn the_reasons_of_services_become_problems() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_away_is_unavailable() {
-    let answer = Api::alone().get("/api/projects").await;
+async fn an_unreachable_service_is_unavailable() {
+    let answer = Api::without_services().get("/api/projects").await;
     answer.problem(503, "unavailable");
     assert_eq!(answer.header("retry-after"), "1");
 }
 
 #[tokio::test]
-async fn every_answer_is_kept_out_of_caches_and_can_be_named() {
-    let api = Api::alone();
+async fn every_answer_is_uncached_and_has_a_request_id() {
+    let api = Api::without_services();
     let answer = api.get("/livez").await;
     assert_eq!(answer.status, StatusCode::OK);
     assert_eq!(answer.header("cache-control"), "no-store");
@@ -94,15 +94,15 @@ async fn every_answer_is_kept_out_of_caches_and_can_be_named() {
 }
 
 #[tokio::test]
-async fn large_answers_are_compressed_if_the_client_likes() {
+async fn large_answers_are_compressed_on_request() {
     let api = Api::start().await;
     for encoding in ["gzip", "br", "zstd"] {
-        let asked = |path| api.request("GET", path).header("Accept-Encoding", encoding);
-        let large = api.send(asked("/api/projects/large"), Body::empty()).await;
+        let request = |path| api.request("GET", path).header("Accept-Encoding", encoding);
+        let large = api.send(request("/api/projects/large"), Body::empty()).await;
         assert_eq!(large.header("content-encoding"), encoding);
-        let small = api.send(asked("/api/projects?q=nothing"), Body::empty()).await;
+        let small = api.send(request("/api/projects?q=nothing"), Body::empty()).await;
         assert_eq!(small.status, StatusCode::OK);
-        let problem = api.send(asked("/api/projects/gone"), Body::empty()).await;
+        let problem = api.send(request("/api/projects/gone"), Body::empty()).await;
         problem.problem(404, "not_found");
     }
     let nothing = api.request("GET", "/api/projects").header("Accept-Encoding", "*;q=0");
@@ -110,7 +110,7 @@ async fn large_answers_are_compressed_if_the_client_likes() {
 }
 
 #[tokio::test]
-async fn a_permanent_url_is_there_to_be_read() {
+async fn a_permanent_url_allows_only_reads() {
     let api = Api::start().await;
     api.get("/api/projects/0/testsets/s").await.ok();
     for method in ["POST", "PUT", "DELETE", "PATCH"] {

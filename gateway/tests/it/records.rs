@@ -1,4 +1,4 @@
-//! Single records, their versions, and where they are.
+//! Single records, their entity tags and locations.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -13,7 +13,7 @@ fn version(answer: &Answer) -> &str {
 }
 
 #[tokio::test]
-async fn a_record_that_came_in_parts_is_one_object() {
+async fn a_record_of_several_messages_is_one_object() {
     let api = Api::start().await;
     let set = api.get("/api/projects/p/testsets/s").await;
     let json = set.ok();
@@ -28,13 +28,13 @@ async fn a_record_that_came_in_parts_is_one_object() {
 }
 
 #[tokio::test]
-async fn a_permanent_url_leaves_the_project_out() {
+async fn a_permanent_url_needs_no_project() {
     let api = Api::start().await;
     assert_eq!(api.get("/api/projects/0/testsets/s").await.ok()["Name"], "permanent");
 }
 
 #[tokio::test]
-async fn a_new_record_says_where_it_is() {
+async fn a_new_record_has_a_location() {
     let api = Api::start().await;
     let project = api.json("POST", "/api/projects", json!({"Name": "a"})).await;
     assert_eq!(project.status, StatusCode::CREATED);
@@ -46,7 +46,7 @@ async fn a_new_record_says_where_it_is() {
 }
 
 #[tokio::test]
-async fn what_the_client_has_is_not_sent_again() {
+async fn an_unchanged_record_is_not_sent_again() {
     let api = Api::start().await;
     for path in ["/api/projects/p", "/api/projects/p/testsets/s"] {
         let tag = api.get(path).await.header("etag").to_owned();
@@ -63,7 +63,7 @@ async fn what_the_client_has_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_body_that_differs_is_sent_though_the_version_is_the_same() {
+async fn a_different_body_of_the_same_version_is_sent() {
     let api = Api::start().await;
     // Both records of a kind have the same version.
     for kind in ["/api/projects/p/testsets/", "/api/projects/"] {
@@ -77,7 +77,7 @@ async fn a_body_that_differs_is_sent_though_the_version_is_the_same() {
 }
 
 #[tokio::test]
-async fn a_record_too_large_to_be_known_as_a_whole_is_sent_again() {
+async fn a_record_too_large_for_a_digest_is_always_sent() {
     let api = Api::start().await;
     let path = "/api/projects/p/testsets/long";
     let set = api.get(path).await;
@@ -85,7 +85,7 @@ async fn a_record_too_large_to_be_known_as_a_whole_is_sent_again() {
     assert_eq!(version(&set), "7");
     let known = api.request("GET", path).header("If-None-Match", set.header("etag"));
     api.send(known, Body::empty()).await.ok();
-    // The next change may depend on it nevertheless.
+    // Its tag can still be the condition of an update.
     let change = api.request("PUT", path).header("If-Match", set.header("etag"));
     let changed = api.send(change, Body::from("{}")).await;
     assert_eq!(changed.ok()["DataVersion"], "7");

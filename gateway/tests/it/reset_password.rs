@@ -1,12 +1,12 @@
-//! The page where a password is chosen.
+//! The page for setting a password.
 
 use http::StatusCode;
 
 use crate::api::Api;
 
 #[tokio::test]
-async fn the_page_of_a_link_talks_to_nobody_else() {
-    let page = Api::alone().get("/reset-password").await;
+async fn the_page_connects_only_to_the_gateway() {
+    let page = Api::without_services().get("/reset-password").await;
     assert_eq!(page.status, StatusCode::OK);
     assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
     let policy = page.header("content-security-policy");

@@ -1,4 +1,4 @@
-//! Services that answer as the tests need it. What they do is decided by what they are asked for.
+//! Test services. The id in a request selects the behaviour.
 
 use assay_proto::{
     ExecutionStatus, Fault, TestResult,
@@ -54,10 +54,10 @@ impl ProjectService for Catalog {
         request: Request<ListProjectsRequest>,
     ) -> Answer<Messages<ProjectBatch>> {
         let page = request.into_inner().page.unwrap();
-        let broken_off = || Err(Status::internal("canary"));
+        let aborted = || Err(Status::internal("canary"));
         let batches = match page.q.as_deref() {
             Some("nothing") => vec![],
-            Some("breaks off") => vec![Ok(batch(&["a"], None)), broken_off()],
+            Some("breaks off") => vec![Ok(batch(&["a"], None)), aborted()],
             Some("fails") => return Err(Fault::invalid("cursor", "is none").into()),
             Some("endless") => {
                 let long = "x".repeat(64 << 10);
@@ -78,6 +78,7 @@ impl ProjectService for Catalog {
             "slow" => Err(Status::deadline_exceeded("canary")),
             "busy" => Err(Fault::Busy(std::time::Duration::from_millis(2500)).into()),
             "hangs" => std::future::pending().await,
+            // Fails slowly, like a service that times out.
             "late" => {
                 tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
                 Err(Fault::Unavailable("canary").into())
@@ -104,8 +105,8 @@ impl ProjectService for Catalog {
     }
 }
 
-/// A set whose cases come in three parts.
-fn set_in_parts(id: &str, name: String) -> Vec<Result<TestSet, Status>> {
+/// A set whose cases are streamed in three messages.
+fn set_in_messages(id: &str, name: String) -> Vec<Result<TestSet, Status>> {
     let case = |name: &str| TestCase { name: name.to_owned(), ..TestCase::default() };
     let part = |cases: &[&str]| {
         let test_cases = cases.iter().map(|name| case(name)).collect();
@@ -149,14 +150,14 @@ impl TestSetService for Catalog {
 
     async fn get_test_set(&self, request: Request<GetTestSetRequest>) -> Answer<Messages<TestSet>> {
         let GetTestSetRequest { project_id, id, .. } = request.into_inner();
-        let mut parts = set_in_parts(&id, project_id.unwrap_or_else(|| "permanent".to_owned()));
+        let mut parts = set_in_messages(&id, project_id.unwrap_or_else(|| "permanent".to_owned()));
         match id.as_str() {
             "gone" => parts.insert(0, Err(Fault::NotFound("test set").into())),
             "breaks off" => {
-                parts.extend(set_in_parts("", String::new()));
+                parts.extend(set_in_messages("", String::new()));
                 parts.push(Err(Status::internal("canary")));
             }
-            "long" => parts.extend(set_in_parts("", String::new())),
+            "long" => parts.extend(set_in_messages("", String::new())),
             "empty" => parts = vec![Ok(TestSet::default())],
             _ => {}
         }
@@ -175,7 +176,8 @@ impl TestSetService for Catalog {
         if request.data_version.is_some_and(|version| version != "7") {
             return Err(Fault::Stale("test set").into());
         }
-        let mut parts = set_in_parts(&request.id, format!("changed {}", request.fields.join(", ")));
+        let mut parts =
+            set_in_messages(&request.id, format!("changed {}", request.fields.join(", ")));
         let cases = request.changes.unwrap_or_default().test_cases;
         if let Some(Ok(first)) = parts.first_mut() {
             first.description = cases.last().map(|last| format!("{} to {}", cases.len(), last.id));
@@ -195,7 +197,7 @@ impl TestSetService for Catalog {
         request: Request<IncludeTestCasesRequest>,
     ) -> Answer<Messages<TestSet>> {
         let ids = request.into_inner().test_cases.into_iter().map(|case| case.id);
-        Ok(send(set_in_parts("set", ids.collect::<Vec<_>>().join(", "))))
+        Ok(send(set_in_messages("set", ids.collect::<Vec<_>>().join(", "))))
     }
 
     async fn exclude_test_cases(&self, _: Request<ExcludeTestCasesRequest>) -> Answer<()> {
@@ -203,26 +205,26 @@ impl TestSetService for Catalog {
     }
 }
 
-/// What a service got of an upload: the number of bytes of each file; none if it was given up.
+/// The number of bytes of each uploaded file; `None` if the upload was aborted.
 pub(crate) type Uploaded = Option<Vec<usize>>;
 
-/// Tells at its end what a service got, even if the service is not asked any more.
-struct Note {
-    whole: Uploaded,
+/// Reports an upload when dropped, also if the call is canceled.
+struct Report {
+    received: Uploaded,
     to: mpsc::UnboundedSender<Uploaded>,
 }
 
-impl Drop for Note {
+impl Drop for Report {
     fn drop(&mut self) {
-        let _ = self.to.send(self.whole.take());
+        let _ = self.to.send(self.received.take());
     }
 }
 
 struct Results(mpsc::UnboundedSender<Uploaded>);
 
 impl Results {
-    fn note(&self) -> Note {
-        Note { whole: None, to: self.0.clone() }
+    fn report(&self) -> Report {
+        Report { received: None, to: self.0.clone() }
     }
 }
 
@@ -247,12 +249,12 @@ impl ResultService for Results {
         if target.execution_id == "closed" {
             return Err(Fault::NotFound("execution").into());
         }
-        let (mut note, mut bytes, mut complete) = (self.note(), 0, false);
+        let (mut report, mut bytes, mut complete) = (self.report(), 0, false);
         while let Some(request) = requests.message().await? {
             bytes += request.chunk.len();
             complete = request.last;
         }
-        note.whole = complete.then_some(vec![bytes]);
+        report.received = complete.then_some(vec![bytes]);
         Ok(Response::new(ReportedResults { accepted: target.lines.into(), duplicates: 0 }))
     }
 
@@ -265,13 +267,13 @@ impl ResultService for Results {
         if target.subject_id.as_deref() == Some("wrong") {
             return Err(Fault::invalid("SubjectId", "must be the id of a subject").into());
         }
-        let (mut note, mut files, mut complete) = (self.note(), vec![0], false);
+        let (mut report, mut files, mut complete) = (self.report(), vec![0], false);
         while let Some(request) = requests.message().await? {
             files.extend(request.next_file.then_some(0));
             *files.last_mut().unwrap() += request.chunk.len();
             complete = request.last;
         }
-        note.whole = complete.then_some(files);
+        report.received = complete.then_some(files);
         let execution = Execution {
             id: "new".to_owned(),
             project_id: target.project_id,

@@ -1,4 +1,4 @@
-//! Updates: what they change, and what they are based on.
+//! Updates: changed fields and versions.
 
 use assay_proto::{
     Variable,
@@ -15,7 +15,7 @@ const REPORT: &str = "/api/projects/p/testcases/c/testplans/t/testreports/r";
 const SET: &str = "/api/projects/p/testsets/s";
 
 #[tokio::test]
-async fn only_what_is_sent_and_writable_is_changed() {
+async fn an_update_changes_only_sent_and_writable_fields() {
     let api = Api::start().await;
     let body = json!({
         "Name": "n", "ReportTemplateId": null, "CustomerId": "x", "Id": 7, "DataVersion": null,
@@ -25,7 +25,7 @@ async fn only_what_is_sent_and_writable_is_changed() {
 }
 
 #[tokio::test]
-async fn a_wrong_field_of_an_update_is_named() {
+async fn an_invalid_field_of_an_update_is_named() {
     let api = Api::start().await;
     for (body, field) in [
         (json!({"Name": null}), "/Name"),
@@ -33,17 +33,17 @@ async fn a_wrong_field_of_an_update_is_named() {
         (json!({"DataVersion": 1}), "/DataVersion"),
         (json!([]), ""),
     ] {
-        assert_eq!(api.json("PUT", PROJECT, body).await.wrong_fields(), [field]);
+        assert_eq!(api.json("PUT", PROJECT, body).await.invalid_fields(), [field]);
     }
     for wrong in [json!({"Status": null}), json!({"Status": 7}), json!({"Status": "Great"})] {
-        assert_eq!(api.json("PUT", REPORT, wrong).await.wrong_fields(), ["/Status"]);
+        assert_eq!(api.json("PUT", REPORT, wrong).await.invalid_fields(), ["/Status"]);
     }
     let cases = json!({"TestCases": [{"Id": "a", "Name": "x"}, {"Id": null}]});
-    assert_eq!(api.json("PUT", SET, cases).await.wrong_fields(), ["/TestCases/1/Id"]);
+    assert_eq!(api.json("PUT", SET, cases).await.invalid_fields(), ["/TestCases/1/Id"]);
 }
 
 #[tokio::test]
-async fn a_stale_change_is_a_conflict_or_a_failed_precondition() {
+async fn a_stale_update_is_a_conflict_or_a_failed_precondition() {
     let api = Api::start().await;
     let put = |body: &str, tag: &str| {
         let request = api.request("PUT", PROJECT).header("If-Match", tag);
@@ -57,12 +57,12 @@ async fn a_stale_change_is_a_conflict_or_a_failed_precondition() {
 
     put("{}", "\"1\"").await.ok();
     put("{}", "*").await.ok();
-    // Of the tag of an answer, only the version counts: the next change may be based on this one.
+    // Only the version in the tag counts, so the tag of an answer is valid for the next update.
     let changed = put("{}", "\"1.0123456789abcdef\"").await;
     changed.ok();
     put("{}", changed.header("etag")).await.ok();
     put("{}", "\"0.0123456789abcdef\"").await.problem(412, "stale_data_version");
-    // The header wins.
+    // The header takes precedence.
     put(r#"{"DataVersion":"0"}"#, "\"1\"").await.ok();
     for stale in ["\"0\"", "W/\"1\"", "\"0\", \"1\""] {
         put("{}", stale).await.problem(412, "stale_data_version");
@@ -74,12 +74,12 @@ async fn a_get_with_a_body_updates_a_test_set() {
     let api = Api::start().await;
     let update = api.send(api.request("GET", SET), Body::from(r#"{"Name":"n","Tags":null}"#)).await;
     assert_eq!(update.ok()["Name"], "changed Name, Tags");
-    assert_eq!(api.send(api.request("GET", SET), Body::from("[]")).await.wrong_fields(), [""]);
+    assert_eq!(api.send(api.request("GET", SET), Body::from("[]")).await.invalid_fields(), [""]);
     let read = api.request("GET", SET).header("Content-Type", "text/plain");
     assert_eq!(api.send(read, Body::empty()).await.ok()["Name"], "p");
 }
 
-/// A test set as it is read, with that many test cases of over 1,200 bytes each.
+/// A test set as in an answer, with test cases of over 1,200 bytes each.
 fn set_of(cases: usize) -> String {
     let case = |number: usize| TestCase {
         id: number.to_string(),
@@ -91,7 +91,7 @@ fn set_of(cases: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_large_test_set_can_be_sent_back_as_it_was_read() {
+async fn a_large_test_set_can_be_sent_back_unchanged() {
     let api = Api::start().await;
     let set = set_of(4000);
     assert!(set.len() > 4 << 20, "{}", set.len());
@@ -107,13 +107,13 @@ async fn a_large_test_set_can_be_sent_back_as_it_was_read() {
     api.send(api.request("PUT", SET), too_large).await.problem(413, "too_large");
 }
 
-/// Records that were written in several bodies of 1 MiB can be sent back as a whole.
+/// A record that was written in several bodies of 1 MiB can be sent back in one.
 #[tokio::test]
-async fn the_largest_records_can_be_sent_back_as_they_were_read() {
+async fn the_largest_records_can_be_sent_back_unchanged() {
     let api = Api::start().await;
     let text = || Some("\u{1}".repeat(64 << 10));
     let line = || "\u{1}".repeat(64 << 10);
-    // They fit into a body of 1 MiB; each has more fields than it was sent with.
+    // They fit into a body of 1 MiB; the answer has more fields.
     let variables = || {
         let variable =
             |number: usize| Variable { name: format!("{number:04}"), ..Variable::default() };
@@ -158,14 +158,14 @@ async fn the_largest_records_can_be_sent_back_as_they_were_read() {
         (REPORT, to_string(&report)),
     ] {
         let answer = api.json("PUT", path, record.unwrap()).await;
-        // The services aren't there, but the body was accepted.
-        let refused = [400, 413, 422].contains(&answer.status.as_u16());
-        assert!(!refused, "{path}: {}", answer.status);
+        // The services are unreachable, but the body was accepted.
+        let rejected = [400, 413, 422].contains(&answer.status.as_u16());
+        assert!(!rejected, "{path}: {}", answer.status);
     }
 }
 
 #[tokio::test]
-async fn a_get_with_a_body_that_names_no_field_reads_a_test_set() {
+async fn a_get_whose_body_names_no_field_reads_a_test_set() {
     let api = Api::start().await;
     for body in ["{}", r#"{"Unknown":1}"#] {
         let read = api.send(api.request("GET", SET), Body::from(body)).await;

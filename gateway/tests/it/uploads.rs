@@ -1,4 +1,4 @@
-//! Uploads of results, which pass through piece by piece.
+//! Uploads of results, which are streamed.
 
 use std::convert::Infallible;
 
@@ -18,7 +18,7 @@ fn mebibytes(count: usize) -> Body {
 }
 
 #[tokio::test]
-async fn results_pass_through_as_an_array_or_one_a_line() {
+async fn results_are_streamed_as_json_or_ndjson() {
     let mut api = Api::start().await;
     for (media_type, lines) in [("application/json", 0), ("application/x-ndjson", 1)] {
         let request = api.request("POST", REPORT).header("Content-Type", media_type);
@@ -31,21 +31,21 @@ async fn results_pass_through_as_an_array_or_one_a_line() {
 }
 
 #[tokio::test]
-async fn an_upload_that_is_too_large_is_given_up() {
+async fn an_upload_above_the_size_limit_is_aborted() {
     let mut api = Api::start().await;
     let request = || api.request("POST", REPORT).header("Content-Type", "application/json");
     api.send(request(), mebibytes(33)).await.problem(413, "too_large");
     assert_eq!(api.uploaded().await, None);
 
     let request = || api.request("POST", REPORT).header("Content-Type", "application/json");
-    let told = Body::from(vec![b' '; 32 * MIB + 1]);
-    api.send(request(), told).await.problem(413, "too_large");
+    let announced = Body::from(vec![b' '; 32 * MIB + 1]);
+    api.send(request(), announced).await.problem(413, "too_large");
 }
 
 #[tokio::test]
-async fn an_upload_that_breaks_off_is_given_up() {
+async fn an_interrupted_upload_is_aborted() {
     let mut api = Api::start().await;
-    // More than can be under way, so that the service has surely begun to read.
+    // More than the buffers hold, so that the service has begun to read.
     let lines = stream::repeat_with(|| Ok(Bytes::from(vec![b' '; MIB]))).take(8);
     let lost = lines.chain(stream::iter([Err(std::io::Error::other("lost"))]));
     let request = api.request("POST", REPORT).header("Content-Type", "application/x-ndjson");
@@ -54,7 +54,7 @@ async fn an_upload_that_breaks_off_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_service_may_answer_before_it_has_everything() {
+async fn a_service_can_answer_before_the_end_of_the_upload() {
     let api = Api::start().await;
     let endless = stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from(vec![b' '; 1024])));
     let endless = endless.chain(stream::pending());
@@ -76,7 +76,7 @@ async fn a_test_run_becomes_an_execution() {
 }
 
 #[tokio::test]
-async fn the_files_of_a_form_stay_apart() {
+async fn the_files_of_a_form_are_separate() {
     let mut api = Api::start().await;
     let part = |name: &str, text: &str| {
         format!("--limit\r\nContent-Disposition: form-data; {name}\r\n\r\n{text}\r\n")
@@ -103,10 +103,10 @@ async fn the_files_of_a_form_stay_apart() {
 }
 
 #[tokio::test]
-async fn a_wrong_parameter_of_an_upload_is_named() {
+async fn an_invalid_parameter_of_an_upload_is_named() {
     let api = Api::start().await;
     let path = "/api/projects/p/testsets/s/results?subjectId=wrong";
     let upload = api.request("POST", path).header("Content-Type", "application/xml");
-    let refused = api.send(upload, Body::from("<testsuite/>")).await;
-    assert_eq!(refused.wrong_fields(), ["/subjectId"]);
+    let rejected = api.send(upload, Body::from("<testsuite/>")).await;
+    assert_eq!(rejected.invalid_fields(), ["/subjectId"]);
 }

@@ -37,9 +37,9 @@ async fn exchange(identity: &Identity, secret: &str) -> Result<Caller> {
     identity.caller(&token).await
 }
 
-async fn refused(identity: &Identity, secret: &str) -> Code {
-    let refused = exchange(identity, secret).await.unwrap_err();
-    refused.downcast::<Status>().expect("a status").code()
+async fn error_code(identity: &Identity, secret: &str) -> Code {
+    let error = exchange(identity, secret).await.unwrap_err();
+    error.downcast::<Status>().expect("a gRPC status").code()
 }
 
 async fn list(identity: &Identity, caller: &Caller) -> Result<Vec<ApiToken>> {
@@ -55,7 +55,7 @@ async fn time(identity: &Identity, offset: &str) -> Result<Timestamp> {
 }
 
 #[tokio::test]
-async fn an_api_token_stands_for_its_user_with_what_it_was_given() -> Result<()> {
+async fn an_api_token_acts_as_its_user_with_the_granted_permissions() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     let made = create(&identity, &caller, "Automation,Read", None).await?;
@@ -67,7 +67,7 @@ async fn an_api_token_stands_for_its_user_with_what_it_was_given() -> Result<()>
     assert_eq!(machine.permissions.to_string(), "Read, Automation");
     assert_eq!(machine.api_token.map(|id| id.to_string()), Some(made.id.clone()));
     assert!(identity.accepts(&machine).await);
-    let [listed] = &list(&identity, &caller).await?[..] else { panic!("not one") };
+    let [listed] = &list(&identity, &caller).await?[..] else { panic!("expected one token") };
     assert_eq!((listed.id.as_str(), listed.name.as_str()), (made.id.as_str(), "CI"));
     assert!(listed.last_used_at.is_some() && made.last_used_at.is_none());
 
@@ -75,13 +75,13 @@ async fn an_api_token_stands_for_its_user_with_what_it_was_given() -> Result<()>
         sqlx::query_scalar("select t::text from api_token as t").fetch_all(&identity.db).await?;
     assert!(!stored[0].contains(&made.secret[6..]));
     for wrong in ["", "assay_", &made.secret[..48], &format!("{}x", made.secret)] {
-        assert_eq!(refused(&identity, wrong).await, Code::Unauthenticated, "{wrong}");
+        assert_eq!(error_code(&identity, wrong).await, Code::Unauthenticated, "{wrong}");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn an_api_token_is_checked() -> Result<()> {
+async fn invalid_api_tokens_are_rejected() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let member = identity.member(&admin, "grace@example.com", "Viewers").await?;
@@ -92,8 +92,8 @@ async fn an_api_token_is_checked() -> Result<()> {
         ("Read", Some(past), Code::InvalidArgument),
         ("Read, Write", None, Code::PermissionDenied),
     ] {
-        let refused = create(&identity, &member, permissions, expires_at).await.unwrap_err();
-        assert_eq!(refused.code(), code, "{permissions}");
+        let error = create(&identity, &member, permissions, expires_at).await.unwrap_err();
+        assert_eq!(error.code(), code, "{permissions}");
     }
     let visitor = identity.visitor("acme").await?;
     let stranger = create(&identity, &visitor, "Read", None).await.unwrap_err();
@@ -102,25 +102,25 @@ async fn an_api_token_is_checked() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_machine_makes_no_secrets_and_stays_with_its_customer() -> Result<()> {
+async fn an_api_token_can_neither_create_tokens_nor_change_the_customer() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let made = create(&identity, &admin, &admin.permissions.to_string(), None).await?;
     let machine = exchange(&identity, &made.secret).await?;
-    let refused = create(&identity, &machine, "Read", None).await.unwrap_err();
-    assert_eq!(refused.code(), Code::PermissionDenied);
+    let error = create(&identity, &machine, "Read", None).await.unwrap_err();
+    assert_eq!(error.code(), Code::PermissionDenied);
     let delete = machine.call(DeleteApiTokenRequest { id: made.id });
-    let refused = identity.api_tokens().delete_api_token(delete).await.unwrap_err();
-    assert_eq!(refused.code(), Code::PermissionDenied);
+    let error = identity.api_tokens().delete_api_token(delete).await.unwrap_err();
+    assert_eq!(error.code(), Code::PermissionDenied);
     for customer in [admin.customer, CustomerId::new()] {
-        let refused = identity.refine(&machine, &customer.to_string()).await.unwrap_err();
-        assert_eq!(refused.code(), Code::PermissionDenied);
+        let error = identity.refine(&machine, &customer.to_string()).await.unwrap_err();
+        assert_eq!(error.code(), Code::PermissionDenied);
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn an_api_token_never_has_more_than_its_user() -> Result<()> {
+async fn an_api_token_never_has_more_permissions_than_its_user() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let member = identity.member(&admin, "grace@example.com", "Testers").await?;
@@ -135,23 +135,23 @@ async fn an_api_token_never_has_more_than_its_user() -> Result<()> {
     assert_eq!(exchange(&identity, &made.secret).await?.permissions.to_string(), "Read");
     for permissions in ["Login", "Read, Write"] {
         set(permissions).await?;
-        assert_eq!(refused(&identity, &made.secret).await, Code::Unauthenticated);
+        assert_eq!(error_code(&identity, &made.secret).await, Code::Unauthenticated);
     }
     set("Login, Read").await?;
     identity.set(member.customer, "archived = true").await?;
-    assert_eq!(refused(&identity, &made.secret).await, Code::Unauthenticated);
+    assert_eq!(error_code(&identity, &made.secret).await, Code::Unauthenticated);
     Ok(())
 }
 
 #[tokio::test]
-async fn an_api_token_ends_in_time_and_when_it_is_deleted() -> Result<()> {
+async fn an_expired_or_deleted_api_token_is_rejected() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let soon = time(&identity, "1 hour").await?;
     let ending = create(&identity, &admin, "Read", Some(soon)).await?;
     exchange(&identity, &ending.secret).await?;
     sqlx::query("update api_token set expires_at = now()").execute(&identity.db).await?;
-    assert_eq!(refused(&identity, &ending.secret).await, Code::Unauthenticated);
+    assert_eq!(error_code(&identity, &ending.secret).await, Code::Unauthenticated);
 
     let (kept, gone) = (
         create(&identity, &admin, "Read", None).await?,
@@ -161,16 +161,17 @@ async fn an_api_token_ends_in_time_and_when_it_is_deleted() -> Result<()> {
         (exchange(&identity, &kept.secret).await?, exchange(&identity, &gone.secret).await?);
     let delete = DeleteApiTokenRequest { id: gone.id };
     identity.api_tokens().delete_api_token(admin.call(delete.clone())).await?;
-    eventually("the token dies", async || (!identity.accepts(&goes).await).then_some(())).await;
+    eventually("the token is revoked", async || (!identity.accepts(&goes).await).then_some(()))
+        .await;
     assert!(identity.accepts(&keeps).await && identity.accepts(&admin).await);
-    assert_eq!(refused(&identity, &gone.secret).await, Code::Unauthenticated);
+    assert_eq!(error_code(&identity, &gone.secret).await, Code::Unauthenticated);
     let again = identity.api_tokens().delete_api_token(admin.call(delete)).await.unwrap_err();
     assert_eq!(again.code(), Code::NotFound);
 
     let member = identity.member(&admin, "grace@example.com", "Testers").await?;
     let foreign = DeleteApiTokenRequest { id: kept.id };
-    let refused = identity.api_tokens().delete_api_token(member.call(foreign)).await.unwrap_err();
-    assert_eq!(refused.code(), Code::NotFound, "another user's");
+    let error = identity.api_tokens().delete_api_token(member.call(foreign)).await.unwrap_err();
+    assert_eq!(error.code(), Code::NotFound, "another user's");
     Ok(())
 }
 
@@ -198,7 +199,8 @@ async fn a_manager_lists_and_revokes_the_api_tokens_of_members() -> Result<()> {
     assert_eq!(tester.map(drop).unwrap_err().code(), Code::PermissionDenied);
 
     tokens.delete_user_api_token(visitor.call(delete)).await?;
-    eventually("the token dies", async || (!identity.accepts(&machine).await).then_some(())).await;
+    eventually("the token is revoked", async || (!identity.accepts(&machine).await).then_some(()))
+        .await;
     assert!(identity.accepts(&member).await);
     Ok(())
 }
@@ -210,6 +212,6 @@ async fn a_new_password_revokes_the_api_tokens_of_the_account() -> Result<()> {
     let made = create(&identity, &admin, "Read", None).await?;
     identity.prepare_reset(ADMIN, "").await?;
     identity.reset(&identity.token(1).await?, "a password that is new").await?;
-    assert_eq!(refused(&identity, &made.secret).await, Code::Unauthenticated);
+    assert_eq!(error_code(&identity, &made.secret).await, Code::Unauthenticated);
     Ok(())
 }

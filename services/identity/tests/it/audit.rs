@@ -1,4 +1,4 @@
-//! The audit record.
+//! The audit log.
 
 use anyhow::Result;
 use assay_auth::{Caller, anonymous_from};
@@ -30,7 +30,7 @@ async fn actions(identity: &Identity, caller: &Caller) -> Result<Vec<String>> {
 }
 
 #[tokio::test]
-async fn logins_and_refusals_say_who_and_from_where() -> Result<()> {
+async fn logins_and_rejected_logins_are_recorded_with_user_and_address() -> Result<()> {
     let identity = Identity::new().await?;
     for password in [PASSWORD, "canary"] {
         let login = LoginInput { email: ADMIN.to_lowercase(), password: password.to_owned() };
@@ -54,7 +54,7 @@ async fn logins_and_refusals_say_who_and_from_where() -> Result<()> {
 }
 
 #[tokio::test]
-async fn changes_are_recorded_with_what_they_changed_and_only_if_they_happened() -> Result<()> {
+async fn only_committed_changes_are_recorded_with_their_values() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     let group = UserGroupInput {
@@ -64,8 +64,8 @@ async fn changes_are_recorded_with_what_they_changed_and_only_if_they_happened()
     };
     let create = CreateUserGroupRequest { user_group: Some(group) };
     identity.groups().create_user_group(caller.call(create.clone())).await?;
-    let taken = identity.groups().create_user_group(caller.call(create)).await.unwrap_err();
-    assert_eq!(taken.code(), Code::AlreadyExists);
+    let duplicate = identity.groups().create_user_group(caller.call(create)).await.unwrap_err();
+    assert_eq!(duplicate.code(), Code::AlreadyExists);
     identity.user(&caller, "grace@example.com", "Writers").await?;
     identity.refine(&caller, &caller.customer.to_string()).await?;
     assert_eq!(
@@ -81,14 +81,14 @@ async fn changes_are_recorded_with_what_they_changed_and_only_if_they_happened()
 }
 
 #[tokio::test]
-async fn the_record_is_filtered_paged_and_each_customers_own() -> Result<()> {
+async fn the_audit_log_of_a_customer_can_be_filtered_and_paged() -> Result<()> {
     let identity = Identity::new().await?;
     let visitor = identity.visitor("acme").await?;
     let member = identity.member(&visitor, "grace@example.com", "Administrators").await?;
     assert_eq!(
         actions(&identity, &member).await?,
         ["LoggedIn", "UserCreated", "TokenRefined"],
-        "what was done in the customer, by whomever"
+        "all actions in the customer, by any user"
     );
 
     let by = |request| list(&identity, &member, request);
@@ -112,7 +112,7 @@ async fn the_record_is_filtered_paged_and_each_customers_own() -> Result<()> {
 }
 
 #[tokio::test]
-async fn entries_are_kept_for_as_long_as_is_configured() -> Result<()> {
+async fn audit_entries_are_removed_after_the_configured_retention() -> Result<()> {
     let settings = Settings::new().await?.with_administrator();
     let first = Identity::start(&settings).await?;
     let caller = first.caller_of(ADMIN).await?;
@@ -125,7 +125,7 @@ async fn entries_are_kept_for_as_long_as_is_configured() -> Result<()> {
     .execute(&first.db)
     .await?;
     let second = Identity::start(&settings).await?;
-    assay_testkit::eventually("the old entry is removed", async || {
+    assay_testkit::eventually("the old entry to be removed", async || {
         (actions(&second, &caller).await.ok()? == ["LoggedIn"]).then_some(())
     })
     .await;
@@ -133,7 +133,7 @@ async fn entries_are_kept_for_as_long_as_is_configured() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_refused_login_does_not_reveal_to_a_host_what_an_account_is_elsewhere() -> Result<()> {
+async fn a_rejected_login_reveals_no_account_of_another_customer() -> Result<()> {
     let settings = Settings::new().await?.with_administrator().and("base-domain", "assay.example");
     let identity = Identity::start(&settings).await?;
     let (home, prober) = (identity.visitor("home").await?, identity.visitor("prober").await?);
@@ -158,6 +158,6 @@ async fn a_refused_login_does_not_reveal_to_a_host_what_an_account_is_elsewhere(
         seen,
         [("unknown@example.com".to_owned(), None), ("known@example.com".to_owned(), None)]
     );
-    assert_eq!(refused(&home).await?.len(), 1, "and its own customer hears of it");
+    assert_eq!(refused(&home).await?.len(), 1, "the customer of the account has the entry");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The customer that the caller works for.
+//! The customer of the caller's token.
 
 use anyhow::Result;
 use assay_auth::anonymous;
@@ -7,7 +7,7 @@ use tonic::Code;
 use crate::world::Identity;
 
 #[tokio::test]
-async fn the_current_customer_is_the_tokens_with_its_groups() -> Result<()> {
+async fn the_current_customer_is_that_of_the_token_with_its_groups() -> Result<()> {
     let identity = Identity::new().await?;
     let (own, other) = (identity.customer("own").await?, identity.customer("other").await?);
     let account = identity.account("grace@example.com").await?;
@@ -27,7 +27,7 @@ async fn the_current_customer_is_the_tokens_with_its_groups() -> Result<()> {
 }
 
 #[tokio::test]
-async fn without_a_token_there_is_no_customer() -> Result<()> {
+async fn the_current_customer_needs_a_token() -> Result<()> {
     let identity = Identity::new().await?;
     let status = identity.customers().get_current_customer(anonymous(())).await.unwrap_err();
     assert_eq!(status.code(), Code::Unauthenticated);

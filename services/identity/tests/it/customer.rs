@@ -1,4 +1,4 @@
-//! Managing customers.
+//! Management of customers.
 
 use anyhow::Result;
 use assay_auth::Caller;
@@ -60,12 +60,12 @@ async fn a_new_customer_has_its_groups_and_is_listed_first() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_subdomain_belongs_to_one_customer_at_a_time() -> Result<()> {
+async fn a_subdomain_is_unique_among_customers() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     let first = create(&identity, &caller, "acme").await?;
-    let taken = create(&identity, &caller, "ACME").await.unwrap_err();
-    assert_eq!(taken.code(), Code::AlreadyExists);
+    let duplicate = create(&identity, &caller, "ACME").await.unwrap_err();
+    assert_eq!(duplicate.code(), Code::AlreadyExists);
     for wrong in ["", "a.b", "-", "www"] {
         let refused = create(&identity, &caller, wrong).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument, "{wrong}");
@@ -76,7 +76,8 @@ async fn a_subdomain_belongs_to_one_customer_at_a_time() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_archived_customer_lets_nobody_in_until_it_is_back() -> Result<()> {
+async fn archiving_a_customer_revokes_tokens_and_prevents_logins_until_it_is_unarchived()
+-> Result<()> {
     let identity = Identity::new().await?;
     let operator = identity.caller_of(ADMIN).await?;
     let visitor = identity.visitor("acme").await?;
@@ -87,7 +88,7 @@ async fn an_archived_customer_lets_nobody_in_until_it_is_back() -> Result<()> {
     assert!(archived.archived);
     let refused = identity.login("grace@example.com", PASSWORD).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unauthenticated);
-    assay_testkit::eventually("the tokens die", async || {
+    assay_testkit::eventually("the tokens are revoked", async || {
         (!identity.accepts(&member).await && !identity.accepts(&visitor).await).then_some(())
     })
     .await;
@@ -96,14 +97,14 @@ async fn an_archived_customer_lets_nobody_in_until_it_is_back() -> Result<()> {
     assert_eq!(names(&identity, &operator, false).await?, ["operator"]);
 
     archive(&identity, &operator, &id, false).await?;
-    assert!(!identity.accepts(&member).await, "what has died stays dead");
+    assert!(!identity.accepts(&member).await, "revoked tokens stay revoked");
     let member = identity.caller_of("grace@example.com").await?;
     assert!(identity.accepts(&member).await);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_deleted_customer_is_gone_with_the_accounts_that_had_no_other() -> Result<()> {
+async fn deleting_a_customer_deletes_accounts_without_another_customer() -> Result<()> {
     let identity = Identity::new().await?;
     let operator = identity.caller_of(ADMIN).await?;
     let visitor = identity.visitor("acme").await?;
@@ -119,7 +120,7 @@ async fn a_deleted_customer_is_gone_with_the_accounts_that_had_no_other() -> Res
     );
     let refused = identity.reset(&token, "a password that is new").await.unwrap_err();
     assert_eq!(reason(&refused), "invalid_reset_token");
-    assay_testkit::eventually("all that it had is removed", async || {
+    assay_testkit::eventually("the rows of the customer to be removed", async || {
         let left = "select array[
             (select count(*) from account), (select count(*) from membership where customer_id = $1),
             (select count(*) from user_group where customer_id = $1),
@@ -134,7 +135,7 @@ async fn a_deleted_customer_is_gone_with_the_accounts_that_had_no_other() -> Res
     identity.caller_of(ADMIN).await?;
     let again = delete(&identity, &operator, &visitor.customer.to_string()).await.unwrap_err();
     assert_eq!(again.code(), Code::NotFound);
-    assay_testkit::eventually("the token dies", async || {
+    assay_testkit::eventually("the token is revoked", async || {
         (!identity.accepts(&member).await).then_some(())
     })
     .await;
@@ -142,7 +143,7 @@ async fn a_deleted_customer_is_gone_with_the_accounts_that_had_no_other() -> Res
 }
 
 #[tokio::test]
-async fn the_operators_own_customer_stays() -> Result<()> {
+async fn the_operators_customer_cannot_be_archived_or_deleted() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     let own = caller.customer.to_string();
@@ -157,7 +158,7 @@ async fn the_operators_own_customer_stays() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_stale_change_is_refused() -> Result<()> {
+async fn an_update_of_a_stale_version_is_rejected() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     let id = create(&identity, &caller, "acme").await?;
@@ -179,7 +180,7 @@ async fn a_stale_change_is_refused() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_invoices_need_is_written_by_who_manages_customers() -> Result<()> {
+async fn invoice_data_is_changed_only_with_the_customer_management_permission() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     let id = create(&identity, &caller, "acme").await?;

@@ -1,4 +1,4 @@
-//! Mails to those whose executions have ended.
+//! Mails to users whose executions have ended.
 
 mod world;
 
@@ -38,21 +38,21 @@ fn ended(set: &str) -> ExecutionChanged {
 }
 
 #[tokio::test]
-async fn who_wants_to_know_gets_one_mail_with_the_facts() -> Result<()> {
+async fn a_subscribed_user_gets_one_mail_with_the_results() -> Result<()> {
     let world = World::new().await?;
     let caller = world.identity.caller_of(ADMIN).await?;
-    let mut nobody = caller.clone();
-    nobody.user = UserId::new();
-    world.tell(&caller, "Completed", &ended("off by default")).await?;
-    world.has_seen(1).await;
+    let mut unknown = caller.clone();
+    unknown.user = UserId::new();
+    world.publish_event(&caller, "Completed", &ended("off by default")).await?;
+    world.wait_for_events(1).await;
     world.switch(&caller, true).await?;
     let nightly = ended("Nightly regression");
     for action in ["Requested", "Progressed", "Completed", "Rebuilt", "Archived"] {
-        world.tell(&caller, action, &nightly).await?;
+        world.publish_event(&caller, action, &nightly).await?;
     }
-    world.tell(&nobody, "Completed", &ended("nobody's")).await?;
+    world.publish_event(&unknown, "Completed", &ended("of an unknown user")).await?;
 
-    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("not one mail") };
+    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("expected one mail") };
     assert_eq!(mail.to, [ADMIN]);
     let text = readable(&mail.text);
     for part in [
@@ -73,18 +73,18 @@ async fn who_wants_to_know_gets_one_mail_with_the_facts() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_end_that_is_told_again_and_again_is_one_mail() -> Result<()> {
+async fn redelivered_events_send_one_mail() -> Result<()> {
     let world = World::new().await?;
     let caller = world.identity.caller_of(ADMIN).await?;
     world.switch(&caller, true).await?;
-    let mut told = world.nats.client().subscribe("assay.execution.>").await?;
+    let mut messages = world.nats.client().subscribe("assay.execution.>").await?;
     world.nats.client().flush().await?;
-    world.tell(&caller, "Completed", &ended("Nightly")).await?;
-    let message = told.next().await.expect("a message");
-    // Not in the queue any more, which would know it, too.
+    world.publish_event(&caller, "Completed", &ended("Nightly")).await?;
+    let message = messages.next().await.expect("a message");
+    // The mail has left the queue, which would also detect the duplicate.
     world.mailbox.mails(1).await;
     for _ in 0..3 {
-        // Without an id, JetStream does not know it again.
+        // Without a message id, JetStream does not detect the duplicate.
         world.nats.client().publish(message.subject.clone(), message.payload.clone()).await?;
     }
     assert_eq!(world.mails_before(&caller).await?.len(), 1);
@@ -92,49 +92,49 @@ async fn an_end_that_is_told_again_and_again_is_one_mail() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_mail_that_is_tried_again_arrives_once_under_one_name() -> Result<()> {
+async fn a_retried_mail_has_the_same_message_id() -> Result<()> {
     let world = World::new().await?;
     let caller = world.identity.caller_of(ADMIN).await?;
     world.switch(&caller, true).await?;
     let later = Response::custom(451, "later".to_owned());
     world.mailbox.refusals.lock().unwrap().extend([later.clone(), later]);
     let nightly = ended("Nightly");
-    world.tell(&caller, "Completed", &nightly).await?;
+    world.publish_event(&caller, "Completed", &nightly).await?;
     for left in [1, 0] {
-        eventually("it was refused", async || {
+        eventually("the mail to be rejected", async || {
             (world.mailbox.refusals.lock().unwrap().len() == left).then_some(())
         })
         .await;
         sqlx::query("update mail set next_attempt_at = now()").execute(&world.identity.db).await?;
     }
-    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("not one mail") };
+    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("expected one mail") };
     let name = format!("Message-ID: <{}.1@example.com>\r\n", nightly.execution_id);
     assert!(mail.text.contains(&name), "{}", mail.text);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_canceled_execution_is_told_of_as_that() -> Result<()> {
+async fn the_mail_of_a_canceled_execution_names_its_status() -> Result<()> {
     let world = World::new().await?;
     let caller = world.identity.caller_of(ADMIN).await?;
     world.switch(&caller, true).await?;
     let mut canceled = ended("Nightly");
     canceled.set_status(ExecutionStatus::Canceled);
     canceled.set_result(TestResult::Canceled);
-    world.tell(&caller, "Canceled", &canceled).await?;
-    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("not one mail") };
+    world.publish_event(&caller, "Canceled", &canceled).await?;
+    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("expected one mail") };
     assert!(mail.text.contains("Subject: [Assay] Canceled: Nightly ("), "{}", mail.text);
     Ok(())
 }
 
 #[tokio::test]
-async fn no_name_becomes_a_header_or_markup() -> Result<()> {
+async fn names_are_escaped_in_headers_and_html() -> Result<()> {
     let world = World::new().await?;
     let caller = world.identity.caller_of(ADMIN).await?;
     world.switch(&caller, true).await?;
     let name = "Nightly\r\nBcc: eve@evil.example\r\n\r\n<script>alert(1)</script>";
-    world.tell(&caller, "Completed", &ended(name)).await?;
-    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("not one mail") };
+    world.publish_event(&caller, "Completed", &ended(name)).await?;
+    let [mail] = &world.mails_before(&caller).await?[..] else { panic!("expected one mail") };
     assert_eq!(mail.to, [ADMIN]);
     assert!(!mail.text.contains("\r\nBcc:"), "{}", mail.text);
     let html = readable(mail.text.split_once("text/html").expect("a page").1);
@@ -142,9 +142,9 @@ async fn no_name_becomes_a_header_or_markup() -> Result<()> {
     Ok(())
 }
 
-/// Those who may not know any more when it is their turn: they were members when it was told.
+/// These users were members with the permission when the event was published.
 #[tokio::test]
-async fn who_has_left_or_may_not_read_gets_no_mail() -> Result<()> {
+async fn users_who_left_or_lost_the_read_permission_get_no_mail() -> Result<()> {
     let world = World::new().await?;
     let identity = &world.identity;
     let admin = identity.caller_of(ADMIN).await?;
@@ -155,14 +155,14 @@ async fn who_has_left_or_may_not_read_gets_no_mail() -> Result<()> {
     let closed = identity.member(&closing, "closed@example.com", "Testers").await?;
     let changed_mind = identity.member(&visitor, "changed@example.com", "Testers").await?;
     let others = [&left, &barred, &closed, &changed_mind];
-    world.has_queued(0).await;
+    world.wait_for_queued_mails(0).await;
     let before = world.mailbox.sent().len();
     world.hold_back().await?;
     for caller in others {
         world.switch(caller, true).await?;
-        world.tell(caller, "Completed", &ended("Nightly")).await?;
+        world.publish_event(caller, "Completed", &ended("Nightly")).await?;
     }
-    world.has_queued(4).await;
+    world.wait_for_queued_mails(4).await;
     let request = DeleteUserRequest { id: left.user.to_string() };
     identity.users().delete_user(visitor.call(request)).await?;
     sqlx::query("update user_group set usage_permission = 'Login' where name = 'Viewers'")
@@ -178,22 +178,22 @@ async fn who_has_left_or_may_not_read_gets_no_mail() -> Result<()> {
     world.switch(&changed_mind, false).await?;
     world.release().await?;
     for caller in others {
-        world.tell(caller, "Completed", &ended("Later")).await?;
+        world.publish_event(caller, "Completed", &ended("Later")).await?;
     }
     assert_eq!(world.mails_before(&admin).await?.len(), before);
-    world.has_queued(0).await;
+    world.wait_for_queued_mails(0).await;
     Ok(())
 }
 
 #[tokio::test]
-async fn what_ended_yesterday_is_no_news() -> Result<()> {
+async fn events_older_than_a_day_send_no_mail() -> Result<()> {
     let world = World::new().await?;
     let caller = world.identity.caller_of(ADMIN).await?;
     world.switch(&caller, true).await?;
     sqlx::query("alter table outbox alter created_at set default now() - interval '25 hours'")
         .execute(&world.outbox)
         .await?;
-    world.tell(&caller, "Completed", &ended("yesterday")).await?;
+    world.publish_event(&caller, "Completed", &ended("yesterday")).await?;
     sqlx::query("alter table outbox alter created_at set default now()")
         .execute(&world.outbox)
         .await?;
@@ -202,17 +202,17 @@ async fn what_ended_yesterday_is_no_news() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_link_waits_for_no_reports() -> Result<()> {
+async fn mails_with_links_are_sent_before_mails_about_executions() -> Result<()> {
     let world = World::new().await?;
     let caller = world.identity.caller_of(ADMIN).await?;
     world.switch(&caller, true).await?;
     world.hold_back().await?;
     for number in 0..5 {
-        world.tell(&caller, "Completed", &ended(&format!("Nightly {number}"))).await?;
+        world.publish_event(&caller, "Completed", &ended(&format!("Nightly {number}"))).await?;
     }
-    world.has_queued(5).await;
+    world.wait_for_queued_mails(5).await;
     world.identity.prepare_reset(ADMIN, "").await?;
-    world.has_queued(6).await;
+    world.wait_for_queued_mails(6).await;
     world.release().await?;
     let all = world.mailbox.mails(6).await;
     assert!(all[0].text.contains("Subject: Your new password"), "{}", all[0].text);

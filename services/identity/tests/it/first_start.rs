@@ -1,4 +1,4 @@
-//! What a first start makes, and what later ones leave alone.
+//! Initial data: created by the first start, kept by later ones.
 
 use std::time::Duration;
 
@@ -12,14 +12,16 @@ use tonic::Code;
 use crate::world::{ADMIN, Identity, PASSWORD, Settings, link};
 
 #[tokio::test]
-async fn replicas_that_start_at_once_make_the_administrator_once() -> Result<()> {
+async fn concurrently_starting_replicas_create_one_administrator() -> Result<()> {
     let settings = Settings::new().await?;
     let replicas = try_join_all((0..4).map(|_| Identity::start(&settings))).await?;
 
     let db = replicas[0].db.clone();
-    let told = join_all(replicas.into_iter().map(|replica| replica.first_login)).await;
-    let told: Vec<_> = told.into_iter().flatten().collect();
-    let [first] = &told[..] else { panic!("{} administrators were made", told.len()) };
+    let first_logins = join_all(replicas.into_iter().map(|replica| replica.first_login)).await;
+    let first_logins: Vec<_> = first_logins.into_iter().flatten().collect();
+    let [first] = &first_logins[..] else {
+        panic!("{} administrators were created", first_logins.len())
+    };
     assert_eq!(first.email, "admin@assay.local");
     assert!(matches!(first.secret, FirstSecret::Link(_)), "no password is printed");
     let counts: (i64, i64, i64) = sqlx::query_as(
@@ -33,7 +35,7 @@ async fn replicas_that_start_at_once_make_the_administrator_once() -> Result<()>
 }
 
 #[tokio::test]
-async fn replicas_can_start_before_there_is_a_schema() -> Result<()> {
+async fn concurrently_starting_replicas_create_the_schema() -> Result<()> {
     let settings = Settings::with_empty_database().await?.with_administrator();
     let replicas = try_join_all((0..2).map(|_| Identity::start(&settings))).await?;
     for replica in &replicas {
@@ -44,15 +46,15 @@ async fn replicas_can_start_before_there_is_a_schema() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_first_administrator_chooses_a_password_by_a_link_that_works_once() -> Result<()> {
+async fn the_first_administrator_sets_a_password_by_a_single_use_link() -> Result<()> {
     let settings = Settings::new().await?.and("admin-email", ADMIN);
     let mut first = Identity::start(&settings).await?;
-    let told = (&mut first.first_login).await?;
-    let FirstSecret::Link(url) = &told.secret else { panic!("{told:?}") };
-    assert!(!format!("{told:?}").contains(url.expose_secret()));
+    let first_login = (&mut first.first_login).await?;
+    let FirstSecret::Link(url) = &first_login.secret else { panic!("{first_login:?}") };
+    assert!(!format!("{first_login:?}").contains(url.expose_secret()));
     let (_, token) = link(url.expose_secret())?;
     first.reset(&token, PASSWORD).await?;
-    first.login(&told.email, PASSWORD).await?;
+    first.login(&first_login.email, PASSWORD).await?;
     first.reset(&token, "another password by now").await.unwrap_err();
 
     let second = Identity::start(&settings).await?;
@@ -61,7 +63,7 @@ async fn the_first_administrator_chooses_a_password_by_a_link_that_works_once() 
 }
 
 #[tokio::test]
-async fn a_configured_password_is_not_told_and_stays_what_it_was() -> Result<()> {
+async fn a_configured_password_is_not_reported_and_applies_only_to_the_first_start() -> Result<()> {
     let settings = Settings::new().await?.and("admin-email", ADMIN);
     let first = Identity::start(&settings.clone().and("admin-password", PASSWORD)).await?;
     assert!(first.first_login.await.is_err());
@@ -75,7 +77,7 @@ async fn a_configured_password_is_not_told_and_stays_what_it_was() -> Result<()>
 }
 
 #[tokio::test]
-async fn the_first_administrator_may_do_everything() -> Result<()> {
+async fn the_first_administrator_has_all_permissions() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     for number in 1..=31 {
@@ -99,15 +101,15 @@ async fn the_first_administrator_may_do_everything() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_administrator_who_could_not_log_in_is_refused_at_once() -> Result<()> {
+async fn invalid_credentials_of_the_administrator_fail_the_start() -> Result<()> {
     let settings = Settings::new().await?;
     for (option, value, named) in [
         ("admin-password", "short", "ASSAY_ADMIN_PASSWORD"),
         ("admin-password", "", "ASSAY_ADMIN_PASSWORD"),
         ("admin-email", "nobody", "ASSAY_ADMIN_EMAIL"),
     ] {
-        let refused = Identity::begin(&settings.clone().and(option, value)).await;
-        let error = refused.err().expect("a refusal").to_string();
+        let refused = Identity::launch(&settings.clone().and(option, value)).await;
+        let error = refused.err().expect("the start should fail").to_string();
         assert!(error.contains(named), "{error}");
     }
     Ok(())
@@ -128,11 +130,11 @@ async fn keys_survive_a_restart() -> Result<()> {
 }
 
 #[tokio::test]
-async fn keys_that_cannot_be_decrypted_end_the_program() -> Result<()> {
+async fn the_service_stops_if_signing_keys_cannot_be_decrypted() -> Result<()> {
     let settings = Settings::new().await?.with_administrator();
     Identity::start(&settings).await?;
 
-    let locked_out = Identity::begin(&settings.with_other_encryption_keys()?).await?;
+    let locked_out = Identity::launch(&settings.with_other_encryption_keys()?).await?;
     locked_out.runtime.stopping().cancelled().await;
     let error = locked_out.runtime.stop(Duration::from_secs(5)).await.unwrap_err();
     assert!(format!("{error:#}").contains("signing_key/"), "{error:#}");

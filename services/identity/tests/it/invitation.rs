@@ -1,4 +1,4 @@
-//! Accounts belong to their mailbox: nothing begins or moves without its owner.
+//! Invitations: the owner of a mailbox confirms each membership and each change of address.
 
 use std::time::Instant;
 
@@ -47,9 +47,9 @@ async fn accept(identity: &Identity, caller: &Caller, id: &str) -> Result<(), St
     identity.users().accept_membership(request).await.map(drop)
 }
 
-/// Waits for the token of the link in the only mail to that address.
+/// Waits for the only mail to this address; returns the token of its link.
 async fn token_for(identity: &Identity, email: &str) -> Result<String> {
-    let mail = eventually("the mail", async || {
+    let mail = eventually("a mail to the address", async || {
         let files = std::fs::read_dir(&identity.mail_dir).ok()?.flatten();
         let mails = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
         mails.into_iter().find(|mail| mail.contains(&format!("To: {email}\r\n")))
@@ -58,9 +58,9 @@ async fn token_for(identity: &Identity, email: &str) -> Result<String> {
     Ok(link(&mail)?.1)
 }
 
-/// The sequence by which a manager took over the account of somebody else's employee.
+/// Regression test: with this sequence a manager took over an account of another customer.
 #[tokio::test]
-async fn a_renamed_account_opens_no_other_customer() -> Result<()> {
+async fn a_changed_address_gives_no_access_to_another_customer() -> Result<()> {
     let identity = Identity::new().await?;
     let (attacker, victim) =
         (identity.visitor("attacker").await?, identity.visitor("victim").await?);
@@ -70,7 +70,7 @@ async fn a_renamed_account_opens_no_other_customer() -> Result<()> {
     let mallory = identity.caller_of("mallory@evil.example").await?;
 
     let renamed = rename(&identity, &mallory, &user.id, "ceo@victim.example").await?;
-    assert_eq!(renamed.email, "mallory@evil.example", "the new mailbox has not accepted");
+    assert_eq!(renamed.email, "mallory@evil.example", "the new address is not confirmed yet");
     identity.user(&victim, "ceo@victim.example", "Administrators").await?;
     let refused = identity.login("ceo@victim.example", PASSWORD).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unauthenticated);
@@ -94,13 +94,12 @@ async fn a_renamed_account_opens_no_other_customer() -> Result<()> {
     assert_eq!(refused.code(), Code::PermissionDenied);
     assert_eq!(memberships(&identity, &ceo).await?.len(), 2, "one is the attacker's invitation");
     let own = identity.refine(&ceo, &attacker.customer.to_string()).await.unwrap_err();
-    assert_eq!(own.code(), Code::PermissionDenied, "it was not accepted");
+    assert_eq!(own.code(), Code::PermissionDenied, "the invitation is not accepted");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_new_address_counts_when_its_mailbox_has_accepted_and_ends_what_the_old_one_had()
--> Result<()> {
+async fn a_confirmed_new_address_replaces_the_old_one_and_revokes_its_sessions() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let member = identity.member(&admin, "grace@example.com", "Testers").await?;
@@ -122,7 +121,10 @@ async fn a_new_address_counts_when_its_mailbox_has_accepted_and_ends_what_the_ol
     identity.caller_of("grace@example.com").await?;
 
     identity.reset(&token, NEW).await?;
-    eventually("the session dies", async || (!identity.accepts(&member).await).then_some(())).await;
+    eventually("the session to be revoked", async || {
+        (!identity.accepts(&member).await).then_some(())
+    })
+    .await;
     for (email, password) in [
         ("grace@example.com", PASSWORD),
         ("grace@example.com", NEW),
@@ -133,22 +135,24 @@ async fn a_new_address_counts_when_its_mailbox_has_accepted_and_ends_what_the_ol
     }
     identity.reset(&reset, NEW).await.unwrap_err();
     let hopper = identity.caller(&identity.login("hopper@example.com", NEW).await?).await?;
-    assert_eq!(hopper.user, member.user, "the user stays who they are");
+    assert_eq!(hopper.user, member.user, "the user id is unchanged");
     Ok(())
 }
 
 #[tokio::test]
-async fn an_account_elsewhere_joins_when_its_owner_accepts() -> Result<()> {
+async fn an_existing_account_joins_a_customer_when_its_owner_accepts() -> Result<()> {
     let identity = Identity::new().await?;
     let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
     let member = identity.member(&first, "grace@example.com", "Testers").await?;
     let user = identity.user(&second, "GRACE@example.com", "Viewers").await?;
-    assert_eq!(user.email, "GRACE@example.com", "as it was written, not as it is known elsewhere");
+    assert_eq!(user.email, "GRACE@example.com", "the address is shown as the manager wrote it");
     let there = second.customer.to_string();
     let refused = identity.refine(&member, &there).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied);
 
-    let [pending, own] = &memberships(&identity, &member).await?[..] else { panic!("not two") };
+    let [pending, own] = &memberships(&identity, &member).await?[..] else {
+        panic!("expected two memberships")
+    };
     assert_eq!((pending.id.as_str(), pending.pending), (user.id.as_str(), true));
     assert_eq!((own.id.as_str(), own.pending), (member.user.to_string().as_str(), false));
     let stranger = identity.member(&first, "alan@example.com", "Testers").await?;
@@ -166,7 +170,7 @@ async fn an_account_elsewhere_joins_when_its_owner_accepts() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_account_accepts_by_the_link_and_keeps_its_password() -> Result<()> {
+async fn accepting_by_link_keeps_the_password() -> Result<()> {
     let identity = Identity::new().await?;
     let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
     let member = identity.member(&first, "grace@example.com", "Testers").await?;
@@ -176,7 +180,7 @@ async fn an_account_accepts_by_the_link_and_keeps_its_password() -> Result<()> {
     identity.accept(&token).await?;
     let again = identity.accept(&token).await.unwrap_err();
     assert_eq!(reason(&again), "invalid_reset_token");
-    assert!(identity.accepts(&member).await, "it goes on");
+    assert!(identity.accepts(&member).await, "the session is still valid");
     identity.refine(&member, &second.customer.to_string()).await?;
 
     identity.user(&second, "new@example.com", "Viewers").await?;
@@ -189,7 +193,7 @@ async fn an_account_accepts_by_the_link_and_keeps_its_password() -> Result<()> {
 }
 
 #[tokio::test]
-async fn accepting_one_invitation_leaves_the_others_pending() -> Result<()> {
+async fn accepting_an_invitation_leaves_others_pending() -> Result<()> {
     let identity = Identity::new().await?;
     let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
     identity.user(&first, "grace@example.com", "Testers").await?;
@@ -208,7 +212,7 @@ async fn accepting_one_invitation_leaves_the_others_pending() -> Result<()> {
 }
 
 #[tokio::test]
-async fn no_answer_reveals_whether_an_address_has_an_account_elsewhere() -> Result<()> {
+async fn inviting_an_address_does_not_reveal_whether_it_has_an_account() -> Result<()> {
     let identity = Identity::new().await?;
     let (home, prober) = (identity.visitor("home").await?, identity.visitor("prober").await?);
     for number in 0..15 {
@@ -236,7 +240,7 @@ async fn no_answer_reveals_whether_an_address_has_an_account_elsewhere() -> Resu
     let ratio = known[7].as_secs_f64() / unknown[7].as_secs_f64();
     assert!((0.4..2.5).contains(&ratio), "{ratio}");
 
-    // Neither does another address for a user of the prober's own.
+    // Changing the address of the prober's user to it reveals nothing either.
     let own = identity.member(&prober, "own@example.com", "Testers").await?;
     let own = own.user.to_string();
     for email in [ADMIN, "nobody@example.com"] {
@@ -245,13 +249,13 @@ async fn no_answer_reveals_whether_an_address_has_an_account_elsewhere() -> Resu
     }
     for email in ["known0@example.com", "other0@example.com"] {
         let refused = rename(&identity, &prober, &own, email).await.unwrap_err();
-        assert_eq!(refused.code(), Code::AlreadyExists, "the prober has invited both");
+        assert_eq!(refused.code(), Code::AlreadyExists, "the prober has invited both addresses");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn an_address_of_two_customers_is_not_changed_by_one_of_them() -> Result<()> {
+async fn a_customer_cannot_change_an_address_that_another_customer_uses() -> Result<()> {
     let identity = Identity::new().await?;
     let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
     let member = identity.member(&first, "grace@example.com", "Testers").await?;
@@ -263,13 +267,17 @@ async fn an_address_of_two_customers_is_not_changed_by_one_of_them() -> Result<(
     let refused =
         rename(&identity, &first, &both.user.to_string(), "turing@example.com").await.unwrap_err();
     assert_eq!(reason(&refused), "email_of_other_customers");
-    let taken = rename(&identity, &first, &id, "alan@example.com").await.unwrap_err();
-    assert_eq!(taken.code(), Code::AlreadyExists, "of the same customer");
+    let duplicate = rename(&identity, &first, &id, "alan@example.com").await.unwrap_err();
+    assert_eq!(
+        duplicate.code(),
+        Code::AlreadyExists,
+        "the address of another user of the customer"
+    );
     Ok(())
 }
 
 #[tokio::test]
-async fn an_invited_address_is_corrected_and_the_wrong_mailbox_gets_nothing() -> Result<()> {
+async fn correcting_an_invited_address_invalidates_the_first_link() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let user = identity.user(&admin, "grcae@example.com", "Testers").await?;

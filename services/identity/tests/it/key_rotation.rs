@@ -1,4 +1,4 @@
-//! Signing with a new key.
+//! Rotation of the signing keys.
 
 use anyhow::{Context, Result};
 use assay_auth::{SealConfig, new_seal_key};
@@ -17,18 +17,18 @@ async fn public(identity: &Identity) -> Result<Vec<String>> {
 
 /// The id of the key that signed a token.
 fn signer(token: &str) -> Result<String> {
-    jsonwebtoken::decode_header(token)?.kid.context("a token without a key")
+    jsonwebtoken::decode_header(token)?.kid.context("the token has no key id")
 }
 
 #[tokio::test]
-async fn a_new_key_is_public_before_it_signs_and_the_old_one_after() -> Result<()> {
+async fn a_new_key_is_published_before_it_signs_and_the_old_one_stays_published() -> Result<()> {
     let settings = Settings::new().await?.with_administrator();
     let identity = Identity::start(&settings).await?;
     let old = public(&identity).await?;
     let caller = identity.caller_of(ADMIN).await?;
 
     let new = rotate_keys(&settings.database_url.as_str().into(), &settings.seal()).await?;
-    let both = eventually("the new key is public", async || {
+    let both = eventually("the new key to be published", async || {
         public(&identity).await.ok().filter(|keys| keys.len() == 2)
     })
     .await;
@@ -39,13 +39,13 @@ async fn a_new_key_is_public_before_it_signs_and_the_old_one_after() -> Result<(
         .bind(&new)
         .execute(&identity.db)
         .await?;
-    eventually("the new key signs", async || {
+    eventually("the new key to sign", async || {
         let token = identity.login(ADMIN, PASSWORD).await.ok()?;
         identity.caller(&token).await.ok()?;
         (signer(&token).ok()? == new).then_some(())
     })
     .await;
-    assert!(identity.accepts(&caller).await, "the old token is still good");
+    assert!(identity.accepts(&caller).await, "the old token is still valid");
 
     let left: f64 = sqlx::query_scalar(
         "select extract(epoch from public_until - signs_from)::float8 / 3600
@@ -54,12 +54,12 @@ async fn a_new_key_is_public_before_it_signs_and_the_old_one_after() -> Result<(
     .bind(&old[0])
     .fetch_one(&identity.db)
     .await?;
-    assert!(left > 12.0, "tokens of the old key live for 12 hours");
+    assert!(left > 12.0, "the old key is public for as long as its tokens are valid");
     Ok(())
 }
 
 #[tokio::test]
-async fn keys_are_stored_under_another_encryption_key() -> Result<()> {
+async fn resealing_encrypts_signing_keys_with_the_new_key() -> Result<()> {
     let settings = Settings::new().await?.with_administrator();
     Identity::start(&settings).await?.login(ADMIN, PASSWORD).await?;
     let new = new_seal_key("new")?;

@@ -1,4 +1,4 @@
-//! Logging in.
+//! Logins.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use tonic::Code;
 use crate::world::{ADMIN, Identity, PASSWORD, Settings};
 
 #[tokio::test]
-async fn login_works_in_any_case_of_the_email() -> Result<()> {
+async fn the_email_of_a_login_is_case_insensitive() -> Result<()> {
     let identity = Identity::new().await?;
     for email in [ADMIN, "ada@example.com", "ADA@EXAMPLE.COM", "  ada@Example.com\n"] {
         identity.login(email, PASSWORD).await?;
@@ -19,7 +19,7 @@ async fn login_works_in_any_case_of_the_email() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_failed_login_looks_the_same() -> Result<()> {
+async fn all_failed_logins_get_the_same_answer() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     identity.user(&admin, "invited@example.com", "Testers").await?;
@@ -59,7 +59,7 @@ async fn an_unknown_account_takes_as_long_as_a_wrong_password() -> Result<()> {
         }
     }
     let ratio = median(known).as_secs_f64() / median(unknown).as_secs_f64();
-    // Without the work for unknown accounts it would be above 5.
+    // Without hashing a password for unknown accounts, the ratio is above 5.
     assert!((0.5..2.0).contains(&ratio), "{ratio}");
     Ok(())
 }
@@ -70,7 +70,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 #[tokio::test]
-async fn a_full_queue_is_refused_not_waited_for() -> Result<()> {
+async fn logins_are_rejected_when_the_queue_is_full() -> Result<()> {
     let identity = Identity::new().await?;
     let cores = std::thread::available_parallelism()?.get();
     let attempts = (0..2 * (cores + 64)).map(|_| async {
@@ -82,10 +82,10 @@ async fn a_full_queue_is_refused_not_waited_for() -> Result<()> {
     let times = |code| -> Vec<_> {
         answers.iter().filter(|answer| answer.0 == code).map(|answer| answer.1).collect()
     };
-    let (judged, refused) = (times(Code::Unauthenticated), times(Code::ResourceExhausted));
-    assert_eq!(judged.len() + refused.len(), answers.len());
-    assert!(judged.len() >= cores + 64, "only {} were judged", judged.len());
-    assert!(median(refused) < median(judged));
+    let (checked, refused) = (times(Code::Unauthenticated), times(Code::ResourceExhausted));
+    assert_eq!(checked.len() + refused.len(), answers.len());
+    assert!(checked.len() >= cores + 64, "only {} were checked", checked.len());
+    assert!(median(refused) < median(checked));
     identity.login(ADMIN, PASSWORD).await?;
     Ok(())
 }
@@ -105,7 +105,8 @@ async fn a_token_names_customer_user_and_permissions() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_host_chooses_the_customer_else_the_last_used_else_the_first() -> Result<()> {
+async fn a_login_chooses_the_customer_of_the_host_then_the_last_used_then_the_first() -> Result<()>
+{
     let settings = Settings::new().await?.with_administrator().and("base-domain", "assay.example");
     let identity = Identity::start(&settings).await?;
     let (first, second) = (identity.customer("first").await?, identity.customer("second").await?);
@@ -148,7 +149,7 @@ async fn an_archived_or_deleted_customer_is_not_chosen() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_group_without_login_keeps_its_members_out() -> Result<()> {
+async fn a_login_needs_the_login_permission() -> Result<()> {
     let identity = Identity::new().await?;
     let customer = identity.customer("acme").await?;
     let account = identity.account("grace@example.com").await?;
@@ -162,7 +163,7 @@ async fn a_group_without_login_keeps_its_members_out() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_login_is_recorded_with_the_one_before() -> Result<()> {
+async fn a_login_stores_the_time_of_the_previous_one() -> Result<()> {
     let identity = Identity::new().await?;
     let mut last = None;
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Mails by SMTP.
+//! Mails sent by SMTP.
 
 use std::{
     io,
@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::world::{ADMIN, Identity, Settings, link, readable};
 
-/// A mail as a server got it.
+/// A mail as the server received it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Received {
     from: String,
@@ -25,7 +25,7 @@ pub(crate) struct Received {
     pub(crate) text: String,
 }
 
-/// What a server got, and what it answers to the next recipients.
+/// The mails that a server received, and its answers to the next recipients.
 #[derive(Clone, Default)]
 pub(crate) struct Mailbox {
     received: Arc<Mutex<Vec<Received>>>,
@@ -60,7 +60,7 @@ impl Handler for Conversation {
 }
 
 impl Mailbox {
-    /// Serves SMTP for as long as the test runs; says where.
+    /// Serves SMTP until the test ends; returns the URL.
     pub(crate) async fn serve(&self) -> Result<String> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("smtp://{}", listener.local_addr()?);
@@ -76,7 +76,7 @@ impl Mailbox {
         Ok(url)
     }
 
-    /// All that came until now.
+    /// All mails received so far.
     pub(crate) fn sent(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
     }
@@ -120,11 +120,11 @@ async fn queued(identity: &Identity) -> Result<i64> {
 }
 
 #[tokio::test]
-async fn a_mail_goes_to_its_recipient_as_text_and_html() -> Result<()> {
+async fn a_mail_is_sent_as_text_and_html() -> Result<()> {
     let mailbox = Mailbox::default();
     let identity = start(&mailbox).await?;
     identity.prepare_reset(ADMIN, "").await?;
-    let [mail] = &mailbox.mails(1).await[..] else { panic!("not one mail") };
+    let [mail] = &mailbox.mails(1).await[..] else { panic!("expected one mail") };
     assert_eq!((mail.from.as_str(), &mail.to[..]), ("assay@example.com", &[ADMIN.to_owned()][..]));
     for part in [
         "From: Assay <assay@example.com>\r\n",
@@ -136,13 +136,17 @@ async fn a_mail_goes_to_its_recipient_as_text_and_html() -> Result<()> {
         assert!(mail.text.contains(part), "{part} is missing in {}", mail.text);
     }
     let (_, token) = link(&mail.text)?;
-    assert_eq!(readable(&mail.text).matches(&token).count(), 3, "once as text, twice in HTML");
+    assert_eq!(
+        readable(&mail.text).matches(&token).count(),
+        3,
+        "the link is once in the text and twice in the HTML"
+    );
     identity.reset(&token, "a password that is new").await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn nothing_that_a_client_sends_becomes_a_header_or_a_recipient() -> Result<()> {
+async fn input_of_clients_cannot_inject_headers_or_recipients() -> Result<()> {
     let mailbox = Mailbox::default();
     let identity = start(&mailbox).await?;
     let visitor = identity.visitor("acme").await?;
@@ -160,7 +164,7 @@ async fn nothing_that_a_client_sends_becomes_a_header_or_a_recipient() -> Result
         identity.user(&visitor, email, "Testers").await.unwrap_err();
     }
     identity.user(&visitor, "grace@example.com", "Testers").await?;
-    let [mail] = &mailbox.mails(1).await[..] else { panic!("not one mail") };
+    let [mail] = &mailbox.mails(1).await[..] else { panic!("expected one mail") };
     assert_eq!(mail.to, ["grace@example.com"]);
     assert!(!mail.text.contains("\r\nBcc:"), "{}", mail.text);
     let html = mail.text.split_once("text/html").expect("a page").1;
@@ -171,12 +175,12 @@ async fn nothing_that_a_client_sends_becomes_a_header_or_a_recipient() -> Result
 }
 
 #[tokio::test]
-async fn a_mail_that_cannot_be_sent_yet_is_sent_later() -> Result<()> {
+async fn a_mail_with_a_temporary_error_is_retried() -> Result<()> {
     let mailbox = Mailbox::default();
     mailbox.refusals.lock().unwrap().push(Response::custom(451, "later".to_owned()));
     let identity = start(&mailbox).await?;
     identity.prepare_reset(ADMIN, "").await?;
-    eventually("it was refused", async || {
+    eventually("the mail to be rejected", async || {
         mailbox.refusals.lock().unwrap().is_empty().then_some(())
     })
     .await;
@@ -187,12 +191,12 @@ async fn a_mail_that_cannot_be_sent_yet_is_sent_later() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_mail_that_nobody_wants_is_given_up() -> Result<()> {
+async fn a_mail_with_a_permanent_error_is_discarded() -> Result<()> {
     let mailbox = Mailbox::default();
     mailbox.refusals.lock().unwrap().push(response::NO_MAILBOX);
     let identity = start(&mailbox).await?;
     identity.prepare_reset(ADMIN, "").await?;
-    eventually("it is given up", async || {
+    eventually("the mail to be discarded", async || {
         let refused = mailbox.refusals.lock().unwrap().is_empty();
         (refused && queued(&identity).await.ok()? == 0).then_some(())
     })
@@ -202,13 +206,13 @@ async fn a_mail_that_nobody_wants_is_given_up() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_mail_server_has_to_be_named_in_full() -> Result<()> {
+async fn mail_settings_are_validated_at_start() -> Result<()> {
     let settings = Settings::new().await?;
     for (settings, named) in [
         (settings.clone().and("smtp-url", "smtp://127.0.0.1:25"), "ASSAY_MAIL_FROM"),
         (settings.and("smtp-url", "http://user:canary@host"), "ASSAY_SMTP_URL"),
     ] {
-        let error = Identity::begin(&settings).await.err().expect("a refusal");
+        let error = Identity::launch(&settings).await.err().expect("the start should fail");
         let error = format!("{error:#}");
         assert!(error.contains(named) && !error.contains("canary"), "{error}");
     }

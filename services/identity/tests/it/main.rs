@@ -1,4 +1,4 @@
-//! The identity service over gRPC, on a real database.
+//! Tests of the identity service over gRPC with a real database.
 
 mod api_token;
 mod audit;

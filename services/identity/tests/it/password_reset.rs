@@ -1,4 +1,4 @@
-//! Setting a new password by a link that was mailed.
+//! Password resets by a link in a mail.
 
 use std::time::Instant;
 
@@ -11,19 +11,20 @@ use crate::world::{ADMIN, Identity, PASSWORD, Settings, link, reason};
 
 const NEW: &str = "a password that is new";
 
-/// The token of the link in the last of so many mails.
+/// Waits for this number of mails; returns the token of the link in the last one.
 async fn token(identity: &Identity, mails: usize) -> Result<String> {
     Ok(link(&identity.mails(mails).await[mails - 1])?.1)
 }
 
 #[tokio::test]
-async fn a_new_password_kills_what_the_old_one_opened() -> Result<()> {
+async fn a_password_reset_revokes_all_sessions() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     identity.prepare_reset("ada@example.COM", "").await?;
     identity.reset(&token(&identity, 1).await?, NEW).await?;
 
-    eventually("the token dies", async || (!identity.accepts(&caller).await).then_some(())).await;
+    eventually("the token is revoked", async || (!identity.accepts(&caller).await).then_some(()))
+        .await;
     let refused = identity.login(ADMIN, PASSWORD).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unauthenticated);
     let caller = identity.caller(&identity.login(ADMIN, NEW).await?).await?;
@@ -32,7 +33,7 @@ async fn a_new_password_kills_what_the_old_one_opened() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_link_works_once_however_many_try() -> Result<()> {
+async fn a_link_works_once_even_in_concurrent_requests() -> Result<()> {
     let identity = Identity::new().await?;
     identity.prepare_reset(ADMIN, "").await?;
     let token = token(&identity, 1).await?;
@@ -46,7 +47,7 @@ async fn a_link_works_once_however_many_try() -> Result<()> {
 }
 
 #[tokio::test]
-async fn three_links_live_and_a_fourth_takes_the_place_of_the_oldest() -> Result<()> {
+async fn at_most_three_links_are_valid_and_a_fourth_replaces_the_oldest() -> Result<()> {
     let identity = Identity::new().await?;
     let mut tokens = Vec::new();
     for count in 1..=4 {
@@ -69,7 +70,7 @@ async fn three_links_live_and_a_fourth_takes_the_place_of_the_oldest() -> Result
 }
 
 #[tokio::test]
-async fn a_request_for_a_link_leaves_an_invitation_as_it_is() -> Result<()> {
+async fn a_password_reset_keeps_a_pending_invitation() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     identity.user(&admin, "grace@example.com", "Testers").await?;
@@ -91,7 +92,7 @@ async fn a_request_for_a_link_leaves_an_invitation_as_it_is() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_bad_password_is_told_and_does_not_use_the_link_up() -> Result<()> {
+async fn an_invalid_password_is_rejected_and_the_link_stays_valid() -> Result<()> {
     let identity = Identity::new().await?;
     identity.prepare_reset(ADMIN, "").await?;
     let token = token(&identity, 1).await?;
@@ -105,7 +106,7 @@ async fn a_bad_password_is_told_and_does_not_use_the_link_up() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_link_is_stored_nowhere() -> Result<()> {
+async fn the_token_of_a_link_is_not_stored_in_clear() -> Result<()> {
     let identity = Identity::new().await?;
     identity.prepare_reset(ADMIN, "").await?;
     let token = token(&identity, 1).await?;
@@ -122,7 +123,7 @@ async fn the_link_is_stored_nowhere() -> Result<()> {
 }
 
 #[tokio::test]
-async fn nobody_learns_whether_there_is_an_account() -> Result<()> {
+async fn a_password_reset_does_not_reveal_whether_an_account_exists() -> Result<()> {
     let identity = Identity::new().await?;
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for _ in 0..15 {
@@ -139,9 +140,9 @@ async fn nobody_learns_whether_there_is_an_account() -> Result<()> {
     unknown.sort_unstable();
     let ratio = known[7].as_secs_f64() / unknown[7].as_secs_f64();
     assert!((0.4..2.5).contains(&ratio), "{ratio}");
-    // So many in a row are sent, and no more.
+    // The limit of mails in a row.
     identity.mails(10).await;
-    eventually("the queue is empty", async || {
+    eventually("the queue to be empty", async || {
         let left: i64 =
             sqlx::query_scalar("select count(*) from mail").fetch_one(&identity.db).await.ok()?;
         (left == 0).then_some(())
@@ -152,7 +153,7 @@ async fn nobody_learns_whether_there_is_an_account() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_link_leads_to_a_host_of_the_accounts_customers_or_to_the_public_one() -> Result<()> {
+async fn a_link_points_to_a_host_of_the_accounts_customers_or_to_the_public_url() -> Result<()> {
     let settings = Settings::new().await?.with_administrator().and("base-domain", "assay.example");
     let identity = Identity::start(&settings).await?;
     let visitor = identity.visitor("acme").await?;

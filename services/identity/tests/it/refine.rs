@@ -1,4 +1,4 @@
-//! A token for another customer.
+//! Exchange of a token for one of another customer.
 
 use anyhow::Result;
 use assay_auth::anonymous;
@@ -8,7 +8,7 @@ use tonic::Code;
 use crate::world::{ADMIN, Identity};
 
 #[tokio::test]
-async fn a_member_of_two_customers_goes_from_one_to_the_other() -> Result<()> {
+async fn a_member_of_two_customers_can_switch_between_them() -> Result<()> {
     let identity = Identity::new().await?;
     let (first, second) = (identity.customer("first").await?, identity.customer("second").await?);
     let account = identity.account("grace@example.com").await?;
@@ -22,12 +22,12 @@ async fn a_member_of_two_customers_goes_from_one_to_the_other() -> Result<()> {
     assert_eq!(refined.permissions.to_string(), "Login, Write");
 
     let next_login = identity.caller_of("grace@example.com").await?;
-    assert_eq!(next_login.customer, second, "it was the last used");
+    assert_eq!(next_login.customer, second, "the last used customer");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_stranger_gets_no_token_and_learns_nothing() -> Result<()> {
+async fn foreign_and_unknown_customers_get_the_same_error() -> Result<()> {
     let identity = Identity::new().await?;
     let (own, foreign) = (identity.customer("own").await?, identity.customer("foreign").await?);
     let (shut, closed) = (identity.customer("shut").await?, identity.customer("closed").await?);
@@ -50,7 +50,7 @@ async fn a_stranger_gets_no_token_and_learns_nothing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn who_manages_customers_works_for_any_with_the_own_permissions() -> Result<()> {
+async fn a_customer_manager_can_switch_to_any_customer_with_the_same_permissions() -> Result<()> {
     let identity = Identity::new().await?;
     let customer = identity.customer("acme").await?;
     let caller = identity.caller_of(ADMIN).await?;
@@ -67,7 +67,8 @@ async fn who_manages_customers_works_for_any_with_the_own_permissions() -> Resul
 }
 
 #[tokio::test]
-async fn a_manager_with_a_membership_has_its_permissions() -> Result<()> {
+async fn a_customer_manager_with_a_membership_has_the_permissions_of_the_membership() -> Result<()>
+{
     let identity = Identity::new().await?;
     let customer = identity.customer("acme").await?;
     let caller = identity.caller_of(ADMIN).await?;
@@ -80,7 +81,7 @@ async fn a_manager_with_a_membership_has_its_permissions() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_no_customer_is_invalid_for_who_manages_them() -> Result<()> {
+async fn an_unknown_customer_is_invalid_for_a_customer_manager() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     let archived = identity.customer("archived").await?;
@@ -98,7 +99,7 @@ async fn what_is_no_customer_is_invalid_for_who_manages_them() -> Result<()> {
 }
 
 #[tokio::test]
-async fn without_a_token_there_is_no_other() -> Result<()> {
+async fn switching_customers_needs_a_token() -> Result<()> {
     let identity = Identity::new().await?;
     let request = RefineRequest { customer_id: CustomerId::new().to_string() };
     let status = identity.tokens().refine(anonymous(request)).await.unwrap_err();

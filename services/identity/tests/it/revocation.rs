@@ -1,4 +1,4 @@
-//! Tokens that died, as those learn of it who verify tokens.
+//! Revocations of tokens, as services that verify tokens receive them.
 
 use anyhow::Result;
 use assay_auth::anonymous;
@@ -17,7 +17,7 @@ async fn revocations(identity: &Identity, after: i64) -> Result<Vec<Revocation>>
 }
 
 #[tokio::test]
-async fn revocations_are_listed_after_those_that_are_known() -> Result<()> {
+async fn revocations_are_listed_after_a_given_one() -> Result<()> {
     let identity = Identity::new().await?;
     assert_eq!(revocations(&identity, 0).await?, []);
     let caller = identity.caller_of(ADMIN).await?;
@@ -36,7 +36,7 @@ async fn revocations_are_listed_after_those_that_are_known() -> Result<()> {
 }
 
 #[tokio::test]
-async fn another_replica_learns_of_it_and_one_that_starts_later_knows() -> Result<()> {
+async fn revocations_reach_running_and_new_replicas() -> Result<()> {
     let settings = Settings::new().await?.with_administrator();
     let (first, second) = (Identity::start(&settings).await?, Identity::start(&settings).await?);
     let caller = first.caller_of(ADMIN).await?;
@@ -45,20 +45,21 @@ async fn another_replica_learns_of_it_and_one_that_starts_later_knows() -> Resul
     let token = link(&first.mails(1).await[0])?.1;
     first.reset(&token, "a password that is new").await?;
 
-    eventually("the token dies", async || (!second.accepts(&caller).await).then_some(())).await;
+    eventually("the token is revoked", async || (!second.accepts(&caller).await).then_some(()))
+        .await;
     let third = Identity::start(&settings).await?;
     assert!(!third.accepts(&caller).await);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_token_that_has_died_cannot_be_exchanged_however_quickly() -> Result<()> {
+async fn a_revoked_token_cannot_be_exchanged_even_before_the_replica_is_notified() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let member = identity.member(&admin, "grace@example.com", "Testers").await?;
     let customer = member.customer.to_string();
     identity.refine(&member, &customer).await?;
-    // Committed by somebody of whom this program has not heard yet.
+    // Committed by another replica; this one has not received it yet.
     sqlx::query(
         "insert into revocation (user_id, issued_until)
          values ($1, extract(epoch from clock_timestamp()) * 1000000)",
@@ -72,7 +73,7 @@ async fn a_token_that_has_died_cannot_be_exchanged_however_quickly() -> Result<(
 }
 
 #[tokio::test]
-async fn no_token_survives_the_change_that_it_was_made_during() -> Result<()> {
+async fn tokens_issued_during_a_change_of_permissions_are_revoked() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     identity.member(&admin, "grace@example.com", "Testers").await?;
@@ -90,7 +91,7 @@ async fn no_token_survives_the_change_that_it_was_made_during() -> Result<()> {
         let logins = join_all((0..12).map(|_| identity.caller_of("grace@example.com")));
         let (callers, done) = futures::join!(logins, groups.update_user_group(admin.call(request)));
         done?;
-        eventually("the old tokens die, and only those", async || {
+        eventually("only tokens with old permissions to be revoked", async || {
             for caller in callers.iter().flatten() {
                 let is_new = caller.permissions.to_string() == permissions;
                 if identity.accepts(caller).await != is_new {

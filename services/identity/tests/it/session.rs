@@ -1,4 +1,4 @@
-//! Sessions: what comes from one login, until it ends.
+//! Sessions: all tokens of one login, until it ends.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn log_out(identity: &Identity, caller: &Caller) -> Result<(), Status> {
 }
 
 #[tokio::test]
-async fn logging_out_ends_all_tokens_of_the_session_and_no_other_session() -> Result<()> {
+async fn logging_out_revokes_all_tokens_of_only_that_session() -> Result<()> {
     let identity = Identity::new().await?;
     let visitor = identity.visitor("acme").await?;
     let member = identity.member(&visitor, "grace@example.com", "Testers").await?;
@@ -29,7 +29,7 @@ async fn logging_out_ends_all_tokens_of_the_session_and_no_other_session() -> Re
     assert_ne!(other.session, member.session);
 
     log_out(&identity, &refined).await?;
-    eventually("the session ends", async || {
+    eventually("the session to end", async || {
         (!identity.accepts(&member).await && !identity.accepts(&refined).await).then_some(())
     })
     .await;
@@ -40,7 +40,7 @@ async fn logging_out_ends_all_tokens_of_the_session_and_no_other_session() -> Re
 }
 
 #[tokio::test]
-async fn a_session_is_no_longer_than_it_may_be_however_often_it_is_refined() -> Result<()> {
+async fn refining_a_token_does_not_extend_the_session() -> Result<()> {
     let settings = Settings::new().await?.with_administrator();
     let identity = Identity::start(&settings.and("session-lifetime", "1")).await?;
     let token = identity.login(ADMIN, crate::world::PASSWORD).await?;
@@ -50,12 +50,12 @@ async fn a_session_is_no_longer_than_it_may_be_however_often_it_is_refined() -> 
     assert!(session.rest(Duration::ZERO).is_zero());
     let refined = identity.refine(&caller, &caller.customer.to_string()).await?;
     let refined = identity.caller(&refined).await?;
-    assert_eq!(refined.session, Some(session), "it started with the login");
+    assert_eq!(refined.session, Some(session), "the session is that of the login");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_visitor_needs_what_the_own_customer_grants() -> Result<()> {
+async fn a_visit_ends_when_the_home_customer_revokes_the_permission() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let home = identity.customer("home").await?;
@@ -73,9 +73,10 @@ async fn a_visitor_needs_what_the_own_customer_grants() -> Result<()> {
         fields: vec!["Archived".to_owned()],
     };
     identity.customers().update_customer(admin.call(change(true))).await?;
-    eventually("the visit ends", async || (!identity.accepts(&visitor).await).then_some(())).await;
+    eventually("the visit to end", async || (!identity.accepts(&visitor).await).then_some(()))
+        .await;
 
-    // Without the revocation, the membership is asked all the same.
+    // The membership is checked even without a revocation.
     identity.customers().update_customer(admin.call(change(false))).await?;
     let grace = identity.caller_of("grace@example.com").await?;
     let visitor = identity.caller(&identity.refine(&grace, &operator).await?).await?;
@@ -89,7 +90,7 @@ async fn a_visitor_needs_what_the_own_customer_grants() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_new_name_is_in_tokens_that_were_issued_before() -> Result<()> {
+async fn a_new_name_appears_in_tokens_issued_earlier() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let member = identity.member(&admin, "grace@example.com", "Testers").await?;

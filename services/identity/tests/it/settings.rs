@@ -1,4 +1,4 @@
-//! What a service of a test is started with.
+//! Settings of a service in a test.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use secrecy::ExposeSecret;
 
 use crate::world::{ADMIN, PASSWORD};
 
-/// What a service is started with.
+/// Settings of a service.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) database_url: String,
     encryption_keys: String,
     nats_url: String,
-    /// Where mails are written to.
+    /// Directory that mails are written to.
     pub(crate) mail_dir: PathBuf,
     rest: Vec<String>,
 }
@@ -35,7 +35,7 @@ impl Settings {
         Self::with_database(database)
     }
 
-    /// Settings with a database that is empty, not even migrated.
+    /// Settings with an empty database without a schema.
     pub(crate) async fn with_empty_database() -> Result<Self> {
         Self::with_database(TestDatabase::empty().await?)
     }
@@ -43,7 +43,7 @@ impl Settings {
     fn with_database(database: TestDatabase) -> Result<Self> {
         let encryption_keys = new_seal_key("test")?.expose_secret().to_owned();
         let mail_dir = test_dir()?.join(format!("mail-{}", UserId::new()));
-        // Nobody is there, which must not matter.
+        // No server listens there; the service must work without NATS.
         let nats_url = "nats://127.0.0.1:1".to_owned();
         let database_url = database.url;
         Ok(Self { database_url, encryption_keys, nats_url, mail_dir, rest: Vec::new() })

@@ -1,4 +1,4 @@
-//! Guessing passwords.
+//! Limits of failed logins.
 
 use std::net::IpAddr;
 
@@ -25,10 +25,10 @@ async fn login_from(identity: &Identity, address: &str, email: &str) -> Result<(
 }
 
 #[tokio::test]
-async fn an_account_can_be_guessed_at_so_often_whether_it_exists_or_not() -> Result<()> {
+async fn failed_logins_are_limited_for_known_and_unknown_accounts() -> Result<()> {
     let identity = limited().await?;
-    for (place, email) in [ADMIN, "unknown@example.com", "no email"].into_iter().enumerate() {
-        let address = format!("192.0.2.{place}");
+    for (index, email) in [ADMIN, "unknown@example.com", "no email"].into_iter().enumerate() {
+        let address = format!("192.0.2.{index}");
         for _ in 0..3 {
             let refused = login_from(&identity, &address, email).await.unwrap_err();
             assert_eq!(refused.code(), Code::Unauthenticated);
@@ -42,7 +42,7 @@ async fn an_account_can_be_guessed_at_so_often_whether_it_exists_or_not() -> Res
 }
 
 #[tokio::test]
-async fn wrong_logins_from_one_address_do_not_lock_the_owner_out_elsewhere() -> Result<()> {
+async fn failed_logins_from_one_address_do_not_block_other_addresses() -> Result<()> {
     let identity = limited().await?;
     for _ in 0..10 {
         login_from(&identity, "192.0.2.1", ADMIN).await.unwrap_err();
@@ -52,7 +52,7 @@ async fn wrong_logins_from_one_address_do_not_lock_the_owner_out_elsewhere() -> 
 }
 
 #[tokio::test]
-async fn an_account_can_be_guessed_at_so_often_from_all_addresses_together() -> Result<()> {
+async fn failed_logins_of_an_account_are_limited_across_addresses() -> Result<()> {
     let identity = limited().await?;
     for number in 0..30 {
         let address = format!("198.51.100.{number}");
@@ -65,7 +65,7 @@ async fn an_account_can_be_guessed_at_so_often_from_all_addresses_together() -> 
 }
 
 #[tokio::test]
-async fn an_address_can_guess_so_often() -> Result<()> {
+async fn failed_logins_are_limited_for_each_address() -> Result<()> {
     let identity = limited().await?;
     for number in 0..5 {
         let email = format!("user{number}@example.com");
@@ -80,7 +80,7 @@ async fn an_address_can_guess_so_often() -> Result<()> {
 }
 
 #[tokio::test]
-async fn guesses_at_once_are_not_more_guesses() -> Result<()> {
+async fn concurrent_failed_logins_count_towards_the_limit() -> Result<()> {
     let identity = limited().await?;
     let wrong = (0..30).map(|_| identity.login(ADMIN, "wrong"));
     join_all(wrong).await;
@@ -90,7 +90,7 @@ async fn guesses_at_once_are_not_more_guesses() -> Result<()> {
 }
 
 #[tokio::test]
-async fn who_logs_in_begins_anew() -> Result<()> {
+async fn a_successful_login_resets_the_limit() -> Result<()> {
     let identity = limited().await?;
     for _ in 0..4 {
         for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! Users: an account as a customer sees it.
+//! Users: accounts as members of a customer.
 
 use anyhow::Result;
 use assay_auth::Caller;
@@ -38,13 +38,13 @@ async fn delete(identity: &Identity, caller: &Caller, id: &str) -> Result<(), St
     identity.users().delete_user(caller.call(request)).await.map(drop)
 }
 
-/// The status that made the call fail.
+/// The gRPC status of a failed call.
 fn status(failed: anyhow::Error) -> Status {
-    failed.downcast().expect("a status")
+    failed.downcast().expect("a gRPC status")
 }
 
 #[tokio::test]
-async fn a_new_account_is_invited_and_sets_its_password() -> Result<()> {
+async fn a_new_user_is_invited_and_sets_a_password() -> Result<()> {
     let identity = Identity::new().await?;
     let visitor = identity.visitor("acme").await?;
     let user = identity.user(&visitor, "grace@example.com", "Testers").await?;
@@ -68,7 +68,7 @@ async fn a_new_account_is_invited_and_sets_its_password() -> Result<()> {
 }
 
 #[tokio::test]
-async fn nobody_gains_by_managing_users() -> Result<()> {
+async fn managing_users_grants_no_additional_permissions() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     sqlx::query(
@@ -106,17 +106,18 @@ async fn a_user_needs_a_group_of_the_same_customer() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_user_who_moves_logs_in_again() -> Result<()> {
+async fn moving_a_user_to_another_group_revokes_tokens() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let member = identity.member(&admin, "grace@example.com", "Testers").await?;
     let id = member.user.to_string();
     change(&identity, &admin, &id, "DisplayName", "Grace").await?;
-    assert!(identity.accepts(&member).await, "a name is nothing that a token has to die for");
+    assert!(identity.accepts(&member).await, "a new name revokes no tokens");
 
     let viewers = identity.group(&admin, "Viewers").await?;
     change(&identity, &admin, &id, "UserGroup", &viewers).await?;
-    eventually("the token dies", async || (!identity.accepts(&member).await).then_some(())).await;
+    eventually("the token is revoked", async || (!identity.accepts(&member).await).then_some(()))
+        .await;
     let member = identity.caller_of("grace@example.com").await?;
     assert_eq!(member.permissions.to_string(), "Login, Read, UserSettings");
 
@@ -130,7 +131,7 @@ async fn a_user_who_moves_logs_in_again() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_account_goes_with_its_last_customer() -> Result<()> {
+async fn removing_the_last_membership_deletes_the_account() -> Result<()> {
     let identity = Identity::new().await?;
     let (first, second) = (identity.visitor("first").await?, identity.visitor("second").await?);
     let member = identity.member(&first, "grace@example.com", "Testers").await?;
@@ -138,7 +139,8 @@ async fn an_account_goes_with_its_last_customer() -> Result<()> {
     let [id, other] = [member.user, other.user].map(|id| id.to_string());
 
     delete(&identity, &first, &id).await?;
-    eventually("the token dies", async || (!identity.accepts(&member).await).then_some(())).await;
+    eventually("the token is revoked", async || (!identity.accepts(&member).await).then_some(()))
+        .await;
     assert_eq!(identity.caller_of("grace@example.com").await?.customer, second.customer);
     assert_eq!(delete(&identity, &first, &id).await.unwrap_err().code(), Code::NotFound);
     delete(&identity, &second, &other).await?;
@@ -149,7 +151,7 @@ async fn an_account_goes_with_its_last_customer() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_last_who_manages_users_stays() -> Result<()> {
+async fn the_last_user_manager_cannot_be_removed() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let id = admin.user.to_string();
@@ -162,7 +164,7 @@ async fn the_last_who_manages_users_stays() -> Result<()> {
     }
     identity.user(&admin, "invited@example.com", "Administrators").await?;
     let alone = delete(&identity, &admin, &id).await.unwrap_err();
-    assert_eq!(reason(&alone), "last_user_management", "an invitation manages nothing");
+    assert_eq!(reason(&alone), "last_user_management", "a pending invitation does not count");
     let other = identity.member(&admin, "grace@example.com", "Administrators").await?;
     let both = join_all([id, other.user.to_string()].map(|id| {
         let (identity, admin) = (&identity, &admin);
@@ -174,7 +176,7 @@ async fn the_last_who_manages_users_stays() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_visitor_is_a_user_too() -> Result<()> {
+async fn a_visitor_is_a_user() -> Result<()> {
     let identity = Identity::new().await?;
     let visitor = identity.visitor("acme").await?;
     let user = identity.users().get_current_user(visitor.call(())).await?.into_inner();

@@ -1,4 +1,4 @@
-//! User groups: who may grant what, and who has to remain.
+//! User groups: their permissions and the rules for changing them.
 
 use anyhow::Result;
 use assay_auth::Caller;
@@ -49,7 +49,7 @@ async fn delete(identity: &Identity, caller: &Caller, id: &str) -> Result<(), St
 }
 
 #[tokio::test]
-async fn permissions_are_put_in_order_and_checked() -> Result<()> {
+async fn permissions_are_sorted_and_validated() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     let group = create(&identity, &caller, "Writers", " Write,Login ,Read,Write").await?;
@@ -58,15 +58,15 @@ async fn permissions_are_put_in_order_and_checked() -> Result<()> {
         let refused = create(&identity, &caller, "Wrong", wrong).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument, "{wrong:?}");
     }
-    let taken = create(&identity, &caller, "WRITERS", "Read").await.unwrap_err();
-    assert_eq!(taken.code(), Code::AlreadyExists);
+    let duplicate = create(&identity, &caller, "WRITERS", "Read").await.unwrap_err();
+    assert_eq!(duplicate.code(), Code::AlreadyExists);
     delete(&identity, &caller, &group.id).await?;
     assert_eq!(delete(&identity, &caller, &group.id).await.unwrap_err().code(), Code::NotFound);
     Ok(())
 }
 
 #[tokio::test]
-async fn nobody_grants_what_they_lack() -> Result<()> {
+async fn users_cannot_grant_permissions_that_they_lack() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     create(&identity, &admin, "Managers", "Login, Read, UserManagement").await?;
@@ -87,7 +87,7 @@ async fn nobody_grants_what_they_lack() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_group_with_members_stays() -> Result<()> {
+async fn a_group_with_members_cannot_be_deleted() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let group = identity.group(&admin, "Testers").await?;
@@ -99,7 +99,7 @@ async fn a_group_with_members_stays() -> Result<()> {
 }
 
 #[tokio::test]
-async fn somebody_always_manages_the_users() -> Result<()> {
+async fn a_customer_keeps_at_least_one_user_manager() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let group = identity.group(&admin, "Administrators").await?;
@@ -111,7 +111,7 @@ async fn somebody_always_manages_the_users() -> Result<()> {
 
     let other = create(&identity, &admin, "Others", "Login, UserManagement").await?;
     identity.user(&admin, "grace@example.com", "Others").await?;
-    // Two at once could each rely on the other.
+    // Two concurrent changes could each rely on the other group.
     let both = join_all([
         change(&identity, &admin, &group, "Login"),
         change(&identity, &admin, &other.id, "Login"),
@@ -122,14 +122,15 @@ async fn somebody_always_manages_the_users() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_tokens_of_members_die_with_a_change_of_their_permissions() -> Result<()> {
+async fn changing_the_permissions_of_a_group_revokes_the_tokens_of_its_members() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let member = identity.member(&admin, "grace@example.com", "Testers").await?;
     let group = identity.group(&admin, "Testers").await?;
 
     change(&identity, &admin, &group, "Login, Read").await?;
-    eventually("the token dies", async || (!identity.accepts(&member).await).then_some(())).await;
+    eventually("the token is revoked", async || (!identity.accepts(&member).await).then_some(()))
+        .await;
     assert!(identity.accepts(&admin).await);
     let member = identity.caller_of("grace@example.com").await?;
     assert_eq!(member.permissions.to_string(), "Login, Read");
@@ -138,7 +139,7 @@ async fn the_tokens_of_members_die_with_a_change_of_their_permissions() -> Resul
 }
 
 #[tokio::test]
-async fn another_customers_group_is_no_group() -> Result<()> {
+async fn groups_of_other_customers_are_not_found() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let visitor = identity.visitor("acme").await?;

@@ -1,4 +1,4 @@
-//! What users choose for themselves.
+//! Settings of users.
 
 use anyhow::Result;
 use assay_auth::Caller;
@@ -33,7 +33,7 @@ async fn set(
 }
 
 #[tokio::test]
-async fn settings_are_a_users_own_at_each_customer() -> Result<()> {
+async fn each_user_has_separate_settings_at_each_customer() -> Result<()> {
     let identity = Identity::new().await?;
     let (own, other) = (identity.customer("own").await?, identity.customer("other").await?);
     let account = identity.account("grace@example.com").await?;
@@ -47,7 +47,7 @@ async fn settings_are_a_users_own_at_each_customer() -> Result<()> {
     let alan = identity.caller_of(alan).await?;
 
     let before = get(&identity, &grace).await?;
-    assert!(!before.mail_when_execution_ends, "off unless switched on");
+    assert!(!before.mail_when_execution_ends, "off by default");
     let switched_on = set(&identity, &grace, true, Some(&before.data_version)).await?;
     assert!(switched_on.mail_when_execution_ends);
     assert_ne!(switched_on.data_version, before.data_version);
@@ -59,7 +59,7 @@ async fn settings_are_a_users_own_at_each_customer() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_change_changes_what_it_names_and_is_recorded() -> Result<()> {
+async fn an_update_changes_only_named_fields_and_is_recorded() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     let switched_on = set(&identity, &caller, true, None).await?;
@@ -85,7 +85,7 @@ async fn a_change_changes_what_it_names_and_is_recorded() -> Result<()> {
 }
 
 #[tokio::test]
-async fn of_many_changes_of_one_version_one_is_taken() -> Result<()> {
+async fn one_of_many_concurrent_updates_of_a_version_succeeds() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
     let seen = get(&identity, &caller).await?.data_version;
@@ -98,7 +98,7 @@ async fn of_many_changes_of_one_version_one_is_taken() -> Result<()> {
 }
 
 #[tokio::test]
-async fn settings_need_their_permission_and_a_membership_and_go_with_it() -> Result<()> {
+async fn settings_need_a_permission_and_are_deleted_with_the_membership() -> Result<()> {
     let identity = Identity::new().await?;
     let visitor = identity.visitor("acme").await?;
     for missing in [get(&identity, &visitor).await, set(&identity, &visitor, true, None).await] {

@@ -42,21 +42,22 @@ pub(crate) fn customer_input(subdomain: &str) -> CustomerInput {
     }
 }
 
-/// The text of a mail, as its reader sees it.
+/// The decoded text of a mail.
 pub(crate) fn readable(mail: &str) -> String {
     mail.replace("=\r\n", "").replace("=3D", "=")
 }
 
-/// The link in a mail: its origin, and the token.
+/// The origin and the token of the link in a mail.
 pub(crate) fn link(mail: &str) -> Result<(String, String)> {
     let mail = readable(mail);
-    let (before, after) = mail.split_once("/reset-password#token=").context("there is no link")?;
+    let (before, after) =
+        mail.split_once("/reset-password#token=").context("the mail has no link")?;
     let origin = before.rsplit(char::is_whitespace).next().unwrap_or_default();
     let token = after.split(char::is_whitespace).next().unwrap_or_default();
     Ok((origin.to_owned(), token.to_owned()))
 }
 
-/// The stable name of the fault.
+/// The code of the error.
 pub(crate) fn reason(status: &Status) -> String {
     let info = status.get_error_details().error_info().cloned();
     info.map(|info| info.reason).unwrap_or_default()
@@ -72,20 +73,20 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// A service of its own, with [`ADMIN`] as the operator's administrator.
+    /// Starts a service with [`ADMIN`] as the operator's administrator.
     pub(crate) async fn new() -> Result<Self> {
         Self::start(&Settings::new().await?.with_administrator()).await
     }
 
     pub(crate) async fn start(settings: &Settings) -> Result<Self> {
-        let identity = Self::begin(settings).await?;
+        let identity = Self::launch(settings).await?;
         identity.runtime.ready().await;
         anyhow::ensure!(identity.runtime.is_ready(), "the service has stopped");
         Ok(identity)
     }
 
     /// Starts a service without waiting until it is ready.
-    pub(crate) async fn begin(settings: &Settings) -> Result<Self> {
+    pub(crate) async fn launch(settings: &Settings) -> Result<Self> {
         install_crypto();
         let runtime = Runtime::new("assay-identity");
         let started = start(&runtime, settings.config()?).await?;
@@ -131,14 +132,14 @@ impl Identity {
         self.customers().get_current_customer(caller.call(())).await.is_ok()
     }
 
-    /// The id of the caller's group of that name.
+    /// The id of the group with this name at the caller's customer.
     pub(crate) async fn group(&self, caller: &Caller, name: &str) -> Result<String> {
         let customer = self.customers().get_current_customer(caller.call(())).await?.into_inner();
         let group = customer.user_groups.into_iter().find(|group| group.name == name);
-        Ok(group.context("there is no such group")?.id)
+        Ok(group.context("no such group")?.id)
     }
 
-    /// Adds a user to the caller's customer, in the group of that name.
+    /// Adds a user to a group of the caller's customer.
     pub(crate) async fn user(&self, caller: &Caller, email: &str, group: &str) -> Result<User> {
         let group = Reference { id: self.group(caller, group).await? };
         let user = UserInput {
@@ -150,7 +151,7 @@ impl Identity {
         Ok(self.users().create_user(caller.call(request)).await?.into_inner())
     }
 
-    /// As [`Identity::user`], with the password [`PASSWORD`]; who the user is after their login.
+    /// Adds a user with the password [`PASSWORD`]; returns the caller after a login.
     pub(crate) async fn member(&self, caller: &Caller, email: &str, group: &str) -> Result<Caller> {
         let user = self.user(caller, email, group).await?;
         eventually("the invitation to be sent", async || {
@@ -186,7 +187,7 @@ impl Identity {
         self.caller(&self.refine(&member, &caller.customer.to_string()).await?).await
     }
 
-    /// The operator's administrator, visiting a customer that they have just made.
+    /// The operator's administrator as a visitor of a new customer.
     pub(crate) async fn visitor(&self, subdomain: &str) -> Result<Caller> {
         let caller = self.caller_of(ADMIN).await?;
         let customer = customer_input(subdomain);
@@ -215,18 +216,18 @@ impl Identity {
         self.users().accept_invitation(request).await.map(drop)
     }
 
-    /// The token of the link in the last of so many mails.
+    /// Waits for this number of mails; returns the token of the link in the last one.
     pub(crate) async fn token(&self, mails: usize) -> Result<String> {
         Ok(link(&self.mails(mails).await[mails - 1])?.1)
     }
 
-    /// The account behind a user.
+    /// The account of a user.
     pub(crate) async fn account_of(&self, user: UserId) -> Result<AccountId> {
         let account = sqlx::query_scalar("select account_id from membership where id = $1");
         Ok(account.bind(user).fetch_one(&self.db).await?)
     }
 
-    /// Waits for that many mails to have been written, and reads them, the oldest first.
+    /// Waits for this number of mails and returns them, oldest first.
     pub(crate) async fn mails(&self, count: usize) -> Vec<String> {
         eventually("mails", async || {
             let entries = std::fs::read_dir(&self.mail_dir).ok()?;
@@ -263,12 +264,12 @@ impl Identity {
         Ok(self.tokens().list_keys(anonymous(())).await?.into_inner().jwks)
     }
 
-    /// Who a token belongs to.
+    /// The caller of a token.
     pub(crate) async fn caller(&self, token: &str) -> Result<Caller> {
         Ok(Verifier::of_keys(&self.keys().await?)?.verify(token).await?)
     }
 
-    /// Who the account is after its login.
+    /// The caller after a login of the account.
     pub(crate) async fn caller_of(&self, email: &str) -> Result<Caller> {
         self.caller(&self.login(email, PASSWORD).await?).await
     }
@@ -303,8 +304,8 @@ impl Identity {
         Ok(id)
     }
 
-    /// Makes an account a member of a customer, in a group with these permissions; the user that it
-    /// is there.
+    /// Makes an account a member of a customer, in a group with these permissions; returns the
+    /// user.
     pub(crate) async fn membership(
         &self,
         customer: CustomerId,
@@ -334,7 +335,7 @@ impl Identity {
         Ok(user)
     }
 
-    /// Changes one customer; `change` is such as `archived = true`.
+    /// Changes a customer; `change` is an SQL assignment such as `archived = true`.
     pub(crate) async fn set(&self, customer: CustomerId, change: &'static str) -> Result<()> {
         let statement = format!("update customer set {change} where id = $1");
         sqlx::query(sqlx::AssertSqlSafe(statement)).bind(customer).execute(&self.db).await?;
