@@ -35,6 +35,12 @@ supply-chain: ## check licences, sources and advisories of crates, and write a b
 	@deploy/local/install supply-chain
 	@deploy/local/supply-chain
 
+conformance: ## send generated requests for ten minutes and check the answers
+	@deploy/local/install test
+	@cargo build --workspace --all-targets --locked
+	@ASSAY_CONFORMANCE_SECONDS=600 $(TARGET)/debug/with-servers cargo nextest run --workspace --locked \
+		--profile long -E 'test(/^conformance::/)'
+
 test-compose: ## build and test the containers of docker-compose.yml; needs Docker
 	@python3 deploy/compose/test
 
@@ -60,4 +66,4 @@ deletion: ## measure the effect of deleting a project with a million test cases;
 clean: ## remove build artefacts, but not the data
 	@cargo clean
 
-.PHONY: help run test check language chart supply-chain test-compose servers measure fairness deletion clean
+.PHONY: help run test check language chart supply-chain conformance test-compose servers measure fairness deletion clean
