@@ -1,4 +1,4 @@
-//! Where a request came from.
+//! The address of the client, resolved through trusted proxies.
 
 use std::{
     convert::Infallible,
@@ -13,7 +13,7 @@ use axum::{
 };
 use http::{HeaderMap, request::Parts};
 
-/// The address of the client; none where there is no connection, as in tests.
+/// The address of the client; none without a connection, as in tests.
 #[derive(Clone, Copy)]
 pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
 
@@ -31,8 +31,8 @@ impl<S: Sync> FromRequestParts<S> for ClientAddress {
     }
 }
 
-/// Finds out where a request came from.
-pub(crate) async fn locate(
+/// Adds the address of the client to a request.
+pub(crate) async fn resolve_client(
     State(proxies): State<Networks>,
     mut request: Request,
     next: Next,
@@ -43,8 +43,8 @@ pub(crate) async fn locate(
     next.run(request).await
 }
 
-/// Follows the trusted proxies back to the first address that is none of them. What was claimed
-/// before that, anybody can have written.
+/// Follows the trusted proxies back to the first other address. Earlier addresses in the headers may be
+/// forged.
 fn client(trusted: &Networks, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let lines = headers.get_all("x-forwarded-for").iter().rev();
     let mut hops = lines.flat_map(|line| line.to_str().unwrap_or_default().rsplit(','));
@@ -70,14 +70,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_believed_who_is_not_trusted() {
+    fn headers_of_untrusted_peers_are_ignored() {
         assert_eq!(found("", "192.0.2.1", &["10.0.0.1"]), "192.0.2.1");
         assert_eq!(found("10.0.0.0/8", "192.0.2.1", &["10.0.0.1"]), "192.0.2.1");
         assert_eq!(found("10.0.0.0/8", "::ffff:192.0.2.1", &[]), "192.0.2.1");
     }
 
     #[test]
-    fn proxies_are_followed_back_to_the_first_stranger() {
+    fn the_client_is_the_last_address_that_is_not_a_trusted_proxy() {
         let proxies = "10.0.0.0/8, 2001:db8::1";
         for (lines, expected) in [
             (&["198.51.100.7"][..], "198.51.100.7"),

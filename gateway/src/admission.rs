@@ -1,4 +1,4 @@
-//! Customers take turns at each service, and at rendering what it answers.
+//! Fair distribution of the concurrent calls to a service over customers.
 
 use std::{
     sync::Arc,
@@ -15,60 +15,63 @@ use tokio::{sync::watch, time::Instant};
 use tonic::{Code, Status, body::Body};
 use tower::Service;
 
-use crate::turn::Turns;
+use crate::rendering::Processors;
 
-/// A service that takes longer than this to be unavailable has waited for something, such as its
-/// database. The next call would wait for it, too.
+/// Minimum duration of a failed call from which the service counts as failing: it has probably waited
+/// for its database, and the next call would wait as well.
 const LATE: Duration = Duration::from_secs(1);
 
 /// A channel to a service, with a limited number of concurrent calls that is shared fairly between
 /// customers.
 ///
-/// A call holds its share from when its request is complete until its answer begins: not while a
-/// body arrives or an answer is read. Methods that wait ([`assay_proto::waits`]) hold none.
+/// A call holds its share from the end of its request until the start of its response, not while a body
+/// arrives or a response is read. Methods that wait ([`assay_proto::waits`]) hold no share.
 #[derive(Clone)]
-pub(crate) struct Admitted {
+pub(crate) struct FairChannel {
     channel: Channel,
     shares: Shares,
-    /// Shares of this program's processors, of which each answer takes one for each of its messages.
+    /// Shares of the processors of this program. A response takes one for each of its messages.
     processors: Shares,
-    /// Set while calls fail late. Then no call waits for its turn.
-    fails: Arc<watch::Sender<bool>>,
+    /// Whether calls fail late. While they do, no call waits for a share.
+    failing: Arc<watch::Sender<bool>>,
 }
 
-impl Admitted {
-    pub(crate) fn new(channel: Channel, at_once: usize, processors: &Shares) -> Self {
-        let fails = Arc::new(watch::Sender::new(false));
+impl FairChannel {
+    pub(crate) fn new(channel: Channel, concurrency: usize, processors: &Shares) -> Self {
+        let failing = Arc::new(watch::Sender::new(false));
         let processors = processors.clone();
-        Self { channel, shares: Shares::adaptive(at_once), processors, fails }
+        Self { channel, shares: Shares::adaptive(concurrency), processors, failing }
     }
 
-    /// Waits for the turn of a customer.
-    async fn turn(&self, customer: CustomerId) -> Result<Share, Status> {
+    /// Waits for a share of a customer.
+    async fn acquire(&self, customer: CustomerId) -> Result<Share, Status> {
         if let Ok(share) = self.shares.try_acquire(customer) {
             return Ok(share);
         }
-        let mut fails = self.fails.subscribe();
+        let mut failing = self.failing.subscribe();
         tokio::select! {
             biased;
-            _ = fails.wait_for(|fails| *fails) => {
-                Err(Status::unavailable("the calls before this one failed"))
+            _ = failing.wait_for(|failing| *failing) => {
+                Err(Status::unavailable("earlier calls have failed"))
             }
             share = self.shares.acquire(customer) => Ok(share?),
         }
     }
 
-    fn note<T>(&self, answer: &Result<Response<T>, Status>, took: Duration) {
-        let code = match answer {
-            Ok(answer) => Status::from_header_map(answer.headers()).map_or(Code::Ok, |s| s.code()),
+    /// Remembers whether the service has failed late.
+    fn record<T>(&self, response: &Result<Response<T>, Status>, took: Duration) {
+        let code = match response {
+            Ok(response) => {
+                Status::from_header_map(response.headers()).map_or(Code::Ok, |s| s.code())
+            }
             Err(status) => status.code(),
         };
-        let fails = matches!(code, Code::Unavailable | Code::DeadlineExceeded) && took > LATE;
-        self.fails.send_if_modified(|before| std::mem::replace(before, fails) != fails);
+        let failing = matches!(code, Code::Unavailable | Code::DeadlineExceeded) && took > LATE;
+        self.failing.send_if_modified(|before| std::mem::replace(before, failing) != failing);
     }
 }
 
-impl Service<Request<Body>> for Admitted {
+impl Service<Request<Body>> for FairChannel {
     type Response = <Channel as Service<Request<Body>>>::Response;
     type Error = Status;
     type Future = BoxFuture<'static, Result<Self::Response, Status>>;
@@ -83,13 +86,13 @@ impl Service<Request<Body>> for Admitted {
         let customer = customer.filter(|_| !waits(request.uri().path()));
         Box::pin(async move {
             let Some(customer) = customer else { return this.channel.call(request).await };
-            let _share = this.turn(customer).await?;
-            let began = Instant::now();
-            let answer = this.channel.call(request).await;
-            this.note(&answer, began.elapsed());
-            let mut answer = answer?;
-            answer.extensions_mut().insert(Turns { shares: this.processors, customer });
-            Ok(answer)
+            let _share = this.acquire(customer).await?;
+            let started = Instant::now();
+            let response = this.channel.call(request).await;
+            this.record(&response, started.elapsed());
+            let mut response = response?;
+            response.extensions_mut().insert(Processors { shares: this.processors, customer });
+            Ok(response)
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies that are sent while their elements still come in: JSON arrays, and others.
+//! Bodies that are sent while their elements still arrive: JSON arrays and other formats.
 
 use std::future::ready;
 
@@ -8,22 +8,21 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use tonic::Status;
 
-use crate::turn::Part;
+use crate::rendering::InTurn;
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A body that begins with `open`, which ends within an array, goes on with the elements of
-/// `parts`, and ends with `close`. Where a part fails the body breaks off, so that nobody takes
-/// what was sent for the whole.
+/// Returns a body of `open`, which ends within a JSON array, the elements of `batches`, and `close`.
+/// If a batch fails, the body is cut off, so that clients notice that it is incomplete.
 pub(crate) fn body<T: Serialize + Send + 'static>(
     open: Vec<u8>,
-    parts: impl Stream<Item = Result<Part<Vec<T>>, Status>> + Send + 'static,
+    batches: impl Stream<Item = Result<InTurn<Vec<T>>, Status>> + Send + 'static,
     close: &'static [u8],
 ) -> Body {
     let mut first = open.ends_with(b"[");
-    let write = move |part: Vec<T>| {
+    let write = move |batch: Vec<T>| {
         let mut text = Vec::new();
-        for element in part {
+        for element in batch {
             if !std::mem::take(&mut first) {
                 text.push(b',');
             }
@@ -31,25 +30,25 @@ pub(crate) fn body<T: Serialize + Send + 'static>(
         }
         Ok(text)
     };
-    streamed(open, parts, write, close)
+    streamed(open, batches, write, close)
 }
 
-/// As [`body`], of what `write` makes of each part.
+/// Like [`body`], with `write` rendering each batch.
 pub(crate) fn streamed<T: Send + 'static>(
     open: Vec<u8>,
-    parts: impl Stream<Item = Result<Part<Vec<T>>, Status>> + Send + 'static,
+    batches: impl Stream<Item = Result<InTurn<Vec<T>>, Status>> + Send + 'static,
     mut write: impl FnMut(Vec<T>) -> Result<Vec<u8>, Failure> + Send + 'static,
     close: &'static [u8],
 ) -> Body {
-    let parts = parts.map_err(Failure::from);
-    let parts = parts.map(move |part| {
-        let written = part?.map(&mut write);
-        Ok(Bytes::from(written.into_inner()?))
+    let batches = batches.map_err(Failure::from);
+    let batches = batches.map(move |batch| {
+        let (batch, _share) = batch?;
+        Ok(Bytes::from(write(batch)?))
     });
-    let parts = parts.inspect_err(|error: &Failure| {
-        tracing::warn!(error = &**error, "an answer broke off");
+    let batches = batches.inspect_err(|error: &Failure| {
+        tracing::warn!(error = &**error, "response cut off");
     });
     let open = stream::once(ready(Ok(open.into())));
     let close = stream::once(ready(Ok(Bytes::from_static(close))));
-    Body::from_stream(open.chain(parts).chain(close).try_filter(|text| ready(!text.is_empty())))
+    Body::from_stream(open.chain(batches).chain(close).try_filter(|text| ready(!text.is_empty())))
 }

@@ -1,24 +1,24 @@
-//! JSON bodies of requests, and what may be wrong with them.
+//! JSON bodies of requests.
 
 mod bounded;
+mod filter;
 mod json;
 mod object;
 mod one_or_many;
-mod sieve;
 
 use axum::extract::{FromRequest, OptionalFromRequest, Request};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 
 pub(crate) use self::{
-    bounded::{Bounds, bounded, broken, media_type},
-    json::{Fields, check, misfit, parse, read_fields},
+    bounded::{Bounds, body_error, bounded, media_type},
+    filter::{AcceptedFields, FieldFilter},
+    json::{Fields, check, invalid, parse, read_fields},
     one_or_many::OneOrMany,
-    sieve::{Sieve, Taken},
 };
-use crate::{limit::Account, problem::Problem};
+use crate::{limit::RequestLimits, problem::Problem};
 
-/// A JSON object as the body, read as a `T`. Fields that are null are read as absent ones.
+/// A JSON object as the body, parsed as a `T`. Fields that are null count as absent.
 #[derive(Default)]
 pub(crate) struct Body<T>(pub(crate) T);
 
@@ -31,41 +31,41 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
-/// None where there is no body at all.
+/// Returns none without a body.
 impl<S: Sync, T: DeserializeOwned> OptionalFromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Option<Self>, Problem> {
         let Some(json) = read(request).await? else { return Ok(None) };
-        // Null in a new record means absent: forms send empty fields so.
+        // Forms send empty fields of a new record as null.
         let mut fields: Fields<'_> = parse(check(&json)?)?;
         fields.retain(|_, value| value.get() != "null");
         Ok(Some(Self(read_fields(&fields)?)))
     }
 }
 
-/// Reads a JSON body whole, if there is one. One without a media type is taken for JSON.
+/// Reads a JSON body, if there is one. A body without a media type is treated as JSON.
 pub(crate) async fn read(request: Request) -> Result<Option<Vec<u8>>, Problem> {
-    read_through(Sieve::default(), Bounds::JSON, request).await
+    read_filtered(FieldFilter::default(), Bounds::JSON, request).await
 }
 
-/// As [`read`], of bodies that may be larger, of which only a part is kept.
-pub(crate) async fn read_through(
-    mut sieve: Sieve,
+/// Like [`read`], with other bounds, keeping only the fields that the filter accepts.
+pub(crate) async fn read_filtered(
+    mut filter: FieldFilter,
     bounds: Bounds,
     request: Request,
 ) -> Result<Option<Vec<u8>>, Problem> {
     let (parts, body) = request.into_parts();
     let mut body = bounded(&parts.headers, body, bounds)?;
-    let account = parts.extensions.get::<Account>();
+    let limits = parts.extensions.get::<RequestLimits>();
     while let Some(frame) = body.frame().await {
-        let Ok(chunk) = frame.map_err(|error| broken(&error))?.into_data() else { continue };
-        sieve.push(&chunk)?;
-        if let Some(account) = account {
-            account.charge_body(sieve.size())?;
+        let Ok(chunk) = frame.map_err(|error| body_error(&error))?.into_data() else { continue };
+        filter.push(&chunk)?;
+        if let Some(limits) = limits {
+            limits.charge_body(filter.size())?;
         }
     }
-    let json = sieve.into_kept();
+    let json = filter.into_json();
     if json.is_empty() {
         return Ok(None);
     }
@@ -77,5 +77,5 @@ pub(crate) async fn read_through(
 }
 
 pub(crate) fn missing() -> Problem {
-    Problem::malformed("a JSON body is expected")
+    Problem::malformed("the body is missing: send JSON")
 }

@@ -1,4 +1,4 @@
-//! Who sent a request, known from the token in its headers.
+//! The caller of a request, authenticated by the token in its headers.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
 use tokio::time::sleep;
 use tracing::{Span, field::display};
 
-use crate::{address::ClientAddress, limit::Account, problem::Problem, services::Services};
+use crate::{address::ClientAddress, limit::RequestLimits, problem::Problem, services::Services};
 
 impl FromRequestParts<Services> for Caller {
     type Rejection = Problem;
@@ -17,8 +17,8 @@ impl FromRequestParts<Services> for Caller {
     async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
         let token = token(&parts.headers).ok_or(Fault::Unauthenticated)?;
         let caller = services.verifier().verify(token).await?.at(ClientAddress::of(parts));
-        if let Some(account) = parts.extensions.get::<Account>() {
-            account.charge_customer(caller.customer)?;
+        if let Some(limits) = parts.extensions.get::<RequestLimits>() {
+            limits.charge_customer(caller.customer)?;
         }
         Span::current()
             .record("assay.customer", display(caller.customer))
@@ -27,17 +27,17 @@ impl FromRequestParts<Services> for Caller {
     }
 }
 
-/// A caller whose token is looked at again and again, for an answer that lasts.
-pub(crate) struct Lasting {
+/// A caller whose token is verified repeatedly while a long-lived response is sent.
+pub(crate) struct WatchedCaller {
     pub(crate) caller: Caller,
     token: String,
     services: Services,
 }
 
-/// How often a token is looked at.
-const LOOK: Duration = Duration::from_secs(1);
+/// Interval between two verifications of a token.
+const VERIFY_INTERVAL: Duration = Duration::from_secs(1);
 
-impl FromRequestParts<Services> for Lasting {
+impl FromRequestParts<Services> for WatchedCaller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
@@ -47,26 +47,25 @@ impl FromRequestParts<Services> for Lasting {
     }
 }
 
-impl Lasting {
-    /// Resolves when the token has expired or was revoked, when it no longer has the permissions
-    /// that it had, or when the program stops.
-    pub(crate) async fn over(self) {
-        let over = async {
+impl WatchedCaller {
+    /// Waits until the token has expired or is revoked, its permissions change, or the program stops.
+    pub(crate) async fn access_ended(self) {
+        let ended = async {
             loop {
-                sleep(LOOK).await;
+                sleep(VERIFY_INTERVAL).await;
                 match self.services.verifier().verify(&self.token).await {
                     Ok(caller) if caller.permissions != self.caller.permissions => return,
                     Err(Fault::Unauthenticated) => return,
-                    // While identity is away, what is known is valid.
+                    // While identity is unavailable, the last verification counts.
                     Ok(_) | Err(_) => {}
                 }
             }
         };
-        self.services.stopping().run_until_cancelled(over).await;
+        self.services.stopping().run_until_cancelled(ended).await;
     }
 }
 
-/// `Authentication` is the header of this interface; `Authorization` is what HTTP clients know.
+/// Reads the token from `Authentication`, the header of this interface, or the standard `Authorization`.
 fn token(headers: &HeaderMap) -> Option<&str> {
     let own = headers.get("authentication");
     let value = own.or_else(|| headers.get(AUTHORIZATION))?.to_str().ok()?.trim();

@@ -1,8 +1,8 @@
-//! What is behind an error.
+//! Causes of errors.
 
 use std::{error::Error, iter::successors};
 
-/// Whether the error, or one that caused it, is an `E`.
+/// Returns whether the error or one of its causes is an `E`.
 pub(crate) fn caused_by<E: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
     successors(Some(error), |&error| error.source()).any(<dyn Error>::is::<E>)
 }

@@ -1,4 +1,4 @@
-//! How the gateway is set up.
+//! Settings of the gateway.
 
 use std::{net::SocketAddr, num::NonZeroUsize};
 
@@ -6,23 +6,23 @@ use assay_runtime::{Networks, nats::NatsServers};
 
 use crate::cors::Origin;
 
-/// Where the gateway listens, and which services it stands in front of.
+/// Settings of the gateway.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Config {
-    /// Where the HTTP interface is served
+    /// Address and port to serve HTTP on
     #[arg(long, env = "ASSAY_HTTP_LISTEN", default_value = "127.0.0.1:8080")]
     pub http_listen: SocketAddr,
-    /// The identity service, as <http://host:port>. Here and below: of a host with several addresses,
-    /// all are called that serve
+    /// URL of the identity service, such as <http://host:port>. If the host of this or another service
+    /// resolves to several addresses, calls are balanced over the healthy ones
     #[arg(long, env = "ASSAY_IDENTITY_URL")]
     pub identity_url: String,
-    /// The catalog service, as <http://host:port>
+    /// URL of the catalog service, such as <http://host:port>
     #[arg(long, env = "ASSAY_CATALOG_URL")]
     pub catalog_url: String,
-    /// The execution service, as <http://host:port>
+    /// URL of the execution service, such as <http://host:port>
     #[arg(long, env = "ASSAY_EXECUTION_URL")]
     pub execution_url: String,
-    /// The notification service, as <http://host:port>
+    /// URL of the notification service, such as <http://host:port>
     #[arg(long, env = "ASSAY_NOTIFICATION_URL")]
     pub notification_url: String,
     #[command(flatten)]
@@ -31,35 +31,35 @@ pub struct Config {
     pub edge: EdgeConfig,
 }
 
-/// Whom the gateway lets in, and how much of them.
+/// Settings of the HTTP interface, which `assay` has as well.
 #[derive(clap::Args, Clone, Debug)]
 pub struct EdgeConfig {
-    /// The proxies that are believed where a request came from (`X-Forwarded-For`), as addresses or
-    /// networks, separated by commas; by default none
+    /// Proxies whose `X-Forwarded-For` header is trusted, as comma-separated addresses or networks; none
+    /// by default
     #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
     pub trusted_proxies: Networks,
-    /// The origins of web pages that may use the interface (CORS), such as
-    /// <https://dashboard.example.org>, separated by commas; by default none
+    /// Origins of web pages that may send requests (CORS), such as <https://dashboard.example.org>,
+    /// separated by commas; none by default
     #[arg(long, env = "ASSAY_CORS_ORIGINS", value_delimiter = ',')]
     pub cors_origins: Vec<Origin>,
-    /// Maximum number of connections to each gateway, a quarter of them from one address (IPv6: one
-    /// /64 network) unless that is a trusted proxy; further ones are closed at once
+    /// Maximum number of connections to each gateway, and for one address (IPv6: one /64 network) a quarter
+    /// of it, except for trusted proxies. Further connections are closed
     #[arg(long, env = "ASSAY_CONNECTIONS", default_value_t = 10_000)]
     pub connections: usize,
-    /// How many requests a minute each gateway takes from an address (of IPv6, from a /64 network);
-    /// 0: any number
+    /// Maximum number of requests per minute from one address (IPv6: one /64 network) to each gateway; 0
+    /// means unlimited
     #[arg(long, env = "ASSAY_REQUESTS_PER_ADDRESS", default_value_t = 6000)]
     pub requests_per_address: u32,
-    /// How many requests a minute each gateway takes from a customer; 0: any number
+    /// Maximum number of requests per minute from one customer to each gateway; 0 means unlimited
     #[arg(long, env = "ASSAY_REQUESTS_PER_CUSTOMER", default_value_t = 60_000)]
     pub requests_per_customer: u32,
-    /// Maximum number of concurrent requests to each gateway, three quarters of them of one customer;
-    /// further ones are answered with 503. Uploads and requests that wait for something don't count
+    /// Maximum number of concurrent requests to each gateway, and for one customer three quarters of it.
+    /// Further requests fail with 503. Uploads, downloads and long polling do not count
     #[arg(long, env = "ASSAY_REQUESTS_AT_ONCE", default_value_t = 1000)]
     pub requests_at_once: usize,
     /// Maximum number of concurrent calls from each gateway to each service, shared fairly between
-    /// customers; fewer while its processors are overloaded. Further ones wait for up to 10 seconds.
-    /// 0: four for each processor, at least 16
+    /// customers and reduced while the processors of the gateway are overloaded. Further calls wait for up
+    /// to 10 seconds. 0 means four per processor, at least 16
     #[arg(long, env = "ASSAY_CALLS_AT_ONCE", default_value_t = 0)]
     pub calls_at_once: usize,
 }

@@ -1,4 +1,4 @@
-//! Which web pages of other hosts may use the interface: none, unless they are named.
+//! Cross-origin requests: allowed for the configured origins only.
 
 use std::{str::FromStr, time::Duration};
 
@@ -11,7 +11,7 @@ use http::{
 use tower_http::cors::CorsLayer;
 use url::Url;
 
-/// Where a web page comes from, such as `https://dashboard.example.org`.
+/// The origin of a web page, such as `https://dashboard.example.org`.
 #[derive(Clone, Debug)]
 pub struct Origin(HeaderValue);
 
@@ -22,13 +22,13 @@ impl FromStr for Origin {
         let origin = Url::parse(text.trim()).map(|url| url.origin().ascii_serialization());
         let origin = origin.ok().filter(|origin| origin == text.trim());
         let origin = origin.and_then(|origin| HeaderValue::try_from(origin).ok());
-        origin
-            .map(Self)
-            .ok_or_else(|| format!("{text} is no origin such as https://dashboard.example.org"))
+        origin.map(Self).ok_or_else(|| {
+            format!("{text} is not a valid origin, such as https://dashboard.example.org")
+        })
     }
 }
 
-/// Answers browsers that ask whether a page may.
+/// Returns the layer that answers preflight requests and adds the headers of CORS.
 pub(crate) fn layer(origins: &[Origin]) -> CorsLayer {
     CorsLayer::new()
         .allow_origin(origins.iter().map(|Origin(origin)| origin.clone()).collect::<Vec<_>>())

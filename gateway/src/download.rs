@@ -1,4 +1,4 @@
-//! Files on their way to a client, passed on as they come in.
+//! Downloads: files that are streamed from a service to a client.
 
 use std::future::ready;
 
@@ -9,15 +9,15 @@ use tonic::Streaming;
 
 use crate::problem::Problem;
 
-/// A body of the pieces that a service sends. A failure before the first one is a [`Problem`]; later
-/// on the body breaks off, so that nobody takes what was sent for the whole.
+/// Returns a body of the chunks that a service sends. A failure before the first one is a [`Problem`];
+/// a later one cuts the body off, so that clients notice that it is incomplete.
 pub(crate) async fn body<M: Send + 'static>(
     mut file: Streaming<M>,
-    piece: fn(M) -> Bytes,
+    chunk: fn(M) -> Bytes,
 ) -> Result<Body, Problem> {
-    let first = file.message().await?.map(piece).unwrap_or_default();
-    let rest = file.map_ok(piece).inspect_err(|error| {
-        tracing::warn!(%error, "a file broke off");
+    let first = file.message().await?.map(chunk).unwrap_or_default();
+    let rest = file.map_ok(chunk).inspect_err(|error| {
+        tracing::warn!(%error, "download cut off");
     });
     Ok(Body::from_stream(stream::once(ready(Ok(first))).chain(rest)))
 }

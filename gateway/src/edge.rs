@@ -1,4 +1,4 @@
-//! What every request passes on its way in, and every answer on its way out.
+//! Middleware around all routes.
 
 use std::{any::Any, time::Duration};
 
@@ -21,29 +21,29 @@ use tower_http::{
 };
 
 use crate::{
-    address::locate,
+    address::resolve_client,
     config::EdgeConfig,
     cors, entity_tag,
-    limit::{Account, Limits, limit},
+    limit::{Limits, RequestLimits, limit},
     problem::{Problem, finish},
     telemetry::observe,
 };
 
-/// Smaller bodies do not get smaller.
+/// Minimum size of compressed bodies, in bytes; smaller ones would hardly shrink.
 const COMPRESSED_FROM: u64 = 1024;
 
-/// How long an answer may take until it begins; services are given less.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum time until a response begins; deadlines of calls to services are shorter.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Puts around the routes what holds for all of them.
-pub(crate) fn around<S: Clone + Send + Sync + 'static>(
+/// Wraps the routes in the middleware.
+pub(crate) fn wrap<S: Clone + Send + Sync + 'static>(
     routes: Router<S>,
     config: &EdgeConfig,
 ) -> Router<S> {
     let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::IMAGES);
-    // Events would wait for others until they fill a block.
+    // Compression would delay events until a block is full.
     let large = large.and(NotForContentType::SSE);
-    // The last one is the outermost.
+    // The last layer is the outermost.
     routes
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(revalidate))
@@ -53,32 +53,34 @@ pub(crate) fn around<S: Clone + Send + Sync + 'static>(
         .layer(cors::layer(&config.cors_origins))
         .layer(from_fn(protect))
         .layer(from_fn(observe))
-        .layer(from_fn_with_state(config.trusted_proxies.clone(), locate))
+        .layer(from_fn_with_state(config.trusted_proxies.clone(), resolve_client))
 }
 
-/// Ends what takes too long until its answer begins. Bodies may take as long as they need. Of those
-/// that should be quick, only so many are worked on at once.
-pub(crate) async fn hurry(request: Request, next: Next) -> Result<Response, Problem> {
-    request.extensions().get().map(Account::admit).transpose()?;
-    tokio::time::timeout(PATIENCE, next.run(request)).await.map_err(|_| Problem::timed_out())
+/// Limits the number of concurrent requests, and the time until a response begins. Bodies of responses
+/// may take longer.
+pub(crate) async fn with_deadline(request: Request, next: Next) -> Result<Response, Problem> {
+    request.extensions().get().map(RequestLimits::admit).transpose()?;
+    tokio::time::timeout(RESPONSE_TIMEOUT, next.run(request))
+        .await
+        .map_err(|_| Problem::timed_out())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the layer hands it over")]
+#[expect(clippy::needless_pass_by_value, reason = "the layer passes it by value")]
 fn panicked(panic: Box<dyn Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    tracing::error!(panic = text.unwrap_or_default(), "a request panicked");
+    tracing::error!(panic = text.unwrap_or_default(), "handler panicked");
     Problem::internal().into_response()
 }
 
-/// Answers 304 if the client has what it would get.
+/// Returns 304 if the cached response of the client is current.
 async fn revalidate(request: Request, next: Next) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    let known = request.headers().get(IF_NONE_MATCH).filter(|_| reads).cloned();
+    let cached = request.headers().get(IF_NONE_MATCH).filter(|_| reads).cloned();
     let response = next.run(request).await;
-    let current = known.as_ref().zip(response.headers().get(ETAG));
-    if current.is_none_or(|(known, tag)| {
-        response.status() != StatusCode::OK || !entity_tag::matches(known, tag)
+    let tags = cached.as_ref().zip(response.headers().get(ETAG));
+    if tags.is_none_or(|(cached, tag)| {
+        response.status() != StatusCode::OK || !entity_tag::matches(cached, tag)
     }) {
         return response;
     }
@@ -87,7 +89,7 @@ async fn revalidate(request: Request, next: Next) -> Response {
     unchanged
 }
 
-/// Keeps answers out of caches, and browsers from guessing what they are.
+/// Forbids caches to store responses, and browsers to guess their media type.
 async fn protect(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers: &mut HeaderMap = response.headers_mut();

@@ -1,14 +1,14 @@
 //! Entity tags: `"<DataVersion>.<fingerprint of the body>"`.
 //!
-//! `If-Match` compares the version, so that a change is refused only if the record itself has
-//! changed. `If-None-Match` compares the whole tag: a body also shows what other records say, such
-//! as the name of a user group or the last result of a test case.
+//! `If-Match` compares the version, so that a change is rejected only if the record itself has
+//! changed. `If-None-Match` compares the whole tag, because a body also shows data of other records,
+//! such as the name of a user group or the last result of a test case.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use http::{HeaderName, HeaderValue, header::ETAG};
 use uuid::Uuid;
 
-/// The header with the tag of a body that is known as a whole. None for a record without a version.
+/// Returns the header for a complete body; none for a record without a version.
 pub(crate) fn of_body(version: Option<&str>, body: &[u8]) -> Option<Header> {
     let hash = digest(&SHA256, body);
     let first = hash.as_ref().iter().take(8);
@@ -16,13 +16,12 @@ pub(crate) fn of_body(version: Option<&str>, body: &[u8]) -> Option<Header> {
     header(version?, &format!("{fingerprint:016x}"))
 }
 
-/// The header with a tag that no other answer has: for a body that is sent before it is known as a
-/// whole.
+/// Returns the header with a unique tag, for a body that is streamed.
 pub(crate) fn unrepeatable(version: Option<&str>) -> Option<Header> {
     header(version?, &Uuid::now_v7().simple().to_string())
 }
 
-/// The version in the one strong tag of an `If-Match` header. Anything else is returned as it is
+/// Returns the version in the strong tag of an `If-Match` header. Anything else is returned unchanged
 /// and equals no version.
 pub(crate) fn version(tag: &str) -> &str {
     let Some(tag) = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')) else { return tag };
@@ -61,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_what_precedes_the_fingerprint() {
+    fn the_version_precedes_the_fingerprint() {
         assert_eq!(version(&tag("7", b"{}")), "7");
         assert_eq!(version("\"7\""), "7");
         for other in ["W/\"7.ab\"", "\"7.ab\", \"8.cd\"", "", "\""] {

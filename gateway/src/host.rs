@@ -1,11 +1,11 @@
-//! The host that a request was sent to.
+//! The host that a request names.
 
 use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use http::{header::HOST, request::Parts, uri::Authority};
 
-/// The host without its port; empty where a client names none.
+/// The host without its port; empty if the client names none.
 pub(crate) struct Host(pub(crate) String);
 
 impl<S: Sync> FromRequestParts<S> for Host {

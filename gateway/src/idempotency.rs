@@ -1,5 +1,4 @@
-//! `Idempotency-Key`: what a client calls a request that is to have its effect once, however often
-//! it is sent.
+//! `Idempotency-Key`: a key by which a retried request takes effect once.
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -16,7 +15,7 @@ use crate::problem::Problem;
 
 const NAME: &str = "Idempotency-Key";
 
-/// The key, if there is one. Quotes around it, as structured headers have them, do not count.
+/// The key, if there is one, without the quotes of structured headers.
 pub(crate) struct IdempotencyKey(pub(crate) Option<String>);
 
 impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
@@ -24,7 +23,10 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let Some(value) = parts.headers.get(NAME) else { return Ok(Self(None)) };
-        let key = value.to_str().map_err(|_| Problem::invalid(NAME, "must be ASCII"))?.trim();
+        let key = value
+            .to_str()
+            .map_err(|_| Problem::invalid(NAME, "must consist of visible ASCII characters"))?
+            .trim();
         let quoted = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
         Ok(Self(Some(quoted.unwrap_or(key).to_owned())))
     }
@@ -38,10 +40,10 @@ impl IntoParams for IdempotencyKey {
             .parameter_in(ParameterIn::Header)
             .required(Required::False)
             .description(Some(
-                "What the client calls this request, such as a UUID. Sent again with the same key, \
-                 it is answered with the execution that was made; the same key with another \
-                 request or other files is refused with 422 `idempotency_key_reused`. Keys belong to their user \
-                 and are known as long as the execution.",
+                "A key that the client chooses for this request, such as a UUID. A retry with the same \
+                 key returns the execution that the first request has created. The same key with \
+                 another request or other files fails with 422 `idempotency_key_reused`. Keys belong to \
+                 their user and are kept as long as the execution.",
             ))
             .schema(Some(text))
             .example(Some("build-1205".into()));

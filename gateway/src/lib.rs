@@ -1,11 +1,10 @@
 //! The gateway: the one documented HTTP interface in front of the services.
 //!
-//! It knows HTTP (routes, media types, status codes, caching, limits) and who is calling; what a
-//! request means, and whether it may be done, the services know.
+//! It handles HTTP (routes, media types, status codes, caching, limits) and authenticates callers. The
+//! services authorize and carry out requests.
 
 mod address;
 mod admission;
-mod answer;
 mod array;
 mod body;
 mod caller;
@@ -24,11 +23,12 @@ mod openapi;
 mod path;
 mod problem;
 mod query;
+mod rendering;
 mod reset_password;
+mod response;
 mod routes;
 mod services;
 mod telemetry;
-mod turn;
 mod update;
 mod upload;
 
@@ -49,16 +49,17 @@ pub use self::{
     services::Upstream,
 };
 
-/// Serves the interface in front of the services that the configuration names.
+/// Starts the gateway, and returns the address that it serves.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
+    telemetry::describe_metrics();
     let upstream = Upstream::connect(runtime, &config).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
     let EdgeConfig { connections, trusted_proxies, .. } = config.edge.clone();
-    let admitted = Connections::new(connections, trusted_proxies);
-    http::serve(runtime, listener, app(upstream, &config.edge), admitted)
+    let connections = Connections::new(connections, trusted_proxies);
+    http::serve(runtime, listener, app(upstream, &config.edge), connections)
 }
 
-/// The interface in front of these services.
+/// Returns the routes of the interface in front of these services.
 pub fn app(upstream: Upstream, config: &EdgeConfig) -> Router {
     let (routes, _) = routes::all().split_for_parts();
     let routes = routes
@@ -66,5 +67,5 @@ pub fn app(upstream: Upstream, config: &EdgeConfig) -> Router {
         .route("/reset-password", get(reset_password::page))
         .route("/livez", get(|| async { "ok" }));
     let calls = config.calls_at_once();
-    edge::around(routes, config).with_state(Services::new(upstream, calls))
+    edge::wrap(routes, config).with_state(Services::new(upstream, calls))
 }

@@ -1,7 +1,7 @@
-//! Limits: requests a minute from an address and from a customer, concurrent requests, and the size of
-//! their bodies. One customer never gets all of the last two.
+//! Limits of requests per minute by address and by customer, of concurrent requests, and of the memory
+//! for their bodies. No customer gets all concurrent requests or all memory.
 //!
-//! Each gateway counts for itself; what it has counted is gone when it ends.
+//! Each gateway counts for itself, and starts at zero.
 
 use std::{
     hash::Hash,
@@ -29,183 +29,186 @@ use governor::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
 
-use crate::{address::ClientAddress, config::EdgeConfig, problem::Problem};
+use crate::{address::ClientAddress, config::EdgeConfig, problem::Problem, telemetry};
 
-/// After so many requests, those are forgotten who have not asked for long.
-const TIDY: u32 = 10_000;
+/// Number of requests after which keys that have not been used recently are evicted.
+const EVICTION_INTERVAL: u32 = 10_000;
 
-/// Of draft-ietf-httpapi-ratelimit-headers-11.
+/// Headers of draft-ietf-httpapi-ratelimit-headers-11.
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-const LEFT: HeaderName = HeaderName::from_static("ratelimit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit");
 
 type Limiter<K> =
     RateLimiter<K, DefaultKeyedStateStore<K>, DefaultClock, StateInformationMiddleware>;
 
-/// The limit of requests that are worked on together, and that of the bodies that they keep.
-const AT_ONCE: &str = "at once";
+/// Labels of the limits of concurrent requests and of the memory for bodies.
+const CONCURRENCY: &str = "at once";
 const BODIES: &str = "bodies";
 
-/// Counts refused requests. A limit begins with none: an alert sees only what grows.
-fn count_refused(limit: &'static str, requests: u64) {
-    metrics::counter!("assay_requests_refused_total", "limit" => limit).increment(requests);
+/// Counts rejected requests. Each limit starts with 0, so that alerts see the first increase.
+fn count_rejected(limit: &'static str, requests: u64) {
+    metrics::counter!(telemetry::REJECTED, "limit" => limit).increment(requests);
 }
 
-/// So many requests a minute for each `K`, which may all come at once.
+/// A limit of requests per minute for each `K`, with bursts up to the whole limit.
 struct Rate<K: Hash + Eq + Clone> {
     name: &'static str,
-    most: NonZeroU32,
+    quota: NonZeroU32,
     limiter: Limiter<K>,
-    spent: AtomicU32,
+    requests: AtomicU32,
 }
 
-/// What is left of a rate.
-struct Left {
+/// The rest of a rate.
+struct Remaining {
     name: &'static str,
-    most: NonZeroU32,
-    rest: u32,
+    quota: NonZeroU32,
+    requests: u32,
 }
 
 impl<K: Hash + Eq + Clone> Rate<K> {
-    /// None where there is no limit.
-    fn new(name: &'static str, most: u32) -> Option<Self> {
-        let most = NonZeroU32::new(most)?;
-        count_refused(name, 0);
-        let quota = Quota::per_minute(most);
-        let limiter = RateLimiter::keyed(quota).with_middleware();
-        Some(Self { name, most, limiter, spent: AtomicU32::new(0) })
+    /// Returns none if `quota` is 0: unlimited.
+    fn new(name: &'static str, quota: u32) -> Option<Self> {
+        let quota = NonZeroU32::new(quota)?;
+        count_rejected(name, 0);
+        let limiter = RateLimiter::keyed(Quota::per_minute(quota)).with_middleware();
+        Some(Self { name, quota, limiter, requests: AtomicU32::new(0) })
     }
 
-    fn spend(&self, key: &K) -> Result<Left, Problem> {
-        if self.spent.fetch_add(1, Ordering::Relaxed) % TIDY == TIDY - 1 {
+    fn charge(&self, key: &K) -> Result<Remaining, Problem> {
+        if self.requests.fetch_add(1, Ordering::Relaxed) % EVICTION_INTERVAL
+            == EVICTION_INTERVAL - 1
+        {
             self.limiter.retain_recent();
         }
         match self.limiter.check_key(key) {
-            Ok(left) => {
-                let rest = left.remaining_burst_capacity();
-                Ok(Left { name: self.name, most: self.most, rest })
+            Ok(state) => {
+                let requests = state.remaining_burst_capacity();
+                Ok(Remaining { name: self.name, quota: self.quota, requests })
             }
             Err(until) => {
                 let now = self.limiter.clock().now();
-                count_refused(self.name, 1);
+                count_rejected(self.name, 1);
                 Err(Fault::Busy(until.wait_time_from(now)).into())
             }
         }
     }
 }
 
-/// Size of the pieces that bodies are charged by, in bytes. The first piece of each is free.
-const PIECE: usize = 64 << 10;
+/// Size of the blocks by which the memory of bodies is counted, in bytes. The first block of a body
+/// does not count.
+const BLOCK: usize = 64 << 10;
 
-/// Maximum number of pieces of bodies that are kept at once: 64 MiB.
-const PIECES: usize = 1024;
+/// Maximum number of blocks of all bodies in memory: 64 MiB.
+const BLOCKS: usize = 1024;
 
-/// What is let in.
+/// The limits of this gateway.
 #[derive(Clone)]
 pub(crate) struct Limits(Arc<Inner>);
 
 struct Inner {
     of_address: Option<Rate<IpAddr>>,
     of_customer: Option<Rate<CustomerId>>,
-    at_once: Shares,
+    concurrency: Shares,
     bodies: Shares,
 }
 
 impl Limits {
     pub(crate) fn new(config: &EdgeConfig) -> Self {
-        for limit in [AT_ONCE, BODIES] {
-            count_refused(limit, 0);
+        for limit in [CONCURRENCY, BODIES] {
+            count_rejected(limit, 0);
         }
         Self(Arc::new(Inner {
             of_address: Rate::new("address", config.requests_per_address),
             of_customer: Rate::new("customer", config.requests_per_customer),
-            at_once: Shares::new(config.requests_at_once),
-            bodies: Shares::new(PIECES),
+            concurrency: Shares::new(config.requests_at_once),
+            bodies: Shares::new(BLOCKS),
         }))
     }
 }
 
-/// The limits that a request has used so far, and the shares that it holds until its answer begins.
+/// The rates that a request has been charged to, and the shares that it holds until its response
+/// begins.
 #[derive(Clone)]
-pub(crate) struct Account {
+pub(crate) struct RequestLimits {
     limits: Limits,
-    left: Arc<Mutex<Vec<Left>>>,
-    held: Arc<Mutex<Held>>,
+    remaining: Arc<Mutex<Vec<Remaining>>>,
+    held: Arc<Mutex<HeldShares>>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldShares {
     /// None until the customer is known.
     customer: Option<CustomerId>,
-    /// The request's place among those at once, if it needs one.
-    place: Option<Share>,
+    /// The share of the concurrent requests, if the request needs one.
+    concurrency: Option<Share>,
     body: Vec<Share>,
 }
 
-impl Held {
-    /// Returns the customer that shares are charged to: for requests without a token, one that
-    /// doesn't exist.
+impl HeldShares {
+    /// Returns the customer that shares are charged to: the nil id for requests without a token.
     fn customer(&self) -> CustomerId {
         self.customer.unwrap_or(CustomerId(Uuid::nil()))
     }
 }
 
-impl Account {
+impl RequestLimits {
     fn charge<K: Hash + Eq + Clone>(&self, rate: Option<&Rate<K>>, key: &K) -> Result<(), Problem> {
         if let Some(rate) = rate {
-            let left = rate.spend(key)?;
-            self.left.lock().unwrap_or_else(PoisonError::into_inner).push(left);
+            let remaining = rate.charge(key)?;
+            self.remaining.lock().unwrap_or_else(PoisonError::into_inner).push(remaining);
         }
         Ok(())
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldShares> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts the request for its customer, which may have taken its share of all requests.
+    /// Charges the request to its customer. Fails if the customer has reached one of its limits.
     pub(crate) fn charge_customer(&self, customer: CustomerId) -> Result<(), Problem> {
         self.charge(self.limits.0.of_customer.as_ref(), &customer)?;
         let mut held = self.held();
         held.customer = Some(customer);
-        if held.place.take().is_some() {
-            held.place = Some(self.place_for(customer)?);
+        if held.concurrency.take().is_some() {
+            held.concurrency = Some(self.acquire(customer)?);
         }
         Ok(())
     }
 
-    /// Takes a place among the requests that are worked on, until the answer begins.
+    /// Counts the request as a concurrent one until its response begins.
     pub(crate) fn admit(&self) -> Result<(), Problem> {
         let mut held = self.held();
-        held.place = Some(self.place_for(held.customer())?);
+        held.concurrency = Some(self.acquire(held.customer())?);
         Ok(())
     }
 
-    fn place_for(&self, customer: CustomerId) -> Result<Share, Problem> {
-        share(&self.limits.0.at_once, customer, AT_ONCE)
+    fn acquire(&self, customer: CustomerId) -> Result<Share, Problem> {
+        acquire(&self.limits.0.concurrency, customer, CONCURRENCY)
     }
 
-    /// Counts what is kept of the request's body, whose size has grown to this.
+    /// Counts the memory of the request's body, which has grown to `size` bytes.
     pub(crate) fn charge_body(&self, size: usize) -> Result<(), Problem> {
         let mut held = self.held();
-        while held.body.len() < size.saturating_sub(1) / PIECE {
-            let piece = share(&self.limits.0.bodies, held.customer(), BODIES)?;
-            held.body.push(piece);
+        while held.body.len() < size.saturating_sub(1) / BLOCK {
+            let block = acquire(&self.limits.0.bodies, held.customer(), BODIES)?;
+            held.body.push(block);
         }
         Ok(())
     }
 
-    fn tell(&self, headers: &mut HeaderMap) {
-        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        if left.is_empty() {
+    /// Adds headers with the limits and their remaining requests.
+    fn add_headers(&self, headers: &mut HeaderMap) {
+        let rates = self.remaining.lock().unwrap_or_else(PoisonError::into_inner);
+        if rates.is_empty() {
             return;
         }
-        let policy = left.iter().map(|left| format!("\"{}\";q={};w=60", left.name, left.most));
-        let rest = left.iter().map(|left| {
-            let seconds = u64::from(left.most.get() - left.rest) * 60;
-            let until_all = seconds.div_ceil(left.most.get().into());
-            format!("\"{}\";r={};t={until_all}", left.name, left.rest)
+        let policy = rates.iter().map(|rate| format!("\"{}\";q={};w=60", rate.name, rate.quota));
+        let remaining = rates.iter().map(|rate| {
+            let seconds = u64::from(rate.quota.get() - rate.requests) * 60;
+            let until_full = seconds.div_ceil(rate.quota.get().into());
+            format!("\"{}\";r={};t={until_full}", rate.name, rate.requests)
         });
-        let headers_of = [(POLICY, policy.collect::<Vec<_>>()), (LEFT, rest.collect())];
+        let headers_of = [(POLICY, policy.collect::<Vec<_>>()), (REMAINING, remaining.collect())];
         for (name, values) in headers_of {
             if let Ok(value) = HeaderValue::try_from(values.join(", ")) {
                 headers.insert(name, value);
@@ -214,31 +217,31 @@ impl Account {
     }
 }
 
-/// A share, or the refusal of a customer that has too many.
-fn share(shares: &Shares, customer: CustomerId, limit: &'static str) -> Result<Share, Problem> {
+/// Acquires a share. Fails if the customer has too many or none is left.
+fn acquire(shares: &Shares, customer: CustomerId, limit: &'static str) -> Result<Share, Problem> {
     shares.try_acquire(customer).map_err(|_| {
-        count_refused(limit, 1);
+        count_rejected(limit, 1);
         Problem::overloaded()
     })
 }
 
-/// Counts each request for its address, and tells what is left.
+/// Charges each request to its address, and adds the remaining requests to the response.
 pub(crate) async fn limit(
     State(limits): State<Limits>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let account = Account { limits, left: Arc::default(), held: Arc::default() };
+    let used = RequestLimits { limits, remaining: Arc::default(), held: Arc::default() };
     let address = request.extensions().get().and_then(|ClientAddress(address)| *address);
-    let of_address = account.limits.0.of_address.as_ref();
+    let of_address = used.limits.0.of_address.as_ref();
     if let Some(address) = address
-        && let Err(problem) = account.charge(of_address, &network(address))
+        && let Err(problem) = used.charge(of_address, &network(address))
     {
         return problem.into_response();
     }
-    request.extensions_mut().insert(account.clone());
+    request.extensions_mut().insert(used.clone());
     let mut response = next.run(request).await;
-    *account.held() = Held::default();
-    account.tell(response.headers_mut());
+    *used.held() = HeldShares::default();
+    used.add_headers(response.headers_mut());
     response
 }

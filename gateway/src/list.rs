@@ -1,4 +1,4 @@
-//! Lists: whole, or a page at a time.
+//! Responses with lists, whole or one page at a time.
 
 use std::future::ready;
 
@@ -21,31 +21,31 @@ use crate::{
     array,
     problem::Problem,
     query::Query,
-    turn::{self, Part},
+    rendering::{self, InTurn},
 };
 
-/// How many records a page may have.
+/// Number of records that a page may have.
 const LIMITS: std::ops::RangeInclusive<i32> = 1..=1000;
 
-/// Which part of a list to answer; without `limit` it is answered whole.
+/// The page of a list to return; without `limit`, the whole list.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ListQuery {
-    /// How many records to answer at most.
+    /// Maximum number of records to return.
     #[param(value_type = Option<i32>, minimum = 1, maximum = 1000, example = 100)]
     limit: Option<String>,
-    /// Where to go on: the cursor in the link of the previous part.
+    /// The cursor in the link of the previous page.
     #[param(example = "019cade2-11c0-7b21-8d4f-0a96c3e15f72")]
     cursor: Option<String>,
-    /// Only records whose name or identifier contains this text, in any case.
+    /// Return only records whose name or identifier contains this text, ignoring case.
     #[param(example = "pay")]
     q: Option<String>,
 }
 
-/// As [`Listing`], of records that have no name.
-pub(crate) struct Nameless(pub(crate) Listing);
+/// Like [`Listing`], for records without a name to search for.
+pub(crate) struct WithoutSearch(pub(crate) Listing);
 
-impl IntoParams for Nameless {
+impl IntoParams for WithoutSearch {
     fn into_params(
         place: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
     ) -> Vec<utoipa::openapi::path::Parameter> {
@@ -55,7 +55,7 @@ impl IntoParams for Nameless {
     }
 }
 
-impl<S: Sync + Send> FromRequestParts<S> for Nameless {
+impl<S: Sync + Send> FromRequestParts<S> for WithoutSearch {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -65,7 +65,7 @@ impl<S: Sync + Send> FromRequestParts<S> for Nameless {
     }
 }
 
-/// What part of which list a request asks for.
+/// The page that a request asks for, and its URL.
 pub(crate) struct Listing {
     page: Page,
     uri: Uri,
@@ -80,45 +80,46 @@ impl IntoParams for Listing {
 }
 
 impl Listing {
-    /// The part that was asked for.
+    /// Returns the requested page.
     pub(crate) fn page(&self) -> Page {
         self.page.clone()
     }
 
-    /// The first records of the list, for [`Listing::answer_first`].
-    pub(crate) fn first(&self, most: i32) -> Page {
-        Page { limit: Some(most), cursor: None, ..self.page.clone() }
+    /// Returns the page of the first records of the list, for [`Listing::respond_from_first`].
+    pub(crate) fn first(&self, limit: i32) -> Page {
+        Page { limit: Some(limit), cursor: None, ..self.page.clone() }
     }
 
-    /// Answers the part that was asked for of [`Listing::first`], after which the list is over.
-    pub(crate) async fn answer_first<B: Batch<Item: Serialize> + 'static>(
+    /// Responds with the requested page of the records of [`Listing::first`], as if the list had no
+    /// others.
+    pub(crate) async fn respond_from_first<B: Batch<Item: Serialize> + 'static>(
         self,
         batches: tonic::Response<Streaming<B>>,
     ) -> Result<List, Problem> {
-        let (_, parts) = parts(batches).await?;
-        let records = parts.map_ok(Part::into_inner).try_concat().await?;
-        let (records, next) = part_of(records, &self.page);
+        let (_, batches) = batches_of(batches).await?;
+        let records = batches.map_ok(|(records, _)| records).try_concat().await?;
+        let (records, next) = page_of(records, &self.page);
         let next = next.map(|cursor| next_link(&self.uri, &cursor));
-        let records = stream::once(ready(Ok(Part::ready(records))));
+        let records = stream::once(ready(Ok((records, None))));
         Ok(List { next, body: array::body(b"[".to_vec(), records, b"]") })
     }
 
-    /// Answers with what a service lists. A failure before the first batch is a [`Problem`].
-    pub(crate) async fn answer<B: Batch<Item: Serialize> + 'static>(
+    /// Responds with the records that a service lists. A failure before the first batch is a [`Problem`].
+    pub(crate) async fn respond<B: Batch<Item: Serialize> + 'static>(
         self,
         batches: tonic::Response<Streaming<B>>,
     ) -> Result<List, Problem> {
-        let (next, parts) = parts(batches).await?;
+        let (next, batches) = batches_of(batches).await?;
         let next = next.map(|cursor| next_link(&self.uri, &cursor));
-        Ok(List { next, body: array::body(b"[".to_vec(), parts, b"]") })
+        Ok(List { next, body: array::body(b"[".to_vec(), batches, b"]") })
     }
 }
 
-/// The page of a list that is there as a whole, and the cursor of the next one.
-fn part_of<T: Listed>(mut records: Vec<T>, page: &Page) -> (Vec<T>, Option<String>) {
+/// Cuts a page out of a complete list, and returns it with the cursor of the next one.
+fn page_of<T: Listed>(mut records: Vec<T>, page: &Page) -> (Vec<T>, Option<String>) {
     if let Some(cursor) = &page.cursor {
-        let place = records.iter().position(|record| record.cursor() == cursor);
-        records.drain(..place.map_or(records.len(), |place| place + 1));
+        let last_seen = records.iter().position(|record| record.cursor() == cursor);
+        records.drain(..last_seen.map_or(records.len(), |last_seen| last_seen + 1));
     }
     let limit = page.limit.and_then(|limit| usize::try_from(limit).ok());
     let Some(limit) = limit.filter(|limit| *limit < records.len()) else { return (records, None) };
@@ -127,26 +128,28 @@ fn part_of<T: Listed>(mut records: Vec<T>, page: &Page) -> (Vec<T>, Option<Strin
     (records, next)
 }
 
-/// The cursor of the next page, if there is one, and the records in parts. Waits for the first, so
-/// that a failure before it is a [`Problem`].
-pub(crate) async fn parts<B: Batch + 'static>(
+/// Returns the cursor of the next page, if there is one, and the records in batches. Waits for the first
+/// batch, so that a failure before it is a [`Problem`].
+pub(crate) async fn batches_of<B: Batch + 'static>(
     batches: tonic::Response<Streaming<B>>,
-) -> Result<(Option<String>, impl Stream<Item = Result<Part<Vec<B::Item>>, Status>> + Send), Problem>
-{
-    let mut batches = Box::pin(turn::messages(batches));
-    let first = batches.try_next().await?.map(Part::into_inner).unwrap_or_default();
+) -> Result<
+    (Option<String>, impl Stream<Item = Result<InTurn<Vec<B::Item>>, Status>> + Send),
+    Problem,
+> {
+    let mut batches = Box::pin(rendering::messages(batches));
+    let first = batches.try_next().await?.map(|(batch, _)| batch).unwrap_or_default();
     let (first, next) = first.into_parts();
-    let rest = batches.map_ok(|batch| batch.map(|batch| batch.into_parts().0));
-    Ok((next, stream::once(ready(Ok(Part::ready(first)))).chain(rest)))
+    let rest = batches.map_ok(|(batch, share)| (batch.into_parts().0, share));
+    Ok((next, stream::once(ready(Ok((first, None)))).chain(rest)))
 }
 
 impl List {
-    /// All that a service answers, as an array.
+    /// Responds with all records that a service returns.
     pub(crate) async fn whole<B: Batch<Item: Serialize> + 'static>(
         batches: tonic::Response<Streaming<B>>,
     ) -> Result<Self, Problem> {
-        let (_, parts) = parts(batches).await?;
-        Ok(Self { next: None, body: array::body(b"[".to_vec(), parts, b"]") })
+        let (_, batches) = batches_of(batches).await?;
+        Ok(Self { next: None, body: array::body(b"[".to_vec(), batches, b"]") })
     }
 }
 
@@ -162,11 +165,12 @@ impl<S: Sync + Send> FromRequestParts<S> for Listing {
 
 fn limit(text: &str) -> Result<i32, Problem> {
     let limit = text.parse().ok().filter(|limit| LIMITS.contains(limit));
-    let (least, most) = (LIMITS.start(), LIMITS.end());
-    limit.ok_or_else(|| Problem::invalid("limit", format!("must be from {least} to {most}")))
+    let (min, max) = (LIMITS.start(), LIMITS.end());
+    let rule = || format!("must be a whole number from {min} to {max}");
+    limit.ok_or_else(|| Problem::invalid("limit", rule()))
 }
 
-/// The same list from `cursor` on, as a link (RFC 8288).
+/// Returns the link (RFC 8288) to the page after `cursor`.
 fn next_link(uri: &Uri, cursor: &str) -> String {
     let kept = uri.query().unwrap_or_default().split('&');
     let kept = kept.filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
@@ -185,7 +189,7 @@ fn percent_encoded(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
-/// The answer to a request for a list.
+/// A list as JSON, with a link to the next page.
 pub(crate) struct List {
     next: Option<String>,
     body: axum::body::Body,
@@ -206,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_so_many_ends_with_the_last_of_them() {
+    fn a_complete_list_is_cut_into_pages() {
         let entry = |id: i32| ExecutionEntry { id: id.to_string(), ..ExecutionEntry::default() };
         let entries: Vec<_> = (1..=30).map(entry).collect();
         for (limit, cursor, expected, next) in [
@@ -216,11 +220,11 @@ mod tests {
             (Some(12), Some("12"), 13..25, Some("24")),
             (Some(12), Some("24"), 25..31, None),
             (Some(12), Some("30"), 31..31, None),
-            (None, Some("none of them"), 31..31, None),
+            (None, Some("unknown"), 31..31, None),
         ] {
             let page = Page { limit, cursor: cursor.map(str::to_owned), q: None };
-            let (part, cursor) = part_of(entries.clone(), &page);
-            assert_eq!(part, expected.map(entry).collect::<Vec<_>>(), "{page:?}");
+            let (records, cursor) = page_of(entries.clone(), &page);
+            assert_eq!(records, expected.map(entry).collect::<Vec<_>>(), "{page:?}");
             assert_eq!(cursor.as_deref(), next, "{page:?}");
         }
     }

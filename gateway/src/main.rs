@@ -1,4 +1,4 @@
-//! The gateway as a program of its own.
+//! The program `assay-gateway`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The segments of a path.
+//! Variable segments of paths.
 
 use axum::{
     extract::{FromRequestParts, rejection::PathRejection},
@@ -7,19 +7,19 @@ use axum::{
 
 use crate::{problem::Problem, services::Services};
 
-/// What the variable segments of a path say. The services know what an id looks like.
+/// The variable segments of a path, as text: the services parse ids.
 #[derive(FromRequestParts)]
 #[from_request(via(axum::extract::Path), rejection(Problem))]
 pub(crate) struct Path<T>(pub(crate) T);
 
-/// What cannot be read names no record.
+/// A segment that cannot be decoded names no record.
 impl From<PathRejection> for Problem {
     fn from(_: PathRejection) -> Self {
         Self::not_found()
     }
 }
 
-/// A permanent URL, which only reads: for other methods, `0` is not an id.
-pub(crate) fn only_read(route: MethodRouter<Services>) -> MethodRouter<Services> {
+/// Makes other methods than those of a permanent URL fail with 404: for them, `0` is not a valid id.
+pub(crate) fn read_only(route: MethodRouter<Services>) -> MethodRouter<Services> {
     route.fallback(async || Problem::not_found())
 }

@@ -1,4 +1,4 @@
-//! Why a request failed, as a client is told: RFC 9457.
+//! Problems: the bodies of failed requests (RFC 9457).
 
 mod status;
 
@@ -24,7 +24,7 @@ use crate::nested::Nested;
 /// The code of a change that was based on an outdated version.
 const STALE: &str = "stale_data_version";
 
-/// Why a request failed. It becomes a body in [`finish`], where the request is known, too.
+/// The reason why a request failed. [`finish`] turns it into a body.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -49,13 +49,14 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "malformed", detail)
     }
 
-    /// A field of the body, or a parameter, can be read but is not right.
+    /// A field of the body, or a parameter, is not valid.
     pub(crate) fn invalid(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Fault::invalid(field, problem).into()
     }
 
     pub(crate) fn too_large() -> Self {
-        let detail = "a body may have 1 MiB; a record that is sent back, or test results, 32 MiB";
+        let detail = "the body is too large: send at most 1 MiB, 2 MiB with an array of records, or 32 MiB \
+                      with an update or an upload";
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
     }
 
@@ -64,21 +65,22 @@ impl Problem {
     }
 
     pub(crate) fn too_slow() -> Self {
-        Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", "the body came too slowly")
+        let detail = "the body arrived too slowly: send it without pauses of more than 10 seconds";
+        Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", detail)
     }
 
-    /// More is worked on already than should be.
+    /// A limit of concurrent requests or of memory is reached.
     pub(crate) fn overloaded() -> Self {
-        let detail = "there is too much to do; try again later";
+        let detail = "too many concurrent requests; try again later";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", detail);
         Self { retry_after: Some(Duration::from_secs(1)), ..problem }
     }
 
     pub(crate) fn timed_out() -> Self {
-        Self::new(StatusCode::GATEWAY_TIMEOUT, "timeout", "the answer took too long")
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "timeout", "the request took too long")
     }
 
-    /// The same for a record that never was, that is gone, or that belongs to somebody else.
+    /// The record does not exist, was deleted, or belongs to another customer.
     pub(crate) fn not_found() -> Self {
         Self::of(StatusCode::NOT_FOUND)
     }
@@ -87,20 +89,26 @@ impl Problem {
         Self::of(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// What a status alone says. Routes that do not exist are answered with one.
+    /// The problem of a bare status, such as that of an unknown route.
     pub(crate) fn of(status: StatusCode) -> Self {
         let (code, detail) = match status {
-            StatusCode::NOT_FOUND => ("not_found", "there is no such record"),
-            StatusCode::METHOD_NOT_ALLOWED => ("method_not_allowed", "see the header Allow"),
-            StatusCode::NOT_ACCEPTABLE => ("not_acceptable", "no encoding is acceptable"),
-            StatusCode::SERVICE_UNAVAILABLE => ("unavailable", "try again later"),
-            status if status.is_client_error() => ("malformed", "the request cannot be understood"),
-            _ => ("internal", "something went wrong here; it was recorded under the trace id"),
+            StatusCode::NOT_FOUND => ("not_found", "no such record"),
+            StatusCode::METHOD_NOT_ALLOWED => {
+                ("method_not_allowed", "use a method in the header Allow")
+            }
+            StatusCode::NOT_ACCEPTABLE => {
+                ("not_acceptable", "Accept-Encoding: no supported encoding")
+            }
+            StatusCode::SERVICE_UNAVAILABLE => {
+                ("unavailable", "a service is unavailable; try again later")
+            }
+            status if status.is_client_error() => ("malformed", "the request is malformed"),
+            _ => ("internal", "internal error; the log has details under the trace id"),
         };
         Self::new(status, code, detail)
     }
 
-    /// A change with `If-Match` states a precondition; one with a version in its body does not.
+    /// Turns a stale version into 412 if the request has stated it in `If-Match`.
     pub(crate) fn of_precondition(mut self, stated: bool) -> Self {
         if stated && self.code == STALE {
             self.status = StatusCode::PRECONDITION_FAILED;
@@ -108,7 +116,7 @@ impl Problem {
         self
     }
 
-    /// The same, with fields named where the client has sent them.
+    /// Adds the path of the nested object to the fields in it.
     pub(crate) fn within(mut self, nested: &Nested) -> Self {
         for violation in &mut self.violations {
             violation.field = nested.locate(std::mem::take(&mut violation.field));
@@ -116,7 +124,7 @@ impl Problem {
         self
     }
 
-    /// A field that was no part of a body was a parameter of the query: `SubjectId` is `subjectId`.
+    /// Names fields as query parameters: `subjectId` for `SubjectId`.
     pub(crate) fn of_parameters(mut self) -> Self {
         for Violation { field, .. } in &mut self.violations {
             if !field.contains('/') && field.is_ascii() {
@@ -126,7 +134,7 @@ impl Problem {
         self
     }
 
-    /// As it is answered to somebody who wants to change a project.
+    /// Returns the body as the response to a change of a project.
     pub(crate) fn into_example(self) -> Document {
         let instance = "/api/projects".to_owned();
         let trace_id = Some("0af7651916cd43dd8448eb211c80319c".to_owned());
@@ -171,7 +179,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Gives every failure its body, whoever it comes from: there are no others.
+/// Gives every failed response its body, including those of middleware.
 pub(crate) async fn finish(request: Request, next: Next) -> Response {
     let instance = request.uri().path().to_owned();
     let conditional = request.headers().contains_key(IF_MATCH);
@@ -191,44 +199,43 @@ pub(crate) async fn finish(request: Request, next: Next) -> Response {
     response.map(|_| Json(problem.into_document(instance)).into_response().into_body())
 }
 
-/// Why a request failed (RFC 9457).
+/// The reason why a request failed (RFC 9457).
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Problem)]
 pub(crate) struct Document {
-    /// Names the kind of problem: `urn:assay:problem:` and the code.
+    /// The kind of problem: `urn:assay:problem:` and the code.
     #[serde(rename = "type")]
     kind: String,
     /// The kind of problem in words.
     title: String,
-    /// The status of the answer.
+    /// The status of the response.
     status: u16,
-    /// What is wrong with this request.
+    /// The cause of this problem.
     detail: Cow<'static, str>,
     /// The path of the request.
     instance: String,
-    /// The stable name of the kind of problem, for programs to decide by.
+    /// The stable name of the kind of problem, for programs.
     #[schema(example = "stale_data_version")]
     code: Cow<'static, str>,
-    /// What to name when asking for help.
+    /// The id under which logs and traces have details.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     trace_id: Option<String>,
-    /// What is wrong with which field; with status 422 only.
+    /// The fields that are not valid; with status 422 only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     errors: Option<Vec<FieldProblem>>,
 }
 
-/// What is wrong with one field.
+/// A field that is not valid.
 #[derive(Serialize, ToSchema)]
 #[schema(as = FieldProblem)]
 pub(crate) struct FieldProblem {
-    /// Where the field is in the body, as a JSON pointer (RFC 6901); or `/` and the name of a
-    /// query parameter.
+    /// The field in the body as a JSON pointer (RFC 6901), or `/` and the name of a query parameter.
     #[schema(example = "/TestCases/3/Id")]
     pointer: String,
-    /// What is wrong with it.
+    /// The rule that the field breaks.
     detail: String,
 }
 
@@ -240,7 +247,7 @@ impl From<Violation> for FieldProblem {
     }
 }
 
-/// `stale_data_version` is `Stale data version`.
+/// Converts a code to a title: `stale_data_version` to `Stale data version`.
 fn title(code: &str) -> String {
     let words = code.replace('_', " ");
     let mut letters = words.chars();

@@ -1,4 +1,4 @@
-//! The parameters in the query of a URL.
+//! Query parameters.
 
 use std::error::Error;
 
@@ -6,10 +6,10 @@ use axum::extract::{self, FromRequestParts, rejection::QueryRejection};
 use http::request::Parts;
 use serde::de::{DeserializeOwned, value};
 
-use crate::{body::misfit, problem::Problem};
+use crate::{body::invalid, problem::Problem};
 
-/// The parameters of a query that an operation knows; others are ignored. None has a control
-/// character: no text that is searched for has one, and PostgreSQL accepts no NUL.
+/// The query parameters of an operation; others are ignored. Control characters are rejected, because
+/// no stored text has them and PostgreSQL does not accept NUL.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
@@ -17,8 +17,8 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let pairs = extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)?.0;
-        let odd = pairs.iter().find(|(_, value)| value.contains(char::is_control));
-        if let Some((name, _)) = odd {
+        let invalid = pairs.iter().find(|(_, value)| value.contains(char::is_control));
+        if let Some((name, _)) = invalid {
             return Err(Problem::invalid(name, "must not contain control characters"));
         }
         Ok(Self(extract::Query::try_from_uri(&parts.uri)?.0))
@@ -28,11 +28,11 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 impl From<QueryRejection> for Problem {
     fn from(rejection: QueryRejection) -> Self {
         let mut causes = std::iter::successors(rejection.source(), |&cause| cause.source());
-        let misread = causes
+        let deserialization = causes
             .find_map(|cause| cause.downcast_ref::<serde_path_to_error::Error<value::Error>>());
-        match misread {
-            Some(error) => misfit(error.path(), &error.inner().to_string()),
-            None => Self::malformed("the query cannot be read"),
+        match deserialization {
+            Some(error) => invalid(error.path(), &error.inner().to_string()),
+            None => Self::malformed("the query string is malformed"),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The page that links in mails lead to: where a password is chosen.
+//! The page for choosing a password, which links in mails open.
 
 use axum::response::{Html, IntoResponse};
 use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 
-/// The page is one file, talks to this interface only, and stands in nobody's frame.
+/// Allows inline code and requests to this host only, and no frames.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";

@@ -1,4 +1,6 @@
-//! The routes, a module for each noun. Every handler extracts, wraps, calls and returns.
+//! The routes, in a module for each noun. A handler extracts its parameters, wraps them in a request,
+//! calls a service and returns the response. Each route names the contract method that it calls in
+//! `x-grpc-method`: the permission in the documentation follows from it.
 
 mod api_token;
 mod artifact;
@@ -28,9 +30,9 @@ mod webhook;
 use axum::middleware::from_fn;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::{edge::hurry, services::Services};
+use crate::{edge::with_deadline, services::Services};
 
-/// All routes, with what they say about themselves.
+/// Returns all routes with their documentation.
 pub(crate) fn all() -> OpenApiRouter<Services> {
     let quick = vec![
         token::routes(),
@@ -57,8 +59,7 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         webhook::routes(),
     ];
     let quick = quick.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
-    // Uploads and downloads take as long as the line between the client and us, and engines wait for
-    // work.
+    // The duration of uploads and downloads depends on the connection, and engines wait for work.
     let slow = [
         results::routes(),
         artifact::routes(),
@@ -66,5 +67,5 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         automation::slow_routes(),
     ];
     let slow = slow.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
-    quick.route_layer(from_fn(hurry)).merge(slow)
+    quick.route_layer(from_fn(with_deadline)).merge(slow)
 }

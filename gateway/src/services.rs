@@ -1,4 +1,4 @@
-//! The services behind the gateway.
+//! Connections to the services, and their clients.
 
 use std::{num::NonZeroUsize, sync::Arc, thread};
 
@@ -12,21 +12,22 @@ use assay_runtime::{
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Config, admission::Admitted};
+use crate::{Config, admission::FairChannel};
 
-/// The connections to the services, and what tokens are verified with.
+/// Connections to the services, and the verifier of tokens.
 pub struct Upstream {
     pub identity: Channel,
     pub catalog: Channel,
     pub execution: Channel,
     pub notification: Channel,
     pub verifier: Verifier,
-    /// Ends answers that last, when the program stops.
+    /// Cancelled when the program stops, to end long-lived responses.
     pub stopping: CancellationToken,
 }
 
 impl Upstream {
-    /// Connects to the services when they are needed, and keeps up with identity.
+    /// Prepares connections to the services, which open on first use, and starts to follow the keys and
+    /// revocations of the identity service.
     pub async fn connect(runtime: &Runtime, config: &Config) -> anyhow::Result<Self> {
         let connect = |url: &str| connect_with(runtime.tls(), url);
         let identity = connect(&config.identity_url)?;
@@ -42,31 +43,30 @@ impl Upstream {
     }
 }
 
-/// The state of the routes. Each takes from it the client that it calls.
+/// The state of the routes, from which handlers extract the clients that they call.
 #[derive(Clone)]
-pub(crate) struct Services(Arc<Reached>);
+pub(crate) struct Services(Arc<Inner>);
 
-/// The services, each as customers take turns at it.
-struct Reached {
-    identity: Admitted,
-    catalog: Admitted,
-    execution: Admitted,
-    notification: Admitted,
+struct Inner {
+    identity: FairChannel,
+    catalog: FairChannel,
+    execution: FairChannel,
+    notification: FairChannel,
     verifier: Verifier,
     stopping: CancellationToken,
 }
 
 impl Services {
-    /// Each service works on so many calls at once.
-    pub(crate) fn new(upstream: Upstream, at_once: usize) -> Self {
+    /// Wraps connections. `concurrency` is the maximum number of concurrent calls to each service.
+    pub(crate) fn new(upstream: Upstream, concurrency: usize) -> Self {
         let Upstream { identity, catalog, execution, notification, verifier, stopping } = upstream;
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let processors = Shares::new(processors);
-        Self(Arc::new(Reached {
-            identity: Admitted::new(identity, at_once, &processors),
-            catalog: Admitted::new(catalog, at_once, &processors),
-            execution: Admitted::new(execution, at_once, &processors),
-            notification: Admitted::new(notification, at_once, &processors),
+        Self(Arc::new(Inner {
+            identity: FairChannel::new(identity, concurrency, &processors),
+            catalog: FairChannel::new(catalog, concurrency, &processors),
+            execution: FairChannel::new(execution, concurrency, &processors),
+            notification: FairChannel::new(notification, concurrency, &processors),
             verifier,
             stopping,
         }))
@@ -81,10 +81,10 @@ impl Services {
     }
 }
 
-/// Gives the client of each service a short name, and lets routes take it from their state.
+/// Defines a short name for the client of each service, and extracts it from the state of routes.
 macro_rules! clients {
     ($($name:ident = $package:ident::$module:ident::$client:ident;)*) => {$(
-        pub(crate) type $name = $package::$module::$client<Admitted>;
+        pub(crate) type $name = $package::$module::$client<FairChannel>;
 
         impl FromRef<Services> for $name {
             fn from_ref(services: &Services) -> Self {

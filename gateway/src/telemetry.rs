@@ -1,4 +1,4 @@
-//! What is seen of each request from outside: its id, its trace, a log line, its duration.
+//! Request id, trace, log line and metrics of each request.
 
 use std::time::Instant;
 
@@ -12,16 +12,35 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, HeaderValue, Method};
+use metrics::{Unit, describe_counter, describe_histogram};
 use tracing::{Instrument, Span, field::Empty};
 use uuid::Uuid;
 
-/// Gives each request an id and a span, and measures it.
+const DURATION: &str = "http_server_request_duration_seconds";
+pub(crate) const REJECTED: &str = "assay_requests_refused_total";
+
+/// Describes the metrics of this crate, for `# HELP` on `/metrics`.
+pub(crate) fn describe_metrics() {
+    describe_histogram!(
+        DURATION,
+        Unit::Seconds,
+        "Time in seconds from the head of an HTTP request until the head of its response."
+    );
+    describe_counter!(
+        REJECTED,
+        Unit::Count,
+        "HTTP requests refused by a limit: of an address or a customer per minute, of concurrent \
+         requests (at once), or of the memory for bodies."
+    );
+}
+
+/// Gives each request an id and a span, logs it and measures its duration.
 pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
     let method = method(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or("", MatchedPath::as_str).to_owned();
-    // Baggage is for programs that trust each other.
+    // Clients are not trusted to set baggage for the services.
     request.headers_mut().remove("baggage");
     let span = span(&request, &id, &route);
     trace::follow(&span, request.headers());
@@ -32,9 +51,9 @@ pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
     let seconds = started.elapsed().as_secs_f64();
 
     span.record("http.response.status_code", status);
-    span.in_scope(|| tracing::info!(seconds, "{method} {route} answered with {status}"));
+    span.in_scope(|| tracing::info!(seconds, "{method} {route} returned {status}"));
     let labels = [("method", method.into()), ("route", route), ("status", status.to_string())];
-    metrics::histogram!("http_server_request_duration_seconds", &labels).record(seconds);
+    metrics::histogram!(DURATION, &labels).record(seconds);
     response.headers_mut().insert(REQUEST_ID, id);
     response
 }
@@ -42,7 +61,7 @@ pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
 fn span(request: &Request, id: &HeaderValue, route: &str) -> Span {
     let method = method(request.method());
     tracing::info_span!(
-        // A request is no part of the task that serves its connection.
+        // The span of the connection is not the parent of its requests.
         parent: None,
         "http",
         otel.name = format!("{method} {route}"),
@@ -57,13 +76,13 @@ fn span(request: &Request, id: &HeaderValue, route: &str) -> Span {
     )
 }
 
-/// The id that the client gave the request, if it is one, or a new one.
+/// Returns the id that the client has sent, if it is valid, or a new one.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     let id = request_id_in(headers).map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
     HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
 }
 
-/// Clients can make up methods, and each would be a time series of its own.
+/// Returns the name of a standard method, and `_OTHER` for others: clients must not add time series.
 fn method(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("_OTHER")

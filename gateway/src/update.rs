@@ -1,4 +1,4 @@
-//! Bodies of updates: what is absent stays as it is, what is null is cleared.
+//! Bodies of updates: absent fields keep their value, `null` clears a field.
 
 use std::convert::Infallible;
 
@@ -8,30 +8,30 @@ use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
 use crate::{
-    body::{self, Bounds, Fields, Sieve, Taken},
+    body::{self, AcceptedFields, Bounds, FieldFilter, Fields},
     entity_tag,
     nested::Nested,
     problem::Problem,
 };
 
-/// What an update changes, and the version of the record that it is based on.
+/// The changed fields of a record, and the version that the change is based on.
 pub(crate) struct Update<T> {
     pub(crate) changes: T,
     /// The names of the fields of `changes` that were sent.
     pub(crate) fields: Vec<String>,
-    /// From `If-Match`, else from the body; absent: the last writer wins.
+    /// From `If-Match`, otherwise from the body; without it, the last writer wins.
     pub(crate) data_version: Option<String>,
-    /// Which of the fields were sent in an object of their own.
+    /// The fields that were sent in an object within the body.
     pub(crate) nested: Nested,
 }
 
-/// A message that an update may change single fields of.
+/// A message whose fields an update may change one by one.
 pub(crate) trait Updatable: assay_proto::Changes + DeserializeOwned {
-    /// The fields that are arrays of records, of which only the ids are taken.
+    /// The fields that are arrays of records, of which only the ids are accepted.
     const REFERENCES: &'static [&'static str] = &[];
 
-    /// Puts fields in their place that clients send under other names; returns those that were in
-    /// an object of their own.
+    /// Renames fields that clients send under other names, and moves nested fields to the top level.
+    /// Returns the nested ones.
     fn adapt(_fields: &mut Fields<'_>) -> Result<Nested, Problem> {
         Ok(Nested::default())
     }
@@ -46,14 +46,14 @@ impl<S: Sync, T: Updatable> FromRequest<S> for Update<T> {
     }
 }
 
-/// None where there is no body at all.
+/// Returns none without a body.
 impl<S: Sync, T: Updatable> OptionalFromRequest<S> for Update<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Option<Self>, Problem> {
         let based_on = if_match(request.headers());
-        let taken = Taken { fields: T::FIELDS, references: T::REFERENCES };
-        let body = body::read_through(Sieve::of(taken), Bounds::RECORD, request).await?;
+        let accepted = AcceptedFields { names: T::FIELDS, references: T::REFERENCES };
+        let body = body::read_filtered(FieldFilter::new(accepted), Bounds::RECORD, request).await?;
         let Some(json) = body else { return Ok(None) };
         let mut fields: Fields<'_> = body::parse(body::check(&json)?)?;
         let nested = T::adapt(&mut fields)?;
@@ -70,11 +70,11 @@ fn data_version(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
     version.map(Option::flatten).map_err(|_| Problem::invalid("DataVersion", "must be a string"))
 }
 
-/// The version that a change is conditional on, for bodies that have no place for it.
+/// The version that a change is based on, for bodies that cannot hold it.
 #[derive(IntoParams)]
 #[into_params(names("If-Match"), parameter_in = Header)]
 pub(crate) struct IfMatch(
-    /// The `ETag` of the record as the change is based on it; only its version is compared
+    /// The `ETag` of the record that the change is based on; only its version is compared
     pub(crate) Option<String>,
 );
 
@@ -86,7 +86,7 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
     }
 }
 
-/// The version that a change is conditional on. What is no single strong tag matches none.
+/// Returns the version in `If-Match`. A value other than a single strong tag matches no version.
 fn if_match(headers: &HeaderMap) -> Option<String> {
     let tag = headers.get(IF_MATCH)?.to_str().unwrap_or_default().trim();
     (tag != "*").then(|| entity_tag::version(tag).to_owned())

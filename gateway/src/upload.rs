@@ -1,9 +1,7 @@
-//! Bodies that are never held: they travel to a service in pieces, as they come.
+//! Uploads: bodies that are streamed to a service in chunks, without being held in memory.
 
 use std::{
-    future::{Future, pending},
-    pin::Pin,
-    task::{Context, Poll, ready},
+    future::{Future, Ready, pending, ready},
     time::Duration,
 };
 
@@ -12,152 +10,142 @@ use axum::{
     extract::{DefaultBodyLimit, FromRequest, Multipart, Request},
 };
 use bytes::Bytes;
-use futures::Stream;
+use futures::{
+    SinkExt, StreamExt,
+    channel::mpsc,
+    stream::{self, Chain, Map, Once},
+};
 use http_body_util::BodyExt;
-use tokio::sync::mpsc;
 use tonic::Status;
 
 use crate::{
-    body::{Bounds, bounded, broken, media_type},
+    body::{Bounds, body_error, bounded, media_type},
     problem::Problem,
 };
 
-/// How long an upload may take until its answer begins.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+/// Maximum time from the start of an upload until its response begins.
+pub(crate) const UPLOAD_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How many pieces may wait for a service that is slower than the client.
-const WAITING: usize = 4;
+/// Maximum number of chunks that are queued for a service that is slower than the client.
+const QUEUED: usize = 4;
 
-/// A body on its way to a service.
+/// A body that is streamed to a service.
 pub(crate) enum Upload {
     /// The body is one file.
-    Whole(Body),
-    /// The body is a form with several files.
-    Files(Multipart),
+    File(Body),
+    /// The body is a form with any number of files.
+    Form(Multipart),
 }
 
-/// A piece of a body.
+/// A chunk of an upload.
 #[derive(Default)]
-pub(crate) struct Piece {
-    pub(crate) chunk: Bytes,
-    /// Whether a further file starts with this piece.
+pub(crate) struct Chunk {
+    pub(crate) bytes: Bytes,
+    /// Whether another file starts with this chunk.
     pub(crate) next_file: bool,
-    /// Whether the body is complete with this piece.
+    /// Whether this chunk is the last one of the upload.
     pub(crate) last: bool,
 }
 
-/// JSON as it comes. One without a media type is taken for JSON.
+/// Accepts JSON. A body without a media type is treated as JSON.
 impl<S: Sync> FromRequest<S> for Upload {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         match media_type(request.headers()).as_deref() {
-            None | Some("application/json") => Self::whole(request),
+            None | Some("application/json") => Self::file(request),
             _ => Err(Problem::unsupported("Content-Type: must be application/json")),
         }
     }
 }
 
+/// The messages of a call: the first one, then one for each chunk.
+type Messages<M> = Chain<Once<Ready<M>>, Map<mpsc::Receiver<Chunk>, fn(Chunk) -> M>>;
+
+type Sender = mpsc::Sender<Chunk>;
+
 impl Upload {
-    /// The body of a request as one file.
-    pub(crate) fn whole(request: Request) -> Result<Self, Problem> {
+    /// Takes the body of a request as one file.
+    pub(crate) fn file(request: Request) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        Ok(Self::Whole(bounded(&parts.headers, body, Bounds::UPLOAD)?))
+        Ok(Self::File(bounded(&parts.headers, body, Bounds::UPLOAD)?))
     }
 
-    /// The files in the form that a request has as its body.
-    pub(crate) async fn files(request: Request) -> Result<Self, Problem> {
+    /// Takes the body of a request as a form with files.
+    pub(crate) async fn form(request: Request) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         let body = bounded(&parts.headers, body, Bounds::UPLOAD)?;
         let mut request = Request::from_parts(parts, body);
         DefaultBodyLimit::disable().apply(&mut request);
         let form = Multipart::from_request(request, &()).await;
-        Ok(Self::Files(form.map_err(|_| Problem::malformed("the form has no boundary"))?))
+        let invalid = |_| Problem::malformed("Content-Type: the form needs a boundary");
+        Ok(Self::Form(form.map_err(invalid)?))
     }
 
-    /// Makes a call with a stream of `first` and then what `next` makes of each piece.
+    /// Calls a service with a stream of messages: `first`, then one for each chunk.
     pub(crate) async fn send<M, R, F>(
         self,
         first: M,
-        next: fn(Piece) -> M,
+        message: fn(Chunk) -> M,
         call: impl FnOnce(Messages<M>) -> F,
     ) -> Result<R, Problem>
     where
         F: Future<Output = Result<R, Status>>,
     {
-        let (sink, source) = mpsc::channel(WAITING);
-        let messages = Messages { first: Some(first), source, next };
+        let (sender, receiver) = mpsc::channel(QUEUED);
+        let messages = stream::once(ready(first)).chain(receiver.map(message));
         tokio::select! {
-            answer = call(messages) => answer.map_err(|status| Problem::from(status).of_parameters()),
-            problem = self.feed_until_it_fails(sink) => Err(problem),
+            response = call(messages) => {
+                response.map_err(|status| Problem::from(status).of_parameters())
+            }
+            problem = self.feed(sender) => Err(problem),
         }
     }
 
-    async fn feed_until_it_fails(self, sink: Sink) -> Problem {
+    /// Queues all chunks. Returns only if the body cannot be read.
+    async fn feed(self, mut sender: Sender) -> Problem {
         let fed = match self {
-            Self::Whole(body) => feed_whole(body, &sink).await,
-            Self::Files(form) => feed_files(form, &sink).await,
+            Self::File(body) => feed_file(body, &mut sender).await,
+            Self::Form(form) => feed_form(form, &mut sender).await,
         };
         if let Err(problem) = fed {
             return problem;
         }
-        put(&sink, Piece { last: true, ..Piece::default() }).await;
-        drop(sink);
+        queue(&mut sender, Chunk { last: true, ..Chunk::default() }).await;
+        drop(sender);
         pending().await
     }
 }
 
-async fn feed_whole(mut body: Body, sink: &Sink) -> Result<(), Problem> {
+async fn feed_file(mut body: Body, sender: &mut Sender) -> Result<(), Problem> {
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| broken(&error))?;
-        if let Ok(chunk) = frame.into_data() {
-            put(sink, Piece { chunk, ..Piece::default() }).await;
+        let frame = frame.map_err(|error| body_error(&error))?;
+        if let Ok(bytes) = frame.into_data() {
+            queue(sender, Chunk { bytes, ..Chunk::default() }).await;
         }
     }
     Ok(())
 }
 
-async fn feed_files(mut form: Multipart, sink: &Sink) -> Result<(), Problem> {
+async fn feed_form(mut form: Multipart, sender: &mut Sender) -> Result<(), Problem> {
     let mut next_file = false;
-    while let Some(mut field) = form.next_field().await.map_err(|error| broken(&error))? {
+    while let Some(mut field) = form.next_field().await.map_err(|error| body_error(&error))? {
         if field.file_name().is_none() {
             continue;
         }
-        // Tells apart even empty files.
-        put(sink, Piece { next_file, ..Piece::default() }).await;
+        // A separate chunk marks the start, because the file may be empty.
+        queue(sender, Chunk { next_file, ..Chunk::default() }).await;
         next_file = true;
-        while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error))? {
-            put(sink, Piece { chunk, ..Piece::default() }).await;
+        while let Some(bytes) = field.chunk().await.map_err(|error| body_error(&error))? {
+            queue(sender, Chunk { bytes, ..Chunk::default() }).await;
         }
     }
     Ok(())
 }
 
-/// Where pieces go.
-type Sink = mpsc::Sender<Piece>;
-
-async fn put(sink: &Sink, piece: Piece) {
-    if sink.send(piece).await.is_err() {
-        // The service has answered before it had everything; its answer is what counts.
+async fn queue(sender: &mut Sender, chunk: Chunk) {
+    if sender.send(chunk).await.is_err() {
+        // The service has responded before the end of the upload; its response counts.
         pending::<()>().await;
-    }
-}
-
-/// The messages of a call: the first, then one for each piece.
-pub(crate) struct Messages<M> {
-    first: Option<M>,
-    source: mpsc::Receiver<Piece>,
-    next: fn(Piece) -> M,
-}
-
-impl<M: Unpin> Stream for Messages<M> {
-    type Item = M;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<M>> {
-        if let Some(first) = self.first.take() {
-            return Poll::Ready(Some(first));
-        }
-        let piece = ready!(self.source.poll_recv(context));
-        Poll::Ready(piece.map(self.next))
     }
 }

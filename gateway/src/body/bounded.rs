@@ -1,4 +1,4 @@
-//! What a body of any kind may be: how large, how slow, how encoded.
+//! Bounds of bodies: size, pauses and encoding.
 
 use std::{error::Error, time::Duration};
 
@@ -12,7 +12,7 @@ use tower_http::timeout::{TimeoutBody, TimeoutError};
 
 use crate::{cause::caused_by, problem::Problem};
 
-/// How large a body may be, and how long it may pause.
+/// Maximum size of a body in bytes, and maximum pause between its chunks.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) size: usize,
@@ -21,19 +21,19 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     pub(crate) const JSON: Self = Self { size: 1 << 20, pause: Duration::from_secs(10) };
-    /// Of several records, which may be sent back with more than what was sent of them first.
+    /// For several records, which clients may send back with all fields of responses.
     pub(crate) const RECORDS: Self = Self { size: 2 << 20, ..Self::JSON };
-    /// Of a record that may be sent back as it was read.
+    /// For a record that clients may send back as they read it.
     pub(crate) const RECORD: Self = Self { size: 32 << 20, ..Self::JSON };
     pub(crate) const UPLOAD: Self = Self { size: 32 << 20, pause: Duration::from_secs(20) };
 }
 
-/// The body, which fails as soon as it leaves its bounds. One that says so itself is refused at
-/// once. What [`broken`] tells of the failure is fit for clients.
+/// Wraps a body, which then fails as soon as it exceeds its bounds. A body that declares a larger size is
+/// rejected at once. [`body_error`] translates the error for clients.
 pub(crate) fn bounded(headers: &HeaderMap, body: Body, bounds: Bounds) -> Result<Body, Problem> {
     let encoded = headers.get(CONTENT_ENCODING).is_some_and(|name| name != "identity");
     if encoded {
-        return Err(Problem::unsupported("a body must not be encoded"));
+        return Err(Problem::unsupported("Content-Encoding: must be absent or identity"));
     }
     if body.size_hint().lower() > bounds.size as u64 {
         return Err(Problem::too_large());
@@ -41,18 +41,18 @@ pub(crate) fn bounded(headers: &HeaderMap, body: Body, bounds: Bounds) -> Result
     Ok(Body::new(TimeoutBody::new(bounds.pause, Limited::new(body, bounds.size))))
 }
 
-/// Why a bounded body could not be read to its end.
-pub(crate) fn broken(error: &(dyn Error + 'static)) -> Problem {
+/// Translates an error of a bounded body.
+pub(crate) fn body_error(error: &(dyn Error + 'static)) -> Problem {
     if caused_by::<LengthLimitError>(error) {
         return Problem::too_large();
     }
     if caused_by::<TimeoutError>(error) {
         return Problem::too_slow();
     }
-    Problem::malformed("the body broke off")
+    Problem::malformed("the body is incomplete")
 }
 
-/// What a body says it is, without parameters and in lower case.
+/// Returns the media type of a body, without parameters and in lower case.
 pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     value.split(';').next().map(|name| name.trim().to_ascii_lowercase())

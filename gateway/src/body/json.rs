@@ -1,4 +1,4 @@
-//! Reads JSON, and says in a client's words what is wrong with it and where.
+//! Parsing of JSON, with errors that name the field and the rule.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -11,51 +11,55 @@ use serde_path_to_error::{Path, Segment};
 
 use crate::problem::Problem;
 
-/// How deeply arrays and objects may be nested.
+/// Maximum depth of nested arrays and objects.
 const DEPTH: usize = 64;
 
-/// The fields of an object, not read yet.
+/// The fields of an object, not parsed yet.
 pub(crate) type Fields<'a> = BTreeMap<String, &'a RawValue>;
 
-/// The text of a body that is JSON and not nested too deeply.
+/// Checks that a body is JSON and not nested too deeply, and returns its text.
 pub(crate) fn check(body: &[u8]) -> Result<&str, Problem> {
-    let json = std::str::from_utf8(body).map_err(|_| Problem::malformed("the body is no UTF-8"))?;
+    let json =
+        std::str::from_utf8(body).map_err(|_| Problem::malformed("the body is not valid UTF-8"))?;
     serde_json::from_str::<IgnoredAny>(json).map_err(|error| malformed(&error))?;
     if depth(json) > DEPTH {
-        return Err(Problem::malformed(format!("the body is nested more than {DEPTH} deep")));
+        return Err(Problem::malformed(format!(
+            "the body must not be nested more than {DEPTH} deep"
+        )));
     }
     Ok(json)
 }
 
-/// Reads what [`check`] let through.
+/// Parses JSON that [`check`] has accepted.
 pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, Problem> {
-    take(&mut serde_json::Deserializer::from_str(json))
+    deserialize(&mut serde_json::Deserializer::from_str(json))
 }
 
-/// Reads a message from its fields.
+/// Parses a message from its fields.
 pub(crate) fn read_fields<T: DeserializeOwned>(fields: &Fields<'_>) -> Result<T, Problem> {
     let fields = fields.iter().map(|(name, value)| (name.as_str(), *value));
-    take(MapDeserializer::<_, serde_json::Error>::new(fields))
+    deserialize(MapDeserializer::<_, serde_json::Error>::new(fields))
 }
 
-fn take<'a, T: serde::Deserialize<'a>>(
+fn deserialize<'a, T: serde::Deserialize<'a>>(
     reader: impl Deserializer<'a, Error = serde_json::Error>,
 ) -> Result<T, Problem> {
     serde_path_to_error::deserialize(reader).map_err(|error| {
         let cause = error.inner();
-        // That it is JSON is known. A value where an enum wants a name is no data to serde_json.
-        let is_told = cause.classify() == Category::Data;
-        let problem = if is_told { without_position(cause) } else { "must be a name".to_owned() };
-        misfit(error.path(), &problem)
+        // The text is valid JSON. serde_json reports another value in place of the name of an enum
+        // as a syntax error.
+        let is_data = cause.classify() == Category::Data;
+        let problem = if is_data { without_position(cause) } else { "must be a name".to_owned() };
+        invalid(error.path(), &problem)
     })
 }
 
 fn malformed(error: &serde_json::Error) -> Problem {
     let (line, column) = (error.line(), error.column());
-    Problem::malformed(format!("the body is no JSON from line {line}, column {column} on"))
+    Problem::malformed(format!("the body is not valid JSON: see line {line}, column {column}"))
 }
 
-/// How deeply valid JSON is nested.
+/// Returns the depth of valid JSON.
 fn depth(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
@@ -76,8 +80,8 @@ fn depth(json: &str) -> usize {
     deepest
 }
 
-/// What does not fit, in words that do not speak of Rust.
-pub(crate) fn misfit(path: &Path, cause: &str) -> Problem {
+/// Translates an error of serde into the rule that a field breaks.
+pub(crate) fn invalid(path: &Path, cause: &str) -> Problem {
     let mut field = pointer(path);
     if let Some(name) = cause.strip_prefix("missing field `") {
         let separator = if field.is_empty() { "" } else { "/" };
@@ -85,14 +89,14 @@ pub(crate) fn misfit(path: &Path, cause: &str) -> Problem {
         return Problem::invalid(field, "is required");
     }
     let problem = match cause.rsplit_once(", expected ") {
-        Some((_, expected)) => format!("must be {}", plain(expected)),
+        Some((_, expected)) => format!("must be {}", json_type(expected)),
         None => cause.to_owned(),
     };
     Problem::invalid(field, problem)
 }
 
-/// What a type is called where nobody knows Rust.
-fn plain(expected: &str) -> &str {
+/// Returns the JSON name of a type that serde expects.
+fn json_type(expected: &str) -> &str {
     match expected {
         "i32" => "a 32-bit integer",
         "i64" => "a 64-bit integer",
@@ -109,7 +113,7 @@ fn without_position(error: &serde_json::Error) -> String {
     text.rsplit_once(" at line ").map(|(text, _)| text.to_owned()).unwrap_or(text)
 }
 
-/// A JSON pointer (RFC 6901) without its leading slash.
+/// Converts a path to a JSON pointer (RFC 6901) without its leading slash.
 fn pointer(path: &Path) -> String {
     let segments = path.iter().filter_map(|segment| match segment {
         Segment::Map { key } => Some(key.replace('~', "~0").replace('/', "~1")),

@@ -1,4 +1,4 @@
-//! JSON objects, and nothing that could pass for one.
+//! JSON objects, to the exclusion of arrays.
 
 use std::{fmt, marker::PhantomData};
 
@@ -7,7 +7,7 @@ use serde::{
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// Reads a `T` from an object only. Left to itself, serde would take an array for a struct, too.
+/// Deserializes a `T` from an object only; serde would accept an array for a struct as well.
 pub(super) struct Object<T>(pub(super) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

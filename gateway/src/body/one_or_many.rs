@@ -12,7 +12,7 @@ use utoipa::{
     openapi::{OneOfBuilder, Ref, RefOr, Schema, schema::ArrayBuilder},
 };
 
-use super::{Bounds, Sieve, check, missing, object::Object, parse, read_through};
+use super::{Bounds, FieldFilter, check, missing, object::Object, parse, read_filtered};
 use crate::problem::Problem;
 
 /// One object, or an array of them.
@@ -22,7 +22,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for OneOrMany<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let body = read_through(Sieve::default(), Bounds::RECORDS, request).await?;
+        let body = read_filtered(FieldFilter::default(), Bounds::RECORDS, request).await?;
         parse(check(&body.ok_or_else(missing)?)?)
     }
 }
@@ -59,7 +59,7 @@ impl<T: ToSchema> PartialSchema for OneOrMany<T> {
     fn schema() -> RefOr<Schema> {
         let one = || Ref::from_schema_name(T::name());
         let one_or_many = OneOfBuilder::new().item(one()).item(ArrayBuilder::new().items(one()));
-        one_or_many.description(Some("One, or an array of them.")).into()
+        one_or_many.description(Some("One record, or an array of them.")).into()
     }
 }
 

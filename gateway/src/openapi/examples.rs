@@ -1,5 +1,5 @@
-//! Examples of requests and responses, composed of the examples of fields in the contracts. A record
-//! has the same id wherever it appears.
+//! Examples of requests and responses, composed of the examples of fields in the contracts. All
+//! references to a record use the same id.
 
 mod attach;
 

@@ -1,4 +1,4 @@
-//! How a failed call to a service looks in HTTP. Nothing else knows both.
+//! The HTTP problem of each gRPC status.
 
 use std::{error::Error, time::Duration};
 
@@ -9,21 +9,21 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use super::Problem;
 
-/// When to try again what could not be done for want of a service.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Delay after which clients should retry if a service is unavailable.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl From<Status> for Problem {
     fn from(status: Status) -> Self {
         let details = status.get_error_details();
         match details.error_info() {
-            Some(info) if info.domain == "assay" => said(&status, &details, &info.reason),
-            _ => failed(&status),
+            Some(info) if info.domain == "assay" => of_fault(&status, &details, &info.reason),
+            _ => of_failed_call(&status),
         }
     }
 }
 
-/// A service refused the call and said why.
-fn said(status: &Status, details: &ErrorDetails, reason: &str) -> Problem {
+/// Translates a fault that a service has returned.
+fn of_fault(status: &Status, details: &ErrorDetails, reason: &str) -> Problem {
     let http = match status.code() {
         Code::OutOfRange => StatusCode::BAD_REQUEST,
         Code::Unauthenticated => StatusCode::UNAUTHORIZED,
@@ -46,14 +46,14 @@ fn said(status: &Status, details: &ErrorDetails, reason: &str) -> Problem {
     problem
 }
 
-/// The call did not get through, or its answer did not get back.
-fn failed(status: &Status) -> Problem {
+/// Translates the status of a call that has not reached the service, or whose response was lost.
+fn of_failed_call(status: &Status) -> Problem {
     match status.code() {
         Code::DeadlineExceeded => Problem::timed_out(),
         _ if status.source().is_some() => unavailable(),
         Code::Unavailable | Code::ResourceExhausted => unavailable(),
         code => {
-            tracing::error!(%code, message = status.message(), "a call failed unexpectedly");
+            tracing::error!(%code, message = status.message(), "call failed unexpectedly");
             Problem::internal()
         }
     }
@@ -61,6 +61,6 @@ fn failed(status: &Status) -> Problem {
 
 fn unavailable() -> Problem {
     let mut problem = Problem::of(StatusCode::SERVICE_UNAVAILABLE);
-    problem.retry_after = Some(PAUSE);
+    problem.retry_after = Some(RETRY_AFTER);
     problem
 }

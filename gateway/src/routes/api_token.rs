@@ -1,4 +1,4 @@
-//! `/api/users/current/tokens`: for machines; and those of others, for who manages users.
+//! `/api/users/current/tokens`, and the API tokens of other users for user managers.
 
 use assay_auth::Caller;
 use assay_proto::identity::{
@@ -10,11 +10,11 @@ use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Created, Record},
     body::Body,
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    response::{Created, Json, Resource},
     services::{ApiTokens, Services},
 };
 
@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(delete_of_user))
 }
 
-impl Answer for NewApiToken {}
+impl Resource for NewApiToken {}
 
 /// Lists the caller's API tokens for the current customer, newest first.
 #[utoipa::path(
@@ -41,12 +41,12 @@ async fn list(
     listing: Listing,
 ) -> Result<List, Problem> {
     let request = ListApiTokensRequest { page: Some(listing.page()) };
-    listing.answer(tokens.list_api_tokens(caller.call(request)).await?).await
+    listing.respond(tokens.list_api_tokens(caller.call(request)).await?).await
 }
 
-/// Makes an API token.
+/// Creates an API token.
 ///
-/// Its `Secret` is shown in this answer only. It is sent in place of a token, in the same header.
+/// Only this response shows the `Secret`. Send it in place of a token, in the same header.
 #[utoipa::path(
     post, path = "/api/users/current/tokens", operation_id = "create_api_token",
     tag = "API tokens", request_body = ApiTokenInput,
@@ -57,18 +57,18 @@ async fn create(
     State(mut tokens): State<ApiTokens>,
     caller: Caller,
     Body(input): Body<ApiTokenInput>,
-) -> Result<Created<Record<NewApiToken>>, Problem> {
+) -> Result<Created<Json<NewApiToken>>, Problem> {
     let request = CreateApiTokenRequest { api_token: Some(input) };
     let token = tokens.create_api_token(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("/api/users/current/tokens/{}", token.id), Record(token)))
+    Ok(Created(format!("/api/users/current/tokens/{}", token.id), Json(token)))
 }
 
-/// Revokes an API token, at once.
+/// Revokes an API token immediately.
 #[utoipa::path(
     delete, path = "/api/users/current/tokens/{apiTokenId}", operation_id = "delete_api_token",
     tag = "API tokens",
     extensions(("x-grpc-method" = json!("/assay.identity.v1.ApiTokenService/DeleteApiToken"))),
-    responses((status = NO_CONTENT, description = "The API token is void")),
+    responses((status = NO_CONTENT, description = "The API token has been revoked")),
 )]
 async fn delete(
     State(mut tokens): State<ApiTokens>,
@@ -93,15 +93,15 @@ async fn list_of_user(
     listing: Listing,
 ) -> Result<List, Problem> {
     let request = ListUserApiTokensRequest { user_id, page: Some(listing.page()) };
-    listing.answer(tokens.list_user_api_tokens(caller.call(request)).await?).await
+    listing.respond(tokens.list_user_api_tokens(caller.call(request)).await?).await
 }
 
-/// Revokes an API token of a user of the caller's customer, at once.
+/// Revokes an API token of a user of the caller's customer immediately.
 #[utoipa::path(
     delete, path = "/api/users/{userId}/tokens/{apiTokenId}",
     operation_id = "delete_user_api_token", tag = "API tokens",
     extensions(("x-grpc-method" = json!("/assay.identity.v1.ApiTokenService/DeleteUserApiToken"))),
-    responses((status = NO_CONTENT, description = "The API token is void")),
+    responses((status = NO_CONTENT, description = "The API token has been revoked")),
 )]
 async fn delete_of_user(
     State(mut tokens): State<ApiTokens>,

@@ -14,13 +14,13 @@ use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Record},
     download,
     path::Path,
     problem::Problem,
     query::Query,
+    response::{Json, Resource},
     services::{ArtifactFiles, Services},
-    upload::{PATIENCE, Piece, Upload},
+    upload::{Chunk, UPLOAD_TIMEOUT, Upload},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
@@ -30,92 +30,92 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(download))
 }
 
-impl Answer for Artifact {}
+impl Resource for Artifact {}
 
-/// The body of a request as a file, and what it says it is.
-struct File {
+/// The body of a request as a file, and its media type.
+struct ArtifactUpload {
     content_type: String,
     upload: Upload,
 }
 
-impl<S: Sync> FromRequest<S> for File {
+impl<S: Sync> FromRequest<S> for ArtifactUpload {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let content_type = request.headers().get(CONTENT_TYPE).map(|value| value.to_str());
         let content_type = content_type.transpose().unwrap_or_default().unwrap_or_default();
         let content_type = content_type.to_owned();
-        Ok(Self { content_type, upload: Upload::whole(request)? })
+        Ok(Self { content_type, upload: Upload::file(request)? })
     }
 }
 
-/// Keeps a file for the results of an execution in mode `External`.
+/// Stores a file of at most 32 MiB for the results of an execution in mode `External`.
 ///
-/// At most 32 MiB. Results refer to it by its name, wherever they could have a link. A file of the
-/// same name is replaced.
+/// Results can refer to the file by its name wherever they can have a link. A file with the same name
+/// is replaced.
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/executions/{executionId}/results/artifacts/{name}",
     operation_id = "upload_artifact", tag = "Results",
-    params(("name" = String, Path, description = "What results call the file: letters, digits, \
-        `.`, `_` and `-`, at most 200", example = "payment.log")),
+    params(("name" = String, Path, description = "The name of the file: at most 200 letters, \
+        digits, `.`, `_` and `-`", example = "payment.log")),
     request_body(content = String, content_type = "application/octet-stream",
         description = "The file, of any media type", example = json!("09:30:04 The bank said yes\n")),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/UploadArtifact"))),
-    responses((status = OK, description = "The file is kept", body = Artifact)),
+    responses((status = OK, description = "The file has been stored", body = Artifact)),
 )]
 async fn upload(
     State(mut artifacts): State<ArtifactFiles>,
     caller: Caller,
     Path((project_id, execution_id, name)): Path<(String, String, String)>,
-    File { content_type, upload }: File,
-) -> Result<Record<Artifact>, Problem> {
+    ArtifactUpload { content_type, upload }: ArtifactUpload,
+) -> Result<Json<Artifact>, Problem> {
     let target =
         UploadArtifactTarget { project_id, execution_id, name, content_type, ..Default::default() };
     let artifact = upload.send(first(target), next, async |messages| {
-        artifacts.upload_artifact(caller.call_within(PATIENCE, messages)).await
+        artifacts.upload_artifact(caller.call_within(UPLOAD_TIMEOUT, messages)).await
     });
-    Ok(Record(artifact.await?.into_inner()))
+    Ok(Json(artifact.await?.into_inner()))
 }
 
-/// Keeps a file for the results of a lease.
+/// Stores a file of at most 32 MiB for the results of a lease.
 ///
-/// At most 32 MiB. Results refer to it by its name, wherever they could have a link. A file of the
-/// same name is replaced.
+/// Results can refer to the file by its name wherever they can have a link. A file with the same name
+/// is replaced.
 #[utoipa::path(
     put, path = "/api/automation/leases/{leaseId}/artifacts/{name}",
     operation_id = "upload_artifact_of_lease", tag = "Automation",
-    params(("name" = String, Path, description = "What results call the file: letters, digits, \
-        `.`, `_` and `-`, at most 200", example = "payment.log")),
+    params(("name" = String, Path, description = "The name of the file: at most 200 letters, \
+        digits, `.`, `_` and `-`", example = "payment.log")),
     request_body(content = String, content_type = "application/octet-stream",
         description = "The file, of any media type", example = json!("09:30:04 The bank said yes\n")),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/UploadArtifactOfLease"))),
-    responses((status = OK, description = "The file is kept", body = Artifact)),
+    responses((status = OK, description = "The file has been stored", body = Artifact)),
 )]
 async fn upload_of_lease(
     State(mut artifacts): State<ArtifactFiles>,
     caller: Caller,
     Path((lease_id, name)): Path<(String, String)>,
-    File { content_type, upload }: File,
-) -> Result<Record<Artifact>, Problem> {
+    ArtifactUpload { content_type, upload }: ArtifactUpload,
+) -> Result<Json<Artifact>, Problem> {
     let target = UploadArtifactTarget { lease_id, name, content_type, ..Default::default() };
     let artifact = upload.send(first(target), next, async |messages| {
-        artifacts.upload_artifact_of_lease(caller.call_within(PATIENCE, messages)).await
+        artifacts.upload_artifact_of_lease(caller.call_within(UPLOAD_TIMEOUT, messages)).await
     });
-    Ok(Record(artifact.await?.into_inner()))
+    Ok(Json(artifact.await?.into_inner()))
 }
 
 fn first(target: UploadArtifactTarget) -> UploadArtifactRequest {
     UploadArtifactRequest { target: Some(target), ..Default::default() }
 }
 
-fn next(Piece { chunk, last, .. }: Piece) -> UploadArtifactRequest {
-    UploadArtifactRequest { target: None, chunk, last }
+fn next(Chunk { bytes, last, .. }: Chunk) -> UploadArtifactRequest {
+    UploadArtifactRequest { target: None, chunk: bytes, last }
 }
 
-/// What a link carries.
+/// The parameters of a signed link.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct Access {
+struct SignedLink {
     /// The customer that the file belongs to.
     #[serde(default)]
     #[param(format = Uuid)]
@@ -124,18 +124,20 @@ struct Access {
     #[serde(default)]
     #[param(value_type = i64, example = 1_772_447_400)]
     expires: String,
-    /// What proves that the link is one of ours.
+    /// The signature of the link.
     #[serde(default)]
     #[param(example = "3q2-7wQ5Yk")]
     signature: String,
 }
 
-/// Returns a file to whoever has a link to it. Links are in instances, and expire.
+/// Returns the file of a signed link.
+///
+/// Instances contain the links, which expire.
 #[utoipa::path(
     get, path = "/api/artifacts/{artifactId}/{name}",
     operation_id = "download_artifact", tag = "Results",
-    params(("name" = String, Path, description = "What the file is called",
-        example = "payment.log"), Access),
+    params(("name" = String, Path, description = "The name of the file",
+        example = "payment.log"), SignedLink),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/DownloadArtifact"))),
     responses(
         (status = OK, description = "The file", body = String,
@@ -146,10 +148,10 @@ struct Access {
 async fn download(
     State(mut artifacts): State<ArtifactFiles>,
     Path((id, name)): Path<(String, String)>,
-    Query(Access { customer, expires, signature }): Query<Access>,
+    Query(SignedLink { customer, expires, signature }): Query<SignedLink>,
 ) -> Result<Response, Problem> {
     let disposition = format!("attachment; filename=\"{}\"", file_name(&name));
-    // What is no number has long expired.
+    // A value that is not a number counts as expired.
     let expires = expires.parse().unwrap_or_default();
     let request = DownloadArtifactRequest { id, name, customer_id: customer, expires, signature };
     let mut file = artifacts.download_artifact(anonymous(request)).await?.into_inner();
@@ -159,13 +161,13 @@ async fn download(
         (CONTENT_TYPE, head.content_type),
         (CONTENT_LENGTH, head.size.to_string()),
         (CONTENT_DISPOSITION, disposition),
-        // Even where a browser shows it, nothing in it runs.
+        // Browsers must not run scripts in the file.
         (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
     ];
     Ok((headers, body).into_response())
 }
 
-/// What can stand in a header; a valid name does.
+/// Removes characters that are not valid in the header; a valid name has none.
 fn file_name(name: &str) -> String {
     let fits = |char: &char| char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-');
     name.chars().filter(fits).collect()

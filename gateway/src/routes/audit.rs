@@ -24,26 +24,26 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list))
 }
 
-/// Which entries to list; without any of these, all.
+/// The entries to list; all by default.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct Filter {
-    /// Only from this time on.
+    /// Return only entries from this time on.
     #[param(value_type = Option<String>, format = DateTime)]
     from: Option<String>,
-    /// Only before this time.
+    /// Return only entries before this time.
     #[param(value_type = Option<String>, format = DateTime)]
     to: Option<String>,
-    /// Only what this user did.
+    /// Return only actions of this user.
     #[param(value_type = Option<String>, format = Uuid)]
     user_id: Option<String>,
-    /// Only this action, such as `LoginRefused`.
+    /// Return only this action, such as `LoginRefused`.
     #[param(example = "LoginRefused")]
     action: Option<String>,
 }
 
-/// Lists what was done in the caller's customer, newest first.
+/// Lists the audit log of the caller's customer, newest first.
 #[utoipa::path(
     get, path = "/api/management/audit", operation_id = "list_audit_entries", tag = "Audit",
     params(Filter, Listing),
@@ -63,13 +63,15 @@ async fn list(
         action: filter.action,
         page: Some(listing.page()),
     };
-    listing.answer(audit.list_audit_entries(caller.call(request)).await?).await
+    listing.respond(audit.list_audit_entries(caller.call(request)).await?).await
 }
 
 fn time(name: &str, text: Option<String>) -> Result<Option<Timestamp>, Problem> {
     let read = |text: String| {
         let time = Timestamp::deserialize(IntoDeserializer::<Error>::into_deserializer(text));
-        time.map_err(|_| Problem::invalid(name, "must be a time such as 2026-11-20T23:34:00Z"))
+        time.map_err(|_| {
+            Problem::invalid(name, "must be an RFC 3339 time, such as 2026-11-20T23:34:00Z")
+        })
     };
     text.map(read).transpose()
 }

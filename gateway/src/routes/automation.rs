@@ -1,4 +1,4 @@
-//! `/api/automation`: how engines fetch work and report what came of it.
+//! `/api/automation`: leases of work for engines, and their results.
 
 use assay_auth::Caller;
 use assay_proto::execution::{
@@ -11,37 +11,37 @@ use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Record},
     body::Body,
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    response::{Json, Resource},
     services::{Automation, Services},
-    upload::{PATIENCE, Piece, Upload},
+    upload::{Chunk, UPLOAD_TIMEOUT, Upload},
 };
 
-/// How long an engine may wait for work, and a bit more.
+/// Timeout of a request for work: longer than the longest time for which an engine may wait.
 const LONG_POLL: std::time::Duration = std::time::Duration::from_secs(45);
 
-/// What answers at once.
+/// Returns the routes that respond immediately.
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(renew)).routes(routes!(complete)).routes(routes!(release))
 }
 
-/// What may take its time: engines wait for work, and results take as long as the line.
+/// Returns the routes that may take long: engines wait for work, and uploads depend on the connection.
 pub(super) fn slow_routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(lease)).routes(routes!(report))
 }
 
-impl Answer for LeaseState {}
+impl Resource for LeaseState {}
 
 /// Leases work to an engine.
 ///
-/// Of the schedules that wait for engines of the target group, the first ones; without any it waits,
-/// as long as it was told, and then answers an empty array. Nobody else gets these schedules. A
-/// lease that is not renewed for 60 seconds is lost: its work goes to another engine, and everything
-/// that is sent for it fails with 409 `lease_lost`. Work with which three engines fell silent is
-/// given up: its report ends as `EngineExecutionFailure`.
+/// Takes the first schedules from the queue of the target group. If there are none, the request waits for
+/// as long as it states, and then returns an empty array. A schedule is leased to one engine at a time.
+/// A lease that is not renewed for 60 seconds is lost: its work goes to another engine, and requests for
+/// it fail with 409 `lease_lost`. After three lost leases of the same work, its report ends as
+/// `EngineExecutionFailure`.
 #[utoipa::path(
     post, path = "/api/automation/leases", operation_id = "lease_schedules", tag = "Automation",
     request_body = Option<LeaseInput>,
@@ -57,38 +57,38 @@ async fn lease(
     let Body(input) = input.unwrap_or_default();
     let request = LeaseSchedulesRequest { lease: Some(input) };
     let leases = automation.lease_schedules(caller.call_within(LONG_POLL, request)).await?;
-    listing.answer(leases).await
+    listing.respond(leases).await
 }
 
-/// Renews a lease: a heartbeat of its engine.
+/// Renews a lease with a heartbeat of its engine.
 ///
-/// `Continue` is false when the rest of the work is not wanted any more: the execution was canceled
-/// or has run out of time, or stops because another test has failed.
+/// `Continue` is false if the engine should stop: the execution was canceled, has timed out, or stops
+/// because another test has failed.
 #[utoipa::path(
     post, path = "/api/automation/leases/{leaseId}/heartbeat", operation_id = "renew_lease",
     tag = "Automation",
     extensions(("x-grpc-method" = json!("/assay.execution.v1.AutomationService/RenewLease"))),
-    responses((status = OK, description = "Whether to go on, and until when", body = LeaseState)),
+    responses((status = OK, description = "Whether to continue, and when the lease expires", body = LeaseState)),
 )]
 async fn renew(
     State(mut automation): State<Automation>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Record<LeaseState>, Problem> {
+) -> Result<Json<LeaseState>, Problem> {
     let state = automation.renew_lease(caller.call(RenewLeaseRequest { id })).await?;
-    Ok(Record(state.into_inner()))
+    Ok(Json(state.into_inner()))
 }
 
 /// Reports instances of a lease, all or none.
 ///
-/// Sending an instance again changes nothing. With its last instance the report ends. What is
-/// answered was stored. `TestCaseId` and `Identifier` are not needed here.
+/// Reporting an instance again has no effect. The last instance ends the test report. The response shows
+/// the stored instances. `TestCaseId` and `Identifier` are not needed.
 #[utoipa::path(
     post, path = "/api/automation/leases/{leaseId}/instances", operation_id = "report_instances",
     tag = "Automation",
-    request_body(content = Vec<InstanceResultInput>, description = "What came of the instances"),
+    request_body(content = Vec<InstanceResultInput>, description = "The results of the instances"),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.AutomationService/ReportInstances"))),
-    responses((status = OK, description = "The instances of these numbers", body = [InstanceEntry])),
+    responses((status = OK, description = "The instances with these numbers", body = [InstanceEntry])),
 )]
 async fn report(
     State(mut automation): State<Automation>,
@@ -98,18 +98,18 @@ async fn report(
     upload: Upload,
 ) -> Result<List, Problem> {
     let first = ReportInstancesRequest { id: Some(id), ..Default::default() };
-    let next = |Piece { chunk, last, .. }| ReportInstancesRequest { id: None, chunk, last };
+    let next = |Chunk { bytes, last, .. }| ReportInstancesRequest { id: None, chunk: bytes, last };
     let instances = upload.send(first, next, async |messages| {
-        automation.report_instances(caller.call_within(PATIENCE, messages)).await
+        automation.report_instances(caller.call_within(UPLOAD_TIMEOUT, messages)).await
     });
-    listing.answer(instances.await?).await
+    listing.respond(instances.await?).await
 }
 
-/// Ends a lease, and its report with it.
+/// Completes a lease and its test report.
 ///
-/// Instances that were not reported are `Aborted`; `Error` if the engine has failed; `Canceled` if
-/// it was told not to go on. A report all of whose instances were reported has ended already and
-/// stays as it is. Completing again changes nothing.
+/// Instances that were not reported become `Aborted`, `Error` if the engine has failed, or `Canceled` if
+/// the engine had to stop. A test report with all instances has ended already and does not change.
+/// Completing a lease again has no effect.
 #[utoipa::path(
     post, path = "/api/automation/leases/{leaseId}/complete", operation_id = "complete_lease",
     tag = "Automation", request_body = Option<CompleteLeaseInput>,
@@ -128,7 +128,7 @@ async fn complete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Gives a lease back: what was not reported goes to another engine, at once.
+/// Releases a lease: instances that were not reported go to another engine immediately.
 #[utoipa::path(
     delete, path = "/api/automation/leases/{leaseId}", operation_id = "release_lease",
     tag = "Automation",

@@ -10,11 +10,11 @@ use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Created, Record},
     body::Body,
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    response::{Created, Json, Resource},
     services::{Customers, Services},
     update::{Updatable, Update},
 };
@@ -27,13 +27,13 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(get, update, delete))
 }
 
-impl Answer for Customer {
+impl Resource for Customer {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
 }
 
-impl Answer for CustomerEntry {
+impl Resource for CustomerEntry {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
@@ -78,10 +78,10 @@ async fn list_of(
     archived: bool,
 ) -> Result<List, Problem> {
     let request = ListCustomersRequest { archived, page: Some(listing.page()) };
-    listing.answer(customers.list_customers(caller.call(request)).await?).await
+    listing.respond(customers.list_customers(caller.call(request)).await?).await
 }
 
-/// Returns the customer that the caller works for, with its user groups.
+/// Returns the customer of the caller with its user groups.
 #[utoipa::path(
     get, path = "/api/management/customers/current", operation_id = "get_current_customer",
     tag = "Customers",
@@ -91,9 +91,9 @@ async fn list_of(
 async fn get_current(
     State(mut customers): State<Customers>,
     caller: Caller,
-) -> Result<Record<Customer>, Problem> {
+) -> Result<Json<Customer>, Problem> {
     let customer = customers.get_current_customer(caller.call(())).await?;
-    Ok(Record(customer.into_inner()))
+    Ok(Json(customer.into_inner()))
 }
 
 /// Returns a customer with its user groups.
@@ -107,9 +107,9 @@ async fn get(
     State(mut customers): State<Customers>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Record<Customer>, Problem> {
+) -> Result<Json<Customer>, Problem> {
     let customer = customers.get_customer(caller.call(GetCustomerRequest { id })).await?;
-    Ok(Record(customer.into_inner()))
+    Ok(Json(customer.into_inner()))
 }
 
 /// Adds a customer, with the groups Administrators, Testers and Viewers.
@@ -123,15 +123,15 @@ async fn create(
     State(mut customers): State<Customers>,
     caller: Caller,
     Body(input): Body<CustomerInput>,
-) -> Result<Created<Record<CustomerEntry>>, Problem> {
+) -> Result<Created<Json<CustomerEntry>>, Problem> {
     let request = CreateCustomerRequest { customer: Some(input) };
     let customer = customers.create_customer(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("/api/management/customers/{}", customer.id), Record(customer)))
+    Ok(Created(format!("/api/management/customers/{}", customer.id), Json(customer)))
 }
 
 /// Changes a customer, or moves it into the archive or out of it.
 ///
-/// In the archive, its tokens die and nobody can log in to it.
+/// Archiving a customer revokes its tokens, and nobody can log in to it.
 #[utoipa::path(
     put, path = "/api/management/customers/{customerId}", operation_id = "update_customer",
     tag = "Customers", request_body = CustomerInput,
@@ -143,17 +143,17 @@ async fn update(
     caller: Caller,
     Path(id): Path<String>,
     Update { changes, fields, data_version, .. }: Update<CustomerInput>,
-) -> Result<Record<Customer>, Problem> {
+) -> Result<Json<Customer>, Problem> {
     let request = UpdateCustomerRequest { id, data_version, changes: Some(changes), fields };
-    Ok(Record(customers.update_customer(caller.call(request)).await?.into_inner()))
+    Ok(Json(customers.update_customer(caller.call(request)).await?.into_inner()))
 }
 
-/// Deletes a customer. Its tokens die.
+/// Deletes a customer and revokes its tokens.
 #[utoipa::path(
     delete, path = "/api/management/customers/{customerId}", operation_id = "delete_customer",
     tag = "Customers",
     extensions(("x-grpc-method" = json!("/assay.identity.v1.CustomerService/DeleteCustomer"))),
-    responses((status = NO_CONTENT, description = "The customer is gone")),
+    responses((status = NO_CONTENT, description = "The customer has been deleted")),
 )]
 async fn delete(
     State(mut customers): State<Customers>,

@@ -10,11 +10,11 @@ use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Created, Record},
     body::Body,
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    response::{Created, Json, Resource},
     services::{Environments, Services},
     update::{Updatable, Update},
 };
@@ -26,9 +26,9 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(get, update, delete))
 }
 
-impl Answer for EnvironmentEntry {}
+impl Resource for EnvironmentEntry {}
 
-impl Answer for Environment {
+impl Resource for Environment {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
@@ -76,7 +76,7 @@ async fn list_of(
     archived: bool,
 ) -> Result<List, Problem> {
     let request = ListEnvironmentsRequest { project_id, page: Some(listing.page()), archived };
-    listing.answer(environments.list_environments(caller.call(request)).await?).await
+    listing.respond(environments.list_environments(caller.call(request)).await?).await
 }
 
 /// Returns an environment.
@@ -90,10 +90,10 @@ async fn get(
     State(mut environments): State<Environments>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-) -> Result<Record<Environment>, Problem> {
+) -> Result<Json<Environment>, Problem> {
     let request = GetEnvironmentRequest { project_id, id };
     let environment = environments.get_environment(caller.call(request)).await?;
-    Ok(Record(environment.into_inner()))
+    Ok(Json(environment.into_inner()))
 }
 
 /// Adds an environment to a project.
@@ -108,11 +108,11 @@ async fn create(
     caller: Caller,
     Path(project_id): Path<String>,
     Body(input): Body<EnvironmentInput>,
-) -> Result<Created<Record<EnvironmentEntry>>, Problem> {
+) -> Result<Created<Json<EnvironmentEntry>>, Problem> {
     let environments_of_project = format!("/api/projects/{project_id}/environments");
     let request = CreateEnvironmentRequest { project_id, environment: Some(input) };
     let environment = environments.create_environment(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("{environments_of_project}/{}", environment.id), Record(environment)))
+    Ok(Created(format!("{environments_of_project}/{}", environment.id), Json(environment)))
 }
 
 /// Changes an environment, or moves it into the archive or out of it.
@@ -127,21 +127,21 @@ async fn update(
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
     Update { changes, fields, data_version, .. }: Update<EnvironmentInput>,
-) -> Result<Record<Environment>, Problem> {
+) -> Result<Json<Environment>, Problem> {
     let changes = Some(changes);
     let request = UpdateEnvironmentRequest { project_id, id, data_version, changes, fields };
     let environment = environments.update_environment(caller.call(request)).await?;
-    Ok(Record(environment.into_inner()))
+    Ok(Json(environment.into_inner()))
 }
 
 /// Deletes an environment.
 ///
-/// Test sets that have selected it have none selected from then on; executions in it stay in history.
+/// Test sets in which it was selected have none selected afterwards. Its executions are kept.
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/environments/{environmentId}",
     operation_id = "delete_environment", tag = "Environments",
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.EnvironmentService/DeleteEnvironment"))),
-    responses((status = NO_CONTENT, description = "The environment is gone")),
+    responses((status = NO_CONTENT, description = "The environment has been deleted")),
 )]
 async fn delete(
     State(mut environments): State<Environments>,

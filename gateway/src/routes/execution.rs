@@ -17,16 +17,16 @@ use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Created, InParts, Parts},
     body::Body,
     idempotency::IdempotencyKey,
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    response::{Created, Resource, Streamed, StreamedResource},
     services::{Executions, Services},
 };
 
-/// How many executions of a set are recent.
+/// Number of recent executions of a test set.
 const RECENT: i32 = 30;
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
@@ -40,13 +40,13 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(complete))
 }
 
-impl Answer for Execution {
+impl Resource for Execution {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
 }
 
-impl InParts for Execution {
+impl StreamedResource for Execution {
     type Item = TestReport;
 
     fn into_items(self) -> Vec<TestReport> {
@@ -54,7 +54,7 @@ impl InParts for Execution {
     }
 }
 
-/// Where an execution is.
+/// Returns the path of an execution.
 pub(super) fn location(execution: &Execution) -> String {
     format!("/api/projects/{}/executions/{}", execution.project_id, execution.id)
 }
@@ -76,7 +76,7 @@ async fn list(
     list_of(executions, &caller, listing, (project_id, None), page, Some(false)).await
 }
 
-/// Lists executions of a project, or of one of its sets.
+/// Lists executions of a project or of a test set.
 async fn list_of(
     mut executions: Executions,
     caller: &Caller,
@@ -87,7 +87,7 @@ async fn list_of(
 ) -> Result<List, Problem> {
     let request = ListExecutionsRequest { project_id, test_set_id, page: Some(page), archived };
     let batches = executions.list_executions(caller.call(request)).await?;
-    listing.answer(batches).await
+    listing.respond(batches).await
 }
 
 /// Lists the latest executions of a test set that are not archived, at most 30, newest first.
@@ -105,7 +105,7 @@ async fn list_recent(
 ) -> Result<List, Problem> {
     let (page, test_set_id) = (Some(listing.first(RECENT)), Some(test_set_id));
     let request = ListExecutionsRequest { project_id, test_set_id, page, archived: Some(false) };
-    listing.answer_first(executions.list_executions(caller.call(request)).await?).await
+    listing.respond_from_first(executions.list_executions(caller.call(request)).await?).await
 }
 
 /// Lists all executions of a test set, archived or not, newest first.
@@ -136,19 +136,18 @@ async fn get(
     State(mut executions): State<Executions>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-) -> Result<Parts<Execution>, Problem> {
+) -> Result<Streamed<Execution>, Problem> {
     let request = GetExecutionRequest { project_id, id };
-    Parts::of(executions.get_execution(caller.call(request)).await?).await
+    Streamed::of(executions.get_execution(caller.call(request)).await?).await
 }
 
 /// Starts an execution of a test set.
 ///
-/// Each test case of the set is run by its plan with the highest revision that is ready for
-/// execution. Names, versions and plans are copied: what changes later does not rewrite history.
+/// Each test case of the set is executed by the highest revision of its test plan that is ready for
+/// execution. Names, versions and plans are copied, so that later changes do not affect the execution.
 ///
-/// In mode `Dispatch` engines run it that serve the target group of its environment; without an
-/// environment, engines that ask for no target group. In mode `External` the caller reports the
-/// results.
+/// In mode `Dispatch`, engines of the target group of the environment execute it; without an environment,
+/// engines without a target group. In mode `External`, the caller reports the results.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/executions",
     operation_id = "start_execution", tag = "Executions", params(IdempotencyKey),
@@ -162,17 +161,17 @@ async fn start(
     Path((project_id, test_set_id)): Path<(String, String)>,
     IdempotencyKey(idempotency_key): IdempotencyKey,
     input: Option<Body<StartExecutionInput>>,
-) -> Result<Created<Parts<Execution>>, Problem> {
+) -> Result<Created<Streamed<Execution>>, Problem> {
     let Body(input) = input.unwrap_or_default();
     let execution = Some(input);
     let request = StartExecutionRequest { project_id, test_set_id, execution, idempotency_key };
-    let started = Parts::of(executions.start_execution(caller.call(request)).await?).await?;
+    let started = Streamed::of(executions.start_execution(caller.call(request)).await?).await?;
     Ok(Created(location(&started.first), started))
 }
 
-/// Ends an execution in mode `External`.
+/// Completes an execution in mode `External`.
 ///
-/// What was not reported is `Aborted`.
+/// Test reports without a result become `Aborted`.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/complete",
     operation_id = "complete_execution", tag = "Executions",
@@ -183,20 +182,20 @@ async fn complete(
     State(mut executions): State<Executions>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-) -> Result<Parts<Execution>, Problem> {
+) -> Result<Streamed<Execution>, Problem> {
     let request = CompleteExecutionRequest { project_id, id };
-    Parts::of(executions.complete_execution(caller.call(request)).await?).await
+    Streamed::of(executions.complete_execution(caller.call(request)).await?).await
 }
 
 /// Cancels an execution.
 ///
-/// What was not reported is `Canceled`, at once; engines that are at work learn it at their next
-/// heartbeat. Canceling again changes nothing.
+/// Test reports without a result become `Canceled` immediately. Running engines are notified at their
+/// next heartbeat. Canceling an execution again has no effect.
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/executions/{executionId}",
     operation_id = "cancel_execution", tag = "Executions",
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/CancelExecution"))),
-    responses((status = NO_CONTENT, description = "The execution is canceled")),
+    responses((status = NO_CONTENT, description = "The execution has been canceled")),
 )]
 async fn cancel(
     State(mut executions): State<Executions>,

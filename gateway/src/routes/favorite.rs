@@ -45,7 +45,7 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Makes a project a favorite of the caller.
+/// Adds a project to the caller's favorites.
 #[utoipa::path(
     post, path = "/api/favorites/project", operation_id = "add_favorite_project", tag = "Favorites",
     request_body = FavoriteInput,
@@ -60,12 +60,12 @@ async fn add_project(
     add(favorites, &caller, RecordKind::Project, favorite).await
 }
 
-/// Makes a project a regular one again.
+/// Removes a project from the caller's favorites.
 #[utoipa::path(
     delete, path = "/api/favorites/project/{projectId}", operation_id = "remove_favorite_project",
     tag = "Favorites",
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.FavoriteService/RemoveFavorite"))),
-    responses((status = NO_CONTENT, description = "The project is no favorite")),
+    responses((status = NO_CONTENT, description = "The project is not a favorite")),
 )]
 async fn remove_project(
     favorites: State<Favorites>,
@@ -75,7 +75,7 @@ async fn remove_project(
     remove(favorites, &caller, RecordKind::Project, id).await
 }
 
-/// Makes a test case a favorite of the caller.
+/// Adds a test case to the caller's favorites.
 #[utoipa::path(
     post, path = "/api/favorites/testcase", operation_id = "add_favorite_test_case", tag = "Favorites",
     request_body = FavoriteInput,
@@ -90,12 +90,12 @@ async fn add_test_case(
     add(favorites, &caller, RecordKind::TestCase, favorite).await
 }
 
-/// Makes a test case a regular one again.
+/// Removes a test case from the caller's favorites.
 #[utoipa::path(
     delete, path = "/api/favorites/testcase/{testCaseId}", operation_id = "remove_favorite_test_case",
     tag = "Favorites",
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.FavoriteService/RemoveFavorite"))),
-    responses((status = NO_CONTENT, description = "The test case is no favorite")),
+    responses((status = NO_CONTENT, description = "The test case is not a favorite")),
 )]
 async fn remove_test_case(
     favorites: State<Favorites>,
@@ -105,7 +105,7 @@ async fn remove_test_case(
     remove(favorites, &caller, RecordKind::TestCase, id).await
 }
 
-/// Makes a test set a favorite of the caller.
+/// Adds a test set to the caller's favorites.
 #[utoipa::path(
     post, path = "/api/favorites/testset", operation_id = "add_favorite_test_set", tag = "Favorites",
     request_body = FavoriteInput,
@@ -120,12 +120,12 @@ async fn add_test_set(
     add(favorites, &caller, RecordKind::TestSet, favorite).await
 }
 
-/// Makes a test set a regular one again.
+/// Removes a test set from the caller's favorites.
 #[utoipa::path(
     delete, path = "/api/favorites/testset/{testSetId}", operation_id = "remove_favorite_test_set",
     tag = "Favorites",
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.FavoriteService/RemoveFavorite"))),
-    responses((status = NO_CONTENT, description = "The test set is no favorite")),
+    responses((status = NO_CONTENT, description = "The test set is not a favorite")),
 )]
 async fn remove_test_set(
     favorites: State<Favorites>,

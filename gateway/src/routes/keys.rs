@@ -1,4 +1,4 @@
-//! `/.well-known/jwks.json`: the public keys, for programs that verify tokens themselves.
+//! `/.well-known/jwks.json`: the public keys for programs that verify tokens.
 
 use assay_auth::anonymous;
 use axum::extract::State;
@@ -14,7 +14,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list))
 }
 
-/// Lists the public keys that tokens are verified with.
+/// Returns the public keys for verifying tokens.
 #[utoipa::path(
     get, path = "/.well-known/jwks.json", operation_id = "list_keys", tag = "Tokens",
     extensions(("x-grpc-method" = json!("/assay.identity.v1.TokenService/ListKeys"))),

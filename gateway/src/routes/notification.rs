@@ -14,12 +14,12 @@ use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Created, Record},
     body::Body,
     list::{List, Listing},
     path::Path,
     problem::Problem,
     query::Query,
+    response::{Created, Json, Resource},
     services::{Notifications, Services},
 };
 
@@ -30,19 +30,19 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .merge(stream::routes())
 }
 
-/// Which notifications a client wants to see.
+/// The notifications to return; all by default.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Filter {
-    /// Only those of this kind of source, such as `TestCase`.
+    /// Return only notifications with this kind of source, such as `TestCase`.
     #[param(example = "TestCase")]
     source: Option<String>,
-    /// Only those of this action, such as `Created`.
+    /// Return only notifications with this action, such as `Created`.
     #[param(example = "Created")]
     action: Option<String>,
 }
 
-impl Answer for Notification {
+impl Resource for Notification {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
@@ -63,10 +63,10 @@ async fn list(
 ) -> Result<List, Problem> {
     let request = ListNotificationsRequest { page: Some(listing.page()), source, action };
     let batches = notifications.list_notifications(caller.call(request)).await?;
-    listing.answer(batches).await
+    listing.respond(batches).await
 }
 
-/// Adds a notification, and publishes it for other systems.
+/// Adds a notification and publishes it to other systems.
 #[utoipa::path(
     post, path = "/api/notifications", operation_id = "create_notification",
     tag = "Notifications", request_body = NotificationInput,
@@ -77,18 +77,18 @@ async fn create(
     State(mut notifications): State<Notifications>,
     caller: Caller,
     Body(input): Body<NotificationInput>,
-) -> Result<Created<Record<Notification>>, Problem> {
+) -> Result<Created<Json<Notification>>, Problem> {
     let request = CreateNotificationRequest { notification: Some(input) };
     let record = notifications.create_notification(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("/api/notifications/{}", record.id), Record(record)))
+    Ok(Created(format!("/api/notifications/{}", record.id), Json(record)))
 }
 
-/// Removes a notification.
+/// Deletes a notification.
 #[utoipa::path(
     delete, path = "/api/notifications/{notificationId}", operation_id = "delete_notification",
     tag = "Notifications",
     extensions(("x-grpc-method" = json!("/assay.notification.v1.NotificationService/DeleteNotification"))),
-    responses((status = NO_CONTENT, description = "The notification is gone")),
+    responses((status = NO_CONTENT, description = "The notification has been deleted")),
 )]
 async fn delete(
     State(mut notifications): State<Notifications>,

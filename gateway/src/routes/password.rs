@@ -1,4 +1,4 @@
-//! `/api/users/reset`: what the links of mails are for: a new password, or an invitation.
+//! `/api/users/reset`: password resets and invitations by links in mails.
 
 use assay_auth::anonymous_from;
 use assay_proto::identity::{
@@ -12,9 +12,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     address::ClientAddress,
-    answer::{Answer, Record},
     body::Body,
     problem::Problem,
+    response::{Json, Resource},
     services::{Services, Users},
 };
 
@@ -26,53 +26,53 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 #[derive(Serialize, ToSchema)]
 struct Nothing {}
 
-impl Answer for Nothing {}
+impl Resource for Nothing {}
 
-/// Sends a link by mail by which to set a new password.
+/// Sends a mail with a link for setting a new password.
 ///
-/// The answer is the same whether there is such an account or not. The link works once, and for an
-/// hour. An account has three live links at most: a fourth one takes the place of the oldest. An
-/// address that is invited and has no account gets its invitation again.
+/// The response does not reveal whether the account exists. The link works once and expires after an
+/// hour. An account has at most three valid links; a fourth one replaces the oldest. An invited address
+/// without an account gets its invitation again.
 #[utoipa::path(
     put, path = "/api/users/reset/prepare", operation_id = "prepare_password_reset",
     tag = "Users", request_body = PreparePasswordResetInput,
     extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/PreparePasswordReset"))),
-    responses((status = OK, description = "The mail is on its way", body = Nothing)),
+    responses((status = OK, description = "The request has been accepted", body = Nothing)),
 )]
 async fn prepare(
     State(mut users): State<Users>,
     ClientAddress(address): ClientAddress,
     Body(reset): Body<PreparePasswordResetInput>,
-) -> Result<Record<Nothing>, Problem> {
+) -> Result<Json<Nothing>, Problem> {
     let request = PreparePasswordResetRequest { reset: Some(reset) };
     users.prepare_password_reset(anonymous_from(address, request)).await?;
-    Ok(Record(Nothing {}))
+    Ok(Json(Nothing {}))
 }
 
-/// Sets a new password, by the link of a mail.
+/// Sets a new password with the token of a link in a mail.
 ///
-/// All tokens, API tokens and links of the account die. The link of an invitation accepts that
-/// invitation, too.
+/// All tokens, API tokens and links of the account are revoked. The link of an invitation also accepts the
+/// invitation.
 #[utoipa::path(
     put, path = "/api/users/reset", operation_id = "reset_password", tag = "Users",
     request_body = ResetPasswordInput,
     extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/ResetPassword"))),
-    responses((status = OK, description = "The password is set", body = Nothing)),
+    responses((status = OK, description = "The password has been set", body = Nothing)),
 )]
 async fn reset(
     State(mut users): State<Users>,
     ClientAddress(address): ClientAddress,
     Body(reset): Body<ResetPasswordInput>,
-) -> Result<Record<Nothing>, Problem> {
+) -> Result<Json<Nothing>, Problem> {
     let request = ResetPasswordRequest { reset: Some(reset) };
     users.reset_password(anonymous_from(address, request)).await?;
-    Ok(Record(Nothing {}))
+    Ok(Json(Nothing {}))
 }
 
-/// Accepts an invitation by the link of its mail, for an account that has a password.
+/// Accepts an invitation with the token of its link, for an account that has a password.
 ///
-/// For an address without an account the answer is 409 `password_needed`, and the link is left as it
-/// is: with a new password it is for `reset_password`.
+/// Fails with 409 `password_needed` if the address has no account. The link stays valid: `reset_password`
+/// accepts the invitation and sets the password of the new account.
 #[utoipa::path(
     put, path = "/api/users/reset/accept", operation_id = "accept_invitation", tag = "Users",
     request_body = AcceptInvitationInput,
@@ -83,8 +83,8 @@ async fn accept(
     State(mut users): State<Users>,
     ClientAddress(address): ClientAddress,
     Body(invitation): Body<AcceptInvitationInput>,
-) -> Result<Record<Nothing>, Problem> {
+) -> Result<Json<Nothing>, Problem> {
     let request = AcceptInvitationRequest { invitation: Some(invitation) };
     users.accept_invitation(anonymous_from(address, request)).await?;
-    Ok(Record(Nothing {}))
+    Ok(Json(Nothing {}))
 }

@@ -2,19 +2,19 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateProjectRequest, DeleteProjectRequest, GetProjectRequest, ListProjectsRequest, Project,
-    ProjectEntry, ProjectInput, Shelf, UpdateProjectRequest,
+    CreateProjectRequest, DeleteProjectRequest, GetProjectRequest, ListFilter, ListProjectsRequest,
+    Project, ProjectEntry, ProjectInput, UpdateProjectRequest,
 };
 use axum::extract::State;
 use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Created, Record},
     body::Body,
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    response::{Created, Json, Resource},
     services::{Projects, Services},
     update::{Updatable, Update},
 };
@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(get, update, delete))
 }
 
-impl Answer for Project {
+impl Resource for Project {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
@@ -48,7 +48,7 @@ async fn list(
     caller: Caller,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(projects, &caller, listing, Shelf::Unspecified).await
+    list_of(projects, &caller, listing, ListFilter::Unspecified).await
 }
 
 /// Lists the projects that are in the archive, newest first.
@@ -63,12 +63,12 @@ async fn list_archived(
     caller: Caller,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(projects, &caller, listing, Shelf::Archive).await
+    list_of(projects, &caller, listing, ListFilter::Archive).await
 }
 
 /// Lists the projects that are favorites of the caller, newest first.
 ///
-/// Those in the archive are not among them until they come back.
+/// Archived items are excluded.
 #[utoipa::path(
     get, path = "/api/projects/favorites",
     operation_id = "list_projects_in_favorites", tag = "Projects", params(Listing),
@@ -80,10 +80,10 @@ async fn list_favorites(
     caller: Caller,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(projects, &caller, listing, Shelf::Favorites).await
+    list_of(projects, &caller, listing, ListFilter::Favorites).await
 }
 
-/// Lists the twenty projects that the caller has opened last, the latest first.
+/// Lists the twenty projects that the caller opened most recently, latest first.
 #[utoipa::path(
     get, path = "/api/projects/recent",
     operation_id = "list_projects_recent", tag = "Projects", params(Listing),
@@ -95,17 +95,17 @@ async fn list_recent(
     caller: Caller,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(projects, &caller, listing, Shelf::Recent).await
+    list_of(projects, &caller, listing, ListFilter::Recent).await
 }
 
 async fn list_of(
     mut projects: Projects,
     caller: &Caller,
     listing: Listing,
-    shelf: Shelf,
+    filter: ListFilter,
 ) -> Result<List, Problem> {
-    let request = ListProjectsRequest { page: Some(listing.page()), shelf: shelf.into() };
-    listing.answer(projects.list_projects(caller.call(request)).await?).await
+    let request = ListProjectsRequest { page: Some(listing.page()), filter: filter.into() };
+    listing.respond(projects.list_projects(caller.call(request)).await?).await
 }
 
 /// Returns a project.
@@ -118,9 +118,9 @@ async fn get(
     State(mut projects): State<Projects>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Record<Project>, Problem> {
-    let project = projects.get_project(caller.call(GetProjectRequest { id, opens: true })).await?;
-    Ok(Record(project.into_inner()))
+) -> Result<Json<Project>, Problem> {
+    let project = projects.get_project(caller.call(GetProjectRequest { id })).await?;
+    Ok(Json(project.into_inner()))
 }
 
 /// Adds a project.
@@ -134,10 +134,10 @@ async fn create(
     State(mut projects): State<Projects>,
     caller: Caller,
     Body(input): Body<ProjectInput>,
-) -> Result<Created<Record<Project>>, Problem> {
+) -> Result<Created<Json<Project>>, Problem> {
     let request = CreateProjectRequest { project: Some(input) };
     let project = projects.create_project(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("/api/projects/{}", project.id), Record(project)))
+    Ok(Created(format!("/api/projects/{}", project.id), Json(project)))
 }
 
 /// Changes a project, or moves it into the archive or out of it.
@@ -152,21 +152,20 @@ async fn update(
     caller: Caller,
     Path(id): Path<String>,
     Update { changes, fields, data_version, .. }: Update<ProjectInput>,
-) -> Result<Record<Project>, Problem> {
+) -> Result<Json<Project>, Problem> {
     let request = UpdateProjectRequest { id, data_version, changes: Some(changes), fields };
     let project = projects.update_project(caller.call(request)).await?;
-    Ok(Record(project.into_inner()))
+    Ok(Json(project.into_inner()))
 }
 
-/// Deletes a project and all that belongs to it.
+/// Deletes a project with all of its records, including executions.
 ///
-/// Its executions are deleted with it. Everything below the project is refused from then on, and
-/// removed in the background.
+/// They are inaccessible immediately, and removed in the background.
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}",
     operation_id = "delete_project", tag = "Projects",
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.ProjectService/DeleteProject"))),
-    responses((status = NO_CONTENT, description = "The project is gone")),
+    responses((status = NO_CONTENT, description = "The project has been deleted")),
 )]
 async fn delete(
     State(mut projects): State<Projects>,

@@ -1,4 +1,4 @@
-//! `…/results`: what test tools report, passed on while it comes in.
+//! `…/results`: results of test tools, streamed to the execution service.
 
 pub(super) mod media;
 
@@ -12,78 +12,79 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use self::media::{EXAMPLE, Reported, TestRun};
+use self::media::{EXAMPLE, JunitUpload, ResultsUpload};
 use super::execution::location;
 use crate::{
-    answer::{Answer, Created, Parts, Record},
     idempotency::IdempotencyKey,
     path::Path,
     problem::Problem,
     query::Query,
+    response::{Created, Json, Resource, Streamed},
     services::{Results, Services},
-    upload::{PATIENCE, Piece},
+    upload::{Chunk, UPLOAD_TIMEOUT},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(report)).routes(routes!(upload))
 }
 
-impl Answer for ReportedResults {}
+impl Resource for ReportedResults {}
 
 /// Adds results to an execution in mode `External`, all or none.
 ///
-/// At most 10,000 at a time, as a JSON array or with one result a line. Sending a result again
-/// changes nothing. What is answered was stored.
+/// A request has at most 10,000 results, in a JSON array or one per line. Reporting a result again has no
+/// effect. The response shows the stored results.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/results",
     operation_id = "report_results", tag = "Results",
-    request_body(description = "What came of the instances", content(
+    request_body(description = "The results of the instances", content(
         (Vec<InstanceResultInput> = "application/json"),
         (InstanceResultInput = "application/x-ndjson"),
     )),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ResultService/ReportResults"))),
-    responses((status = OK, description = "What became of them", body = ReportedResults)),
+    responses((status = OK, description = "The outcome for each result", body = ReportedResults)),
 )]
 async fn report(
     State(mut results): State<Results>,
     caller: Caller,
     Path((project_id, execution_id)): Path<(String, String)>,
-    Reported { lines, upload }: Reported,
-) -> Result<Record<ReportedResults>, Problem> {
+    ResultsUpload { lines, upload }: ResultsUpload,
+) -> Result<Json<ReportedResults>, Problem> {
     let target = Some(ReportResultsTarget { project_id, execution_id, lines });
     let first = ReportResultsRequest { target, ..Default::default() };
-    let next = |Piece { chunk, last, .. }| ReportResultsRequest { target: None, chunk, last };
+    let next =
+        |Chunk { bytes, last, .. }| ReportResultsRequest { target: None, chunk: bytes, last };
     let reported = upload.send(first, next, async |messages| {
-        results.report_results(caller.call_within(PATIENCE, messages)).await
+        results.report_results(caller.call_within(UPLOAD_TIMEOUT, messages)).await
     });
-    Ok(Record(reported.await?.into_inner()))
+    Ok(Json(reported.await?.into_inner()))
 }
 
-/// What a test run is filed under, besides its set.
+/// The subject, environment and tags of a test run.
 #[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
 #[into_params(parameter_in = Query)]
-struct RanOn {
-    /// The subject that was tested; absent: the one selected in the set.
+struct TestRunQuery {
+    /// The subject that was tested; by default the one selected in the test set.
     #[param(format = Uuid)]
     subject_id: Option<String>,
-    /// The environment it was tested in; absent: the one selected in the set.
+    /// The environment of the test run; by default the one selected in the test set.
     #[param(format = Uuid)]
     environment_id: Option<String>,
-    /// Separated by commas; absent: those of the set.
+    /// Tags, separated by commas; by default those of the test set.
     #[param(example = "nightly, release")]
     tags: Option<String>,
 }
 
-/// Turns the JUnit report of a test run into a completed execution.
+/// Creates a completed execution from the JUnit report of a test run.
 ///
-/// Test cases are matched by their identifier, `classname.name`, or `name` where there is no class;
-/// those that are new are added to the project and to the set. A client that got no answer sends the
-/// same files again with the same `Idempotency-Key`, so that there is one execution.
+/// Test cases are matched by their identifier: `classname.name`, or `name` without a class. New test
+/// cases are added to the project and to the test set. A client that has not received a response can
+/// retry with the same files and the same `Idempotency-Key`, which returns the same execution.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/results",
-    operation_id = "upload_results", tag = "Results", params(RanOn, IdempotencyKey),
-    request_body(description = "The report, in one file or several", content(
+    operation_id = "upload_results", tag = "Results", params(TestRunQuery, IdempotencyKey),
+    request_body(description = "The report, in one or several files", content(
         (String = "application/xml", example = json!(EXAMPLE)),
         (String = "text/xml", example = json!(EXAMPLE)),
         (media::Files = "multipart/form-data", example = json!({"file": [EXAMPLE]})),
@@ -95,10 +96,10 @@ async fn upload(
     State(mut results): State<Results>,
     caller: Caller,
     Path((project_id, test_set_id)): Path<(String, String)>,
-    Query(RanOn { subject_id, environment_id, tags }): Query<RanOn>,
+    Query(TestRunQuery { subject_id, environment_id, tags }): Query<TestRunQuery>,
     IdempotencyKey(idempotency_key): IdempotencyKey,
-    TestRun(upload): TestRun,
-) -> Result<Created<Parts<Execution>>, Problem> {
+    JunitUpload(upload): JunitUpload,
+) -> Result<Created<Streamed<Execution>>, Problem> {
     let target = UploadResultsTarget {
         project_id,
         test_set_id,
@@ -108,15 +109,15 @@ async fn upload(
         idempotency_key,
     };
     let first = UploadResultsRequest { target: Some(target), ..Default::default() };
-    let next = |Piece { chunk, next_file, last }| UploadResultsRequest {
+    let next = |Chunk { bytes, next_file, last }| UploadResultsRequest {
         target: None,
-        chunk,
+        chunk: bytes,
         next_file,
         last,
     };
     let execution = upload.send(first, next, async |messages| {
-        results.upload_results(caller.call_within(PATIENCE, messages)).await
+        results.upload_results(caller.call_within(UPLOAD_TIMEOUT, messages)).await
     });
-    let execution = Parts::of(execution.await?).await?;
+    let execution = Streamed::of(execution.await?).await?;
     Ok(Created(location(&execution.first), execution))
 }

@@ -22,40 +22,40 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list_executions)).routes(routes!(list_runs))
 }
 
-/// Which executions to answer. A parameter that is absent or empty restricts nothing.
+/// The executions to return; all by default. Empty parameters count as absent.
 #[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
 #[into_params(parameter_in = Query)]
 struct Filter {
-    /// The first day (UTC) on which they were requested, as yyyy-MM-dd.
+    /// Return only executions requested on this day (UTC) or later, as yyyy-MM-dd.
     #[param(format = Date, example = "2026-03-01")]
     #[serde(default, deserialize_with = "unless_empty")]
     from_date: Option<String>,
-    /// The last day (UTC) on which they were requested, as yyyy-MM-dd.
+    /// Return only executions requested on this day (UTC) or earlier, as yyyy-MM-dd.
     #[param(format = Date, example = "2026-03-31")]
     #[serde(default, deserialize_with = "unless_empty")]
     to_date: Option<String>,
-    /// One of their tags.
+    /// Return only executions with this tag.
     #[param(example = "nightly")]
     tag: Option<String>,
-    /// The environment that they ran in.
+    /// Return only executions in this environment.
     #[param(format = Uuid)]
     #[serde(default, deserialize_with = "unless_empty")]
     environment_id: Option<String>,
 }
 
-/// A form that was not filled in sends its fields empty.
+/// Reads an empty parameter as absent, as forms send it.
 fn unless_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.filter(|text| !text.is_empty()))
 }
 
-/// Lists how the executions of a test set went, archived or not, newest first.
+/// Lists statistics of the executions of a test set, archived or not, newest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}/stats",
     operation_id = "list_execution_statistics", tag = "Executions", params(Filter, Listing),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.StatisticsService/ListExecutionStatistics"))),
-    responses((status = OK, description = "A statistic of each", body = [ExecutionStatistic])),
+    responses((status = OK, description = "The statistics", body = [ExecutionStatistic])),
 )]
 async fn list_executions(
     State(mut statistics): State<Statistics>,
@@ -74,10 +74,10 @@ async fn list_executions(
         page: Some(listing.page()),
     };
     let batches = statistics.list_execution_statistics(caller.call(request)).await?;
-    listing.answer(batches).await
+    listing.respond(batches).await
 }
 
-/// Lists how a test case did in its executions, newest first, and how flaky that makes it.
+/// Lists the results of a test case in its executions, newest first, and how flaky they are.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/{testCaseId}/history",
     operation_id = "list_test_case_runs", tag = "Test cases", params(Listing),
@@ -93,7 +93,7 @@ async fn list_runs(
     let page = Some(listing.page());
     let request = ListTestCaseRunsRequest { project_id, test_case_id, page };
     let batches = statistics.list_test_case_runs(caller.call(request)).await?;
-    listing.answer(batches).await
+    listing.respond(batches).await
 }
 
 #[cfg(test)]

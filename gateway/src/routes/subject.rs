@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Created, Record},
     body::{Body, Fields},
     list::{List, Listing},
     nested::Nested,
     path::Path,
     problem::Problem,
+    response::{Created, Json, Resource},
     services::{Services, Subjects},
     update::{Updatable, Update},
 };
@@ -28,15 +28,15 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(get, update, delete))
 }
 
-impl Answer for SubjectEntry {}
+impl Resource for SubjectEntry {}
 
-impl Answer for Subject {
+impl Resource for Subject {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
 }
 
-/// Clients are known to send the archive flag under `BaseSubjectId`, which is no boolean otherwise.
+/// Accepts the archive flag under `BaseSubjectId`, as existing clients send it; an id is never a boolean.
 impl Updatable for SubjectInput {
     fn adapt(fields: &mut Fields<'_>) -> Result<Nested, Problem> {
         let is_flag = |value: &mut &RawValue| matches!(value.get(), "true" | "false");
@@ -89,7 +89,7 @@ async fn list_of(
     archived: bool,
 ) -> Result<List, Problem> {
     let request = ListSubjectsRequest { project_id, page: Some(listing.page()), archived };
-    listing.answer(subjects.list_subjects(caller.call(request)).await?).await
+    listing.respond(subjects.list_subjects(caller.call(request)).await?).await
 }
 
 /// Returns a subject with its variables.
@@ -103,10 +103,10 @@ async fn get(
     State(mut subjects): State<Subjects>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-) -> Result<Record<Subject>, Problem> {
+) -> Result<Json<Subject>, Problem> {
     let request = GetSubjectRequest { project_id, id };
     let subject = subjects.get_subject(caller.call(request)).await?;
-    Ok(Record(subject.into_inner()))
+    Ok(Json(subject.into_inner()))
 }
 
 /// Adds a subject to a project.
@@ -121,11 +121,11 @@ async fn create(
     caller: Caller,
     Path(project_id): Path<String>,
     Body(input): Body<SubjectInput>,
-) -> Result<Created<Record<SubjectEntry>>, Problem> {
+) -> Result<Created<Json<SubjectEntry>>, Problem> {
     let subjects_of_project = format!("/api/projects/{project_id}/subjects");
     let request = CreateSubjectRequest { project_id, subject: Some(input) };
     let subject = subjects.create_subject(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("{subjects_of_project}/{}", subject.id), Record(subject)))
+    Ok(Created(format!("{subjects_of_project}/{}", subject.id), Json(subject)))
 }
 
 /// Changes a subject, or moves it into the archive or out of it.
@@ -140,21 +140,21 @@ async fn update(
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
     Update { changes, fields, data_version, .. }: Update<SubjectInput>,
-) -> Result<Record<Subject>, Problem> {
+) -> Result<Json<Subject>, Problem> {
     let changes = Some(changes);
     let request = UpdateSubjectRequest { project_id, id, data_version, changes, fields };
     let subject = subjects.update_subject(caller.call(request)).await?;
-    Ok(Record(subject.into_inner()))
+    Ok(Json(subject.into_inner()))
 }
 
 /// Deletes a subject.
 ///
-/// What refers to it refers to none from then on; executions of it stay in history.
+/// References to it are cleared. Its executions are kept.
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/subjects/{subjectId}",
     operation_id = "delete_subject", tag = "Subjects",
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.SubjectService/DeleteSubject"))),
-    responses((status = NO_CONTENT, description = "The subject is gone")),
+    responses((status = NO_CONTENT, description = "The subject has been deleted")),
 )]
 async fn delete(
     State(mut subjects): State<Subjects>,

@@ -5,8 +5,8 @@ mod import;
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateTestCaseRequest, DeleteTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest, Shelf,
-    TestCase, TestCaseEntry, TestCaseInput, UpdateTestCaseRequest,
+    CreateTestCaseRequest, DeleteTestCaseRequest, GetTestCaseRequest, ListFilter,
+    ListTestCasesRequest, TestCase, TestCaseEntry, TestCaseInput, UpdateTestCaseRequest,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -16,11 +16,11 @@ use utoipa_axum::{
 };
 
 use crate::{
-    answer::{Answer, Created, Record},
     body::Body,
     list::{List, Listing},
-    path::{Path, only_read},
+    path::{Path, read_only},
     problem::Problem,
+    response::{Created, Json, Resource},
     services::{Services, TestCases},
     update::{Updatable, Update},
 };
@@ -32,13 +32,13 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_favorites))
         .routes(routes!(list_recent))
         .routes(routes!(get, update, delete))
-        .routes(routes!(get_permanent).map(only_read))
+        .routes(routes!(get_permanent).map(read_only))
         .merge(export::routes())
 }
 
 pub(super) use self::import::routes as import_routes;
 
-impl Answer for TestCase {
+impl Resource for TestCase {
     fn data_version(&self) -> Option<&str> {
         self.data_version.as_deref()
     }
@@ -59,7 +59,7 @@ async fn list(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(cases, &caller, project_id, listing, Shelf::Unspecified).await
+    list_of(cases, &caller, project_id, listing, ListFilter::Unspecified).await
 }
 
 /// Lists the test cases of a project that are in the archive, newest first.
@@ -75,12 +75,12 @@ async fn list_archived(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(cases, &caller, project_id, listing, Shelf::Archive).await
+    list_of(cases, &caller, project_id, listing, ListFilter::Archive).await
 }
 
 /// Lists the test cases of a project that are favorites of the caller, newest first.
 ///
-/// Those in the archive are not among them until they come back.
+/// Archived items are excluded.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/favorites",
     operation_id = "list_test_cases_in_favorites", tag = "Test cases", params(Listing),
@@ -93,10 +93,10 @@ async fn list_favorites(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(cases, &caller, project_id, listing, Shelf::Favorites).await
+    list_of(cases, &caller, project_id, listing, ListFilter::Favorites).await
 }
 
-/// Lists the twenty test cases of a project that the caller has opened last, the latest first.
+/// Lists the twenty test cases of a project that the caller opened most recently, latest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/recent",
     operation_id = "list_test_cases_recent", tag = "Test cases", params(Listing),
@@ -109,7 +109,7 @@ async fn list_recent(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(cases, &caller, project_id, listing, Shelf::Recent).await
+    list_of(cases, &caller, project_id, listing, ListFilter::Recent).await
 }
 
 async fn list_of(
@@ -117,11 +117,11 @@ async fn list_of(
     caller: &Caller,
     project_id: String,
     listing: Listing,
-    shelf: Shelf,
+    filter: ListFilter,
 ) -> Result<List, Problem> {
     let request =
-        ListTestCasesRequest { project_id, page: Some(listing.page()), shelf: shelf.into() };
-    listing.answer(cases.list_test_cases(caller.call(request)).await?).await
+        ListTestCasesRequest { project_id, page: Some(listing.page()), filter: filter.into() };
+    listing.respond(cases.list_test_cases(caller.call(request)).await?).await
 }
 
 /// Returns a test case with its plans.
@@ -135,10 +135,10 @@ async fn get(
     State(mut cases): State<TestCases>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-) -> Result<Record<TestCase>, Problem> {
-    let request = GetTestCaseRequest { project_id: Some(project_id), id, opens: true };
+) -> Result<Json<TestCase>, Problem> {
+    let request = GetTestCaseRequest { project_id: Some(project_id), id };
     let case = cases.get_test_case(caller.call(request)).await?;
-    Ok(Record(case.into_inner()))
+    Ok(Json(case.into_inner()))
 }
 
 /// Returns a test case with its plans, by its permanent URL.
@@ -152,10 +152,10 @@ async fn get_permanent(
     State(mut cases): State<TestCases>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Record<TestCase>, Problem> {
-    let request = GetTestCaseRequest { project_id: None, id, opens: true };
+) -> Result<Json<TestCase>, Problem> {
+    let request = GetTestCaseRequest { project_id: None, id };
     let case = cases.get_test_case(caller.call(request)).await?;
-    Ok(Record(case.into_inner()))
+    Ok(Json(case.into_inner()))
 }
 
 /// Adds a test case to a project.
@@ -170,11 +170,11 @@ async fn create(
     caller: Caller,
     Path(project_id): Path<String>,
     Body(input): Body<TestCaseInput>,
-) -> Result<Created<Record<TestCase>>, Problem> {
+) -> Result<Created<Json<TestCase>>, Problem> {
     let request = CreateTestCaseRequest { project_id, test_case: Some(input) };
     let case = cases.create_test_case(caller.call(request)).await?.into_inner();
     let location = format!("/api/projects/{}/testcases/{}", case.project_id, case.id);
-    Ok(Created(location, Record(case)))
+    Ok(Created(location, Json(case)))
 }
 
 /// Changes a test case, or moves it into the archive or out of it.
@@ -190,21 +190,21 @@ async fn update(
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
     Update { changes, fields, data_version, .. }: Update<TestCaseInput>,
-) -> Result<Record<TestCase>, Problem> {
+) -> Result<Json<TestCase>, Problem> {
     let changes = Some(changes);
     let request = UpdateTestCaseRequest { project_id, id, data_version, changes, fields };
     let case = cases.update_test_case(caller.call(request)).await?;
-    Ok(Record(case.into_inner()))
+    Ok(Json(case.into_inner()))
 }
 
-/// Deletes a test case with its plans, and takes it out of its test sets.
+/// Deletes a test case with its plans, and removes it from its test sets.
 ///
-/// Its reports stay in history.
+/// Its test reports are kept.
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/testcases/{testCaseId}",
     operation_id = "delete_test_case", tag = "Test cases",
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/DeleteTestCase"))),
-    responses((status = NO_CONTENT, description = "The test case is gone")),
+    responses((status = NO_CONTENT, description = "The test case has been deleted")),
 )]
 async fn delete(
     State(mut cases): State<TestCases>,

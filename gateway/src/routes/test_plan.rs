@@ -17,10 +17,10 @@ use utoipa_axum::{
 };
 
 use crate::{
-    answer::{Answer, Created, Record},
     body::Body,
-    path::{Path, only_read},
+    path::{Path, read_only},
     problem::Problem,
+    response::{Created, Json, Resource},
     services::{Services, TestPlans},
     update::{Updatable, Update},
 };
@@ -29,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(create))
         .routes(routes!(get, update))
-        .routes(routes!(get_permanent).map(only_read))
+        .routes(routes!(get_permanent).map(read_only))
         .routes(routes!(transfer))
         .merge(automation_steps::routes())
 }
@@ -37,7 +37,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 /// The ids of a project, a test case and a test plan.
 type PlanPath = (String, String, String);
 
-impl Answer for TestPlan {
+impl Resource for TestPlan {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
@@ -56,11 +56,11 @@ async fn get(
     State(mut plans): State<TestPlans>,
     caller: Caller,
     Path((project_id, test_case_id, id)): Path<PlanPath>,
-) -> Result<Record<TestPlan>, Problem> {
+) -> Result<Json<TestPlan>, Problem> {
     let (project_id, test_case_id) = (Some(project_id), Some(test_case_id));
     let request = GetTestPlanRequest { project_id, test_case_id, id };
     let plan = plans.get_test_plan(caller.call(request)).await?;
-    Ok(Record(plan.into_inner()))
+    Ok(Json(plan.into_inner()))
 }
 
 /// Returns a test plan, by its permanent URL.
@@ -74,13 +74,13 @@ async fn get_permanent(
     State(mut plans): State<TestPlans>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Record<TestPlan>, Problem> {
+) -> Result<Json<TestPlan>, Problem> {
     let request = GetTestPlanRequest { project_id: None, test_case_id: None, id };
     let plan = plans.get_test_plan(caller.call(request)).await?;
-    Ok(Record(plan.into_inner()))
+    Ok(Json(plan.into_inner()))
 }
 
-/// Adds a plan with the next revision to a test case.
+/// Adds a test plan with the next revision to a test case.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans",
     operation_id = "create_test_plan", tag = "Test plans", request_body = TestPlanInput,
@@ -92,14 +92,14 @@ async fn create(
     caller: Caller,
     Path((project_id, test_case_id)): Path<(String, String)>,
     Body(input): Body<TestPlanInput>,
-) -> Result<Created<Record<TestPlan>>, Problem> {
+) -> Result<Created<Json<TestPlan>>, Problem> {
     let plans_of_case = format!("/api/projects/{project_id}/testcases/{test_case_id}/testplans");
     let request = CreateTestPlanRequest { project_id, test_case_id, test_plan: Some(input) };
     let plan = plans.create_test_plan(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("{plans_of_case}/{}", plan.id), Record(plan)))
+    Ok(Created(format!("{plans_of_case}/{}", plan.id), Json(plan)))
 }
 
-/// Changes a test plan. One that was executed keeps all but its status and its texts.
+/// Changes a test plan. After it has been executed, only its status and its texts can be changed.
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}",
     operation_id = "update_test_plan", tag = "Test plans",
@@ -112,18 +112,17 @@ async fn update(
     caller: Caller,
     Path((project_id, test_case_id, id)): Path<PlanPath>,
     Update { changes, fields, data_version, .. }: Update<TestPlanInput>,
-) -> Result<Record<TestPlan>, Problem> {
+) -> Result<Json<TestPlan>, Problem> {
     let changes = Some(changes);
     let request =
         UpdateTestPlanRequest { project_id, test_case_id, id, data_version, changes, fields };
     let plan = plans.update_test_plan(caller.call(request)).await?;
-    Ok(Record(plan.into_inner()))
+    Ok(Json(plan.into_inner()))
 }
 
-/// Copies a test plan to the next revision of its test case, with another type.
+/// Copies a test plan to the next revision, with another type.
 ///
-/// The copy has the variables and automation steps of the plan, and is `New` until it is declared
-/// ready for execution.
+/// The copy has the variables and automation steps of the plan, and the status `New`.
 #[utoipa::path(
     post, tag = "Test plans", operation_id = "transfer_test_plan",
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/transfer/{newType}",
@@ -135,9 +134,9 @@ async fn transfer(
     State(mut plans): State<TestPlans>,
     caller: Caller,
     Path((project_id, test_case_id, id, new_type)): Path<(String, String, String, String)>,
-) -> Result<Created<Record<TestPlan>>, Problem> {
+) -> Result<Created<Json<TestPlan>>, Problem> {
     let plans_of_case = format!("/api/projects/{project_id}/testcases/{test_case_id}/testplans");
     let request = TransferTestPlanRequest { project_id, test_case_id, id, new_type };
     let plan = plans.transfer_test_plan(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("{plans_of_case}/{}", plan.id), Record(plan)))
+    Ok(Created(format!("{plans_of_case}/{}", plan.id), Json(plan)))
 }

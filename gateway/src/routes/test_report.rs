@@ -15,10 +15,10 @@ use utoipa_axum::{
 };
 
 use crate::{
-    answer::{Answer, Record},
-    list::{List, Nameless},
-    path::{Path, only_read},
+    list::{List, WithoutSearch},
+    path::{Path, read_only},
     problem::Problem,
+    response::{Json, Resource},
     services::{Services, TestReports},
 };
 
@@ -26,27 +26,27 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(get))
         .merge(review::routes())
-        .routes(routes!(get_permanent).map(only_read))
+        .routes(routes!(get_permanent).map(read_only))
         .merge(debug::routes())
         .routes(routes!(list_instances))
         .routes(routes!(get_instance))
         .routes(routes!(get_statistics))
 }
 
-impl Answer for TestReport {
+impl Resource for TestReport {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
 }
 
-impl Answer for Instance {}
+impl Resource for Instance {}
 
-impl Answer for InstanceStatistics {}
+impl Resource for InstanceStatistics {}
 
 /// The ids of a project, a test case, a test plan and a test report.
 type ReportPath = (String, String, String, String);
 
-/// As [`ReportPath`], and the id of an instance.
+/// The ids of [`ReportPath`] and of an instance.
 type InstancePath = (String, String, String, String, String);
 
 fn instance(path: InstancePath) -> GetInstanceRequest {
@@ -65,7 +65,7 @@ async fn get(
     State(mut reports): State<TestReports>,
     caller: Caller,
     Path((project_id, test_case_id, test_plan_id, id)): Path<ReportPath>,
-) -> Result<Record<TestReport>, Problem> {
+) -> Result<Json<TestReport>, Problem> {
     let request = GetTestReportRequest {
         project_id: Some(project_id),
         test_case_id: Some(test_case_id),
@@ -73,7 +73,7 @@ async fn get(
         id,
     };
     let report = reports.get_test_report(caller.call(request)).await?;
-    Ok(Record(report.into_inner()))
+    Ok(Json(report.into_inner()))
 }
 
 /// Returns a test report, by its permanent URL.
@@ -87,15 +87,15 @@ async fn get_permanent(
     State(mut reports): State<TestReports>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Record<TestReport>, Problem> {
+) -> Result<Json<TestReport>, Problem> {
     let request = GetTestReportRequest { id, ..Default::default() };
     let report = reports.get_test_report(caller.call(request)).await?;
-    Ok(Record(report.into_inner()))
+    Ok(Json(report.into_inner()))
 }
 
-/// Lists the finished instances of a test report, by number.
+/// Lists the finished instances of a test report, ordered by number.
 #[utoipa::path(
-    get, tag = "Test reports", operation_id = "list_instances", params(Nameless),
+    get, tag = "Test reports", operation_id = "list_instances", params(WithoutSearch),
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}/instances",
     extensions(("x-grpc-method" = json!("/assay.execution.v1.TestReportService/ListInstances"))),
     responses((status = OK, description = "The instances", body = [InstanceEntry])),
@@ -104,13 +104,13 @@ async fn list_instances(
     State(mut reports): State<TestReports>,
     caller: Caller,
     Path((project_id, test_case_id, test_plan_id, test_report_id)): Path<ReportPath>,
-    Nameless(listing): Nameless,
+    WithoutSearch(listing): WithoutSearch,
 ) -> Result<List, Problem> {
     let page = Some(listing.page());
     let request =
         ListInstancesRequest { project_id, test_case_id, test_plan_id, test_report_id, page };
     let batches = reports.list_instances(caller.call(request)).await?;
-    listing.answer(batches).await
+    listing.respond(batches).await
 }
 
 /// Returns an instance of a test report with its steps.
@@ -124,12 +124,12 @@ async fn get_instance(
     State(mut reports): State<TestReports>,
     caller: Caller,
     Path(path): Path<InstancePath>,
-) -> Result<Record<Instance>, Problem> {
+) -> Result<Json<Instance>, Problem> {
     let found = reports.get_instance(caller.call(instance(path))).await?;
-    Ok(Record(found.into_inner()))
+    Ok(Json(found.into_inner()))
 }
 
-/// Returns statistics of the durations of a test report's finished instances.
+/// Returns statistics of the durations of the finished instances of a test report.
 #[utoipa::path(
     get, tag = "Test reports", operation_id = "get_instance_statistics",
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/testreports/{testReportId}/instances/{instanceId}/stats",
@@ -140,7 +140,7 @@ async fn get_statistics(
     State(mut reports): State<TestReports>,
     caller: Caller,
     Path(path): Path<InstancePath>,
-) -> Result<Record<InstanceStatistics>, Problem> {
+) -> Result<Json<InstanceStatistics>, Problem> {
     let statistics = reports.get_instance_statistics(caller.call(instance(path))).await?;
-    Ok(Record(statistics.into_inner()))
+    Ok(Json(statistics.into_inner()))
 }

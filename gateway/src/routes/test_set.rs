@@ -5,7 +5,7 @@ mod of_test_case;
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateTestSetRequest, DeleteTestSetRequest, GetTestSetRequest, ListTestSetsRequest, Shelf,
+    CreateTestSetRequest, DeleteTestSetRequest, GetTestSetRequest, ListFilter, ListTestSetsRequest,
     TestCase, TestSet, TestSetEntry, TestSetInput, UpdateTestSetRequest,
 };
 use axum::extract::State;
@@ -16,11 +16,11 @@ use utoipa_axum::{
 };
 
 use crate::{
-    answer::{Answer, Created, InParts, Parts, Record},
     body::Body,
     list::{List, Listing},
-    path::{Path, only_read},
+    path::{Path, read_only},
     problem::Problem,
+    response::{Created, Json, Resource, Streamed, StreamedResource},
     services::{Services, TestSets},
     update::{Updatable, Update},
 };
@@ -32,20 +32,20 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_favorites))
         .routes(routes!(list_recent))
         .routes(routes!(get, update, delete))
-        .routes(routes!(get_permanent).map(only_read))
+        .routes(routes!(get_permanent).map(read_only))
         .merge(membership::routes())
         .merge(of_test_case::routes())
 }
 
-impl Answer for TestSetEntry {}
+impl Resource for TestSetEntry {}
 
-impl Answer for TestSet {
+impl Resource for TestSet {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
 }
 
-impl InParts for TestSet {
+impl StreamedResource for TestSet {
     type Item = TestCase;
 
     fn into_items(self) -> Vec<TestCase> {
@@ -70,7 +70,7 @@ async fn list(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(sets, &caller, project_id, listing, Shelf::Unspecified).await
+    list_of(sets, &caller, project_id, listing, ListFilter::Unspecified).await
 }
 
 /// Lists the test sets of a project that are in the archive, newest first.
@@ -86,12 +86,12 @@ async fn list_archived(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(sets, &caller, project_id, listing, Shelf::Archive).await
+    list_of(sets, &caller, project_id, listing, ListFilter::Archive).await
 }
 
 /// Lists the test sets of a project that are favorites of the caller, newest first.
 ///
-/// Those in the archive are not among them until they come back.
+/// Archived items are excluded.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/favorites",
     operation_id = "list_test_sets_in_favorites", tag = "Test sets", params(Listing),
@@ -104,10 +104,10 @@ async fn list_favorites(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(sets, &caller, project_id, listing, Shelf::Favorites).await
+    list_of(sets, &caller, project_id, listing, ListFilter::Favorites).await
 }
 
-/// Lists the twenty test sets of a project that the caller has opened last, the latest first.
+/// Lists the twenty test sets of a project that the caller opened most recently, latest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/recent",
     operation_id = "list_test_sets_recent", tag = "Test sets", params(Listing),
@@ -120,7 +120,7 @@ async fn list_recent(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    list_of(sets, &caller, project_id, listing, Shelf::Recent).await
+    list_of(sets, &caller, project_id, listing, ListFilter::Recent).await
 }
 
 async fn list_of(
@@ -128,17 +128,17 @@ async fn list_of(
     caller: &Caller,
     project_id: String,
     listing: Listing,
-    shelf: Shelf,
+    filter: ListFilter,
 ) -> Result<List, Problem> {
     let request =
-        ListTestSetsRequest { project_id, page: Some(listing.page()), shelf: shelf.into() };
-    listing.answer(sets.list_test_sets(caller.call(request)).await?).await
+        ListTestSetsRequest { project_id, page: Some(listing.page()), filter: filter.into() };
+    listing.respond(sets.list_test_sets(caller.call(request)).await?).await
 }
 
 /// Returns a test set with its test cases.
 ///
-/// With a body that names a field to change this is the update of the test set, for clients that
-/// cannot send PUT. Test cases in the archive are left out.
+/// Archived test cases are excluded. With a body that has a field to change, this operation updates the
+/// test set, for clients that cannot send PUT.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}", operation_id = "get_test_set",
     tag = "Test sets", request_body = Option<TestSetInput>,
@@ -150,7 +150,7 @@ async fn get(
     caller: Caller,
     path: Path<(String, String)>,
     changes: Option<Update<TestSetInput>>,
-) -> Result<Parts<TestSet>, Problem> {
+) -> Result<Streamed<TestSet>, Problem> {
     match changes.filter(|changes| !changes.fields.is_empty()) {
         Some(changes) => update(sets, caller, path, changes).await,
         None => read(sets, caller, path).await,
@@ -161,9 +161,9 @@ async fn read(
     State(mut sets): State<TestSets>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
-) -> Result<Parts<TestSet>, Problem> {
-    let request = GetTestSetRequest { project_id: Some(project_id), id, opens: true };
-    Parts::of(sets.get_test_set(caller.call(request)).await?).await
+) -> Result<Streamed<TestSet>, Problem> {
+    let request = GetTestSetRequest { project_id: Some(project_id), id };
+    Streamed::of(sets.get_test_set(caller.call(request)).await?).await
 }
 
 /// Returns a test set with its test cases, by its permanent URL.
@@ -177,9 +177,9 @@ async fn get_permanent(
     State(mut sets): State<TestSets>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Parts<TestSet>, Problem> {
-    let request = GetTestSetRequest { project_id: None, id, opens: true };
-    Parts::of(sets.get_test_set(caller.call(request)).await?).await
+) -> Result<Streamed<TestSet>, Problem> {
+    let request = GetTestSetRequest { project_id: None, id };
+    Streamed::of(sets.get_test_set(caller.call(request)).await?).await
 }
 
 /// Adds a test set to a project.
@@ -194,16 +194,16 @@ async fn create(
     caller: Caller,
     Path(project_id): Path<String>,
     Body(input): Body<TestSetInput>,
-) -> Result<Created<Record<TestSetEntry>>, Problem> {
+) -> Result<Created<Json<TestSetEntry>>, Problem> {
     let sets_of_project = format!("/api/projects/{project_id}/testsets");
     let request = CreateTestSetRequest { project_id, test_set: Some(input) };
     let set = sets.create_test_set(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("{sets_of_project}/{}", set.id), Record(set)))
+    Ok(Created(format!("{sets_of_project}/{}", set.id), Json(set)))
 }
 
 /// Changes a test set, or moves it into the archive or out of it.
 ///
-/// `TestCases` says which test cases it has from then on, and in which order.
+/// `TestCases` replaces the test cases of the set and their order.
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/testsets/{testSetId}",
     operation_id = "update_test_set", tag = "Test sets",
@@ -216,20 +216,20 @@ async fn update(
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
     Update { changes, fields, data_version, .. }: Update<TestSetInput>,
-) -> Result<Parts<TestSet>, Problem> {
+) -> Result<Streamed<TestSet>, Problem> {
     let changes = Some(changes);
     let request = UpdateTestSetRequest { project_id, id, data_version, changes, fields };
-    Parts::of(sets.update_test_set(caller.call(request)).await?).await
+    Streamed::of(sets.update_test_set(caller.call(request)).await?).await
 }
 
-/// Deletes a test set, but none of its test cases.
+/// Deletes a test set, but not its test cases.
 ///
-/// Its executions stay in history.
+/// Its executions are kept.
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/testsets/{testSetId}",
     operation_id = "delete_test_set", tag = "Test sets",
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/DeleteTestSet"))),
-    responses((status = NO_CONTENT, description = "The test set is gone")),
+    responses((status = NO_CONTENT, description = "The test set has been deleted")),
 )]
 async fn delete(
     State(mut sets): State<TestSets>,

@@ -1,4 +1,4 @@
-//! `/api/token`: logging in, and choosing a customer.
+//! `/api/token`: login, logout and the choice of a customer.
 
 use assay_auth::{Caller, anonymous_from};
 use assay_proto::identity::{LoginInput, LoginRequest, RefineInput, RefineRequest, Token};
@@ -8,10 +8,10 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     address::ClientAddress,
-    answer::{Answer, Record},
     body::Body,
     host::Host,
     problem::Problem,
+    response::{Json, Resource},
     services::{Services, Tokens},
 };
 
@@ -19,12 +19,12 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(login)).routes(routes!(refine)).routes(routes!(logout))
 }
 
-impl Answer for Token {}
+impl Resource for Token {}
 
 /// Exchanges an email and a password for a token.
 ///
-/// The token is for the customer whose subdomain the request was sent to, else for the one that
-/// the account worked for last.
+/// The token is for the customer whose subdomain the request was sent to, otherwise for the customer that
+/// the account has used last.
 #[utoipa::path(
     post, path = "/api/token/login", operation_id = "login", tag = "Tokens",
     request_body = LoginInput,
@@ -36,17 +36,17 @@ async fn login(
     ClientAddress(address): ClientAddress,
     Host(host): Host,
     Body(login): Body<LoginInput>,
-) -> Result<Record<Token>, Problem> {
+) -> Result<Json<Token>, Problem> {
     let request = LoginRequest { login: Some(login), host };
     let token = tokens.login(anonymous_from(address, request)).await?;
-    Ok(Record(token.into_inner()))
+    Ok(Json(token.into_inner()))
 }
 
-/// Exchanges a token for one of another customer of the same account.
+/// Exchanges a token for one for another customer of the same account.
 ///
-/// The new token belongs to the same session. A session ends some days after its login, however
-/// often its tokens are exchanged: then the answer is 401, as when the membership that the token
-/// comes from is gone.
+/// The new token belongs to the same session. A session ends a fixed time after its login, however often
+/// its tokens are exchanged. After that, or without the membership that the token was issued for, the
+/// request fails with 401.
 #[utoipa::path(
     post, path = "/api/token/refine", operation_id = "refine", tag = "Tokens",
     request_body = RefineInput,
@@ -57,14 +57,14 @@ async fn refine(
     State(mut tokens): State<Tokens>,
     caller: Caller,
     Body(RefineInput { customer_id }): Body<RefineInput>,
-) -> Result<Record<Token>, Problem> {
+) -> Result<Json<Token>, Problem> {
     let token = tokens.refine(caller.call(RefineRequest { customer_id })).await?;
-    Ok(Record(token.into_inner()))
+    Ok(Json(token.into_inner()))
 }
 
-/// Ends the session of the token: the token dies, and all others that come from the same login.
+/// Ends the session of the token: revokes all tokens of the same login.
 ///
-/// An API token has no session; it is deleted instead.
+/// An API token has no session; delete it instead.
 #[utoipa::path(
     post, path = "/api/token/logout", operation_id = "logout", tag = "Tokens",
     extensions(("x-grpc-method" = json!("/assay.identity.v1.TokenService/Logout"))),

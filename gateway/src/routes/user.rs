@@ -11,12 +11,12 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Created, Record},
     body::{self, Body, Fields},
     list::{List, Listing},
     nested::Nested,
     path::Path,
     problem::Problem,
+    response::{Created, Json, Resource},
     services::{Services, Users},
     update::{Updatable, Update},
 };
@@ -31,7 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(accept_membership))
 }
 
-impl Answer for User {
+impl Resource for User {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
@@ -49,12 +49,12 @@ impl Updatable for UserInput {
     }
 }
 
-/// What a client may change of a user.
+/// The changes of a user.
 #[derive(ToSchema)]
 #[schema(rename_all = "PascalCase")]
 #[expect(dead_code, reason = "it only describes what `Updatable::adapt` reads")]
 struct UserDataInput {
-    /// The fields to change; they may also stand beside it, or in its place.
+    /// The fields to change. They may also be sent at the top level.
     #[schema(required = false)]
     user_data: UserInput,
 }
@@ -73,15 +73,15 @@ async fn list(
     listing: Listing,
 ) -> Result<List, Problem> {
     let request = ListUsersRequest { user_group_id, page: Some(listing.page()) };
-    listing.answer(users.list_users(caller.call(request)).await?).await
+    listing.respond(users.list_users(caller.call(request)).await?).await
 }
 
 /// Adds a user to the caller's customer.
 ///
-/// The address gets an invitation by mail, valid for seven days. The user can log in to the customer
-/// when the owner of the mailbox has accepted it: by the link in the mail, by which an account
-/// without a password sets one, or after a login to another customer. The answer does not depend on
-/// whether the address has an account.
+/// Sends an invitation by mail, which is valid for seven days. The user can log in to the customer after
+/// the owner of the mailbox has accepted it: with the link in the mail, which also sets the password of a
+/// new account, or after a login to another customer. The response does not reveal whether the address
+/// has an account.
 #[utoipa::path(
     post, path = "/api/users", operation_id = "create_user", tag = "Users",
     request_body = UserInput,
@@ -92,10 +92,10 @@ async fn create(
     State(mut users): State<Users>,
     caller: Caller,
     Body(input): Body<UserInput>,
-) -> Result<Created<Record<User>>, Problem> {
+) -> Result<Created<Json<User>>, Problem> {
     let request = CreateUserRequest { user: Some(input) };
     let user = users.create_user(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("/api/users/{}", user.id), Record(user)))
+    Ok(Created(format!("/api/users/{}", user.id), Json(user)))
 }
 
 /// Returns the caller.
@@ -107,17 +107,17 @@ async fn create(
 async fn get_current(
     State(mut users): State<Users>,
     caller: Caller,
-) -> Result<Record<User>, Problem> {
-    Ok(Record(users.get_current_user(caller.call(())).await?.into_inner()))
+) -> Result<Json<User>, Problem> {
+    Ok(Json(users.get_current_user(caller.call(())).await?.into_inner()))
 }
 
 /// Changes a user of the caller's customer.
 ///
-/// If they come into another group, their tokens for the customer die. A new email address gets an
-/// invitation, and takes the place of the old one when the owner of the mailbox has accepted it;
-/// until then answers show the old one. Then the sessions, links and API tokens of the user die, and
-/// the account of the old address with its password. The address of an account that belongs to other
-/// customers too cannot be changed.
+/// A change of the group revokes the tokens of the user for the customer. A new email address gets an
+/// invitation, and replaces the old address when the owner of the mailbox has accepted it; until then,
+/// responses show the old one. The change of the address revokes the sessions, links and API tokens of the
+/// user, and deletes the account of the old address. The address of an account that also belongs to
+/// other customers cannot be changed.
 #[utoipa::path(
     put, path = "/api/users/{userId}", operation_id = "update_user", tag = "Users",
     request_body = UserDataInput,
@@ -129,19 +129,19 @@ async fn update(
     caller: Caller,
     Path(id): Path<String>,
     Update { changes, fields, data_version, nested }: Update<UserInput>,
-) -> Result<Record<User>, Problem> {
+) -> Result<Json<User>, Problem> {
     let request = UpdateUserRequest { id, data_version, changes: Some(changes), fields };
     let changed = users.update_user(caller.call(request)).await;
-    Ok(Record(changed.map_err(|status| Problem::from(status).within(&nested))?.into_inner()))
+    Ok(Json(changed.map_err(|status| Problem::from(status).within(&nested))?.into_inner()))
 }
 
-/// Takes a user out of the caller's customer.
+/// Removes a user from the caller's customer.
 ///
-/// Their tokens for the customer die. An account that belongs to no other customer is gone.
+/// The tokens of the user for the customer are revoked. An account without another customer is deleted.
 #[utoipa::path(
     delete, path = "/api/users/{userId}", operation_id = "delete_user", tag = "Users",
     extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/DeleteUser"))),
-    responses((status = NO_CONTENT, description = "The user is gone")),
+    responses((status = NO_CONTENT, description = "The user has been deleted")),
 )]
 async fn delete(
     State(mut users): State<Users>,
@@ -154,8 +154,8 @@ async fn delete(
 
 /// Lists the memberships of the caller's account, and the invitations to its address.
 ///
-/// An invitation is `Pending`. A token for the customer of a membership is got by an exchange of
-/// tokens. API tokens cannot list memberships.
+/// Invitations are `Pending`. An exchange of tokens (`refine`) returns a token for the customer of a
+/// membership. API tokens cannot list memberships.
 #[utoipa::path(
     get, path = "/api/users/current/memberships", operation_id = "list_memberships",
     tag = "Users", params(Listing),
@@ -168,7 +168,7 @@ async fn list_memberships(
     listing: Listing,
 ) -> Result<List, Problem> {
     let request = ListMembershipsRequest { page: Some(listing.page()) };
-    listing.answer(users.list_memberships(caller.call(request)).await?).await
+    listing.respond(users.list_memberships(caller.call(request)).await?).await
 }
 
 /// Accepts an invitation to the address of the caller's account.

@@ -10,10 +10,10 @@ use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Created, Record},
     body::Body,
     path::Path,
     problem::Problem,
+    response::{Created, Json, Resource},
     services::{Services, UserGroups},
     update::{Updatable, Update},
 };
@@ -22,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(create)).routes(routes!(update, delete))
 }
 
-impl Answer for UserGroup {
+impl Resource for UserGroup {
     fn data_version(&self) -> Option<&str> {
         self.data_version.as_deref()
     }
@@ -30,7 +30,7 @@ impl Answer for UserGroup {
 
 impl Updatable for UserGroupInput {}
 
-/// Adds a user group to the caller's customer. Nobody can grant a permission that they lack.
+/// Adds a user group to the caller's customer. Callers can grant only permissions that they have.
 #[utoipa::path(
     post, path = "/api/management/customers/current/groups", operation_id = "create_user_group",
     tag = "User groups", request_body = UserGroupInput,
@@ -41,14 +41,14 @@ async fn create(
     State(mut groups): State<UserGroups>,
     caller: Caller,
     Body(input): Body<UserGroupInput>,
-) -> Result<Created<Record<UserGroup>>, Problem> {
+) -> Result<Created<Json<UserGroup>>, Problem> {
     let request = CreateUserGroupRequest { user_group: Some(input) };
     let group = groups.create_user_group(caller.call(request)).await?.into_inner();
     let path = format!("/api/management/customers/current/groups/{}", group.id);
-    Ok(Created(path, Record(group)))
+    Ok(Created(path, Json(group)))
 }
 
-/// Changes a user group. The tokens of its members die.
+/// Changes a user group. A change of its permissions revokes the tokens of its members.
 #[utoipa::path(
     put, path = "/api/management/customers/current/groups/{userGroupId}",
     operation_id = "update_user_group", tag = "User groups", request_body = UserGroupInput,
@@ -60,9 +60,9 @@ async fn update(
     caller: Caller,
     Path(id): Path<String>,
     Update { changes, fields, data_version, .. }: Update<UserGroupInput>,
-) -> Result<Record<UserGroup>, Problem> {
+) -> Result<Json<UserGroup>, Problem> {
     let request = UpdateUserGroupRequest { id, data_version, changes: Some(changes), fields };
-    Ok(Record(groups.update_user_group(caller.call(request)).await?.into_inner()))
+    Ok(Json(groups.update_user_group(caller.call(request)).await?.into_inner()))
 }
 
 /// Deletes a user group that has no members.
@@ -70,7 +70,7 @@ async fn update(
     delete, path = "/api/management/customers/current/groups/{userGroupId}",
     operation_id = "delete_user_group", tag = "User groups",
     extensions(("x-grpc-method" = json!("/assay.identity.v1.UserGroupService/DeleteUserGroup"))),
-    responses((status = NO_CONTENT, description = "The user group is gone")),
+    responses((status = NO_CONTENT, description = "The user group has been deleted")),
 )]
 async fn delete(
     State(mut groups): State<UserGroups>,

@@ -6,8 +6,8 @@ use axum::extract::State;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Record},
     problem::Problem,
+    response::{Json, Resource},
     services::{Services, Settings},
     update::{Updatable, Update},
 };
@@ -16,7 +16,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(get, update))
 }
 
-impl Answer for UserSettings {
+impl Resource for UserSettings {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
@@ -34,8 +34,8 @@ impl Updatable for UserSettingsInput {}
 async fn get(
     State(mut settings): State<Settings>,
     caller: Caller,
-) -> Result<Record<UserSettings>, Problem> {
-    Ok(Record(settings.get_user_settings(caller.call(())).await?.into_inner()))
+) -> Result<Json<UserSettings>, Problem> {
+    Ok(Json(settings.get_user_settings(caller.call(())).await?.into_inner()))
 }
 
 /// Changes the caller's settings at the current customer.
@@ -49,7 +49,7 @@ async fn update(
     State(mut settings): State<Settings>,
     caller: Caller,
     Update { changes, fields, data_version, .. }: Update<UserSettingsInput>,
-) -> Result<Record<UserSettings>, Problem> {
+) -> Result<Json<UserSettings>, Problem> {
     let request = UpdateUserSettingsRequest { data_version, changes: Some(changes), fields };
-    Ok(Record(settings.update_user_settings(caller.call(request)).await?.into_inner()))
+    Ok(Json(settings.update_user_settings(caller.call(request)).await?.into_inner()))
 }

@@ -12,11 +12,11 @@ use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Created, Record},
     body::Body,
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    response::{Created, Json, Resource},
     services::{Services, Webhooks},
     update::{Updatable, Update},
 };
@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .merge(delivery::routes())
 }
 
-impl Answer for Webhook {
+impl Resource for Webhook {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
@@ -36,7 +36,7 @@ impl Answer for Webhook {
 
 impl Updatable for WebhookInput {}
 
-/// Lists the webhooks, newest first. Those in the archive are among them.
+/// Lists the webhooks, including archived ones, newest first.
 #[utoipa::path(
     get, path = "/api/webhooks", operation_id = "list_webhooks", tag = "Webhooks",
     params(Listing),
@@ -49,14 +49,14 @@ async fn list(
     listing: Listing,
 ) -> Result<List, Problem> {
     let request = ListWebhooksRequest { page: Some(listing.page()) };
-    listing.answer(webhooks.list_webhooks(caller.call(request)).await?).await
+    listing.respond(webhooks.list_webhooks(caller.call(request)).await?).await
 }
 
-/// Adds a webhook: another system that is sent notifications as they are made.
+/// Adds a webhook: an HTTP endpoint that receives notifications.
 ///
-/// Each is sent by POST as a CloudEvents event, signed as Standard Webhooks describes it, again and
-/// again for about a day until it is answered with a status from 200 to 299. The answer shows the
-/// secret, this once.
+/// Each notification is sent by POST as a CloudEvents event with a signature as specified by Standard
+/// Webhooks. It is retried for about a day until the endpoint returns a status from 200 to 299. Only this
+/// response shows the secret.
 #[utoipa::path(
     post, path = "/api/webhooks", operation_id = "create_webhook", tag = "Webhooks",
     request_body = WebhookInput,
@@ -67,10 +67,10 @@ async fn create(
     State(mut webhooks): State<Webhooks>,
     caller: Caller,
     Body(input): Body<WebhookInput>,
-) -> Result<Created<Record<Webhook>>, Problem> {
+) -> Result<Created<Json<Webhook>>, Problem> {
     let request = CreateWebhookRequest { webhook: Some(input) };
     let webhook = webhooks.create_webhook(caller.call(request)).await?.into_inner();
-    Ok(Created(format!("/api/webhooks/{}", webhook.id), Record(webhook)))
+    Ok(Created(format!("/api/webhooks/{}", webhook.id), Json(webhook)))
 }
 
 /// Returns a webhook.
@@ -83,14 +83,14 @@ async fn get(
     State(mut webhooks): State<Webhooks>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Record<Webhook>, Problem> {
+) -> Result<Json<Webhook>, Problem> {
     let webhook = webhooks.get_webhook(caller.call(GetWebhookRequest { id })).await?;
-    Ok(Record(webhook.into_inner()))
+    Ok(Json(webhook.into_inner()))
 }
 
-/// Changes a webhook, or moves it into the archive, where it is sent nothing, or out of it.
+/// Changes a webhook, or moves it into the archive or out of it. An archived webhook receives nothing.
 ///
-/// An empty `Secret` has a new one made, which the answer shows.
+/// An empty `Secret` generates a new one, which the response shows.
 #[utoipa::path(
     put, path = "/api/webhooks/{webhookId}", operation_id = "update_webhook", tag = "Webhooks",
     request_body = WebhookInput,
@@ -102,16 +102,16 @@ async fn update(
     caller: Caller,
     Path(id): Path<String>,
     Update { changes, fields, data_version, .. }: Update<WebhookInput>,
-) -> Result<Record<Webhook>, Problem> {
+) -> Result<Json<Webhook>, Problem> {
     let request = UpdateWebhookRequest { id, data_version, changes: Some(changes), fields };
-    Ok(Record(webhooks.update_webhook(caller.call(request)).await?.into_inner()))
+    Ok(Json(webhooks.update_webhook(caller.call(request)).await?.into_inner()))
 }
 
 /// Deletes a webhook with its deliveries.
 #[utoipa::path(
     delete, path = "/api/webhooks/{webhookId}", operation_id = "delete_webhook", tag = "Webhooks",
     extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/DeleteWebhook"))),
-    responses((status = NO_CONTENT, description = "The webhook is gone")),
+    responses((status = NO_CONTENT, description = "The webhook has been deleted")),
 )]
 async fn delete(
     State(mut webhooks): State<Webhooks>,

@@ -44,7 +44,7 @@ async fn list(
     operation_id = "update_execution", tag = "Executions",
     request_body = ExecutionInput,
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/UpdateExecution"))),
-    responses((status = NO_CONTENT, description = "The execution is where it was moved to")),
+    responses((status = NO_CONTENT, description = "The execution has been moved")),
 )]
 async fn update(
     State(mut executions): State<Executions>,

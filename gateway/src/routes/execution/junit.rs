@@ -20,11 +20,11 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(export))
 }
 
-/// Gives an execution back as JUnit XML.
+/// Exports an execution as JUnit XML.
 ///
-/// Each run of a test is a `testcase`; what did not pass is told by its steps. What JUnit has no
-/// word for, such as a test that was aborted, is written so that other tools take it for an error,
-/// and uploading the file again gives the same results.
+/// Each run of a test is a `testcase`, and its steps describe its failures. Results that JUnit does not
+/// have, such as `Aborted`, are written so that other tools read them as errors, and an upload of the
+/// file restores them.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}/junit",
     operation_id = "export_results", tag = "Results",

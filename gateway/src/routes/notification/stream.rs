@@ -19,19 +19,19 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::Filter;
 use crate::{
     array::Failure,
-    caller::Lasting,
+    caller::WatchedCaller,
     problem::Problem,
     query::Query,
     services::{Notifications, Services},
 };
 
-/// How often a stream without news shows that it is alive.
-const ALIVE: Duration = Duration::from_secs(15);
+/// Interval of keep-alive comments in a stream without events.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// How long a client waits until it comes back.
-const PAUSE: Duration = Duration::from_secs(2);
+/// Delay after which a client reconnects.
+const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
-/// Keeps proxies of the nginx kind from gathering events before they pass them on.
+/// Prevents nginx and similar proxies from buffering events.
 const UNBUFFERED: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 
@@ -39,11 +39,11 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(stream))
 }
 
-/// The last event that a client has seen, which it tells when it comes back.
+/// The last event that a reconnecting client has received.
 #[derive(IntoParams)]
 #[into_params(names("Last-Event-ID"), parameter_in = Header)]
 struct LastEventId(
-    /// The id of the last event that was seen; absent: only what is added from now on
+    /// The id of the last received event; without it, only new notifications are sent
     #[param(example = 42)]
     Option<i64>,
 );
@@ -54,18 +54,18 @@ impl<S: Sync> FromRequestParts<S> for LastEventId {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let Some(id) = parts.headers.get("last-event-id") else { return Ok(Self(None)) };
         let id = id.to_str().ok().and_then(|id| id.parse().ok());
-        let id =
-            id.ok_or_else(|| Problem::invalid("Last-Event-ID", "must be the id of an event"))?;
+        let id = id.ok_or_else(|| {
+            Problem::invalid("Last-Event-ID", "must be the id of a received event, a whole number")
+        })?;
         Ok(Self(Some(id)))
     }
 }
 
-/// Answers notifications as they are added, as server-sent events.
+/// Streams new notifications as server-sent events.
 ///
-/// An event is named `notification`, its data is the notification as JSON, and its id says where to
-/// go on: a client that comes back with `Last-Event-ID`, as browsers do by themselves, misses
-/// nothing. The stream ends when the token expires or is revoked, and when an API token gains or
-/// loses permissions.
+/// An event has the name `notification` and the notification as JSON in its data. A client that
+/// reconnects with the id of the last event in `Last-Event-ID`, as browsers do, misses nothing. The stream
+/// ends when the token expires or is revoked, and when the permissions of an API token change.
 #[utoipa::path(
     get, path = "/api/notifications/stream", operation_id = "watch_notifications",
     tag = "Notifications", params(Filter, LastEventId),
@@ -77,19 +77,20 @@ impl<S: Sync> FromRequestParts<S> for LastEventId {
 )]
 async fn stream(
     State(mut notifications): State<Notifications>,
-    lasting: Lasting,
+    watched: WatchedCaller,
     Query(Filter { source, action }): Query<Filter>,
     LastEventId(after): LastEventId,
 ) -> Result<Response, Problem> {
-    let request = lasting.caller.call(WatchNotificationsRequest { after, source, action });
-    let watched = notifications.watch_notifications(request).await?.into_inner();
-    let events = watched.map(event).take_until(lasting.over());
-    let events = Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE));
+    let request = watched.caller.call(WatchNotificationsRequest { after, source, action });
+    let notifications = notifications.watch_notifications(request).await?.into_inner();
+    let events = notifications.map(event).take_until(watched.access_ended());
+    let events = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
     Ok(([UNBUFFERED], events).into_response())
 }
 
 fn event(watched: Result<WatchedNotification, Status>) -> Result<Event, Failure> {
     let WatchedNotification { position, notification } = watched?;
-    let event = Event::default().id(position.to_string()).event("notification").retry(PAUSE);
+    let event =
+        Event::default().id(position.to_string()).event("notification").retry(RECONNECT_DELAY);
     Ok(event.json_data(notification.unwrap_or_default())?)
 }

@@ -1,23 +1,23 @@
-//! The media types that results come in.
+//! Media types of uploaded results.
 
 use axum::extract::{FromRequest, Request};
 use utoipa::ToSchema;
 
 use crate::{body::media_type, problem::Problem, upload::Upload};
 
-/// A report, for the documentation.
+/// A JUnit report for the documentation.
 pub(crate) const EXAMPLE: &str = r#"<testsuite name="checkout" tests="1">
   <testcase classname="checkout" name="pay_by_card" time="8.3"/>
 </testsuite>
 "#;
 
-/// Results as an array, or one a line.
-pub(super) struct Reported {
+/// Results as a JSON array, or one per line.
+pub(super) struct ResultsUpload {
     pub(super) lines: bool,
     pub(super) upload: Upload,
 }
 
-impl<S: Sync> FromRequest<S> for Reported {
+impl<S: Sync> FromRequest<S> for ResultsUpload {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
@@ -25,34 +25,36 @@ impl<S: Sync> FromRequest<S> for Reported {
             None | Some("application/json") => false,
             Some("application/x-ndjson" | "application/ndjson" | "application/jsonl") => true,
             _ => {
-                let expected = "application/json or application/x-ndjson is expected";
+                let expected = "Content-Type: must be application/json or application/x-ndjson";
                 return Err(Problem::unsupported(expected));
             }
         };
-        Ok(Self { lines, upload: Upload::whole(request)? })
+        Ok(Self { lines, upload: Upload::file(request)? })
     }
 }
 
-/// The report of a test run, in one file or several.
-pub(super) struct TestRun(pub(super) Upload);
+/// A JUnit report in one or several files.
+pub(super) struct JunitUpload(pub(super) Upload);
 
-impl<S: Sync> FromRequest<S> for TestRun {
+impl<S: Sync> FromRequest<S> for JunitUpload {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         match media_type(request.headers()).as_deref() {
-            Some("application/xml" | "text/xml") => Upload::whole(request).map(Self),
-            Some("multipart/form-data") => Upload::files(request).await.map(Self),
-            _ => Err(Problem::unsupported("application/xml or multipart/form-data is expected")),
+            Some("application/xml" | "text/xml") => Upload::file(request).map(Self),
+            Some("multipart/form-data") => Upload::form(request).await.map(Self),
+            _ => Err(Problem::unsupported(
+                "Content-Type: must be application/xml, text/xml or multipart/form-data",
+            )),
         }
     }
 }
 
-/// A form with JUnit files, under any names.
+/// A form with JUnit files in fields of any name.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only its description is used: a form is read as it comes")]
+#[expect(dead_code, reason = "only documents the form, which is streamed")]
 pub(super) struct Files {
-    /// As the test tools wrote them.
+    /// The files as written by test tools.
     #[schema(value_type = Vec<String>, format = Binary)]
     file: Vec<u8>,
 }

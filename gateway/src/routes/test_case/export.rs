@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use assay_auth::Caller;
 use assay_proto::{
     Page, PlanStatus, ReportStatus, TestResult,
-    catalog::{ListTestCasesRequest, Shelf, TestCaseBatch, TestCaseEntry},
+    catalog::{ListFilter, ListTestCasesRequest, TestCaseBatch, TestCaseEntry},
     name_of,
 };
 use axum::{
@@ -36,7 +36,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(export))
 }
 
-/// How an export is written down.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum ExportFormat {
@@ -56,7 +56,7 @@ impl ExportFormat {
         }
     }
 
-    /// The first one that a client accepts.
+    /// Returns the first format that the client accepts.
     fn accepted(headers: &HeaderMap) -> Option<Self> {
         let Some(accept) = headers.get(ACCEPT) else { return Some(Self::Json) };
         let accept = accept.to_str().unwrap_or_default().to_ascii_lowercase();
@@ -72,30 +72,30 @@ impl ExportFormat {
     }
 }
 
-/// What to export, and how.
+/// The test cases to export, and their format.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ExportQuery {
-    /// The format; where absent, the first one in `Accept`, or JSON.
+    /// The format; by default the first one in `Accept`, or JSON.
     #[param(value_type = Option<ExportFormat>, inline)]
     format: Option<String>,
-    /// Only test cases whose name or identifier contains this text, in any case.
+    /// Export only test cases whose name or identifier contains this text, ignoring case.
     #[param(example = "pay")]
     q: Option<String>,
-    /// Whether the cells of CSV are written as they are. Otherwise an apostrophe is put before what
-    /// a spreadsheet would take for a formula.
+    /// Whether cells of CSV are written unchanged. By default, an apostrophe is put before text that a
+    /// spreadsheet would interpret as a formula.
     #[serde(default)]
     exact: bool,
 }
 
-/// What to export, and how.
-struct Wanted {
+/// The checked parameters of an export.
+struct ExportRequest {
     format: ExportFormat,
     q: Option<String>,
     exact: bool,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Wanted {
+impl<S: Send + Sync> FromRequestParts<S> for ExportRequest {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -104,7 +104,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Wanted {
             Some(name) => assay_proto::value_of(&name)
                 .ok_or_else(|| Problem::invalid("format", "must be json, ndjson or csv"))?,
             None => ExportFormat::accepted(&parts.headers).ok_or_else(|| {
-                let offered = "application/json, application/x-ndjson and text/csv are offered";
+                let offered =
+                    "Accept: must include application/json, application/x-ndjson or text/csv";
                 Problem::new(StatusCode::NOT_ACCEPTABLE, "not_acceptable", offered)
             })?,
         };
@@ -112,12 +113,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Wanted {
     }
 }
 
-/// Answers the test cases of a project that are not archived, newest first, in a format of choice.
+/// Exports the test cases of a project that are not archived, newest first.
 ///
-/// An import takes what this answers. In CSV, a cell that a spreadsheet would take for a formula (one
-/// that begins with `=`, `+`, `-`, `@`, a tab or a carriage return) begins with an apostrophe, which an
-/// import removes. With `exact=true` cells are written as they are, and an import with `exact=true`
-/// reads them so.
+/// The export can be imported again. In CSV, an apostrophe is put before a cell that a spreadsheet would
+/// interpret as a formula (one that begins with `=`, `+`, `-`, `@`, a tab or a carriage return), and an
+/// import removes it. With `exact=true`, exports and imports do not change cells.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/export",
     operation_id = "list_test_cases_as_export", tag = "Test cases", params(ExportQuery),
@@ -139,29 +139,29 @@ async fn export(
     State(mut cases): State<TestCases>,
     caller: Caller,
     Path(project_id): Path<String>,
-    Wanted { format, q, exact }: Wanted,
+    ExportRequest { format, q, exact }: ExportRequest,
 ) -> Result<Response, Problem> {
     let page = Some(Page { q, ..Page::default() });
-    let request = ListTestCasesRequest { project_id, page, shelf: Shelf::Unspecified.into() };
+    let request = ListTestCasesRequest { project_id, page, filter: ListFilter::Unspecified.into() };
     let body = cases.list_test_cases(caller.call(request)).await?;
-    let body = written(format, exact, body).await?;
+    let body = render(format, exact, body).await?;
     let file = format!("attachment; filename=\"testcases.{}\"", name_of(format));
     let headers = [(CONTENT_TYPE, format.media_type().to_owned()), (CONTENT_DISPOSITION, file)];
     Ok((headers, body).into_response())
 }
 
-async fn written(
+async fn render(
     format: ExportFormat,
     exact: bool,
     batches: tonic::Response<Streaming<TestCaseBatch>>,
 ) -> Result<Body, Problem> {
-    let (_, parts) = list::parts(batches).await?;
+    let (_, batches) = list::batches_of(batches).await?;
     Ok(match format {
-        ExportFormat::Json => array::body(b"[".to_vec(), parts, b"]"),
-        ExportFormat::Ndjson => array::streamed(Vec::new(), parts, lines, b""),
+        ExportFormat::Json => array::body(b"[".to_vec(), batches, b"]"),
+        ExportFormat::Ndjson => array::streamed(Vec::new(), batches, lines, b""),
         ExportFormat::Csv => {
             let records = move |cases| csv_records(cases, exact);
-            array::streamed(HEADER.to_vec(), parts, records, b"")
+            array::streamed(HEADER.to_vec(), batches, records, b"")
         }
     })
 }
@@ -196,20 +196,20 @@ fn csv_records(cases: Vec<TestCaseEntry>, exact: bool) -> Result<Vec<u8>, Failur
             case.last_sw_name.as_deref().unwrap_or_default(),
             case.last_sw_identifier.as_deref().unwrap_or_default(),
         ];
-        let cell = |cell| if exact { Cow::Borrowed(cell) } else { defused(cell) };
+        let cell = |cell| if exact { Cow::Borrowed(cell) } else { escape_formula(cell) };
         records.write_record(cells.map(|text: &str| cell(text).into_owned().into_bytes()))?;
     }
     Ok(records.into_inner()?)
 }
 
-/// A cell that a spreadsheet takes for text. One that would be read back as another gets an apostrophe
-/// too, so that no two cells are written alike.
-fn defused(cell: &str) -> Cow<'_, str> {
+/// Puts an apostrophe before a cell that a spreadsheet would interpret as a formula, and before one that
+/// an import would otherwise change.
+fn escape_formula(cell: &str) -> Cow<'_, str> {
     let formula = cell.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r']);
     if formula { format!("'{cell}").into() } else { cell.into() }
 }
 
-/// The name of a value; empty for none.
+/// Returns the name of an enum value, or an empty text for none.
 fn name<E: TryFrom<i32> + Serialize>(number: Option<i32>) -> String {
     number.and_then(|number| E::try_from(number).ok()).map(name_of).unwrap_or_default()
 }
@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn no_cell_is_a_formula_unless_the_export_is_exact() {
         for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1"] {
-            assert_eq!(defused(formula), format!("'{formula}"));
+            assert_eq!(escape_formula(formula), format!("'{formula}"));
         }
         for text in ["", "a=1", "1-1", "'tis", "'"] {
-            assert_eq!(defused(text), text);
+            assert_eq!(escape_formula(text), text);
         }
         let case = TestCaseEntry { name: "=1+1".into(), ..TestCaseEntry::default() };
         let written = |exact| String::from_utf8(csv_records(vec![case.clone()], exact).unwrap());

@@ -16,31 +16,31 @@ use crate::{
     problem::Problem,
     query::Query,
     services::{Imports, Services},
-    upload::{PATIENCE, Piece, Upload},
+    upload::{Chunk, UPLOAD_TIMEOUT, Upload},
 };
 
 pub(in crate::routes) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(import))
 }
 
-/// Rows on their way to the catalog.
-struct Rows {
+/// Rows that are streamed to the catalog.
+struct ImportUpload {
     format: ImportFormat,
     exact: bool,
     upload: Upload,
 }
 
-/// How an import is read.
+/// Options of an import.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ImportQuery {
-    /// Whether the cells of CSV are taken as they are. Otherwise the apostrophe is removed that an
-    /// export puts before what a spreadsheet would take for a formula.
+    /// Whether cells of CSV are imported unchanged. By default, the apostrophe that an export puts before
+    /// formulas is removed.
     #[serde(default)]
     exact: bool,
 }
 
-impl<S: Send + Sync> FromRequest<S> for Rows {
+impl<S: Send + Sync> FromRequest<S> for ImportUpload {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
@@ -54,43 +54,45 @@ impl<S: Send + Sync> FromRequest<S> for Rows {
             }
             Some("text/csv") => ImportFormat::Csv,
             _ => {
-                let expected = "application/json, application/x-ndjson or text/csv is expected";
+                let expected =
+                    "Content-Type: must be application/json, application/x-ndjson or text/csv";
                 return Err(Problem::unsupported(expected));
             }
         };
-        Ok(Self { format, exact: query.exact, upload: Upload::whole(request)? })
+        Ok(Self { format, exact: query.exact, upload: Upload::file(request)? })
     }
 }
 
-/// Creates and changes test cases, up to 10,000 at a time, all or none.
+/// Imports up to 10,000 test cases, all or none.
 ///
-/// A row whose `Identifier` an active test case of the project has changes what the row says of it,
-/// `Name` and `Description`; any other creates a test case, with an identifier that is made if the
-/// row has none. Answers what became of each row, in their order. What an export answers can be
-/// imported as it is: other fields are ignored. In CSV (RFC 4180, UTF-8) the first line names the
-/// columns.
+/// A row with the `Identifier` of an active test case of the project changes its `Name` and
+/// `Description`, as far as the row has them. Any other row creates a test case, whose identifier is
+/// generated if the row has none. The response has the outcome of each row, in their order. An export can
+/// be imported unchanged, since other fields are ignored. In CSV (RFC 4180, UTF-8), the first line names
+/// the columns.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testcases/import",
     operation_id = "import_test_cases", tag = "Test cases", params(ImportQuery),
-    request_body(description = "The test cases, a row each", content(
+    request_body(description = "The test cases, one per row", content(
         (Vec<TestCaseInput> = "application/json"),
         (TestCaseInput = "application/x-ndjson"),
         (String = "text/csv", example = "Identifier,Name,Description\ncheckout.pay_by_card,Pay by card,\n"),
     )),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.ImportService/ImportTestCases"))),
-    responses((status = OK, description = "What became of the rows", body = [ImportedTestCase])),
+    responses((status = OK, description = "The outcomes of the rows", body = [ImportedTestCase])),
 )]
 async fn import(
     State(mut imports): State<Imports>,
     caller: Caller,
     Path(project_id): Path<String>,
-    Rows { format, exact, upload }: Rows,
+    ImportUpload { format, exact, upload }: ImportUpload,
 ) -> Result<List, Problem> {
     let target = Some(ImportTestCasesTarget { project_id, format: format.into(), exact });
     let first = ImportTestCasesRequest { target, ..Default::default() };
-    let next = |Piece { chunk, last, .. }| ImportTestCasesRequest { target: None, chunk, last };
+    let next =
+        |Chunk { bytes, last, .. }| ImportTestCasesRequest { target: None, chunk: bytes, last };
     let imported = upload.send(first, next, async |messages| {
-        imports.import_test_cases(caller.call_within(PATIENCE, messages)).await
+        imports.import_test_cases(caller.call_within(UPLOAD_TIMEOUT, messages)).await
     });
     List::whole(imported.await?).await
 }

@@ -15,11 +15,11 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::PlanPath;
 use crate::{
-    answer::{Answer, Record},
     body::{Body, OneOrMany},
     path::Path,
     problem::Problem,
     query::Query,
+    response::{Json, Resource},
     services::{Services, TestPlans},
     update::IfMatch,
 };
@@ -28,10 +28,10 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(get, replace))
 }
 
-/// The steps that a plan is to have.
+/// The new steps of a plan.
 type StepInputs = OneOrMany<AutomationStepInput>;
 
-/// Automation steps as an array, with the version of their plan.
+/// Automation steps as a JSON array, with the version of their plan.
 struct Steps(AutomationSteps);
 
 impl Serialize for Steps {
@@ -40,25 +40,25 @@ impl Serialize for Steps {
     }
 }
 
-impl Answer for Steps {
+impl Resource for Steps {
     fn data_version(&self) -> Option<&str> {
         Some(&self.0.data_version)
     }
 }
 
-/// Which steps to answer; all, unless said otherwise.
+/// The steps to return; all by default.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct SelectionQuery {
-    /// Only steps whose comment contains this text, in any case.
+    /// Return only steps whose comment contains this text, ignoring case.
     #[param(example = "sandbox")]
     comment: Option<String>,
-    /// How many steps to answer at most.
+    /// Maximum number of steps to return.
     #[param(value_type = Option<i32>, minimum = 0, example = 20)]
     count: Option<String>,
 }
 
-/// As [`SelectionQuery`], for clients that send it as a body.
+/// The parameters of [`SelectionQuery`], which clients may also send as a body.
 #[derive(Deserialize)]
 struct Selection {
     comment: Option<String>,
@@ -76,14 +76,15 @@ impl<S: Send + Sync> FromRequest<S> for Selection {
             return Ok(selection);
         }
         let count = query.count.map(|text| text.parse()).transpose();
-        let count = count.map_err(|_| Problem::invalid("count", "must be a number from 0"))?;
+        let count =
+            count.map_err(|_| Problem::invalid("count", "must be a whole number, at least 0"))?;
         Ok(Self { comment: query.comment, count })
     }
 }
 
-/// Returns the steps by which engines run a test plan, in the order of their numbers.
+/// Returns the automation steps of a test plan, ordered by number.
 ///
-/// The parameters can be sent as the fields of a JSON body, too.
+/// The parameters can also be sent as the fields of a JSON body.
 #[utoipa::path(
     get, tag = "Test plans", operation_id = "get_automation_steps", params(SelectionQuery),
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/automationSteps",
@@ -98,18 +99,18 @@ async fn get(
     caller: Caller,
     Path((project_id, test_case_id, test_plan_id)): Path<PlanPath>,
     Selection { comment, count }: Selection,
-) -> Result<Record<Steps>, Problem> {
+) -> Result<Json<Steps>, Problem> {
     let request =
         GetAutomationStepsRequest { project_id, test_case_id, test_plan_id, comment, count };
     let steps = plans.get_automation_steps(caller.call(request)).await?;
-    Ok(Record(Steps(steps.into_inner())))
+    Ok(Json(Steps(steps.into_inner())))
 }
 
-/// Replaces the steps by which engines run a test plan, unless it was executed.
+/// Replaces the automation steps of a test plan that has not been executed.
 #[utoipa::path(
     put, tag = "Test plans", operation_id = "replace_automation_steps", params(IfMatch),
     path = "/api/projects/{projectId}/testcases/{testCaseId}/testplans/{testPlanId}/automationSteps",
-    request_body(content = StepInputs, description = "The new steps: one, or several"),
+    request_body(content = StepInputs, description = "The new steps: one step or an array"),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestPlanService/ReplaceAutomationSteps"))),
     responses((
         status = OK, description = "The new steps", body = [AutomationStep],
@@ -122,7 +123,7 @@ async fn replace(
     Path((project_id, test_case_id, test_plan_id)): Path<PlanPath>,
     IfMatch(data_version): IfMatch,
     OneOrMany(steps): StepInputs,
-) -> Result<Record<Steps>, Problem> {
+) -> Result<Json<Steps>, Problem> {
     let request = ReplaceAutomationStepsRequest {
         project_id,
         test_case_id,
@@ -131,5 +132,5 @@ async fn replace(
         steps,
     };
     let steps = plans.replace_automation_steps(caller.call(request)).await?;
-    Ok(Record(Steps(steps.into_inner())))
+    Ok(Json(Steps(steps.into_inner())))
 }

@@ -1,5 +1,5 @@
-//! `…/testreports/{testReportId}/debug`: what is known about a test report, from the services that
-//! know it.
+//! `…/testreports/{testReportId}/debug`: all records about a test report, collected from several
+//! services.
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -16,17 +16,17 @@ use utoipa_axum::{
 };
 
 use crate::{
-    answer::{Answer, InParts, Parts, PartsInArray},
-    path::{Path, only_read},
+    path::{Path, read_only},
     problem::Problem,
+    response::{Resource, Streamed, StreamedInArray, StreamedResource},
     services::{Customers, DebugRecords, Lookups, Services},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(get).map(only_read))
+    OpenApiRouter::new().routes(routes!(get).map(read_only))
 }
 
-/// All that is known about a test report, deleted records included.
+/// All records about a test report, including deleted ones.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "PascalCase")]
 struct DebugRecord {
@@ -39,9 +39,9 @@ struct DebugRecord {
     test_plan: Option<DebugTestPlan>,
     #[schema(value_type = DebugTestReport)]
     test_report: Option<DebugTestReport>,
-    /// What was put into the queue for engines.
+    /// The schedules of the test report.
     schedules: Vec<DebugSchedule>,
-    /// The finished instances, by number.
+    /// The finished instances, ordered by number.
     results: Vec<DebugResult>,
 }
 
@@ -54,7 +54,7 @@ struct DebugCustomer {
     name: String,
     /// The DNS label that the customer's host starts with.
     subdomain: String,
-    /// Always null: the files of all customers are in one store.
+    /// Always null: customers do not have a storage of their own.
     #[schema(required = true)]
     storage_account: Option<String>,
     /// The target groups of the customer's engines, separated by commas.
@@ -79,9 +79,9 @@ impl From<Customer> for DebugCustomer {
     }
 }
 
-impl Answer for DebugReport {}
+impl Resource for DebugReport {}
 
-impl InParts for DebugReport {
+impl StreamedResource for DebugReport {
     type Item = DebugResult;
 
     fn into_items(self) -> Vec<DebugResult> {
@@ -89,7 +89,7 @@ impl InParts for DebugReport {
     }
 }
 
-/// Returns all that is known about a test report, deleted records included.
+/// Returns all records about a test report, including deleted ones.
 #[utoipa::path(
     get, tag = "Test reports", operation_id = "get_debug_record",
     path = "/api/projects/0/testcases/0/testplans/0/testreports/{testReportId}/debug",
@@ -102,9 +102,9 @@ async fn get(
     State(mut customers): State<Customers>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<PartsInArray<DebugRecord, DebugReport>, Problem> {
+) -> Result<StreamedInArray<DebugRecord, DebugReport>, Problem> {
     let request = GetDebugRecordRequest { id };
-    let report = Parts::of(records.get_debug_record(caller.call(request)).await?).await?;
+    let report = Streamed::of(records.get_debug_record(caller.call(request)).await?).await?;
     let origin = GetOriginRequest {
         project_id: report.first.project_id.clone(),
         test_case_id: report.first.test_case_id.clone(),

@@ -7,9 +7,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::ReportPath;
 use crate::{
-    answer::Record,
     path::Path,
     problem::Problem,
+    response::Json,
     services::{Services, TestReports},
     update::{Updatable, Update},
 };
@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 
 impl Updatable for TestReportInput {}
 
-/// Reviews a finished test report: changes its status, or its comment.
+/// Reviews a finished test report: changes its status or its comment.
 ///
 /// `Accepted` needs the permission `Accept`, `Rejected` the permission `Reject`.
 #[utoipa::path(
@@ -35,7 +35,7 @@ async fn update(
     caller: Caller,
     Path((project_id, test_case_id, test_plan_id, id)): Path<ReportPath>,
     Update { changes, fields, data_version, .. }: Update<TestReportInput>,
-) -> Result<Record<TestReport>, Problem> {
+) -> Result<Json<TestReport>, Problem> {
     let request = UpdateTestReportRequest {
         project_id,
         test_case_id,
@@ -46,5 +46,5 @@ async fn update(
         fields,
     };
     let report = reports.update_test_report(caller.call(request)).await?;
-    Ok(Record(report.into_inner()))
+    Ok(Json(report.into_inner()))
 }

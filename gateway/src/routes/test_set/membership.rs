@@ -1,4 +1,4 @@
-//! `/api/projects/{projectId}/testsets/{testSetId}/testcases`: what is in a test set.
+//! `/api/projects/{projectId}/testsets/{testSetId}/testcases`: the test cases of a test set.
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -13,11 +13,11 @@ use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::Parts,
     body::OneOrMany,
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    response::Streamed,
     services::{Services, TestSets},
 };
 
@@ -25,10 +25,10 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list, include, include_many, exclude))
 }
 
-/// The test cases that are included or excluded.
+/// The test cases to include or exclude.
 type References = OneOrMany<Reference>;
 
-/// Lists the test cases of a test set, in its order.
+/// Lists the test cases of a test set in its order.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "list_included_test_cases", tag = "Test sets", params(Listing),
@@ -44,16 +44,16 @@ async fn list(
     let request =
         ListIncludedTestCasesRequest { project_id, test_set_id, page: Some(listing.page()) };
     let batches = sets.list_included_test_cases(caller.call(request)).await?;
-    listing.answer(batches).await
+    listing.respond(batches).await
 }
 
 /// Adds test cases to the end of a test set, all or none.
 ///
-/// Including one that the set has already changes nothing.
+/// Including a test case again has no effect.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "include_test_cases", tag = "Test sets",
-    request_body(content = References, description = "What to include: one test case, or several"),
+    request_body(content = References, description = "The test cases to include: one or an array"),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/IncludeTestCases"))),
     responses((status = OK, description = "The changed test set", body = TestSet)),
 )]
@@ -62,16 +62,16 @@ async fn include(
     caller: Caller,
     Path((project_id, test_set_id)): Path<(String, String)>,
     OneOrMany(test_cases): References,
-) -> Result<Parts<TestSet>, Problem> {
+) -> Result<Streamed<TestSet>, Problem> {
     let request = IncludeTestCasesRequest { project_id, test_set_id, test_cases };
-    Parts::of(sets.include_test_cases(caller.call(request)).await?).await
+    Streamed::of(sets.include_test_cases(caller.call(request)).await?).await
 }
 
-/// Adds test cases to the end of a test set, all or none; the same as POST.
+/// Adds test cases to the end of a test set, all or none, like POST.
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "include_test_cases_by_put", tag = "Test sets",
-    request_body(content = References, description = "What to include: one test case, or several"),
+    request_body(content = References, description = "The test cases to include: one or an array"),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/IncludeTestCases"))),
     responses((status = OK, description = "The changed test set", body = TestSet)),
 )]
@@ -80,17 +80,17 @@ async fn include_many(
     caller: Caller,
     path: Path<(String, String)>,
     test_cases: References,
-) -> Result<Parts<TestSet>, Problem> {
+) -> Result<Streamed<TestSet>, Problem> {
     include(sets, caller, path, test_cases).await
 }
 
-/// Takes test cases out of a test set, all or none.
+/// Removes test cases from a test set, all or none.
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/testsets/{testSetId}/testcases",
     operation_id = "exclude_test_cases", tag = "Test sets",
-    request_body(content = References, description = "What to exclude: one test case, or several"),
+    request_body(content = References, description = "The test cases to exclude: one or an array"),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestSetService/ExcludeTestCases"))),
-    responses((status = NO_CONTENT, description = "The test cases are not in the set any more")),
+    responses((status = NO_CONTENT, description = "The test cases have been removed from the set")),
 )]
 async fn exclude(
     State(mut sets): State<TestSets>,

@@ -1,4 +1,4 @@
-//! `/api/projects/{projectId}/testcases/{testCaseId}/testsets`: in which test sets a test case is.
+//! `/api/projects/{projectId}/testcases/{testCaseId}/testsets`: the test sets of a test case.
 
 use assay_auth::Caller;
 use assay_proto::catalog::{ListTestSetsOfTestCaseRequest, TestSetEntry};
@@ -16,7 +16,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(list_of_archived))
 }
 
-/// Lists the test sets that include a test case, newest first; neither is in the archive.
+/// Lists the test sets that include a test case, newest first. Neither is archived.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/{testCaseId}/testsets",
     operation_id = "list_test_sets_of_test_case", tag = "Test sets", params(Listing),
@@ -32,9 +32,9 @@ async fn list(
     list_of(sets, &caller, path, listing, false).await
 }
 
-/// Lists the test sets that include a test case which is in the archive, newest first.
+/// Lists the test sets that include an archived test case, newest first.
 ///
-/// The sets themselves are not in the archive. They show the case again when it is taken out.
+/// The sets themselves are not archived. They show the test case again when it leaves the archive.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/{testCaseId}/testsets/archive",
     operation_id = "list_test_sets_of_archived_test_case", tag = "Test sets", params(Listing),
@@ -59,5 +59,5 @@ async fn list_of(
 ) -> Result<List, Problem> {
     let page = Some(listing.page());
     let request = ListTestSetsOfTestCaseRequest { project_id, test_case_id, page, archived };
-    listing.answer(sets.list_test_sets_of_test_case(caller.call(request)).await?).await
+    listing.respond(sets.list_test_sets_of_test_case(caller.call(request)).await?).await
 }

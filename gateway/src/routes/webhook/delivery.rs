@@ -11,11 +11,11 @@ use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    answer::{Answer, Record},
     list::{List, Listing},
     path::Path,
     problem::Problem,
     query::Query,
+    response::{Json, Resource},
     services::{Services, Webhooks},
 };
 
@@ -26,19 +26,19 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(redeliver))
 }
 
-impl Answer for Delivery {}
+impl Resource for Delivery {}
 
-impl Answer for Redelivery {}
+impl Resource for Redelivery {}
 
-/// Which deliveries a client wants to see.
+/// The deliveries to return; all by default.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Filter {
-    /// Only those that stand there.
+    /// Return only deliveries with this status.
     status: Option<DeliveryStatus>,
 }
 
-/// Lists what a webhook was to be sent, newest first.
+/// Lists the deliveries to a webhook, newest first.
 #[utoipa::path(
     get, path = "/api/webhooks/{webhookId}/deliveries", operation_id = "list_deliveries",
     tag = "Webhooks", params(Listing, Filter),
@@ -54,37 +54,37 @@ async fn list(
 ) -> Result<List, Problem> {
     let (page, status) = (Some(listing.page()), status.map(Into::into));
     let request = ListDeliveriesRequest { webhook_id, page, status };
-    listing.answer(webhooks.list_deliveries(caller.call(request)).await?).await
+    listing.respond(webhooks.list_deliveries(caller.call(request)).await?).await
 }
 
-/// Has all deliveries made again that have failed.
+/// Retries all failed deliveries.
 #[utoipa::path(
     post, path = "/api/webhooks/{webhookId}/deliveries/redeliver",
     operation_id = "redeliver_failed", tag = "Webhooks",
     extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/RedeliverFailed"))),
-    responses((status = OK, description = "How many deliveries are made again", body = Redelivery)),
+    responses((status = OK, description = "The number of deliveries to retry", body = Redelivery)),
 )]
 async fn redeliver_failed(
     State(mut webhooks): State<Webhooks>,
     caller: Caller,
     Path(webhook_id): Path<String>,
-) -> Result<Record<Redelivery>, Problem> {
+) -> Result<Json<Redelivery>, Problem> {
     let request = RedeliverFailedRequest { webhook_id };
-    Ok(Record(webhooks.redeliver_failed(caller.call(request)).await?.into_inner()))
+    Ok(Json(webhooks.redeliver_failed(caller.call(request)).await?.into_inner()))
 }
 
-/// Has a delivery made again, whatever came of it before.
+/// Repeats a delivery, even if it has succeeded before.
 #[utoipa::path(
     post, path = "/api/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver",
     operation_id = "redeliver", tag = "Webhooks",
     extensions(("x-grpc-method" = json!("/assay.notification.v1.WebhookService/Redeliver"))),
-    responses((status = OK, description = "The delivery, which is pending", body = Delivery)),
+    responses((status = OK, description = "The pending delivery", body = Delivery)),
 )]
 async fn redeliver(
     State(mut webhooks): State<Webhooks>,
     caller: Caller,
     Path((webhook_id, id)): Path<(String, String)>,
-) -> Result<Record<Delivery>, Problem> {
+) -> Result<Json<Delivery>, Problem> {
     let request = RedeliverRequest { webhook_id, id };
-    Ok(Record(webhooks.redeliver(caller.call(request)).await?.into_inner()))
+    Ok(Json(webhooks.redeliver(caller.call(request)).await?.into_inner()))
 }

@@ -1,4 +1,4 @@
-//! Answers with a record: its JSON, its version, and where it is.
+//! JSON responses with their entity tag and location.
 
 use axum::{
     body::Body,
@@ -15,39 +15,39 @@ use tonic::{Status, Streaming};
 use crate::{
     array, entity_tag,
     problem::Problem,
-    turn::{self, Part},
+    rendering::{self, InTurn},
 };
 
-/// Number of messages of a record in parts that are read, after the first, before its answer begins.
-/// If the end is among them, the tag of the answer is that of its body.
+/// Number of messages of a streamed resource that are read, after the first, before its response
+/// begins. If the last message is among them, the entity tag is that of the whole body.
 const READ_AHEAD: usize = 3;
 
 const JSON: (HeaderName, HeaderValue) =
     (CONTENT_TYPE, HeaderValue::from_static("application/json"));
 
-/// A message that is answered as JSON.
-pub(crate) trait Answer: Serialize {
-    /// Its version, where it has one that a client may send back.
+/// A message that is returned as JSON.
+pub(crate) trait Resource: Serialize {
+    /// The version of the record, if a client may send it back.
     fn data_version(&self) -> Option<&str> {
         None
     }
 }
 
-/// A record.
-pub(crate) struct Record<T>(pub(crate) T);
+/// A resource as JSON, with its entity tag.
+pub(crate) struct Json<T>(pub(crate) T);
 
-impl<T: Answer> IntoResponse for Record<T> {
+impl<T: Resource> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         match serde_json::to_vec(&self.0) {
             Ok(json) => {
                 ([JSON], entity_tag::of_body(self.0.data_version(), &json), json).into_response()
             }
-            Err(error) => unwritable(&error).into_response(),
+            Err(error) => serialization_error(&error).into_response(),
         }
     }
 }
 
-/// A record that was made, and the path under which it is from now on.
+/// The path of a new record, and the response that shows it.
 pub(crate) struct Created<R>(pub(crate) String, pub(crate) R);
 
 impl<R: IntoResponse> IntoResponse for Created<R> {
@@ -56,52 +56,52 @@ impl<R: IntoResponse> IntoResponse for Created<R> {
     }
 }
 
-/// A record whose last field is an array, which may be too long for one message.
-pub(crate) trait InParts: Answer + Send + 'static {
+/// A resource whose last field is an array that may be too long for one message. The first message
+/// has all other fields, further ones only items of the array.
+pub(crate) trait StreamedResource: Resource + Send + 'static {
     type Item: Serialize + Send + 'static;
 
-    /// What a part carries of the array.
+    /// Returns the items of the array that this message has.
     fn into_items(self) -> Vec<Self::Item>;
 }
 
-/// The parts of a record that follow those that were read.
-type Rest<T> = BoxStream<'static, Result<Part<T>, Status>>;
+/// The messages of a streamed resource that have not been read yet.
+type Rest<T> = BoxStream<'static, Result<InTurn<T>, Status>>;
 
-/// A record in parts: the first holds all but the rest of its array, which the others bring.
-pub(crate) struct Parts<T: InParts> {
+/// A streamed resource as JSON, with its entity tag.
+pub(crate) struct Streamed<T: StreamedResource> {
     pub(crate) first: T,
-    /// The items of the parts after the first, as far as they were read.
+    /// Items of the messages that have been read after the first.
     items: Vec<T::Item>,
-    /// The parts that were not read; none if the record is complete.
+    /// None if all messages have been read.
     rest: Option<Rest<T>>,
 }
 
-impl<T: InParts> Parts<T> {
-    /// Waits for the first parts.
-    pub(crate) async fn of(answer: tonic::Response<Streaming<T>>) -> Result<Self, Problem> {
-        let mut rest = turn::messages(answer).boxed();
-        let first = rest.try_next().await?.ok_or_else(|| {
-            tracing::error!("a record came without any part");
+impl<T: StreamedResource> Streamed<T> {
+    /// Waits for the first messages.
+    pub(crate) async fn of(response: tonic::Response<Streaming<T>>) -> Result<Self, Problem> {
+        let mut rest = rendering::messages(response).boxed();
+        let (first, _) = rest.try_next().await?.ok_or_else(|| {
+            tracing::error!("service returned a record without messages");
             Problem::internal()
         })?;
-        let first = first.into_inner();
         let mut items = Vec::new();
         for _ in 0..READ_AHEAD {
             match rest.try_next().await? {
-                Some(part) => items.extend(part.into_inner().into_items()),
+                Some((message, _)) => items.extend(message.into_items()),
                 None => return Ok(Self { first, items, rest: None }),
             }
         }
         Ok(Self { first, items, rest: Some(rest) })
     }
 
-    /// The only element of an array, composed of the first part and of what others know.
-    pub(crate) fn map_first<R>(self, compose: impl FnOnce(T) -> R) -> PartsInArray<R, T> {
-        PartsInArray { first: compose(self.first), items: self.items, rest: self.rest }
+    /// Returns an array of one element, which `compose` makes from the first message.
+    pub(crate) fn map_first<R>(self, compose: impl FnOnce(T) -> R) -> StreamedInArray<R, T> {
+        StreamedInArray { first: compose(self.first), items: self.items, rest: self.rest }
     }
 }
 
-impl<T: InParts> IntoResponse for Parts<T> {
+impl<T: StreamedResource> IntoResponse for Streamed<T> {
     fn into_response(self) -> Response {
         const END: &[u8] = b"]}";
         let Self { first, items, rest } = self;
@@ -115,30 +115,31 @@ impl<T: InParts> IntoResponse for Parts<T> {
                 let body = continued(open, rest, END);
                 ([JSON], entity_tag::unrepeatable(version), body).into_response()
             }
-            (Err(error), _) => unwritable(&error).into_response(),
+            (Err(error), _) => serialization_error(&error).into_response(),
         }
     }
 }
 
-/// An array of one record in parts. What is answered first may have another shape.
-pub(crate) struct PartsInArray<R, T: InParts> {
+/// A streamed resource as the only element of a JSON array. Its fields before the array may differ from
+/// those of the messages.
+pub(crate) struct StreamedInArray<R, T: StreamedResource> {
     first: R,
     items: Vec<T::Item>,
     rest: Option<Rest<T>>,
 }
 
-impl<R: Serialize, T: InParts> IntoResponse for PartsInArray<R, T> {
+impl<R: Serialize, T: StreamedResource> IntoResponse for StreamedInArray<R, T> {
     fn into_response(self) -> Response {
         const END: &[u8] = b"]}]";
         match (beginning(&[&self.first], &self.items, END), self.rest) {
             (Ok(open), None) => ([JSON], [&open, END].concat()).into_response(),
             (Ok(open), Some(rest)) => ([JSON], continued(open, rest, END)).into_response(),
-            (Err(error), _) => unwritable(&error).into_response(),
+            (Err(error), _) => serialization_error(&error).into_response(),
         }
     }
 }
 
-/// The JSON of `first` with further items in its array, without its end.
+/// Returns the JSON of `first` with further items in its array, up to the end of the array.
 fn beginning(
     first: &impl Serialize,
     items: &[impl Serialize],
@@ -156,12 +157,12 @@ fn beginning(
     Ok(json)
 }
 
-/// A body that begins with `open` and continues with the rest as it arrives.
-fn continued<T: InParts>(open: Vec<u8>, rest: Rest<T>, end: &'static [u8]) -> Body {
-    array::body(open, rest.map_ok(|part| part.map(T::into_items)), end)
+/// Returns a body of `open` and the items of the remaining messages as they arrive.
+fn continued<T: StreamedResource>(open: Vec<u8>, rest: Rest<T>, end: &'static [u8]) -> Body {
+    array::body(open, rest.map_ok(|(message, share)| (message.into_items(), share)), end)
 }
 
-fn unwritable(error: &serde_json::Error) -> Problem {
-    tracing::error!(%error, "a record cannot be written as JSON");
+fn serialization_error(error: &serde_json::Error) -> Problem {
+    tracing::error!(%error, "failed to serialize a record as JSON");
     Problem::internal()
 }
