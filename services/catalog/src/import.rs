@@ -1,4 +1,4 @@
-//! Imports: test cases written by the thousand, all or none.
+//! Imports: thousands of test cases in one transaction.
 
 mod apply;
 mod rows;
@@ -13,23 +13,23 @@ use assay_proto::{
 };
 use assay_runtime::{
     Shares, begin,
-    body::{Intake, Piece},
+    body::{Intake, open},
     list::Batches,
 };
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status, Streaming};
 
 use self::rows::Row;
 use crate::project;
 
-/// How many mebibytes imports take at once, as they are received and as they are written.
+/// Memory for the bodies and rows of imports, in mebibytes.
 const MEMORY: usize = 128;
 
-/// How many imports are written at once.
+/// Maximum number of imports that are written at once.
 const WRITTEN: usize = 2;
 
-/// How many rows one message answers.
+/// Number of rows in a message of the response.
 const ROWS_IN_MESSAGE: usize = 500;
 
 pub(crate) struct ImportService {
@@ -53,17 +53,12 @@ impl import_service_server::ImportService for ImportService {
         request: Request<Streaming<ImportTestCasesRequest>>,
     ) -> Result<Response<Self::ImportTestCasesStream>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let mut messages = request.into_inner();
-        let mut head = messages.message().await?.unwrap_or_default();
-        let target = head.target.take().unwrap_or_default();
+        let (target, pieces) = open(request.into_inner()).await?;
         let project = ProjectId::from_path(&target.project_id)?;
-        // So that nobody sends megabytes for nothing.
+        // Fails before megabytes are sent in vain.
         project::store::find(&self.db, customer, project).await?;
 
-        let pieces = stream::iter([Ok(head)]).chain(messages);
-        let pieces =
-            pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
-        // A slow body holds the memory of what was sent, and nothing that others need.
+        // A slow body holds only the memory of the received bytes.
         let parse = move |body| rows::read(body, &target);
         let (rows, _memory) = self.intake.read(customer, pieces, parse).await?;
         let _written = self.written.acquire(customer).await?;
@@ -72,8 +67,8 @@ impl import_service_server::ImportService for ImportService {
     }
 }
 
-/// If somebody adds a test case with an identifier of the import at the same moment, nothing is left
-/// of the first attempt, and others wait for the second one.
+/// Writes an import. If another transaction adds a test case with one of its identifiers at the same
+/// moment, the import is rolled back and repeated under an exclusive lock of the project.
 async fn import(
     db: &PgPool,
     customer: CustomerId,
@@ -85,7 +80,7 @@ async fn import(
         Err(Fault::Unavailable(_)) => {
             tx.rollback().await?;
             tx = begin(db).await?;
-            project::store::claim(&mut tx, customer, project).await?;
+            project::store::lock_exclusive(&mut tx, customer, project).await?;
             apply::apply(&mut tx, customer, project, rows).await?
         }
         first => first?,

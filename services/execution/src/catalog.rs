@@ -121,14 +121,14 @@ async fn collect(
     let no_answer = || Status::unavailable("the catalog is not available; try again later");
     let mut snapshot = parts.message().await?.ok_or_else(no_answer)?;
     let mut size = snapshot.encoded_len();
-    let mut memory = intake.hold(customer, size).await?;
+    let mut memory = intake.reserve(customer, size).await?;
     while let Some(part) = parts.message().await? {
         let length = part.encoded_len();
         size += length;
         if size > LARGEST {
             return Err(too_large().into());
         }
-        memory.add(intake.hold(customer, length).await?);
+        memory.add(intake.reserve(customer, length).await?);
         snapshot.test_cases.extend(part.test_cases);
     }
     Ok((snapshot, memory))

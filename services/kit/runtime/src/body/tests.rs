@@ -1,0 +1,99 @@
+//! Bodies as clients send them: in pieces, too large, late, and many at a time.
+
+use futures::stream;
+
+use super::*;
+
+fn piece(text: &'static str, next_file: bool) -> Piece {
+    Piece { chunk: Bytes::from_static(text.as_bytes()), next_file, last: false }
+}
+
+fn last() -> Piece {
+    Piece { last: true, ..Piece::default() }
+}
+
+async fn read<T: Send + 'static>(
+    pieces: impl Stream<Item = Result<Piece, Status>>,
+    parse: fn(Body) -> Result<T, Fault>,
+) -> Result<T, Status> {
+    Ok(Intake::new(64).read(CustomerId::new(), pieces, parse).await?.0)
+}
+
+fn files(mut body: Body) -> Result<Vec<String>, Fault> {
+    let mut files = Vec::new();
+    loop {
+        files.push(io::read_to_string(&mut body).map_err(Fault::internal)?);
+        if !body.next_file() {
+            return Ok(files);
+        }
+    }
+}
+
+#[tokio::test]
+async fn files_are_read_one_after_the_other() {
+    let pieces = [piece("a", false), piece("b", false), piece("c", true), piece("", true), last()];
+    assert_eq!(read(stream::iter(pieces.map(Ok)), files).await.unwrap(), ["ab", "c", ""]);
+}
+
+#[tokio::test]
+async fn pieces_of_any_size_make_up_the_body() {
+    for sizes in [&[1, UNIT - 1, 1][..], &[UNIT * 3 + 7], &[UNIT, UNIT], &[7, 3 * UNIT, 5]] {
+        let chunks: Vec<Bytes> =
+            sizes.iter().zip(b'a'..).map(|(size, byte)| Bytes::from(vec![byte; *size])).collect();
+        let pieces = chunks.clone().into_iter().map(|chunk| Piece { chunk, ..Piece::default() });
+        let pieces = stream::iter(pieces.chain([last()]).map(Ok).collect::<Vec<_>>());
+        let whole = read(pieces, files).await.unwrap();
+        assert!(whole[0].as_bytes() == chunks.concat(), "{sizes:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_not_read_as_a_whole_one() {
+    let pieces = [Ok(piece("a", false)), Err(Status::cancelled("gone"))];
+    let broken = read(stream::iter(pieces), files).await.unwrap_err();
+    assert_eq!(broken.message(), "gone");
+    // As a call looks that its client has given up.
+    let silent = read(stream::iter([Ok(piece("a", false))]), files).await.unwrap_err();
+    assert_eq!(silent.message(), "the body broke off");
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_not_kept() {
+    let chunk = Bytes::from(vec![b' '; 1 << 20]);
+    let pieces = stream::repeat_with(|| Ok(Piece { chunk: chunk.clone(), ..Piece::default() }));
+    let refused = read(pieces, files).await;
+    assert!(refused.unwrap_err().message().contains("32 MiB"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_never_ends_is_given_up() {
+    let pieces = stream::iter([Ok(piece("a", false))]).chain(stream::pending());
+    let late = read(pieces, files).await.unwrap_err();
+    assert_eq!(late.message(), "the body did not arrive in time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_bodies_of_one_customer_leave_memory_to_others() {
+    let intake = Intake::new(4);
+    let (one, other) = (CustomerId::new(), CustomerId::new());
+    let mebibyte = |count| {
+        let chunk = Bytes::from(vec![b' '; 1 << 20]);
+        stream::iter(
+            (0..count).map(move |_| Ok(Piece { chunk: chunk.clone(), ..Piece::default() })),
+        )
+    };
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        let pieces = mebibyte(1).chain(stream::iter([Ok(last())]));
+        kept.push(intake.read(one, pieces, files).await.unwrap());
+    }
+    // Bodies that are still being sent hold what they have sent.
+    let busy = intake.read(one, mebibyte(1).chain(stream::pending()), files).await;
+    assert_eq!(busy.unwrap_err().code(), tonic::Code::ResourceExhausted);
+
+    let pieces = mebibyte(1).chain(stream::iter([Ok(last())]));
+    intake.read(other, pieces, files).await.unwrap();
+    drop(kept);
+    let pieces = mebibyte(3).chain(stream::iter([Ok(last())]));
+    intake.read(one, pieces, files).await.unwrap();
+}

@@ -1,0 +1,52 @@
+//! Calls that upload a body in several messages.
+
+use assay_proto::{
+    catalog::{ImportTestCasesRequest, ImportTestCasesTarget},
+    execution::{
+        ReportInstancesRequest, ReportResultsRequest, ReportResultsTarget, UploadArtifactRequest,
+        UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
+    },
+};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use tonic::{Status, Streaming};
+
+use super::Piece;
+
+/// A message of a call that uploads a body: a piece of it, and in the first message its target.
+pub trait UploadMessage: Send + 'static {
+    type Target: Default;
+
+    /// Takes the message apart.
+    fn into_parts(self) -> (Option<Self::Target>, Piece);
+}
+
+/// Receives the first message of a call that uploads a body. Returns the target of the body, and all
+/// of its pieces.
+pub async fn open<M: UploadMessage>(
+    mut messages: Streaming<M>,
+) -> Result<(M::Target, impl Stream<Item = Result<Piece, Status>> + Send), Status> {
+    let missing = || Status::invalid_argument("the call has no messages");
+    let (target, first) = messages.message().await?.ok_or_else(missing)?.into_parts();
+    let rest = messages.map_ok(|message| message.into_parts().1);
+    Ok((target.unwrap_or_default(), stream::iter([Ok(first)]).chain(rest)))
+}
+
+macro_rules! upload_message {
+    ($message:ty, $field:ident: $target:ty, next_file: $next_file:expr) => {
+        impl UploadMessage for $message {
+            type Target = $target;
+
+            fn into_parts(self) -> (Option<$target>, Piece) {
+                let next_file: fn(&Self) -> bool = $next_file;
+                let next_file = next_file(&self);
+                (self.$field, Piece { chunk: self.chunk, next_file, last: self.last })
+            }
+        }
+    };
+}
+
+upload_message!(ImportTestCasesRequest, target: ImportTestCasesTarget, next_file: |_| false);
+upload_message!(ReportInstancesRequest, id: String, next_file: |_| false);
+upload_message!(ReportResultsRequest, target: ReportResultsTarget, next_file: |_| false);
+upload_message!(UploadArtifactRequest, target: UploadArtifactTarget, next_file: |_| false);
+upload_message!(UploadResultsRequest, target: UploadResultsTarget, next_file: |m| m.next_file);
