@@ -1,5 +1,5 @@
-//! Writes, for each `…Batch` message, what lists need to know of it: where a record has no `id`,
-//! it begins with what it is named by.
+//! Generates the implementations of `Batch` and `Listed` for each `…Batch` message and its records.
+//! The cursor of a record is its `id`, or its first field if it has none.
 
 use std::fmt::Write;
 
@@ -7,6 +7,7 @@ use prost_reflect::{DescriptorPool, Kind};
 
 use crate::shape::rust_path;
 
+/// Returns the implementations as Rust code.
 pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
     let mut code = String::new();
     for message in pool.all_messages().filter(|message| message.name().ends_with("Batch")) {

@@ -1,4 +1,4 @@
-//! Writes, for each `…Input` message, how it takes over single fields from another one.
+//! Generates the implementation of `Changes` for each `…Input` message.
 
 use std::fmt::Write;
 
@@ -6,6 +6,7 @@ use prost_reflect::DescriptorPool;
 
 use crate::shape::{alias, json_name, rust_path};
 
+/// Returns the implementations as Rust code.
 pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
     let mut code = String::new();
     let ours = |name: &str| name.starts_with("assay.") && !name.starts_with("assay.shapes.");
@@ -22,7 +23,7 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
             .collect();
         writeln!(code, "    const FIELDS: &'static [&'static str] = &{known:?};")?;
         writeln!(code, "    #[allow(clippy::single_match)]")?;
-        writeln!(code, "    fn take(&mut self, field: &str, from: &mut Self) {{")?;
+        writeln!(code, "    fn move_field(&mut self, field: &str, from: &mut Self) {{")?;
         writeln!(code, "        match field {{")?;
         for (field, name) in message.fields().zip(names) {
             let alias = alias(&field).map_or_else(String::new, |alias| format!(" | {alias:?}"));

@@ -1,4 +1,4 @@
-//! Writes the table of what fields may hold, for the documentation.
+//! Generates the table of examples of fields, for the documentation.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use prost_reflect::DescriptorPool;
 
 use crate::shape::{extension, json_name};
 
-/// Message, field and example of each field that has one.
+/// Returns the table as Rust code: message, field and example of each field that has one.
 pub fn table(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
     let mut table = String::from("pub static EXAMPLES: &[(&str, &str, &str)] = &[\n");
     for message in pool.all_messages() {

@@ -1,24 +1,30 @@
-//! Compiles the contracts and gives the generated types their JSON, OpenAPI and SQL shapes, so that
-//! a resource is written down once: in its `.proto` file.
+//! Compiles the contracts, and gives the generated types their JSON, OpenAPI and SQL shapes. So a
+//! resource is defined once, in its `.proto` file. The rules:
 //!
-//! * JSON names are PascalCase. A field is nullable exactly if it is marked `optional` and not `blank`.
-//! * Enums travel as the names of their variants, timestamps as RFC 3339. An integer may be written
-//!   with a fraction of zero.
-//! * `…Request` and `…Batch` messages are envelopes: they never become JSON or come out of a row.
-//! * `…Input` messages are what clients write; each can take over single fields from another.
-//! * `…List` messages are arrays that may be null.
-//! * Everything else can be read from a row with the same column names.
-//! * Every method names who may call it; together they are the table `POLICY`.
-//! * Fields say what they may hold: the table `EXAMPLES`.
-//! * Methods that Get, List, Find, Export, Download or Watch change nothing, and may be called twice;
-//!   together they are the table `READING`.
-//! * Methods that wait, for the messages of their caller or because they say so, are the table
-//!   `WAITING`.
+//! * JSON names are in PascalCase. A field is nullable if it is `optional` and not `blank`.
+//! * In JSON, enums are the names of their variants, timestamps follow RFC 3339, and integers may
+//!   have a fraction of zero.
+//! * `…Request` and `…Batch` messages are envelopes, which have no form in JSON or SQL.
+//! * `…Input` messages are written by clients. Single fields can be moved from one to another
+//!   (`Changes`), and each binds its fields to the columns it is written to (`InputColumns`).
+//! * `…List` messages are nullable arrays.
+//! * Every other message is read from a row. Its `COLUMNS` are the list of a `select`: the names of
+//!   the fields, or the expressions in `[(assay.column) = "…"]`.
+//! * The table `POLICY` has the permissions that each method requires.
+//! * The table `EXAMPLES` has the examples of fields.
+//! * The table `READING` has the methods that only read, and whose calls may be repeated: those named
+//!   Get, List, Find, Export, Download or Watch.
+//! * The table `WAITING` has the methods that wait: those with a stream of requests or the option
+//!   `assay.waits`.
 
-#![expect(clippy::disallowed_methods, reason = "cargo tells a build script where to write so")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes the output directory in the environment"
+)]
 
 mod batches;
 mod changes;
+mod columns;
 mod examples;
 mod policy;
 mod shape;
@@ -27,7 +33,7 @@ use std::{env, error::Error, fs, path::Path};
 
 use prost::Message;
 
-/// The contracts; whatever they import comes with them.
+/// Paths of the contracts. Their imports are added.
 const CONTRACTS: &[&str] = &[
     "assay/identity/v1/token.proto",
     "assay/identity/v1/customer.proto",
@@ -58,7 +64,7 @@ const CONTRACTS: &[&str] = &[
     "assay/events/v1/events.proto",
 ];
 
-/// A contract that only the tests of this crate use.
+/// Path of the contract for the tests of this crate.
 const TEST_CONTRACT: &str = "tests/shapes.proto";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -77,6 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("policy.rs"), policy::table(&pool)?)?;
     fs::write(out.join("examples.rs"), examples::table(&pool)?)?;
     fs::write(out.join("changes.rs"), changes::impls(&pool)?)?;
+    fs::write(out.join("columns.rs"), columns::impls(&pool)?)?;
     fs::write(out.join("batches.rs"), batches::impls(&pool)?)?;
     fs::write(out.join("descriptors.bin"), files.encode_to_vec())?;
     shape::all(&pool).compile_fds(files)?;

@@ -1,21 +1,21 @@
-//! Writes the tables of who may call which method, of the methods that change nothing, and of those
-//! that wait for their caller or for something to happen.
+//! Generates the tables of methods: the access rule of each, those that only read, and those that
+//! wait for their caller or for an event.
 
 use std::{error::Error, fmt::Write};
 
 use prost_reflect::{DescriptorPool, MethodDescriptor, Value};
 
-/// What the names of methods begin with that change nothing, so that they may be called twice.
+/// Prefixes of the names of methods that only read, so that their calls may be repeated.
 const READING: [&str; 6] = ["Get", "List", "Find", "Export", "Download", "Watch"];
 
-/// Fails for a method that says neither which permission it needs nor how open it is.
+/// Returns the tables as Rust code. Fails for a method with neither a permission nor an access.
 pub fn table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
     let mut table = String::from("pub static POLICY: &[(&str, Needs)] = &[\n");
     let mut reading = String::from("pub static READING: &[&str] = &[\n");
     let mut waiting = String::from("pub static WAITING: &[&str] = &[\n");
     for method in pool.services().flat_map(|service| service.methods().collect::<Vec<_>>()) {
         let needs = needs(pool, &method)
-            .ok_or_else(|| format!("{} needs a permission", method.full_name()))?;
+            .ok_or_else(|| format!("{}: add the option assay.permission", method.full_name()))?;
         let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
         writeln!(table, "    ({path:?}, {needs}),")?;
         let reads = READING.iter().any(|verb| method.name().starts_with(verb));

@@ -1,11 +1,11 @@
-//! Puts attributes on the generated types, by rules over what the contract says.
+//! Puts attributes on the generated types, by the rules in `main.rs`.
 
 use prost_reflect::{DescriptorPool, EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
 use tonic_prost_build::Builder;
 
-const TIMESTAMP: &str = "google.protobuf.Timestamp";
+pub const TIMESTAMP: &str = "google.protobuf.Timestamp";
 
-/// The code generator, told the shape of every message and enum of ours.
+/// Returns the code generator, with the attributes of all messages and enums of Assay.
 pub fn all(pool: &DescriptorPool) -> Builder {
     let codegen = tonic_prost_build::configure()
         .extern_path(format!(".{TIMESTAMP}"), "crate::Timestamp")
@@ -16,9 +16,9 @@ pub fn all(pool: &DescriptorPool) -> Builder {
     pool.all_enums().filter(|e| ours(e.full_name())).fold(codegen, choice)
 }
 
-/// How a message is used, which its name tells.
+/// Use of a message, derived from its name.
 #[derive(Clone, Copy, PartialEq)]
-enum Role {
+pub enum Role {
     Envelope,
     Input,
     List,
@@ -26,7 +26,7 @@ enum Role {
 }
 
 impl Role {
-    fn of(message: &MessageDescriptor) -> Self {
+    pub fn of(message: &MessageDescriptor) -> Self {
         match message.name() {
             name if name.ends_with("Request") || name.ends_with("Batch") => Self::Envelope,
             name if name.ends_with("Input") => Self::Input,
@@ -75,7 +75,7 @@ fn message(codegen: Builder, message: MessageDescriptor) -> Builder {
     })
 }
 
-/// What a field's attributes say.
+/// Arguments of a field's attributes.
 #[derive(Default)]
 struct Shape {
     serde: Vec<String>,
@@ -107,7 +107,7 @@ impl Shape {
             Kind::String if is_id(field) => {
                 let column = if optional { "crate::OptionalIdColumn" } else { "uuid::Uuid" };
                 shape.sql.push(format!("try_from = {column:?}"));
-                // An empty text is not a UUID.
+                // Empty text is not a UUID.
                 if !is_blank(field) {
                     shape.rest.push("format = Uuid".to_owned());
                 }
@@ -169,7 +169,7 @@ impl Shape {
     }
 }
 
-/// Leaves the zero value out of JSON: it only says that a field was not set.
+/// Excludes the zero value of an enum from JSON: it stands for a field that was not set.
 fn choice(codegen: Builder, choice: EnumDescriptor) -> Builder {
     let path = choice.full_name();
     let unspecified = choice.default_value();
@@ -179,18 +179,23 @@ fn choice(codegen: Builder, choice: EnumDescriptor) -> Builder {
         .field_attribute(format!("{path}.{}", unspecified.name()), "#[serde(skip)]")
 }
 
-/// Whether a string is the id of a record that Assay keeps, and so a UUID.
-fn is_id(field: &FieldDescriptor) -> bool {
+/// Returns whether a string is the id of a record of Assay, which is a UUID.
+pub fn is_id(field: &FieldDescriptor) -> bool {
     let named_so = field.name() == "id" || field.name().ends_with("_id");
-    named_so && extension(field, "assay.opaque").and_then(|value| value.as_bool()) != Some(true)
+    is(field, "assay.id") || named_so && !is(field, "assay.opaque")
 }
 
-/// Whether a text that is not there is empty in JSON instead of null.
+/// Returns whether an absent text is empty in JSON instead of null.
 fn is_blank(field: &FieldDescriptor) -> bool {
-    extension(field, "assay.blank").and_then(|value| value.as_bool()) == Some(true)
+    is(field, "assay.blank")
 }
 
-/// The second name under which a field is read.
+/// Returns whether a boolean option of a field is set.
+fn is(field: &FieldDescriptor, option: &str) -> bool {
+    extension(field, option).and_then(|value| value.as_bool()) == Some(true)
+}
+
+/// Returns the second JSON name under which a field is read.
 pub fn alias(field: &FieldDescriptor) -> Option<String> {
     text(field, "assay.alias")
 }
@@ -200,19 +205,19 @@ fn text(field: &FieldDescriptor, extension_name: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What an option of ours says of a field, if it is there.
+/// Returns the value of an option of Assay on a field, if it is set.
 pub fn extension(field: &FieldDescriptor, name: &str) -> Option<prost_reflect::Value> {
     let extension = field.parent_pool().get_extension_by_name(name)?;
     let options = field.options();
     options.has_extension(&extension).then(|| options.get_extension(&extension).into_owned())
 }
 
-/// Where the type generated for `full_name` is: packages are modules of this crate.
+/// Returns the path of the Rust type of a message or enum. Packages are modules of this crate.
 pub fn rust_path(full_name: &str) -> String {
     full_name.replacen("assay", "crate", 1).replace('.', "::")
 }
 
-/// The name a field has in JSON.
+/// Returns the JSON name of a field.
 pub fn json_name(field: &FieldDescriptor) -> String {
     let capitalize = |word: &str| word[..1].to_uppercase() + &word[1..];
     let pascal_case = || field.name().split('_').map(capitalize).collect();

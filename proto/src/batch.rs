@@ -1,18 +1,18 @@
-//! Lists travel in batches.
+//! Batches: the messages that lists are streamed in.
 
-/// A `…Batch` message: some records of a list.
+/// A `…Batch` message: consecutive records of a list.
 pub trait Batch: prost::Message + Default {
     type Item: Listed + 'static;
 
-    /// The batch of these records; `next_cursor` says where the next page starts, if the list was
-    /// limited and there is one.
+    /// Returns the batch of these records. `next_cursor` is that of the next page, if there is one.
     fn new(items: Vec<Self::Item>, next_cursor: Option<String>) -> Self;
 
+    /// Returns the records and the cursor of the next page.
     fn into_parts(self) -> (Vec<Self::Item>, Option<String>);
 }
 
-/// A record as lists show it.
+/// A record as an entry of a list.
 pub trait Listed: prost::Message + Default {
-    /// Where the part of the list after this record starts.
+    /// Returns the cursor of the page that starts after this record.
     fn cursor(&self) -> &str;
 }

@@ -1,4 +1,4 @@
-//! Texts that are empty in JSON, never null, where there is nothing.
+//! Serializes an absent text as an empty string instead of null.
 
 use serde::{Deserialize, Deserializer, Serializer};
 

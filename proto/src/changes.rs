@@ -1,22 +1,22 @@
-//! Partial updates: absent is unchanged, null is cleared.
+//! Partial updates: an absent field keeps its value, null clears it.
 
-/// An `…Input` message that can take over single fields from another one.
+/// An `…Input` message that single fields can be moved into.
 ///
-/// A service reads what a record says now into its input message, under a lock on the row, applies
-/// the changes, and checks and writes the whole: so a change is subject to the same rules as a
-/// creation, and two changes of different fields never undo each other.
+/// A service locks the row, reads the record into its input message, applies the changes, and
+/// validates and writes the whole. So the rules of a creation apply to an update too, and updates of
+/// different fields never undo each other.
 pub trait Changes: Sized {
-    /// The JSON names of the fields, with their second names.
+    /// JSON names of the fields, including aliases.
     const FIELDS: &'static [&'static str];
 
-    /// Takes over the field of that JSON name; one that does not exist changes nothing.
-    fn take(&mut self, field: &str, from: &mut Self);
+    /// Moves the field with this JSON name from `from` into this message. Ignores unknown names.
+    fn move_field(&mut self, field: &str, from: &mut Self);
 
-    /// This input with the given fields of `changes`.
+    /// Returns this input with the given fields of `changes`.
     #[must_use]
     fn with(mut self, mut changes: Self, fields: &[String]) -> Self {
         for field in fields {
-            self.take(field, &mut changes);
+            self.move_field(field, &mut changes);
         }
         self
     }

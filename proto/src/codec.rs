@@ -1,4 +1,4 @@
-//! How messages become frames.
+//! The gRPC codec of the generated clients and servers.
 
 use std::marker::PhantomData;
 
@@ -6,14 +6,14 @@ use prost::Message;
 use tonic::codec::{BufferSettings, Codec as Coding};
 use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
 
-/// Size that the buffer of a stream of messages has at first and grows by, in bytes.
+/// Initial size and growth of the buffer of a stream, in bytes.
 const BUFFER: usize = 8 << 10;
 
-/// Passes each message of a stream on before the next one is asked for.
+/// A codec that flushes each message of a stream before the next one is requested.
 ///
-/// Left to itself, tonic collects up to 32 KiB. To do so it asks for the next message, and passes on
-/// what it has when that isn't there yet. The work for that message has begun then: a query of the
-/// database that holds a connection for as long as the client reads nothing.
+/// By default, tonic buffers up to 32 KiB: it polls for the next message and flushes only if that is
+/// pending. The work for that message has started by then, for instance a query that holds a database
+/// connection for as long as the client does not read.
 #[derive(Debug)]
 pub struct Codec<T, U>(PhantomData<(T, U)>);
 

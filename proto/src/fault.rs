@@ -1,4 +1,4 @@
-//! How a call fails. It is part of the contract.
+//! The failures of calls, with their gRPC status and the stable code that clients see.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -7,77 +7,83 @@ use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// What is wrong with one field of a request.
+/// An invalid field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Where the field is: a JSON pointer (RFC 6901) into the body, without its leading slash.
+    /// JSON pointer (RFC 6901) to the field in the body, without the leading slash. Empty for the
+    /// body itself.
     pub field: String,
-    /// What is wrong, for the person who sent it.
+    /// Rule that the field violates, as in "must not be blank".
     pub problem: String,
 }
 
 impl std::fmt::Display for Violation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let field = if self.field.is_empty() { "the body" } else { &self.field };
-        write!(f, "{field} {}", self.problem)
+        let field = if self.field.is_empty() { "body" } else { &self.field };
+        write!(f, "{field}: {}", self.problem)
     }
 }
 
-/// Why a call could not be carried out.
+/// Reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// There is no such record for this customer.
+    /// The record does not exist, or belongs to another customer.
     #[error("no such {0}")]
     NotFound(&'static str),
 
-    /// A name that has to be unique is taken.
-    #[error("a {0} of that name already exists")]
+    /// A record with the same value of a unique field exists, such as a "customer with this
+    /// subdomain".
+    #[error("a {0} already exists")]
     AlreadyExists(&'static str),
 
-    /// The change was based on a version that is no longer the current one.
-    #[error("the {0} was changed by someone else; read it again")]
+    /// The change is based on an outdated version of the record.
+    #[error("the {0} has changed since the given version; read it again")]
     Stale(&'static str),
 
-    /// The state of a record does not allow what was asked.
+    /// The state of a record does not allow the call.
     #[error("{reason}")]
     Conflict { code: &'static str, reason: String },
 
-    /// The request itself is wrong.
+    /// Fields of the request are invalid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Violation>),
 
-    /// As [`Fault::Invalid`], with a code of its own.
+    /// The request is invalid as a whole; the code says why.
     #[error("{reason}")]
     Refused { code: &'static str, reason: String },
 
-    /// The body can't be read at all.
+    /// The body cannot be parsed.
     #[error("{0}")]
     Malformed(String),
 
-    /// Of a token as well as of a password; what exactly is wrong is not told.
-    #[error("the token, or the email with its password, is missing or not valid")]
+    /// A token or password is missing or wrong. The message does not say which.
+    #[error("the credentials are missing or not valid")]
     Unauthenticated,
 
+    /// The caller lacks a permission.
     #[error("{0}")]
     Forbidden(String),
 
-    /// There is more to do than can be done; try again later.
+    /// A rate limit is reached; the caller may retry after the delay.
     #[error("too many requests; try again later")]
     Busy(Duration),
 
-    /// Something that is needed cannot be reached now; try again later.
-    #[error("{0} is not available; try again later")]
+    /// A dependency, such as "the database", cannot be reached at the moment.
+    #[error("{0} is unavailable; try again later")]
     Unavailable(&'static str),
 
+    /// A bug or an invalid stored value. The cause is logged, not sent.
     #[error("internal error")]
     Internal(#[source] Source),
 }
 
 impl Fault {
+    /// Returns the fault of one invalid field.
     pub fn invalid(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Invalid(vec![Violation { field: field.into(), problem: problem.into() }])
     }
 
+    /// Wraps the cause of an internal error.
     pub fn internal(source: impl Into<Source>) -> Self {
         Self::Internal(source.into())
     }
@@ -98,7 +104,7 @@ impl Fault {
         }
     }
 
-    /// The stable name of the fault that clients can rely on.
+    /// Returns the stable code of the fault.
     fn reason(&self) -> &'static str {
         match self {
             Self::NotFound(_) => "not_found",
@@ -122,7 +128,7 @@ impl From<Violation> for Fault {
     }
 }
 
-/// Where a fault leaves the service: causes are logged here, once, and never sent.
+/// Converts the fault at the boundary of the service. Causes are logged here, once, and never sent.
 impl From<Fault> for Status {
     fn from(fault: Fault) -> Self {
         let mut details = ErrorDetails::new();
@@ -155,17 +161,17 @@ mod sql {
 
     use super::Fault;
 
-    /// A database that cannot be reached, or is going away, is unavailable; all else is a bug.
+    /// Reports an unreachable or restarting database as unavailable, and any other error as internal.
     impl From<Error> for Fault {
         fn from(error: Error) -> Self {
-            let gone = match &error {
+            let is_unavailable = match &error {
                 Error::Io(_) | Error::PoolTimedOut | Error::PoolClosed | Error::WorkerCrashed => {
                     true
                 }
-                Error::Database(error) => is_passing(&**error),
+                Error::Database(error) => is_transient(&**error),
                 _ => false,
             };
-            if gone {
+            if is_unavailable {
                 tracing::warn!(%error, "database unavailable");
                 return Self::Unavailable("the database");
             }
@@ -173,32 +179,33 @@ mod sql {
         }
     }
 
-    /// Whether what a database refuses may work later, without anybody changing the statement:
-    /// PostgreSQL's classes for lost connections (08), too few resources (53), operator
-    /// intervention (57) and transactions that may be tried again (40); a lock that somebody
-    /// else holds for too long (55P03); and a server that only reads, as operators have it do
-    /// when its disk is full (25006).
-    pub fn is_passing(error: &dyn DatabaseError) -> bool {
+    /// Returns whether the same statement may succeed later. PostgreSQL's error classes for this are
+    /// lost connections (08), insufficient resources (53), operator intervention (57), transactions
+    /// to be retried (40), a lock timeout (55P03) and a read-only server (25006), which operators
+    /// use when its disk is full.
+    pub fn is_transient(error: &dyn DatabaseError) -> bool {
         let code = error.code().unwrap_or_default();
         ["08", "53", "57", "40", "55P03", "25006"].iter().any(|class| code.starts_with(class))
     }
 
-    /// Gives a violated constraint its meaning.
+    /// Translation of violated constraints.
     pub trait OnConstraint<T> {
-        fn on_constraint(self, name: &str, meaning: Fault) -> Result<T, Fault>;
+        /// Fails with `fault` if the constraint `name` was violated.
+        fn on_constraint(self, name: &str, fault: Fault) -> Result<T, Fault>;
     }
 
     impl<T, E: Into<Fault> + AsDatabaseError> OnConstraint<T> for Result<T, E> {
-        fn on_constraint(self, name: &str, meaning: Fault) -> Result<T, Fault> {
+        fn on_constraint(self, name: &str, fault: Fault) -> Result<T, Fault> {
             self.map_err(|error| match error.violated() {
-                Some(violated) if violated == name => meaning,
+                Some(violated) if violated == name => fault,
                 _ => error.into(),
             })
         }
     }
 
-    /// An error that may carry the name of a constraint.
+    /// An error that may name a violated constraint.
     pub trait AsDatabaseError {
+        /// Returns the name of the violated constraint.
         fn violated(&self) -> Option<&str>;
     }
 
@@ -208,7 +215,7 @@ mod sql {
         }
     }
 
-    /// So that several constraints can be given their meaning one after the other.
+    /// Allows several constraints to be translated in a chain.
     impl AsDatabaseError for Fault {
         fn violated(&self) -> Option<&str> {
             let Self::Internal(source) = self else { return None };
@@ -218,4 +225,4 @@ mod sql {
 }
 
 #[cfg(feature = "sql")]
-pub use sql::{OnConstraint, is_passing};
+pub use sql::{OnConstraint, is_transient};

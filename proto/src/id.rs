@@ -1,4 +1,4 @@
-//! Ids that cannot be mixed up.
+//! Typed ids of records.
 
 use uuid::Uuid;
 
@@ -13,8 +13,8 @@ macro_rules! ids {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// A new id; later ids sort after earlier ones.
-            #[expect(clippy::new_without_default, reason = "every call makes another one")]
+            /// Returns a new id (UUIDv7). Later ids sort after earlier ones.
+            #[expect(clippy::new_without_default, reason = "every call returns a different id")]
             pub fn new() -> Self {
                 Self(Uuid::now_v7())
             }
@@ -29,17 +29,17 @@ macro_rules! ids {
                 text.map(Self::from_path).transpose()
             }
 
-            /// Parses an id that this service has written itself. Any other text is `Internal`.
+            /// Parses an id in a stored record or event. Text that is not an id is `Internal`.
             pub fn from_record(text: &str) -> Result<Self, Fault> {
                 parse(text).map(Self).ok_or_else(|| {
-                    Fault::internal(concat!("a record refers to a ", $noun, " by what is not an id"))
+                    Fault::internal(format!(concat!("not a valid ", $noun, " id: {:?}"), text))
                 })
             }
 
             /// Parses the id in `field` of a body or query. Text that is not an id is `Invalid`.
             pub fn from_field(field: &'static str, text: &str) -> Result<Self, Fault> {
                 parse(text).map(Self).ok_or_else(|| {
-                    Fault::invalid(field, concat!("must be the id of a ", $noun))
+                    Fault::invalid(field, concat!("must be a valid ", $noun, " id"))
                 })
             }
 
@@ -62,16 +62,16 @@ macro_rules! ids {
 }
 
 ids! {
-    /// The customer that a row belongs to.
+    /// Id of a customer; every row has one.
     CustomerId "customer",
-    /// A user of one customer: towards customers, and in tokens and events. The account behind it
-    /// is known to the identity service alone.
+    /// Id of a user of one customer, as in the interface, tokens and events. Only the identity
+    /// service knows the account of the user.
     UserId "user",
-    /// An account, which can be a user of several customers.
+    /// Id of an account, which can be a user of several customers.
     AccountId "account",
     UserGroupId "user group",
     ApiTokenId "API token",
-    /// What all tokens that come from one login have in common.
+    /// Id of a session, which all tokens of one login share.
     SessionId "session",
     AuditEntryId "audit entry",
     ProjectId "project",
@@ -90,7 +90,8 @@ ids! {
     WebhookId "webhook",
 }
 
-/// Accepts only the hyphenated lower-case spelling, so that each record has one path.
+/// Parses a UUID in hyphenated lower case. Other spellings are rejected, so that each record has one
+/// path.
 fn parse(text: &str) -> Option<Uuid> {
     let id = Uuid::try_parse(text).ok()?;
     let mut spelling = Uuid::encode_buffer();

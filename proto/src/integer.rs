@@ -1,4 +1,5 @@
-//! Integers in JSON. JSON Schema calls `2.0` an integer, and many clients write it so.
+//! Deserializes integers, including those with a fraction of zero: JSON Schema counts `2.0` as an
+//! integer, and many clients write it that way.
 
 use std::{fmt, marker::PhantomData};
 
@@ -7,7 +8,7 @@ use serde::{
     de::{self, Unexpected, Visitor},
 };
 
-/// A type of integers that contracts have.
+/// An integer type of the contracts.
 pub trait Integer: TryFrom<i64> {
     /// Name of the type in error messages.
     const NAME: &'static str;
@@ -21,19 +22,19 @@ impl Integer for i64 {
     const NAME: &'static str = "i64";
 }
 
-/// Reads an integer, which may have a fraction of zero.
+/// Deserializes an integer, which may have a fraction of zero.
 pub fn integer<'de, T: Integer, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_any(Number(PhantomData))
 }
 
-/// Reads an integer, as [`integer`] does, or null.
+/// Deserializes an integer like [`integer`], or null.
 pub fn optional_integer<'de, T: Integer, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Option::<Whole<T>>::deserialize(deserializer).map(|number| number.map(|Whole(number)| number))
 }
 
-/// Reads an array of integers, each as [`integer`] does.
+/// Deserializes an array of integers like [`integer`].
 pub fn integers<'de, T: Integer, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -73,12 +74,12 @@ impl<T: Integer> Visitor<'_> for Number<T> {
     }
 }
 
-/// The integer that a number is, if it is one.
-#[expect(clippy::cast_possible_truncation, reason = "it is compared with what it came from")]
+/// Returns the integer with the value of `number`, if there is one.
+#[expect(clippy::cast_possible_truncation, reason = "the result is compared with the original")]
 #[expect(clippy::cast_precision_loss, reason = "as above")]
-#[expect(clippy::float_cmp, reason = "nothing was rounded if they are equal")]
+#[expect(clippy::float_cmp, reason = "equality means that nothing was rounded")]
 fn whole(number: f64) -> Option<i64> {
-    // The largest float below 2^63 is far from it, so nothing is saturated.
+    // `i64::MAX as f64` is 2^63, so the cast below does not saturate.
     let in_range = number.abs() < i64::MAX as f64;
     (in_range && number as i64 as f64 == number).then_some(number as i64)
 }

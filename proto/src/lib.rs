@@ -1,13 +1,14 @@
 //! The contracts of Assay as Rust types: messages, gRPC clients and servers, the permission each
 //! method needs, and how a call fails.
 //!
-//! A message is at once the row, the gRPC message, the JSON body and its OpenAPI schema; `build/`
-//! says by which rules.
+//! One message serves as row, gRPC message, JSON body and OpenAPI schema. `build/` has the rules.
 
 mod batch;
 mod blank;
 mod changes;
 mod codec;
+#[cfg(feature = "sql")]
+mod columns;
 mod fault;
 mod id;
 mod integer;
@@ -16,8 +17,6 @@ mod result;
 mod timestamp;
 mod value;
 
-#[cfg(feature = "sql")]
-pub use self::fault::{OnConstraint, is_passing};
 pub use self::{
     batch::{Batch, Listed},
     changes::Changes,
@@ -30,10 +29,15 @@ pub use self::{
     timestamp::Timestamp,
     value::*,
 };
+#[cfg(feature = "sql")]
+pub use self::{
+    columns::{InputColumns, InputQuery},
+    fault::{OnConstraint, is_transient},
+};
 
 tonic::include_proto!("assay");
 
-/// Declares the modules that the contracts' packages are.
+/// Declares a module for each package of the contracts.
 macro_rules! packages {
     ($($(#[$doc:meta])* $package:ident $proto:literal),* $(,)?) => {$(
         $(#[$doc])*
@@ -55,7 +59,7 @@ packages! {
     execution "assay.execution.v1",
     /// Notifications.
     notification "assay.notification.v1",
-    /// What services tell each other after the fact.
+    /// Events that services publish.
     events "assay.events.v1",
 }
 
@@ -66,6 +70,7 @@ include!(concat!(env!("OUT_DIR"), "/policy.rs"));
 include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 include!(concat!(env!("OUT_DIR"), "/changes.rs"));
 include!(concat!(env!("OUT_DIR"), "/batches.rs"));
+include!(concat!(env!("OUT_DIR"), "/columns.rs"));
 
 /// The contracts as a `FileDescriptorSet`, for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1,4 +1,4 @@
-//! Who may call what.
+//! Permissions, and the access rules of methods.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -7,10 +7,10 @@ use std::{
 
 use crate::{Fault, Permission};
 
-/// What a method asks of its caller.
+/// Requirement of a method on its caller.
 #[derive(Clone, Copy, Debug)]
 pub enum Needs {
-    /// Not even a token.
+    /// No token.
     Nothing,
     /// Any valid token.
     Token,
@@ -19,7 +19,8 @@ pub enum Needs {
 }
 
 impl Needs {
-    /// What the method at this path, `/package.Service/Method`, asks for; unlisted ones are closed.
+    /// Returns the requirement of the method at a path, `/package.Service/Method`. Methods that are
+    /// not in the contracts have none and must not be called.
     pub fn of(path: &str) -> Option<Self> {
         static BY_PATH: LazyLock<HashMap<&str, Needs>> =
             LazyLock::new(|| crate::POLICY.iter().copied().collect());
@@ -27,16 +28,15 @@ impl Needs {
     }
 }
 
-/// Whether the method at this path changes nothing, so that it may be called twice where once was
-/// meant.
+/// Returns whether the method at a path only reads, so that its calls may be repeated.
 pub fn only_reads(path: &str) -> bool {
     static READING: LazyLock<HashSet<&str>> =
         LazyLock::new(|| crate::READING.iter().copied().collect());
     READING.contains(path)
 }
 
-/// Whether the method at this path waits for messages of its caller or for something to happen, so
-/// that most of the time it does no work.
+/// Returns whether the method at a path waits for messages of its caller or for an event, so that it
+/// is idle most of the time.
 pub fn waits(path: &str) -> bool {
     static WAITING: LazyLock<HashSet<&str>> =
         LazyLock::new(|| crate::WAITING.iter().copied().collect());
@@ -56,7 +56,7 @@ impl Permissions {
         permissions.iter().any(|permission| self.contains(*permission))
     }
 
-    /// What is in both sets.
+    /// Returns the intersection of both sets.
     #[must_use]
     pub fn both(self, other: Self) -> Self {
         Self(self.0 & other.0)
@@ -66,17 +66,17 @@ impl Permissions {
         self.0 == 0
     }
 
-    /// Reads names separated by commas; fails for a name that is no permission, and for none.
+    /// Parses names separated by commas. Fails for unknown names and for an empty set.
     pub fn parse(field: &'static str, text: &str) -> Result<Self, Fault> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         let set: Self = names
             .map(|name| {
                 crate::value_of(name)
-                    .ok_or_else(|| Fault::invalid(field, format!("{name:?} is no permission")))
+                    .ok_or_else(|| Fault::invalid(field, format!("no such permission: {name:?}")))
             })
             .collect::<Result<_, _>>()?;
         if set == Self::default() {
-            return Err(Fault::invalid(field, "needs at least one permission"));
+            return Err(Fault::invalid(field, "must name at least one permission"));
         }
         Ok(set)
     }
@@ -92,7 +92,7 @@ impl FromIterator<Permission> for Permissions {
     }
 }
 
-/// The names in the order of the contract, separated by a comma and a space.
+/// Formats the names in the order of the contract, separated by a comma and a space.
 impl std::fmt::Display for Permissions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let held = (1..64).filter_map(|number| Permission::try_from(number).ok());

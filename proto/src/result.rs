@@ -1,8 +1,8 @@
-//! How results compare.
+//! The order of test results.
 
 use crate::TestResult;
 
-/// The worse of two results.
+/// Returns the worse of two results.
 pub fn worst(one: TestResult, other: TestResult) -> TestResult {
     if severity(other) > severity(one) { other } else { one }
 }
@@ -32,8 +32,8 @@ mod tests {
             TestResult::Failed,
             TestResult::Error,
         ];
-        for (place, worse) in from_best.iter().enumerate() {
-            for better in &from_best[..=place] {
+        for (index, worse) in from_best.iter().enumerate() {
+            for better in &from_best[..=index] {
                 assert_eq!(worst(*worse, *better), *worse);
                 assert_eq!(worst(*better, *worse), *worse);
             }

@@ -1,4 +1,4 @@
-//! The rules of `build/`, shown on messages that have every shape.
+//! Tests of the rules in `build/`, with messages of every shape.
 
 mod v1 {
     tonic::include_proto!("assay.shapes.v1");
@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[test]
-fn what_is_not_set_is_null_or_empty_but_never_absent() {
+fn unset_fields_are_null_or_empty_in_json_and_never_absent() {
     let shape = Shape { plain_enum: TestType::Default.into(), ..Shape::default() };
     let shape = Shape { nested: Some(Inner::default()), at: Some(Timestamp::default()), ..shape };
     assert_eq!(
@@ -28,7 +28,7 @@ fn what_is_not_set_is_null_or_empty_but_never_absent() {
 }
 
 #[test]
-fn a_message_survives_json() {
+fn messages_round_trip_through_json() {
     let shape = Shape {
         plain_enum: TestType::Performance.into(),
         optional_enum: Some(TestType::Stability.into()),
@@ -46,7 +46,7 @@ fn a_message_survives_json() {
 }
 
 #[test]
-fn an_input_takes_what_is_there_and_refuses_what_does_not_fit() {
+fn inputs_ignore_unknown_fields_and_reject_values_of_the_wrong_type() {
     let read = |json: Value| serde_json::from_value::<ShapeInput>(json);
     assert_eq!(read(json!({"email": "a", "Unknown": 1})).unwrap().name, "a");
     assert_eq!(read(json!({"Enums": ["Default"]})).unwrap().enums, [1]);
@@ -58,12 +58,12 @@ fn an_input_takes_what_is_there_and_refuses_what_does_not_fit() {
         json!({"Enums": null}),
         json!({"Inners": [{}]}),
     ] {
-        assert!(read(wrong.clone()).is_err(), "{wrong} was taken");
+        assert!(read(wrong.clone()).is_err(), "{wrong} was accepted");
     }
 }
 
 #[test]
-fn an_integer_may_have_a_fraction_of_zero() {
+fn integers_may_have_a_fraction_of_zero() {
     let read = |json: Value| serde_json::from_value::<ShapeInput>(json);
     let input = json!({"Count": 2.0, "Limit": -0.0, "Size": 1e15, "Numbers": [1, 2.0, 3e0]});
     let input = read(input).unwrap();
@@ -91,7 +91,7 @@ fn an_integer_may_have_a_fraction_of_zero() {
 }
 
 #[test]
-fn changes_touch_the_fields_they_name_and_no_others() {
+fn changes_apply_to_named_fields_only() {
     let set = TestSetInput {
         name: "old".into(),
         tags: Some("a".into()),
@@ -106,36 +106,36 @@ fn changes_touch_the_fields_they_name_and_no_others() {
 }
 
 #[test]
-fn only_the_hyphenated_lower_case_spelling_is_an_id() {
+fn ids_are_hyphenated_lower_case_uuids() {
     let id = CustomerId::new().to_string();
     assert!(CustomerId::from_path(&id).is_ok());
     for other in [id.to_uppercase(), id.replace('-', ""), format!("{{{id}}}"), "0".to_owned()] {
         assert!(
             matches!(CustomerId::from_path(&other), Err(Fault::NotFound(_))),
-            "{other} was taken"
+            "{other} was accepted"
         );
     }
 }
 
 #[test]
-fn permissions_are_written_in_the_order_of_the_contract() {
+fn permissions_are_listed_in_the_order_of_the_contract() {
     let set = Permissions::parse("UsagePermission", " Write,Read ,Reserved19,").unwrap();
     assert_eq!(set.to_string(), "Read, Write, Reserved19");
     assert!(set.contains(Permission::Read) && !set.contains(Permission::Execute));
     for wrong in ["", " , ", "read", "Read, Fly"] {
-        assert!(Permissions::parse("UsagePermission", wrong).is_err(), "{wrong:?} was taken");
+        assert!(Permissions::parse("UsagePermission", wrong).is_err(), "{wrong:?} was accepted");
     }
 }
 
 #[test]
-fn what_the_contract_does_not_mention_is_closed() {
+fn methods_outside_the_contracts_have_no_access_rule() {
     assert!(Needs::of("/assay.catalog.v1.ProjectService/DropEverything").is_none());
     let create = Needs::of("/assay.catalog.v1.ProjectService/CreateProject");
     assert!(matches!(create, Some(Needs::AnyOf([Permission::Write]))));
 }
 
 #[test]
-fn what_changes_something_is_not_called_twice() {
+fn only_methods_that_read_may_be_repeated() {
     let verb = |path: &&str| path.rsplit('/').next().unwrap().to_owned();
     let reading: Vec<String> = crate::READING.iter().map(verb).collect();
     for verb in ["GetProject", "ListProjects", "FindRecords", "ListKeys", "WatchNotifications"] {

@@ -1,4 +1,4 @@
-//! A moment in UTC, the same in every representation.
+//! Timestamps, with the same precision in gRPC, JSON and SQL.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use prost::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A moment in UTC with microseconds, as PostgreSQL keeps it: `google.protobuf.Timestamp` in gRPC,
+/// A time in UTC with the precision of PostgreSQL, microseconds: `google.protobuf.Timestamp` in gRPC,
 /// RFC 3339 with six fractional digits and `Z` in JSON, `timestamptz` in SQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub DateTime<Utc>);
@@ -74,11 +74,11 @@ impl Serialize for Timestamp {
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let time = DateTime::<Utc>::deserialize(deserializer)?.trunc_subsecs(6);
-        // PostgreSQL knows no later years, and nothing was tested before the common era.
+        // RFC 3339 has no years outside this range.
         if (0..=9999).contains(&chrono::Datelike::year(&time)) {
             return Ok(Self(time));
         }
-        Err(serde::de::Error::custom("a time between the years 0 and 9999 is expected"))
+        Err(serde::de::Error::custom("must be a time between the years 0 and 9999"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! How enums are spelt in JSON and SQL, and how ids and enums come out of columns.
+//! Enums in JSON and SQL, by the names of their variants, and ids in SQL.
 
 use std::marker::PhantomData;
 
@@ -8,16 +8,16 @@ use serde::{
     ser::Error as _,
 };
 
-/// An enum of a contract.
+/// An enum of the contracts.
 pub trait Choice: TryFrom<i32> + Into<i32> + Serialize + DeserializeOwned {}
 
 impl<E: TryFrom<i32> + Into<i32> + Serialize + DeserializeOwned> Choice for E {}
 
-/// The name a value has in JSON and SQL.
+/// Returns the name of an enum value in JSON and SQL.
 ///
 /// # Panics
 ///
-/// For what does not serialize to a string; enums of contracts do.
+/// If the value does not serialize to a string. Enums of the contracts do.
 pub fn name_of(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(name)) => name,
@@ -25,7 +25,7 @@ pub fn name_of(value: impl Serialize) -> String {
     }
 }
 
-/// The value of that name, if there is one.
+/// Returns the enum value with a name in JSON and SQL.
 pub fn value_of<E: DeserializeOwned>(name: &str) -> Option<E> {
     E::deserialize(StrDeserializer::<serde::de::value::Error>::new(name)).ok()
 }
@@ -34,7 +34,7 @@ fn variant<E: Choice, S: Serializer>(number: i32) -> Result<E, S::Error> {
     E::try_from(number).map_err(|_| S::Error::custom("unknown enum value"))
 }
 
-/// Spells an enum field by the name of its variant instead of its number.
+/// Serializes an enum field as the name of its variant.
 pub struct EnumName<E>(PhantomData<E>);
 
 impl<E: Choice> EnumName<E> {
@@ -47,7 +47,7 @@ impl<E: Choice> EnumName<E> {
     }
 }
 
-/// Spells an optional enum field by the name of its variant, or null.
+/// Serializes an optional enum field as the name of its variant, or null.
 pub struct OptionalEnumName<E>(PhantomData<E>);
 
 impl<E: Choice> OptionalEnumName<E> {
@@ -65,7 +65,7 @@ impl<E: Choice> OptionalEnumName<E> {
     }
 }
 
-/// Spells a repeated enum field by the names of its variants.
+/// Serializes a repeated enum field as the names of its variants.
 pub struct EnumNames<E>(PhantomData<E>);
 
 impl<E: Choice> EnumNames<E> {
@@ -94,7 +94,7 @@ mod sql {
 
     use super::{Choice, value_of};
 
-    /// Declares how a column of one type is read on its way into a field of another.
+    /// Declares types that read a column of one type into a field of another.
     macro_rules! columns {
         ($($(#[$doc:meta])* $name:ident $(<$e:ident>)? ($target:ty) reads $column:ty,
             $value:ident => $read:expr;)*) => {$(
@@ -127,14 +127,14 @@ mod sql {
     }
 
     columns! {
-        /// A `uuid` column that may be null.
+        /// A nullable `uuid` column.
         OptionalIdColumn(Option<String>) reads Option<Uuid>, id => id.map(String::from);
-        /// A `text` column holding the name of a variant.
+        /// A `text` column with the name of a variant.
         EnumColumn<E>(i32) reads String, name => number::<E>(&name)?;
-        /// A `text` column holding the name of a variant, or null.
+        /// A nullable `text` column with the name of a variant.
         OptionalEnumColumn<E>(Option<i32>) reads Option<String>,
             name => name.map(|name| number::<E>(&name)).transpose()?;
-        /// A `text[]` column holding the names of variants.
+        /// A `text[]` column with the names of variants.
         EnumColumns<E>(Vec<i32>) reads Vec<String>,
             names => names.iter().map(|name| number::<E>(name)).collect::<Result<_, _>>()?;
     }

@@ -265,7 +265,7 @@ impl ResultService for Results {
         let mut requests = request.into_inner();
         let target = requests.message().await?.unwrap().target.unwrap();
         if target.subject_id.as_deref() == Some("wrong") {
-            return Err(Fault::invalid("SubjectId", "must be the id of a subject").into());
+            return Err(Fault::invalid("SubjectId", "must be a valid subject id").into());
         }
         let (mut report, mut files, mut complete) = (self.report(), vec![0], false);
         while let Some(request) = requests.message().await? {

@@ -99,7 +99,7 @@ async fn an_invalid_password_is_rejected_and_the_link_stays_valid() -> Result<()
     for bad in ["", "short", "password1234", "ada@example.com!", &"x1y2z3".repeat(50)] {
         let refused = identity.reset(&token, bad).await.unwrap_err();
         assert_eq!(reason(&refused), "invalid");
-        assert!(refused.message().starts_with("NewPassword "), "{refused}");
+        assert!(refused.message().starts_with("NewPassword: "), "{refused}");
     }
     identity.reset(&token, NEW).await?;
     Ok(())

@@ -93,7 +93,7 @@ async fn an_unknown_customer_is_invalid_for_a_customer_manager() -> Result<()> {
     for customer in unknown.iter().map(String::as_str).chain(["", "0", "no uuid"]) {
         let status = identity.refine(&caller, customer).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{customer}");
-        assert!(status.message().starts_with("CustomerId "), "{status}");
+        assert!(status.message().starts_with("CustomerId: "), "{status}");
     }
     Ok(())
 }

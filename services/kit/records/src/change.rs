@@ -1,4 +1,4 @@
-//! What an update makes of a record.
+//! Updates of records, and the actions that result.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use assay_proto::{Changes, Fault};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// What a client wants to change of a record.
+/// An update of a record by a client.
 pub struct Change<I> {
-    /// The version that the client has seen, if it cares.
+    /// Version of the record that the update is based on; `None` for any.
     pub data_version: Option<String>,
     pub changes: Option<I>,
-    /// The JSON names of the fields that `changes` sets or clears.
+    /// JSON names of the fields that `changes` sets or clears.
     pub fields: Vec<String>,
 }
 
 impl<I: Changes + Default + DeserializeOwned> Change<I> {
-    /// All that a client may write of a record as it is to be, given the record as it is, under a
-    /// lock. A record is its own input: what a client reads is named like what it writes.
+    /// Returns the writable fields of the updated record, given the locked current one. Fails if the
+    /// update is based on another version.
     pub fn of(
         self,
         noun: &'static str,
@@ -31,21 +31,21 @@ impl<I: Changes + Default + DeserializeOwned> Change<I> {
     }
 }
 
-/// What a record says, as a client would write it.
+/// Converts a record to its input message. Fields have the same names in both.
 pub fn input<I: DeserializeOwned>(record: &impl Serialize) -> Result<I, Fault> {
     let json = serde_json::to_value(record).map_err(Fault::internal)?;
     serde_json::from_value(json).map_err(Fault::internal)
 }
 
-/// What a change has made of a record, as `{"Name": ["old", "new"]}`: of the fields that a client
-/// may write, those that differ. None of them is a secret.
+/// Returns the writable fields in which two versions of a record differ, as
+/// `{"Name": ["old", "new"]}`. None of them may be a secret.
 pub fn difference<I>(before: &impl Serialize, after: &impl Serialize) -> Result<String, Fault>
 where
     I: Serialize + DeserializeOwned,
 {
     let fields = |record: Value| match serde_json::to_value(input::<I>(&record)?) {
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(Fault::internal("an input is an object in JSON")),
+        Ok(_) => Err(Fault::internal("an input message is not an object in JSON")),
         Err(error) => Err(Fault::internal(error)),
     };
     let before = fields(serde_json::to_value(before).map_err(Fault::internal)?)?;
@@ -60,7 +60,7 @@ where
     serde_json::to_string(&changed).map_err(Fault::internal)
 }
 
-/// What has happened to a record.
+/// An action on a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Created,
@@ -71,7 +71,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// What a change of a record was, given whether it was and is in the archive.
+    /// Returns the action of an update, given whether the record was and is in the archive.
     pub fn of_change(was_archived: bool, is_archived: bool) -> Self {
         match (was_archived, is_archived) {
             (false, true) => Self::Archived,
@@ -80,7 +80,7 @@ impl Action {
         }
     }
 
-    /// As it stands in events and in the audit record.
+    /// Returns the name in events and in the audit log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Created => "Created",
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_changes_what_it_names_and_nothing_else() {
+    fn updates_change_named_fields_only() {
         for data_version in [None, Some("3")] {
             let input = change(data_version).of("project", &project(), "3").unwrap();
             assert_eq!(
@@ -134,20 +134,20 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_what_was_not_seen_is_refused() {
+    fn updates_of_an_outdated_version_are_rejected() {
         let refused = change(Some("2")).of("project", &project(), "3");
         assert!(matches!(refused, Err(Fault::Stale("project"))));
     }
 
     #[test]
-    fn a_difference_says_what_was_and_what_is() {
+    fn differences_have_old_and_new_values() {
         let after = Project { name: "new".into(), data_version: "2".into(), ..project() };
         let difference = difference::<ProjectInput>(&project(), &after).unwrap();
         assert_eq!(difference, r#"{"Name":["old","new"]}"#);
     }
 
     #[test]
-    fn the_archive_is_told_of_by_its_name() {
+    fn archiving_is_an_action_of_its_own() {
         for (was, is, action) in [
             (false, false, Action::Changed),
             (true, true, Action::Changed),

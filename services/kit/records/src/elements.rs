@@ -1,5 +1,4 @@
-//! Bodies that bring many records as JSON: read one at a time, so that only what is made of each is
-//! kept.
+//! Parses bodies with many JSON records one at a time, so that they are never all in memory.
 
 use std::io::Read;
 
@@ -13,39 +12,39 @@ use serde_path_to_error::{Path, Segment};
 
 use crate::below;
 
-/// Reads a JSON array, or one value after the other (`lines`), and has each element taken as soon
-/// as it is there, until one is refused.
+/// Parses a JSON array, or a sequence of values (`lines`), and calls `handle` with each element as
+/// soon as it is complete. Stops at the first error.
 pub fn read(
     body: impl Read,
     lines: bool,
-    mut take: impl FnMut(&RawValue) -> Result<(), Fault>,
+    mut handle: impl FnMut(&RawValue) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut json = Deserializer::from_reader(body);
     if lines {
         for element in json.into_iter::<Box<RawValue>>() {
-            take(&element.map_err(|error| malformed(&error))?)?;
+            handle(&element.map_err(|error| malformed(&error))?)?;
         }
         return Ok(());
     }
-    let mut refused = None;
-    let array = Array { take, refused: &mut refused };
+    let mut failure = None;
+    let array = Array { handle, failure: &mut failure };
     let read = json.deserialize_seq(array).and_then(|()| json.end());
-    if let Some(fault) = refused {
+    if let Some(fault) = failure {
         return Err(fault);
     }
     read.map_err(|error| malformed(&error))
 }
 
-/// Reads the element at `index` of a body. That it is JSON is known, so what fails is a field.
+/// Parses the element at `index` of a body. It is valid JSON, so any error concerns a field.
 pub fn parse<'a, T: Deserialize<'a>>(json: &'a RawValue, index: usize) -> Result<T, Violation> {
     let mut json = Deserializer::from_str(json.get());
     serde_path_to_error::deserialize(&mut json).map_err(|error| Violation {
         field: pointer(index, error.path()),
-        problem: without_place(&error.inner().to_string()).to_owned(),
+        problem: without_position(&error.inner().to_string()).to_owned(),
     })
 }
 
-/// The JSON pointer, without its leading slash, to a place within an element.
+/// Returns the JSON pointer, without its leading slash, to a path in the element at `index`.
 fn pointer(index: usize, path: &Path) -> String {
     path.iter().fold(index.to_string(), |pointer, segment| match segment {
         Segment::Seq { index } => below(&pointer, &index.to_string()),
@@ -54,22 +53,24 @@ fn pointer(index: usize, path: &Path) -> String {
     })
 }
 
-/// The message of a parser without the place within the element, which says nothing to its sender.
-fn without_place(message: &str) -> &str {
+/// Removes the position from the message of a parser: it counts from the start of the element, not
+/// of the body.
+fn without_position(message: &str) -> &str {
     message.rsplit_once(" at line ").map_or(message, |(message, _)| message)
 }
 
 fn malformed(error: &serde_json::Error) -> Fault {
     if error.is_data() {
-        return Fault::invalid("", without_place(&error.to_string()));
+        return Fault::invalid("", without_position(&error.to_string()));
     }
     let (line, column) = (error.line(), error.column());
-    Fault::Malformed(format!("the body is not JSON at line {line}, column {column}"))
+    Fault::Malformed(format!("the body is not valid JSON: see line {line}, column {column}"))
 }
 
 struct Array<'a, F> {
-    take: F,
-    refused: &'a mut Option<Fault>,
+    handle: F,
+    /// Error of `handle`, which serde cannot carry.
+    failure: &'a mut Option<Fault>,
 }
 
 impl<'de, F: FnMut(&RawValue) -> Result<(), Fault>> Visitor<'de> for Array<'_, F> {
@@ -81,9 +82,9 @@ impl<'de, F: FnMut(&RawValue) -> Result<(), Fault>> Visitor<'de> for Array<'_, F
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
         while let Some(element) = elements.next_element::<Box<RawValue>>()? {
-            if let Err(fault) = (self.take)(&element) {
-                *self.refused = Some(fault);
-                return Err(A::Error::custom("refused"));
+            if let Err(fault) = (self.handle)(&element) {
+                *self.failure = Some(fault);
+                return Err(A::Error::custom("stopped"));
             }
         }
         Ok(())
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_come_one_after_the_other() {
+    fn arrays_and_sequences_have_the_same_elements() {
         assert_eq!(texts("[1, {\"a\": [2]} ]", false).unwrap(), ["1", "{\"a\": [2]}"]);
         assert_eq!(texts("1\n{\"a\":\n[2]}\n", true).unwrap(), ["1", "{\"a\":\n[2]}"]);
         assert!(texts("", true).unwrap().is_empty());
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_refused_and_so_is_what_is_too_much() {
+    fn malformed_and_oversized_lists_are_rejected() {
         for (body, lines) in
             [("", false), ("[1", false), ("[1] 2", false), ("{", true), ("x", true)]
         {
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_named_by_its_place() {
+    fn violations_have_a_pointer_to_the_field() {
         #[derive(Debug, Deserialize)]
         struct Line {
             #[serde(rename = "a/b")]

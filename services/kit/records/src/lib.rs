@@ -1,5 +1,5 @@
-//! How records are written: what clients send is checked, and an update is applied to what a record
-//! says already, in the same way for every noun of every service.
+//! Writing records: validation of what clients send, and updates of stored records, the same for all
+//! records of all services.
 
 mod change;
 mod check;

@@ -98,7 +98,7 @@ async fn an_invalid_notification_is_rejected_and_neither_stored_nor_published() 
     ] {
         let refused = world.create(&user, input).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument);
-        assert!(refused.message().starts_with(&format!("{field} ")), "{refused}");
+        assert!(refused.message().starts_with(&format!("{field}: ")), "{refused}");
     }
     assert_eq!(world.list(&user).await?, []);
     assert_eq!(world.published().await?.len(), 0);

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use anyhow::Context;
-use assay_proto::is_passing;
+use assay_proto::is_transient;
 use sqlx::{
     PgPool,
     migrate::{MigrateError, Migrator},
@@ -77,7 +77,7 @@ async fn are_applied(pool: &PgPool, migrations: &Migrator) -> Result<bool, sqlx:
 /// Whether the database may come back by itself.
 fn is_unreachable(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Database(error) => is_passing(&**error),
+        sqlx::Error::Database(error) => is_transient(&**error),
         sqlx::Error::Migrate(_) => false,
         _ => true,
     }

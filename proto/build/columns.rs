@@ -1,0 +1,111 @@
+//! Writes the columns of messages: for each message that is read from rows, what a `select` lists;
+//! for each `…Input` message, the columns that it is written to, and how its fields are bound.
+
+use std::fmt::Write;
+
+use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
+
+use crate::shape::{Role, TIMESTAMP, extension, is_id, rust_path};
+
+pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
+    let mut code = String::new();
+    let ours = |name: &str| name.starts_with("assay.") && !name.starts_with("assay.shapes.");
+    for message in pool.all_messages().filter(|message| ours(message.full_name())) {
+        match Role::of(&message) {
+            Role::Record => record(&mut code, &message)?,
+            Role::Input => input(&mut code, &message)?,
+            Role::Envelope | Role::List => {}
+        }
+    }
+    Ok(code)
+}
+
+fn record(code: &mut String, message: &MessageDescriptor) -> std::fmt::Result {
+    let columns: Vec<String> = message.fields().filter_map(|field| selected(&field)).collect();
+    writeln!(
+        code,
+        "#[cfg(feature = \"sql\")]
+        impl {} {{
+            /// The columns that the message is read from, as a `select` lists them.
+            pub const COLUMNS: &'static str = {:?};
+        }}\n",
+        rust_path(message.full_name()),
+        columns.join(", ")
+    )
+}
+
+fn input(code: &mut String, message: &MessageDescriptor) -> std::fmt::Result {
+    let fields = || message.fields().filter(|field| column(field).as_deref() != Some(""));
+    let names: Vec<String> =
+        fields().map(|field| column(&field).unwrap_or_else(|| field.name().to_owned())).collect();
+    let parameters: Vec<(&str, &str)> = names
+        .iter()
+        .zip(fields())
+        .map(|(name, field)| (name.as_str(), if is_text_id(&field) { "::uuid" } else { "" }))
+        .collect();
+    let binds: String = fields().map(|field| format!(".bind({})", bound(&field))).collect();
+    writeln!(
+        code,
+        "#[cfg(feature = \"sql\")]
+        impl crate::InputColumns for {} {{
+            const COLUMNS: &'static str = {:?};
+            const PARAMETERS: &'static [(&'static str, &'static str)] = &{parameters:?};
+            fn bind<'q, O>(&'q self, query: crate::InputQuery<'q, O>) -> crate::InputQuery<'q, O> {{
+                query{binds}
+            }}
+        }}\n",
+        rust_path(message.full_name()),
+        names.join(", ")
+    )
+}
+
+/// The column of a field as a `select` lists it, if it has one.
+fn selected(field: &FieldDescriptor) -> Option<String> {
+    let name = field.name();
+    match column(field).as_deref() {
+        Some("") => None,
+        Some(expression) => Some(format!("{expression} as {name}")),
+        None if name == "data_version" => Some("revision::text as data_version".to_owned()),
+        None => Some(name.to_owned()),
+    }
+}
+
+/// The expression that binds a field.
+fn bound(field: &FieldDescriptor) -> String {
+    let (name, repeated) = (field.name(), field.is_list());
+    let optional = field.field_descriptor_proto().proto3_optional();
+    match field.kind() {
+        Kind::Message(message) if message.full_name() == TIMESTAMP && !repeated => {
+            format!("self.{name}")
+        }
+        Kind::Message(_) if repeated => format!("sqlx::types::Json(&self.{name})"),
+        Kind::Message(_) => format!("self.{name}.as_ref().map(sqlx::types::Json)"),
+        Kind::Enum(choice) => {
+            let value = format!("crate::columns::name::<{}>", rust_path(choice.full_name()));
+            match (repeated, optional) {
+                (true, _) => format!(
+                    "self.{name}.iter().filter_map(|value| {value}(*value)).collect::<Vec<_>>()"
+                ),
+                (_, true) => format!("self.{name}.and_then({value})"),
+                _ => format!("{value}(self.{name})"),
+            }
+        }
+        _ if is_text_id(field) && optional => {
+            // Empty text counts as absent.
+            format!("self.{name}.as_deref().filter(|id| !id.is_empty())")
+        }
+        Kind::String => format!("&self.{name}"),
+        _ if repeated => format!("&self.{name}"),
+        _ => format!("self.{name}"),
+    }
+}
+
+/// Whether a field holds the text of a UUID.
+fn is_text_id(field: &FieldDescriptor) -> bool {
+    matches!(field.kind(), Kind::String) && !field.is_list() && is_id(field)
+}
+
+/// What the contract says about the column of a field.
+fn column(field: &FieldDescriptor) -> Option<String> {
+    Some(extension(field, "assay.column")?.as_str()?.to_owned())
+}

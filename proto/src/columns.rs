@@ -1,0 +1,101 @@
+//! The columns that `…Input` messages are written to.
+
+use serde_json::Value;
+use sqlx::{Postgres, postgres::PgArguments, query::QueryAs};
+
+use crate::Choice;
+
+/// A query that the fields of an input are bound to.
+pub type InputQuery<'q, O> = QueryAs<'q, Postgres, O, PgArguments>;
+
+/// An `…Input` message that is written to columns.
+///
+/// The statement stays in the store, which binds its own parameters first:
+///
+/// ```ignore
+/// let (columns, values) = (ProjectInput::COLUMNS, ProjectInput::values(3));
+/// let insert = format!("insert into project (customer_id, id, {columns}) values ($1, $2, {values})");
+/// project.bind(sqlx::query_as(AssertSqlSafe(insert)).bind(customer).bind(id))
+/// ```
+pub trait InputColumns {
+    /// The names of the columns, separated by commas.
+    const COLUMNS: &'static str;
+
+    /// The name of each column, and the cast of its parameter.
+    const PARAMETERS: &'static [(&'static str, &'static str)];
+
+    /// Binds the fields in the order of the columns.
+    fn bind<'q, O>(&'q self, query: InputQuery<'q, O>) -> InputQuery<'q, O>;
+
+    /// Returns the parameters as `insert` lists them: `$3, $4::uuid`. `first` is the number of the
+    /// first one.
+    fn values(first: usize) -> String {
+        list(first, Self::PARAMETERS, |number, _, cast| format!("${number}{cast}"))
+    }
+
+    /// Returns the assignments of an `update`: `name = $3, parent_id = $4::uuid`. `first` is the
+    /// number of the first parameter.
+    fn assignments(first: usize) -> String {
+        list(first, Self::PARAMETERS, |number, name, cast| format!("{name} = ${number}{cast}"))
+    }
+}
+
+fn list(
+    first: usize,
+    parameters: &[(&str, &str)],
+    part: impl Fn(usize, &str, &str) -> String,
+) -> String {
+    let parts: Vec<String> =
+        (first..).zip(parameters).map(|(number, (name, cast))| part(number, name, cast)).collect();
+    parts.join(", ")
+}
+
+/// Returns the name of an enum value, or null for one that is not set.
+pub(crate) fn name<E: Choice>(number: i32) -> Option<String> {
+    match serde_json::to_value(E::try_from(number).ok()?) {
+        Ok(Value::String(name)) => Some(name),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalog::{Environment, EnvironmentInput, SubjectInput, TestPlan, TestSet, TestSetInput},
+        identity::UserGroupInput,
+    };
+
+    #[test]
+    fn a_record_is_read_from_the_columns_of_its_fields() {
+        assert_eq!(
+            Environment::COLUMNS,
+            "id, name, image_file_id, contained_subject, image_file_size, modification_allowed, \
+             target_group, file_project_id, username, password, revision::text as data_version, \
+             archived, project_id"
+        );
+    }
+
+    #[test]
+    fn an_option_names_the_expression_of_a_column() {
+        assert!(TestPlan::COLUMNS.contains("version::text as data_version"));
+        assert!(!TestSet::COLUMNS.contains("test_cases"));
+    }
+
+    #[test]
+    fn an_input_is_written_to_the_columns_of_its_fields() {
+        assert_eq!(UserGroupInput::COLUMNS, "name, description, usage_permission");
+        assert_eq!(UserGroupInput::values(3), "$3, $4, $5");
+        assert_eq!(
+            UserGroupInput::assignments(3),
+            "name = $3, description = $4, usage_permission = $5"
+        );
+    }
+
+    #[test]
+    fn ids_are_cast_to_uuids() {
+        assert!(EnvironmentInput::values(4).starts_with("$4, $5, $6::uuid, $7"));
+        assert!(SubjectInput::assignments(1).contains("base_subject_id = $15::uuid"));
+        assert!(TestSetInput::COLUMNS.ends_with("time_out"));
+    }
+}
