@@ -1,36 +1,28 @@
 //! Artifacts: files that belong to results, such as screenshots and logs.
 
-mod depot;
+pub(crate) mod depot;
 mod link;
 pub(crate) mod rules;
 mod service;
 pub(crate) mod store;
 mod stray;
 
-use std::pin::Pin;
-
 use assay_auth::SealConfig;
 use assay_proto::{
-    ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, TestReportId,
+    ArtifactId, CustomerId, ExecutionId, Fault, TestReportId,
     execution::{Artifact, Instance},
 };
 use assay_runtime::{Shares, begin};
-use bytes::Bytes;
-use futures::Stream;
 use sqlx::PgPool;
 use tonic::Status;
 use url::Url;
-use uuid::Uuid;
 
-pub use self::depot::DepotConfig;
 use self::{
-    depot::Depot,
+    depot::{Depot, DepotConfig, Pieces},
     link::{LinkConfig, Links},
+    store::NewArtifact,
 };
 use crate::lease;
-
-/// The pieces of a file that is uploaded, as they come.
-pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
 
 /// Where the artifacts are, and how they are reached.
 #[derive(Clone)]
@@ -61,18 +53,6 @@ impl ArtifactConfig {
     }
 }
 
-/// What an artifact is for.
-pub(crate) struct Purpose {
-    pub(crate) customer: CustomerId,
-    pub(crate) execution: ExecutionId,
-    /// What its name is unique in.
-    pub(crate) owner: Uuid,
-    /// The lease that the file is uploaded for; it must not be lost.
-    pub(crate) lease: Option<LeaseId>,
-    pub(crate) name: String,
-    pub(crate) content_type: String,
-}
-
 impl Artifacts {
     pub fn open(db: &PgPool, config: &ArtifactConfig) -> anyhow::Result<Self> {
         let (depot, links) = (Depot::open(&config.depot)?, Links::new(&config.links)?);
@@ -80,19 +60,19 @@ impl Artifacts {
     }
 
     /// Keeps a file; one of the same name is replaced once this one is there.
-    pub(crate) async fn keep(&self, purpose: Purpose, file: Pieces) -> Result<Artifact, Status> {
-        rules::check_name(&purpose.name)?;
-        rules::check_content_type(&purpose.content_type)?;
+    pub(crate) async fn keep(&self, new: NewArtifact, file: Pieces) -> Result<Artifact, Status> {
+        rules::check_name(&new.name)?;
+        rules::check_content_type(&new.content_type)?;
         let id = ArtifactId::new();
-        let Purpose { customer, execution, .. } = purpose;
+        let NewArtifact { customer, execution, .. } = new;
         stray::note(&self.db, customer, execution, id).await?;
-        match self.put(&purpose, id, file).await {
+        match self.put(&new, id, file).await {
             Ok((size, replaced, expires)) => {
                 if let Some(replaced) = replaced {
                     self.forget(customer, execution, replaced).await;
                 }
-                let uri = self.links.link(customer, id, &purpose.name, expires);
-                let Purpose { name, content_type, .. } = purpose;
+                let uri = self.links.link(customer, id, &new.name, expires);
+                let NewArtifact { name, content_type, .. } = new;
                 Ok(Artifact { id: id.to_string(), name, content_type, size, uri })
             }
             Err(status) => {
@@ -106,13 +86,13 @@ impl Artifacts {
     /// it expires.
     async fn put(
         &self,
-        purpose: &Purpose,
+        new: &NewArtifact,
         id: ArtifactId,
         file: Pieces,
     ) -> Result<(i64, Option<ArtifactId>, i64), Status> {
-        let size = self.depot.put(purpose.customer, purpose.execution, id, file).await?;
-        let _share = self.shares.acquire(purpose.customer).await?;
-        let (replaced, expires) = self.note(purpose, id, size).await?;
+        let size = self.depot.put(new.customer, new.execution, id, file).await?;
+        let _share = self.shares.acquire(new.customer).await?;
+        let (replaced, expires) = self.note(new, id, size).await?;
         Ok((size, replaced, expires))
     }
 
@@ -142,19 +122,19 @@ impl Artifacts {
 
     async fn note(
         &self,
-        purpose: &Purpose,
+        new: &NewArtifact,
         id: ArtifactId,
         size: i64,
     ) -> Result<(Option<ArtifactId>, i64), Fault> {
         let mut tx = begin(&self.db).await?;
-        store::hold(&mut tx, purpose.customer, purpose.execution).await?;
-        if let Some(lease) = purpose.lease {
-            lease::check_not_lost(&mut *tx, purpose.customer, lease).await?;
+        store::lock_execution(&mut tx, new.customer, new.execution).await?;
+        if let Some(lease) = new.lease {
+            lease::store::check_not_lost(&mut *tx, new.customer, lease).await?;
         }
-        let replaced = store::replace(&mut tx, purpose, id, size).await?;
-        stray::forget(&mut *tx, purpose.customer, id).await?;
+        let replaced = store::replace(&mut tx, new, id, size).await?;
+        stray::forget(&mut *tx, new.customer, id).await?;
         if let Some(replaced) = replaced {
-            stray::note(&mut *tx, purpose.customer, purpose.execution, replaced).await?;
+            stray::note(&mut *tx, new.customer, new.execution, replaced).await?;
         }
         let expires = store::now(&mut *tx).await? + link::LIFETIME;
         tx.commit().await?;

@@ -6,45 +6,13 @@ pub(crate) mod steps;
 pub(crate) mod store;
 
 use assay_proto::{
-    CustomerId, Fault, InstanceId, TestReportId, TestResult, Timestamp,
+    CustomerId, Fault, InstanceId, TestReportId,
     execution::{Instance, InstanceEntry, Step, StepHistory},
 };
 use assay_runtime::list::Slice;
 use sqlx::PgPool;
 
 use self::steps::StoredStep;
-
-/// How an instance ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Outcome {
-    pub(crate) instance_nr: i32,
-    pub(crate) result: TestResult,
-    pub(crate) start_date_time: Option<Timestamp>,
-    pub(crate) finish_date_time: Option<Timestamp>,
-    pub(crate) duration_in_sec: f64,
-}
-
-/// What else there is to an instance: for the eyes of those who look at it.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Detail {
-    /// As [`steps::Writer`] writes them; empty for none.
-    pub(crate) steps: Vec<u8>,
-    pub(crate) artifacts_uri: String,
-    pub(crate) report_uri: String,
-    pub(crate) debug_log_uri: String,
-    pub(crate) execution_log_uri: String,
-    pub(crate) installation_log_uri: String,
-}
-
-/// An instance that is to be stored.
-#[derive(Debug)]
-pub(crate) struct NewInstance {
-    pub(crate) id: InstanceId,
-    /// The place of its report among those that are changed.
-    pub(crate) report: usize,
-    pub(crate) outcome: Outcome,
-    pub(crate) detail: Detail,
-}
 
 /// An instance with its steps, and what became of them in earlier executions.
 pub(crate) async fn details(
@@ -101,13 +69,13 @@ pub(crate) async fn list(
 }
 
 /// Fails unless the report has such an instance, reported or not.
-pub(crate) async fn check(
+pub(crate) async fn check_exists(
     db: &PgPool,
     customer: CustomerId,
     report: TestReportId,
     id: InstanceId,
 ) -> Result<(), Fault> {
-    match store::check(db, customer, report, id).await {
+    match store::check_exists(db, customer, report, id).await {
         Err(Fault::NotFound(noun)) => {
             let missing = gaps::of(db, customer, report).await?.instance(id);
             missing.map(drop).ok_or(Fault::NotFound(noun))

@@ -2,6 +2,7 @@
 //! reports, instances and statistics that come of it.
 
 mod artifact;
+mod automation;
 mod catalog;
 mod column;
 mod debug;
@@ -10,13 +11,15 @@ mod execution;
 mod instance;
 mod lease;
 mod limits;
-mod place;
+mod parent;
+mod progress;
 mod queue;
 mod reconciler;
 mod removal;
 mod result;
 mod retention;
 mod schedule;
+mod settle;
 mod statistics;
 mod test_report;
 mod verify;
@@ -24,7 +27,7 @@ mod verify;
 use std::net::SocketAddr;
 
 use assay_auth::{Verifier, guard};
-use assay_events::{Consumer, Nats, NatsConfig, Relay, Stream};
+use assay_events::{Consumer, EventType, Nats, NatsConfig, RecordKind, Relay, Stream};
 use assay_proto::execution::{
     artifact_service_server::ArtifactServiceServer,
     automation_service_server::AutomationServiceServer, debug_service_server::DebugServiceServer,
@@ -41,17 +44,17 @@ use tokio::net::TcpListener;
 use tonic::service::Routes;
 
 pub use self::{
-    artifact::{ArtifactConfig, Artifacts, DepotConfig},
+    artifact::{ArtifactConfig, Artifacts, depot::DepotConfig},
     deletion::{Deletions, purge_deleted},
     retention::enforce_retention,
     verify::{Told, rebuild, told, verify},
 };
 use self::{
-    catalog::Catalog, debug::DebugService, execution::ExecutionService, lease::AutomationService,
-    limits::IngestLimits, result::ResultService, statistics::StatisticsService,
-    test_report::TestReportService,
+    automation::AutomationService, catalog::Catalog, debug::DebugService,
+    execution::ExecutionService, limits::IngestLimits, result::ResultService,
+    statistics::StatisticsService, test_report::TestReportService,
 };
-pub use self::{lease::Settings as LeaseSettings, queue::Queue, reconciler::Reconciler};
+pub use self::{lease::settings::LeaseSettings, queue::Queue, reconciler::Reconciler};
 
 /// What the service is told.
 #[derive(clap::Args, Clone, Debug)]
@@ -88,11 +91,14 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("execution"));
 
-    let retention = Consumer::new("execution", Stream::of("catalog")).only("retention");
+    let retention =
+        Consumer::new("execution", Stream::of("catalog")).only(EventType::RetentionSet.noun());
     retention.start(runtime, &database, &nats, retention::Reactions);
-    let projects = Consumer::new("execution-projects", Stream::of("catalog")).only("project");
+    let projects =
+        Consumer::new("execution-projects", Stream::of("catalog")).only(RecordKind::Project.noun());
     projects.start(runtime, &database, &nats, deletion::Deletions);
-    let customers = Consumer::new("execution-customers", Stream::of("identity")).only("customer");
+    let customers = Consumer::new("execution-customers", Stream::of("identity"))
+        .only(RecordKind::Customer.noun());
     customers.start(runtime, &database, &nats, deletion::Deletions);
     let artifacts = Artifacts::open(database.pool(), &config.artifacts)?;
     retention::spawn(runtime, &database, &artifacts);
@@ -126,7 +132,8 @@ pub fn services(
         limits: limits.clone(),
         settings: leases,
     };
-    let results = ResultService { executions: executions.clone() };
+    let results =
+        ResultService { db: db.clone(), catalog: catalog.clone(), limits: limits.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
     Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))

@@ -46,14 +46,14 @@ impl IngestLimits {
         Self { intake: Intake::new(MEMORY), database: database.clone(), writers, turns }
     }
 
-    /// Looks something up with a share of the database, for calls that hold none all the time.
-    pub(crate) async fn look<T>(
+    /// Reads with a share of the database, for calls that do not hold one all the time.
+    pub(crate) async fn read<T>(
         &self,
         customer: CustomerId,
-        look: impl Future<Output = Result<T, Fault>>,
+        read: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
         let _share = self.database.acquire(customer).await?;
-        look.await
+        read.await
     }
 
     /// Waits until nobody else in this program writes into a record, and then for shares of the

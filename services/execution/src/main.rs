@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use assay_events::command::Replay;
-use assay_runtime::{DatabaseConfig, Given, Migrate, connect_options, run_or};
+use assay_runtime::{DatabaseConfig, CommandLine, Migrate, connect_options, run_with_commands};
 use clap::Subcommand;
 use sqlx::PgPool;
 
@@ -23,15 +23,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    run_or(
+    run_with_commands(
         "assay-execution",
         async |runtime, config| assay_execution::start(runtime, config).await.map(drop),
         carry_out,
     )
 }
 
-async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
-    let database = given.read::<DatabaseConfig>();
+async fn carry_out(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
+    let database = command_line.read::<DatabaseConfig>();
     let url = &database.database_url;
     let connect = async || anyhow::Ok(PgPool::connect_with(connect_options(url)?).await?);
     match command {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{OfCustomer, Runtime, Wakeups, nats::hear};
+use assay_runtime::{OfCustomer, Runtime, Notifier, nats::hear};
 use async_nats::{Client, connection::State};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout};
@@ -33,19 +33,19 @@ impl OfCustomer for Line {
 /// Who waits at which queue.
 #[derive(Clone)]
 pub struct Queue {
-    waiting: Wakeups<Line>,
+    waiting: Notifier<Line>,
     nats: Option<Client>,
 }
 
 impl Queue {
     /// Tells those who wait in this process only; others find out by themselves, later.
     pub fn local(runtime: &Runtime) -> Self {
-        Self { waiting: Wakeups::new(runtime), nats: None }
+        Self { waiting: Notifier::new(runtime), nats: None }
     }
 
     /// Tells those who wait in any process.
     pub fn connect(runtime: &Runtime, nats: Client) -> Self {
-        let waiting = Wakeups::new(runtime);
+        let waiting = Notifier::new(runtime);
         let here = waiting.clone();
         hear(
             runtime,
@@ -65,7 +65,7 @@ impl Queue {
     }
 
     /// Tells engines of a group that there is work, right after the commit.
-    pub(crate) async fn tell(&self, customer: CustomerId, target_group: &str) {
+    pub(crate) async fn notify(&self, customer: CustomerId, target_group: &str) {
         let line = Line { customer, target_group: target_group.to_owned() };
         self.waiting.wake(&line);
         let Some(nats) = &self.nats else { return };

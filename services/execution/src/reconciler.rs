@@ -9,11 +9,13 @@ use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
 use crate::{
-    execution::{self, Run, end, finish, settle},
-    lease::{self, Settings},
+    execution,
+    lease::{self, settings::LeaseSettings},
+    progress::{execution::ExecutionState, report::Ending},
     queue::Queue,
-    schedule::{self, store::Lost},
-    test_report::{self, Ending},
+    schedule::{self, store::ExpiredSchedule},
+    settle::{end_execution, end_reports, settle},
+    test_report,
 };
 
 /// How often it looks, and more often where leases are very short.
@@ -30,11 +32,11 @@ const EXPIRED: &str = "assay_leases_expired_total";
 pub struct Reconciler {
     db: PgPool,
     queue: Queue,
-    settings: Settings,
+    settings: LeaseSettings,
 }
 
 impl Reconciler {
-    pub fn new(db: &PgPool, queue: &Queue, settings: Settings) -> Self {
+    pub fn new(db: &PgPool, queue: &Queue, settings: LeaseSettings) -> Self {
         Self { db: db.clone(), queue: queue.clone(), settings }
     }
 
@@ -51,7 +53,7 @@ impl Reconciler {
                 if let Err(fault) = self.round().await {
                     tracing::warn!(error = %fault, "executions were not looked after");
                 }
-                if let Ok(held) = lease::store::held(&self.db).await {
+                if let Ok(held) = lease::store::count_held(&self.db).await {
                     metrics::gauge!("assay_leases_held").set(held);
                 }
                 stopping.run_until_cancelled(sleep(interval)).await;
@@ -63,7 +65,7 @@ impl Reconciler {
     /// Looks once after what needs it now. One execution that cannot be helped does not keep others
     /// from being.
     pub async fn round(&self) -> Result<(), Fault> {
-        for (customer, execution) in execution::store::needy(&self.db, BATCH).await? {
+        for (customer, execution) in execution::store::unsettled(&self.db, BATCH).await? {
             if let Err(fault) = self.look_after(customer, execution).await {
                 let causes = anyhow::Error::from(fault);
                 tracing::warn!(error = %format!("{causes:#}"), execution.id = %execution,
@@ -75,26 +77,26 @@ impl Reconciler {
 
     async fn look_after(&self, customer: CustomerId, id: ExecutionId) -> Result<(), Fault> {
         let mut tx = begin(&self.db).await?;
-        let Some(mut run) = execution::store::try_lock(&mut tx, customer, id).await? else {
+        let Some(mut state) = execution::store::try_lock(&mut tx, customer, id).await? else {
             // Somebody is at it; there is another round.
             return Ok(());
         };
         let (mut told, mut expired) = (Vec::new(), 0);
-        if run.has_ended() {
+        if state.has_ended() {
             lease::store::cancel_all(&mut tx, customer, id).await?;
         } else if execution::store::is_overdue(&mut tx, customer, id).await? {
-            finish(&mut tx, customer, &mut run, Ending::Aborted).await?;
+            end_execution(&mut tx, customer, &mut state, Ending::Aborted).await?;
         } else {
-            let lost = lease::store::lose(&mut tx, customer, id).await?;
+            let lost = lease::store::expire(&mut tx, customer, id).await?;
             expired = lost.len() as u64;
-            let lost = schedule::store::lose(&mut tx, customer, &lost).await?;
-            told = self.take_back(&mut tx, customer, &mut run, lost).await?;
+            let lost = schedule::store::count_lost_leases(&mut tx, customer, &lost).await?;
+            told = self.take_back(&mut tx, customer, &mut state, lost).await?;
         }
         tx.commit().await?;
         metrics::counter!(EXPIRED).increment(expired);
         told.dedup();
         for group in told {
-            self.queue.tell(customer, &group).await;
+            self.queue.notify(customer, &group).await;
         }
         Ok(())
     }
@@ -106,21 +108,21 @@ impl Reconciler {
         &self,
         tx: &mut PgTransaction<'_>,
         customer: CustomerId,
-        run: &mut Run,
-        lost: Vec<Lost>,
+        state: &mut ExecutionState,
+        lost: Vec<ExpiredSchedule>,
     ) -> Result<Vec<String>, Fault> {
-        let is_hopeless = |lost: &Lost| {
-            run.is_stopping() || lost.engines.unsigned_abs() >= self.settings.lease_losses
+        let is_hopeless = |lost: &ExpiredSchedule| {
+            state.is_stopping() || lost.lost_leases.unsigned_abs() >= self.settings.lease_losses
         };
         let (hopeless, again): (Vec<_>, Vec<_>) = lost.into_iter().partition(is_hopeless);
         let again: Vec<_> = again.into_iter().map(|lost| lost.id).collect();
-        let back = schedule::store::put_back(tx, customer, &again).await?;
+        let back = schedule::store::requeue(tx, customer, &again).await?;
         let (reports, groups): (Vec<TestReportId>, Vec<String>) = back.into_iter().unzip();
-        test_report::store::put_down(tx, customer, &reports).await?;
+        test_report::store::mark_not_executed(tx, customer, &reports).await?;
         if !hopeless.is_empty() {
-            self.give_up(tx, customer, run, &hopeless).await?;
-        } else if run.is_dispatched() && run.statistic.test_cases_pending == 0 {
-            settle(tx, customer, run, Vec::new()).await?;
+            self.give_up(tx, customer, state, &hopeless).await?;
+        } else if state.is_dispatched() && state.statistic.test_cases_pending == 0 {
+            settle(tx, customer, state, Vec::new()).await?;
         }
         Ok(groups)
     }
@@ -129,14 +131,14 @@ impl Reconciler {
         &self,
         tx: &mut PgTransaction<'_>,
         customer: CustomerId,
-        run: &mut Run,
-        hopeless: &[Lost],
+        state: &mut ExecutionState,
+        hopeless: &[ExpiredSchedule],
     ) -> Result<(), Fault> {
         let ids: Vec<_> = hopeless.iter().map(|lost| lost.test_report_id).collect();
         let mut reports = test_report::store::of_ids(tx, customer, &ids).await?;
-        let stopping = run.is_stopping();
+        let stopping = state.is_stopping();
         let ending = if stopping { Ending::Canceled } else { Ending::EngineFailure };
-        let finished = end(tx, customer, run, &mut reports, ending).await?;
+        let finished = end_reports(tx, customer, state, &mut reports, ending).await?;
         if !stopping {
             let comment = format!(
                 "Given up: {} engines began with this test and were not heard of again.",
@@ -144,7 +146,7 @@ impl Reconciler {
             );
             test_report::store::comment(tx, customer, &ids, &comment).await?;
         }
-        settle(tx, customer, run, finished).await
+        settle(tx, customer, state, finished).await
     }
 }
 

@@ -7,14 +7,14 @@ use assay_runtime::Pace;
 use sqlx::PgPool;
 
 /// The pace of removals. Fewer rows at a time would not be faster.
-pub(crate) fn pace() -> Pace {
-    Pace::within(500..=10_000)
+pub(crate) fn pace() -> Throttle {
+    Throttle::within(500..=10_000)
 }
 
 /// Removes what a statement finds of these reports of a customer.
 pub(crate) async fn of_reports(
     db: &PgPool,
-    pace: &mut Pace,
+    pace: &mut Throttle,
     statement: &'static str,
     customer: CustomerId,
     reports: &[TestReportId],
@@ -28,7 +28,7 @@ pub(crate) async fn of_reports(
 /// Removes the instances of reports, of which each has at most so many.
 pub(crate) async fn instances(
     db: &PgPool,
-    pace: &mut Pace,
+    pace: &mut Throttle,
     customer: CustomerId,
     reports: &[(TestReportId, i32)],
 ) -> Result<(), Fault> {
@@ -55,7 +55,7 @@ fn fitting(reports: &[(TestReportId, i32)], rows: i64) -> usize {
 /// Removes the instances of these reports by their numbers: a single report may have thousands.
 async fn range(
     db: &PgPool,
-    pace: &mut Pace,
+    pace: &mut Throttle,
     customer: CustomerId,
     reports: &[TestReportId],
 ) -> Result<(), Fault> {

@@ -1,40 +1,45 @@
-//! Results: what test tools report, to an execution that runs or as one that has run.
+//! Results that test tools report, to a running execution or as a completed one.
 
-mod append;
 mod export;
-mod json;
+pub(crate) mod json;
 mod link;
+pub(crate) mod resolve;
 mod rules;
 mod upload;
 
 use assay_auth::Caller;
 use assay_proto::{
-    ExecutionId, Fault, ProjectId, TestSetId,
+    CustomerId, ExecutionId, Fault, ProjectId, TestSetId,
     execution::{
         Execution, ExportResultsRequest, ReportResultsRequest, ReportedResults, ResultsBatch,
         UploadResultsRequest, result_service_server,
     },
 };
-use assay_runtime::{body::Piece, list::Batches};
-use futures::{StreamExt, TryStreamExt, stream};
+use assay_records::Check;
+use assay_runtime::{begin, body::open, list::Batches};
+use futures::TryStreamExt;
 use prost::Message;
+use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
-pub(crate) use self::{
-    append::{place_in, record},
-    json::{Source, read as read_json},
+use self::{json::Source, rules::Reported};
+use crate::{
+    catalog::Catalog,
+    execution::{
+        details::details,
+        idempotency::start_once,
+        rules::{IdempotentRequest, check_idempotency_key, check_tags, require_external},
+        store,
+    },
+    limits::IngestLimits,
+    settle::add_instances,
 };
-use crate::execution::{ExecutionService, once::Once, rules::check_tags, store};
 
-/// Answers calls that bring results.
+/// The gRPC service of results.
 pub(crate) struct ResultService {
-    pub(crate) executions: ExecutionService,
-}
-
-/// A call's first message, which has a target.
-pub(crate) async fn first<T>(messages: &mut Streaming<T>) -> Result<T, Status> {
-    let missing = || Status::invalid_argument("the call has no messages");
-    messages.message().await?.ok_or_else(missing)
+    pub(crate) db: PgPool,
+    pub(crate) catalog: Catalog,
+    pub(crate) limits: IngestLimits,
 }
 
 #[tonic::async_trait]
@@ -50,9 +55,8 @@ impl result_service_server::ResultService for ResultService {
         let ExportResultsRequest { project_id, execution_id } = request.into_inner();
         let project = ProjectId::from_path(&project_id)?;
         let id = ExecutionId::from_path(&execution_id)?;
-        let db = self.executions.db.clone();
-        let run = store::get(&db, customer, project, id).await?;
-        let file = export::file(db, customer, id, &run).await?;
+        let state = store::get(&self.db, customer, project, id).await?;
+        let file = export::file(self.db.clone(), customer, id, &state).await?;
         Ok(Response::new(Box::pin(file.map_err(Status::from))))
     }
 
@@ -60,28 +64,21 @@ impl result_service_server::ResultService for ResultService {
         &self,
         request: Request<Streaming<ReportResultsRequest>>,
     ) -> Result<Response<ReportedResults>, Status> {
-        let caller = Caller::of(&request)?;
-        let mut messages = request.into_inner();
-        let mut head = first(&mut messages).await?;
-        let target = head.target.take().unwrap_or_default();
+        let customer = Caller::of(&request)?.customer;
+        let (target, pieces) = open(request.into_inner()).await?;
         let project = ProjectId::from_path(&target.project_id)?;
         let execution = ExecutionId::from_path(&target.execution_id)?;
-        // So that nobody sends megabytes for nothing.
-        let limits = &self.executions.limits;
-        let found = store::get(&self.executions.db, caller.customer, project, execution);
-        limits.look(caller.customer, found).await?;
+        // Fail before the client sends megabytes in vain.
+        let found = store::get(&self.db, customer, project, execution);
+        self.limits.read(customer, found).await?;
 
-        let pieces = stream::iter([Ok(head)]).chain(messages);
-        let pieces =
-            pieces.map_ok(|part| Piece { chunk: part.chunk, last: part.last, next_file: false });
         let parse = move |body| json::read(body, Source::Execution { lines: target.lines });
-        let (results, memory) = limits.intake.read(caller.customer, pieces, parse).await?;
-        let writing = limits.write(caller.customer, execution.0).await?;
-        let mut tx = self.executions.begin().await?;
-        let reported =
-            append::append(&mut tx, caller.customer, project, execution, results).await?;
+        let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
+        let writer = self.limits.write(customer, execution.0).await?;
+        let mut tx = begin(&self.db).await?;
+        let reported = report(&mut tx, customer, project, execution, results).await?;
         tx.commit().await.map_err(Fault::from)?;
-        drop((writing, memory));
+        drop((writer, memory));
         Ok(Response::new(reported))
     }
 
@@ -90,39 +87,55 @@ impl result_service_server::ResultService for ResultService {
         request: Request<Streaming<UploadResultsRequest>>,
     ) -> Result<Response<Self::UploadResultsStream>, Status> {
         let caller = Caller::of(&request)?;
-        let mut messages = request.into_inner();
-        let mut head = first(&mut messages).await?;
-        let mut target = head.target.take().unwrap_or_default();
+        let (mut target, pieces) = open(request.into_inner()).await?;
         let project = ProjectId::from_path(&target.project_id)?;
         let set = TestSetId::from_path(&target.test_set_id)?;
-        if let Some(violation) = check_tags("tags", target.tags.as_deref()) {
-            return Err(Fault::Invalid(vec![violation]).into());
-        }
-        let key = Once::key(target.idempotency_key.take())?;
+        let mut check = Check::default();
+        check_tags("tags", target.tags.as_deref(), &mut check);
+        check.done()?;
+        let key = target.idempotency_key.take();
+        key.as_deref().map(check_idempotency_key).transpose()?;
 
-        let pieces = stream::iter([Ok(head)]).chain(messages);
-        let pieces = pieces.map_ok(|part| Piece {
-            chunk: part.chunk,
-            next_file: part.next_file,
-            last: part.last,
-        });
-        let ExecutionService { db, catalog, limits, .. } = &self.executions;
+        let Self { db, catalog, limits } = self;
         let read = limits.intake.read(caller.customer, pieces, upload::read).await?;
-        let (upload::Uploaded { cases, digest }, mut memory) = read;
-        let once = key.map(|key| Once { key, request: [target.encode_to_vec(), digest].concat() });
-        let make = async {
+        let ((cases, digest), mut memory) = read;
+        let idempotent = key.map(|key| IdempotentRequest {
+            key,
+            request: [target.encode_to_vec(), digest].concat(),
+        });
+        let store = async {
             let (snapshot, more) =
-                upload::adopt(catalog, &caller, &target, &cases, &limits.intake).await?;
+                upload::adopt_cases(catalog, &caller, &target, &cases, &limits.intake).await?;
             memory.add(more);
-            let writing = limits.write(caller.customer, set.0).await?;
-            let mut tx = self.executions.begin().await?;
-            let once = once.as_ref();
-            let id = upload::store(&mut tx, &caller, target, snapshot, cases, once).await?;
+            let writer = limits.write(caller.customer, set.0).await?;
+            let mut tx = begin(db).await?;
+            let (target, tags) = ((project, set), target.tags);
+            let idempotent = idempotent.as_ref();
+            let id =
+                upload::store(&mut tx, &caller, target, tags, snapshot, cases, idempotent).await?;
             tx.commit().await.map_err(Fault::from)?;
-            drop((writing, memory));
+            drop((writer, memory));
             Ok::<_, Status>(id)
         };
-        let id = Once::start(once.as_ref(), db, &caller, make).await?;
-        self.executions.details(caller.customer, project, id).await
+        let id = start_once(db, &caller, idempotent.as_ref(), store).await?;
+        details(db, caller.customer, project, id).await
     }
+}
+
+/// Adds results to a locked external execution, all or none.
+async fn report(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    execution: ExecutionId,
+    results: Vec<Reported>,
+) -> Result<ReportedResults, Fault> {
+    let sent = results.len();
+    let mut state = store::lock(tx, customer, project, execution).await?;
+    require_external(&state)?;
+    let mut reports = resolve::reports_of(tx, customer, execution, &results).await?;
+    let instances = resolve::into_reports(results, &reports)?;
+    let accepted = add_instances(tx, customer, &mut state, &mut reports, instances).await?;
+    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    Ok(ReportedResults { accepted: count(accepted), duplicates: count(sent - accepted) })
 }

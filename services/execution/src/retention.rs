@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use assay_events::{EventType, Handler, Received};
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, events::RetentionChanged};
-use assay_runtime::{Alone, Database, Pace, Runtime};
+use assay_runtime::{AdvisoryLock, Database, Throttle, Runtime};
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
@@ -81,7 +81,7 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
 /// several replicas one does it.
 pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
     partition::make_ahead(db).await?;
-    let Some(mut alone) = Alone::at(db, "assay retention").await? else { return Ok(()) };
+    let Some(mut alone) = AdvisoryLock::try_acquire(db, "assay retention").await? else { return Ok(()) };
     while store::expire(db).await? > 0 {}
     partition::drop_expired(db).await?;
     prune(db, artifacts, &mut alone).await?;
@@ -90,7 +90,7 @@ pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(),
 
 /// Removes what is left of executions that have expired. One that cannot be removed now is tried
 /// again the next time; others do not wait for it.
-async fn prune(db: &PgPool, artifacts: &Artifacts, alone: &mut Alone) -> Result<(), Fault> {
+async fn prune(db: &PgPool, artifacts: &Artifacts, alone: &mut AdvisoryLock) -> Result<(), Fault> {
     let (mut pace, mut after) = (removal::pace(), None);
     loop {
         let executions = store::expired(db, after).await?;
@@ -110,7 +110,7 @@ async fn prune(db: &PgPool, artifacts: &Artifacts, alone: &mut Alone) -> Result<
 async fn remove(
     db: &PgPool,
     artifacts: &Artifacts,
-    pace: &mut Pace,
+    pace: &mut Throttle,
     customer: CustomerId,
     id: ExecutionId,
 ) -> Result<(), Fault> {

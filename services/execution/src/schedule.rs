@@ -1,18 +1,26 @@
-//! Schedules: what engines have to do, one for each report of an execution in mode `Dispatch`.
+//! Schedules: the work of engines, one for each report of an execution in mode `Dispatch`.
 
 pub(crate) mod store;
 
-use assay_proto::catalog::Snapshot;
+use assay_proto::{ExecutionId, ProjectId, ScheduleId, TestReportId, catalog::Snapshot};
 
-/// Which engines an execution is for.
+/// A schedule, with the records that it belongs to.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub(crate) struct Schedule {
+    pub(crate) id: ScheduleId,
+    pub(crate) execution_id: ExecutionId,
+    pub(crate) project_id: ProjectId,
+    pub(crate) test_report_id: TestReportId,
+}
+
+/// The engines that may run an execution, and its rank in their queue.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Destination {
-    /// Those that serve its environment. Without an environment it has no name, and is for engines
-    /// that ask for none.
+    /// The target group of the environment. Empty without an environment.
     pub(crate) target_group: String,
-    /// Whether the subject has to be reached from outside.
+    /// Whether engines have to be reachable from the internet to test the subject.
     pub(crate) needs_public_ip: bool,
-    /// That of the test set; work of a higher one comes first.
+    /// The priority of the test set. Work of a higher priority comes first.
     pub(crate) priority: i16,
 }
 
@@ -27,7 +35,7 @@ impl Destination {
     }
 }
 
-/// Returns the place in the queue that the priority of a test set means.
+/// Returns the priority in the queue that a test set asks for in words.
 fn priority(text: &str) -> i16 {
     match text.trim().to_lowercase().as_str() {
         "highest" => 2,
@@ -43,7 +51,7 @@ mod tests {
     use super::priority;
 
     #[test]
-    fn a_priority_in_other_words_is_a_normal_one() {
+    fn unknown_priorities_are_normal() {
         let order = ["Lowest", "low", "", "HIGH", " highest "].map(priority);
         assert!(order.is_sorted() && order[0] < order[4]);
         for other in ["Medium", "7", "as soon as possible"] {

@@ -18,7 +18,7 @@ use sqlx::PgPool;
 use tonic::{Code, Request, Response, Status};
 
 use self::filter::Filter;
-use crate::{catalog::Catalog, place};
+use crate::{catalog::Catalog, parent};
 
 /// Answers calls about statistics.
 pub(crate) struct StatisticsService {
@@ -65,12 +65,12 @@ impl statistics_service_server::StatisticsService for StatisticsService {
         let project = ProjectId::from_path(&request.project_id)?;
         let set = TestSetId::from_path(&request.test_set_id)?;
         let filter = Filter::of(&request)?;
-        let place = FindRecordsRequest {
+        let parent = FindRecordsRequest {
             project_id: request.project_id.clone(),
             test_set_id: Some(request.test_set_id),
             ..Default::default()
         };
-        place::check(&self.db, &self.catalog, &caller, project, place).await?;
+        parent::check_exists(&self.db, &self.catalog, &caller, project, parent).await?;
         if let Some(environment) = filter.environment {
             self.check_environment(&caller, &request.project_id, set, environment).await?;
         }
@@ -91,8 +91,8 @@ impl statistics_service_server::StatisticsService for StatisticsService {
         let project = ProjectId::from_path(&project_id)?;
         let case = TestCaseId::from_path(&test_case_id)?;
         let test_case_id = Some(test_case_id);
-        let place = FindRecordsRequest { project_id, test_case_id, ..Default::default() };
-        place::check(&self.db, &self.catalog, &caller, project, place).await?;
+        let parent = FindRecordsRequest { project_id, test_case_id, ..Default::default() };
+        parent::check_exists(&self.db, &self.catalog, &caller, project, parent).await?;
         let (db, customer) = (self.db.clone(), caller.customer);
         list::answer(page, move |slice| {
             let db = db.clone();

@@ -6,7 +6,7 @@ mod store;
 
 use std::fmt::Display;
 
-use assay_events::publish_all;
+use assay_events::{ExecutionAction, ReportsAction, publish_all};
 use assay_proto::{
     CustomerId, ExecutionId, Fault,
     events::{ExecutionChanged, ReportsChanged},
@@ -16,9 +16,12 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 
 use crate::{
-    execution::{self, events, reports_changed},
+    execution,
+    settle::events::{events, reports_changed},
     test_report,
 };
+
+const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 
 /// What other services are told of an execution, and of its reports that have ended.
 pub struct Told {
@@ -59,9 +62,10 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
             let mut tx = begin(db).await?;
             let Some(project) = store::lock(&mut tx, *customer, *id).await? else { continue };
             mended += store::mend(&mut tx, *customer, *id).await?;
-            let run = execution::store::get(&mut *tx, *customer, project, *id).await?;
+            let state = execution::store::get(&mut *tx, *customer, project, *id).await?;
             let ended = test_report::store::ended(&mut tx, *customer, *id).await?;
-            let events = events(*customer, &run, &run.changed("Rebuilt"), "Rebuilt", &ended)?;
+            let actions = (REBUILT, ReportsAction::Rebuilt);
+            let events = events(*customer, &state, &state.event(REBUILT), actions, &ended)?;
             publish_all(&mut tx, &events).await?;
             tx.commit().await?;
         }
@@ -95,8 +99,8 @@ async fn told_one(
 ) -> Result<Option<Told>, Fault> {
     let mut tx = begin(db).await?;
     let Some(project) = store::lock(&mut tx, customer, id).await? else { return Ok(None) };
-    let run = execution::store::get(&mut *tx, customer, project, id).await?;
+    let state = execution::store::get(&mut *tx, customer, project, id).await?;
     let ended = test_report::store::ended(&mut tx, customer, id).await?;
-    let reports = reports_changed(&run, "Rebuilt", &ended);
-    Ok(Some(Told { customer, execution: run.changed("Rebuilt"), reports }))
+    let reports = reports_changed(&state, ReportsAction::Rebuilt, &ended);
+    Ok(Some(Told { customer, execution: state.event(REBUILT), reports }))
 }

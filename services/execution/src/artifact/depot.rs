@@ -1,7 +1,7 @@
 //! Where the files themselves are: a folder, or a bucket of an S3-compatible service. Paths are made
 //! of ids alone.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, pin::Pin, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault};
@@ -16,7 +16,8 @@ use tokio::time::timeout;
 use tonic::Status;
 use url::Url;
 
-use super::Pieces;
+/// The chunks of an uploaded file, as they arrive.
+pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
 
 /// What a file may have at most; the gateway takes no more either.
 const LARGEST: usize = 32 << 20;

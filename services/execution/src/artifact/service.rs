@@ -8,12 +8,15 @@ use assay_proto::{
         UploadArtifactTarget, artifact_service_server,
     },
 };
-use assay_runtime::list::Batches;
+use assay_runtime::{body::open, list::Batches};
 use futures::{StreamExt, TryStreamExt, stream};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Artifacts, Pieces, Purpose, link::forbidden, rules, store};
-use crate::{execution, lease, result::first};
+use super::{Artifacts, depot::Pieces, link::forbidden, rules, store, store::NewArtifact};
+use crate::{
+    execution::{self, rules::require_external},
+    lease,
+};
 
 #[tonic::async_trait]
 impl artifact_service_server::ArtifactService for Artifacts {
@@ -27,9 +30,9 @@ impl artifact_service_server::ArtifactService for Artifacts {
         let (target, file) = opened(request.into_inner()).await?;
         let project = ProjectId::from_path(&target.project_id)?;
         let execution = ExecutionId::from_path(&target.execution_id)?;
-        let run = execution::store::get(&self.db, customer, project, execution).await?;
-        execution::rules::refuse_dispatched(&run)?;
-        let purpose = Purpose {
+        let state = execution::store::get(&self.db, customer, project, execution).await?;
+        require_external(&state)?;
+        let artifact = NewArtifact {
             customer,
             execution,
             owner: execution.0,
@@ -37,7 +40,7 @@ impl artifact_service_server::ArtifactService for Artifacts {
             name: target.name,
             content_type: target.content_type,
         };
-        Ok(Response::new(self.keep(purpose, file).await?))
+        Ok(Response::new(self.keep(artifact, file).await?))
     }
 
     async fn upload_artifact_of_lease(
@@ -47,17 +50,17 @@ impl artifact_service_server::ArtifactService for Artifacts {
         let customer = Caller::of(&request)?.customer;
         let (target, file) = opened(request.into_inner()).await?;
         let id = LeaseId::from_path(&target.lease_id)?;
-        let place = lease::store::find(&self.db, customer, id).await?;
-        lease::check_not_lost(&self.db, customer, id).await?;
-        let purpose = Purpose {
+        let schedule = lease::store::schedule_of(&self.db, customer, id).await?;
+        lease::store::check_not_lost(&self.db, customer, id).await?;
+        let artifact = NewArtifact {
             customer,
-            execution: place.execution,
-            owner: place.report.0,
+            execution: schedule.execution_id,
+            owner: schedule.test_report_id.0,
             lease: Some(id),
             name: target.name,
             content_type: target.content_type,
         };
-        Ok(Response::new(self.keep(purpose, file).await?))
+        Ok(Response::new(self.keep(artifact, file).await?))
     }
 
     async fn download_artifact(
@@ -83,18 +86,16 @@ impl artifact_service_server::ArtifactService for Artifacts {
 /// What an upload is for, and the pieces of the file up to the one that says that it is the last. A
 /// client that goes away in the middle looks like the end of the stream.
 async fn opened(
-    mut messages: Streaming<UploadArtifactRequest>,
+    messages: Streaming<UploadArtifactRequest>,
 ) -> Result<(UploadArtifactTarget, Pieces), Status> {
-    let mut head = first(&mut messages).await?;
-    let target = head.target.take().unwrap_or_default();
-    let messages = stream::iter([Ok(head)]).chain(messages);
-    let pieces = stream::try_unfold((messages, false), async |(mut messages, is_done)| {
+    let (target, pieces) = open(messages).await?;
+    let pieces = stream::try_unfold((Box::pin(pieces), false), async |(mut pieces, is_done)| {
         if is_done {
             return Ok(None);
         }
         let broken = || Fault::Malformed("the body broke off".to_owned());
-        let piece = messages.try_next().await?.ok_or_else(broken)?;
-        Ok(Some((piece.chunk, (messages, piece.last))))
+        let piece = pieces.try_next().await?.ok_or_else(broken)?;
+        Ok(Some((piece.chunk, (pieces, piece.last))))
     });
     Ok((target, Box::pin(pieces)))
 }

@@ -2,10 +2,23 @@
 
 use std::collections::HashMap;
 
-use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault, OnConstraint, TestReportId};
+use assay_proto::{
+    ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, OnConstraint, TestReportId,
+};
 use sqlx::{FromRow, PgExecutor, PgTransaction};
+use uuid::Uuid;
 
-use crate::artifact::Purpose;
+/// An artifact to store.
+pub(crate) struct NewArtifact {
+    pub(crate) customer: CustomerId,
+    pub(crate) execution: ExecutionId,
+    /// The record in which the name is unique.
+    pub(crate) owner: Uuid,
+    /// The lease that the file is uploaded for. It must not be lost.
+    pub(crate) lease: Option<LeaseId>,
+    pub(crate) name: String,
+    pub(crate) content_type: String,
+}
 
 /// Where a file is, and what it is.
 #[derive(FromRow)]
@@ -14,8 +27,8 @@ pub(super) struct Kept {
     pub(super) content_type: String,
 }
 
-/// Keeps the results of an execution from expiring, and its leases from ending, meanwhile.
-pub(super) async fn hold(
+/// Locks an execution: until the transaction ends, its results do not expire and its leases do not end.
+pub(super) async fn lock_execution(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
@@ -36,28 +49,28 @@ pub(super) async fn hold(
 /// Notes a file that is there; says which one it replaces.
 pub(super) async fn replace(
     tx: &mut PgTransaction<'_>,
-    purpose: &Purpose,
+    new: &NewArtifact,
     id: ArtifactId,
     size: i64,
 ) -> Result<Option<ArtifactId>, Fault> {
     let replaced = sqlx::query_scalar(
         "delete from artifact where customer_id = $1 and owner_id = $2 and name = $3 returning id",
     )
-    .bind(purpose.customer)
-    .bind(purpose.owner)
-    .bind(&purpose.name)
+    .bind(new.customer)
+    .bind(new.owner)
+    .bind(&new.name)
     .fetch_optional(&mut **tx)
     .await?;
     sqlx::query(
         "insert into artifact (customer_id, id, execution_id, owner_id, name, content_type, size)
          values ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(purpose.customer)
+    .bind(new.customer)
     .bind(id)
-    .bind(purpose.execution)
-    .bind(purpose.owner)
-    .bind(&purpose.name)
-    .bind(&purpose.content_type)
+    .bind(new.execution)
+    .bind(new.owner)
+    .bind(&new.name)
+    .bind(&new.content_type)
     .bind(size)
     .execute(&mut **tx)
     .await

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
-use assay_runtime::{Alone, Database, Pace, Runtime};
+use assay_runtime::{AdvisoryLock, Database, Throttle, Runtime};
 use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -40,7 +40,7 @@ pub async fn purge_deleted(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fau
     if store::next(db, None).await?.is_none() {
         return Ok(());
     }
-    let Some(mut alone) = Alone::at(db, "assay purge").await? else { return Ok(()) };
+    let Some(mut alone) = AdvisoryLock::try_acquire(db, "assay purge").await? else { return Ok(()) };
     let mut after = None;
     while let Some(deleted) = store::next(db, after).await? {
         if purge(db, artifacts, &mut alone, deleted).await? {
@@ -55,7 +55,7 @@ pub async fn purge_deleted(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fau
 async fn purge(
     db: &PgPool,
     artifacts: &Artifacts,
-    alone: &mut Alone,
+    alone: &mut AdvisoryLock,
     deleted: Deleted,
 ) -> Result<bool, Fault> {
     let (mut pace, mut is_empty) = (removal::pace(), true);
@@ -79,7 +79,7 @@ async fn purge(
 async fn remove(
     db: &PgPool,
     artifacts: &Artifacts,
-    pace: &mut Pace,
+    pace: &mut Throttle,
     customer: CustomerId,
     id: ExecutionId,
 ) -> Result<(), Fault> {

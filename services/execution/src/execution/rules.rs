@@ -1,29 +1,44 @@
-//! What an execution may be asked, and how results add up.
+//! Rules for starting, completing and canceling executions.
 
 use assay_proto::{
-    ExecutionStatus, Fault, ReportStatus, TestResult, Violation,
+    ExecutionStatus, Fault,
     execution::{ExecutionMode, StartExecutionInput},
-    worst,
 };
+use assay_records::Check;
 
-use crate::execution::Run;
+use crate::progress::execution::ExecutionState;
 
-/// How long the tags of an execution may be.
+/// Maximum length of the tags of an execution, in characters.
 const LONGEST_TAGS: usize = 1000;
 
-/// How long an idempotency key may be.
+/// Maximum length of an idempotency key, in characters.
 const LONGEST_KEY: usize = 255;
 
-/// Checks how an execution is to be started.
-pub(crate) fn startable(input: Option<StartExecutionInput>) -> Result<StartExecutionInput, Fault> {
-    let input = input.unwrap_or_default();
-    match check_tags("Tags", input.tags.as_deref()) {
-        Some(violation) => Err(Fault::Invalid(vec![violation])),
-        None => Ok(input),
+/// A request to start an execution once, however often the client sends it.
+pub(crate) struct IdempotentRequest {
+    pub(crate) key: String,
+    /// The request without its key. The same key with another request is an error.
+    pub(crate) request: Vec<u8>,
+}
+
+/// Checks the input of a new execution.
+pub(crate) fn check_start(input: &StartExecutionInput) -> Result<(), Fault> {
+    let mut check = Check::default();
+    check_tags("Tags", input.tags.as_deref(), &mut check);
+    check.done()
+}
+
+/// Checks the tags that a client sent in `field`.
+pub(crate) fn check_tags(field: &str, tags: Option<&str>, check: &mut Check) {
+    let tags = tags.unwrap_or_default();
+    if tags.chars().count() > LONGEST_TAGS {
+        check.refuse(field, format!("must have at most {LONGEST_TAGS} characters"));
+    } else {
+        check.text(field, tags);
     }
 }
 
-/// Who is to run the tests.
+/// Returns the mode of a new execution. Engines run it unless the client asks otherwise.
 pub(crate) fn mode_of(input: &StartExecutionInput) -> ExecutionMode {
     match input.mode() {
         ExecutionMode::Unspecified => ExecutionMode::Dispatch,
@@ -31,7 +46,7 @@ pub(crate) fn mode_of(input: &StartExecutionInput) -> ExecutionMode {
     }
 }
 
-/// Checks what a client calls its request.
+/// Checks the idempotency key of a request.
 pub(crate) fn check_idempotency_key(key: &str) -> Result<(), Fault> {
     if (1..=LONGEST_KEY).contains(&key.len()) && key.chars().all(|c| c.is_ascii_graphic()) {
         return Ok(());
@@ -40,69 +55,37 @@ pub(crate) fn check_idempotency_key(key: &str) -> Result<(), Fault> {
     Err(Fault::invalid("Idempotency-Key", problem))
 }
 
-/// Whether an execution is still to be canceled.
-pub(crate) fn cancelable(run: &Run) -> Result<bool, Fault> {
-    match run.execution.status() {
+/// Whether canceling changes the execution. Fails if it has completed.
+pub(crate) fn can_cancel(state: &ExecutionState) -> Result<bool, Fault> {
+    match state.execution.status() {
         ExecutionStatus::Canceled => Ok(false),
         ExecutionStatus::Completed => Err(ended("the execution was completed")),
         _ => Ok(true),
     }
 }
 
-/// Checks tags that a client sent in `field`.
-pub(crate) fn check_tags(field: &str, tags: Option<&str>) -> Option<Violation> {
-    let tags = tags.unwrap_or_default();
-    let problem = if tags.chars().count() > LONGEST_TAGS {
-        format!("must have at most {LONGEST_TAGS} characters")
-    } else if tags.contains('\0') {
-        "must not contain NUL characters".to_owned()
-    } else {
-        return None;
-    };
-    Some(Violation { field: field.to_owned(), problem })
-}
-
-/// Whether an execution is still to be completed; fails if its caller cannot do that.
-pub(crate) fn completable(run: &Run) -> Result<bool, Fault> {
-    refuse_dispatched(run)?;
-    match run.execution.status() {
+/// Whether completing changes the execution. Fails if engines run it or it was canceled.
+pub(crate) fn can_complete(state: &ExecutionState) -> Result<bool, Fault> {
+    require_external(state)?;
+    match state.execution.status() {
         ExecutionStatus::Completed => Ok(false),
         ExecutionStatus::Canceled => Err(ended("the execution was canceled")),
         _ => Ok(true),
     }
 }
 
-/// Refuses what is for External executions only.
-pub(crate) fn refuse_dispatched(run: &Run) -> Result<(), Fault> {
-    if run.mode() == ExecutionMode::External {
+/// Fails if engines run the execution.
+pub(crate) fn require_external(state: &ExecutionState) -> Result<(), Fault> {
+    if state.mode() == ExecutionMode::External {
         return Ok(());
     }
     let reason = "engines run this execution; they report its results".to_owned();
     Err(Fault::Conflict { code: "not_external", reason })
 }
 
-/// The conflict of what is asked of an execution that is over.
+/// Returns the conflict of a change to an execution that has ended.
 pub(crate) fn ended(reason: &str) -> Fault {
     Fault::Conflict { code: "execution_ended", reason: reason.to_owned() }
-}
-
-/// Where a report stands once all its instances are there.
-pub(crate) fn status_of_finished(result: TestResult) -> ReportStatus {
-    match result {
-        TestResult::Error => ReportStatus::EngineExecutionFailure,
-        _ => ReportStatus::InReview,
-    }
-}
-
-/// How an execution did, given how it did so far and the result of one more of its tests: a test
-/// that was skipped does not spoil what has passed.
-pub(crate) fn overall(one: TestResult, other: TestResult) -> TestResult {
-    match (one, other) {
-        (TestResult::Passed, TestResult::Canceled) | (TestResult::Canceled, TestResult::Passed) => {
-            TestResult::Passed
-        }
-        _ => worst(one, other),
-    }
 }
 
 #[cfg(test)]
@@ -110,27 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_skipped_test_does_not_spoil_an_execution() {
-        use TestResult::{Canceled, Failed, Passed};
-        for (one, other, expected) in [
-            (Passed, Canceled, Passed),
-            (Canceled, Passed, Passed),
-            (Canceled, Canceled, Canceled),
-            (Failed, Canceled, Failed),
-        ] {
-            assert_eq!(overall(one, other), expected);
-        }
-    }
-
-    #[test]
-    fn an_error_is_the_engines_failure_and_all_else_is_reviewed() {
-        assert_eq!(status_of_finished(TestResult::Error), ReportStatus::EngineExecutionFailure);
-        assert_eq!(status_of_finished(TestResult::Failed), ReportStatus::InReview);
-        assert_eq!(status_of_finished(TestResult::Aborted), ReportStatus::InReview);
-    }
-
-    #[test]
-    fn engines_run_an_execution_unless_its_caller_does() {
+    fn engines_run_an_execution_unless_its_client_does() {
         let mode = |mode: Option<ExecutionMode>| {
             let mode = mode.map(Into::into);
             mode_of(&StartExecutionInput { mode, ..StartExecutionInput::default() })
@@ -140,14 +103,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_short_and_printable() {
+    fn idempotency_keys_are_short_and_printable() {
         for (key, fits) in
             [("7", true), (&"k".repeat(255), true), ("", false), (&"k".repeat(256), false)]
         {
             assert_eq!(check_idempotency_key(key).is_ok(), fits, "{key}");
         }
         for key in ["a b", "a\0", "ä"] {
-            assert!(check_idempotency_key(key).is_err(), "{key:?} was taken");
+            assert!(check_idempotency_key(key).is_err(), "{key:?} was accepted");
         }
     }
 }

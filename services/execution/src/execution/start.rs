@@ -1,97 +1,103 @@
-//! How executions start, each once.
+//! Starts executions.
 
 use assay_auth::Caller;
+use assay_events::ExecutionAction;
 use assay_proto::{
     ExecutionId, ExecutionStatus, Fault, ProjectId, TestSetId,
     catalog::{Snapshot, TakeSnapshotRequest},
     execution::{ExecutionMode, StartExecutionInput, StartExecutionRequest},
 };
+use assay_runtime::begin;
 use prost::Message;
 use tonic::Status;
 
-use super::{ExecutionService, Run, announce, once::Once, rules, store};
+use super::{ExecutionService, idempotency::start_once, rules, rules::IdempotentRequest, store};
 use crate::{
+    progress::{execution::ExecutionState, report::TestReportState},
     schedule::{self, Destination},
-    test_report::{self, Progress},
+    settle::events::announce,
+    test_report,
 };
 
 impl ExecutionService {
-    /// Starts an execution, or finds the one that the same request has started before.
+    /// Starts an execution, or returns the one that the same request has started before.
     pub(super) async fn start(
         &self,
         caller: &Caller,
         mut request: StartExecutionRequest,
     ) -> Result<ExecutionId, Status> {
         let project = ProjectId::from_path(&request.project_id)?;
-        TestSetId::from_path(&request.test_set_id)?;
-        let key = Once::key(request.idempotency_key.take())?;
-        let once = key.map(|key| Once { key, request: request.encode_to_vec() });
-        let start = self.start_anew(caller, project, request, once.as_ref());
-        Once::start(once.as_ref(), &self.db, caller, start).await
+        let set = TestSetId::from_path(&request.test_set_id)?;
+        let key = request.idempotency_key.take();
+        key.as_deref().map(rules::check_idempotency_key).transpose()?;
+        let idempotent = key.map(|key| IdempotentRequest { key, request: request.encode_to_vec() });
+        let start = self.start_new(caller, project, set, request, idempotent.as_ref());
+        start_once(&self.db, caller, idempotent.as_ref(), start).await
     }
 
-    async fn start_anew(
+    async fn start_new(
         &self,
         caller: &Caller,
         project: ProjectId,
+        set: TestSetId,
         request: StartExecutionRequest,
-        once: Option<&Once>,
+        idempotent: Option<&IdempotentRequest>,
     ) -> Result<ExecutionId, Status> {
-        let input = rules::startable(request.execution)?;
-        let target = TakeSnapshotRequest {
+        let input = request.execution.unwrap_or_default();
+        rules::check_start(&input)?;
+        let snapshot = TakeSnapshotRequest {
             project_id: request.project_id,
             test_set_id: request.test_set_id,
             subject_id: input.subject_id.clone(),
             environment_id: input.environment_id.clone(),
             skip_not_ready: input.skip_not_ready,
         };
-        let intake = &self.limits.intake;
-        let (snapshot, memory) = self.catalog.take_snapshot(caller, target.clone(), intake).await?;
-        let started = self.store_started(caller, project, target, snapshot, input, once).await;
-        let (id, queued) = started?;
+        let (snapshot, memory) =
+            self.catalog.take_snapshot(caller, snapshot, &self.limits.intake).await?;
+        let stored = self.store_new(caller, (project, set), snapshot, input, idempotent).await;
+        let (id, destination) = stored?;
         drop(memory);
-        if let Some(destination) = queued {
-            self.queue.tell(caller.customer, &destination.target_group).await;
+        if let Some(destination) = destination {
+            self.queue.notify(caller.customer, &destination.target_group).await;
         }
         Ok(id)
     }
 
-    /// Stores an execution that starts, and its schedules if engines are to run it. Says which
-    /// engines these are.
-    async fn store_started(
+    /// Stores a new execution, and its schedules if engines run it. Returns the queue of the
+    /// schedules.
+    async fn store_new(
         &self,
         caller: &Caller,
-        project: ProjectId,
-        target: TakeSnapshotRequest,
+        (project, set): (ProjectId, TestSetId),
         mut snapshot: Snapshot,
         input: StartExecutionInput,
-        once: Option<&Once>,
+        idempotent: Option<&IdempotentRequest>,
     ) -> Result<(ExecutionId, Option<Destination>), Fault> {
         let customer = caller.customer;
         let mode = rules::mode_of(&input);
-        let queued = (mode == ExecutionMode::Dispatch).then(|| Destination::of(&snapshot));
+        let destination = (mode == ExecutionMode::Dispatch).then(|| Destination::of(&snapshot));
         let cases = std::mem::take(&mut snapshot.test_cases);
-        let mut run = Run::new(caller, target, snapshot, input.tags, mode);
-        if queued.is_none() {
-            run.execution.set_status(ExecutionStatus::Running);
+        let mut state = ExecutionState::new(caller, project, set, snapshot, input.tags, mode);
+        if destination.is_none() {
+            state.execution.set_status(ExecutionStatus::Running);
         }
-        run.expect(cases.len());
-        run.deadline_in_min = self.settings.deadline_in_min(run.execution.time_out);
+        state.expect(cases.len());
+        state.deadline_in_min = self.settings.deadline_in_min(state.execution.time_out);
 
-        let mut tx = self.begin().await?;
-        let id = store::insert(&mut tx, caller, &mut run, once).await?;
+        let mut tx = begin(&self.db).await?;
+        let id = store::insert(&mut tx, caller, &mut state, idempotent).await?;
         let numbers = test_report::store::count(&mut tx, customer, &cases).await?;
-        let reports: Vec<Progress> = cases
+        let reports: Vec<TestReportState> = cases
             .iter()
             .zip(numbers)
-            .map(|(case, number)| Progress::new(case, number, case.instances))
+            .map(|(case, number)| TestReportState::new(case, number, case.instances))
             .collect();
         test_report::store::insert(&mut tx, customer, id, &cases, &reports).await?;
-        if let Some(destination) = &queued {
+        if let Some(destination) = &destination {
             schedule::store::insert(&mut tx, customer, project, id, destination, &reports).await?;
         }
-        announce(&mut tx, customer, &run, "Requested", &[]).await?;
+        announce(&mut tx, customer, &state, ExecutionAction::Requested, &[]).await?;
         tx.commit().await?;
-        Ok((id, queued))
+        Ok((id, destination))
     }
 }

@@ -8,15 +8,14 @@ use sqlx::{
     query::QueryAs,
 };
 
-use crate::{
-    deletion,
-    execution::{Run, once::Once},
-};
+use super::rules::IdempotentRequest;
+use crate::{deletion, progress::execution::ExecutionState};
 
-/// PostgreSQL's code for a lock that was waited for too long.
+/// The SQLSTATE of a lock that was not acquired within the lock timeout.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// Reads executions, as entries or whole; `rest`, put together of literals, picks and orders them.
+/// Reads executions, as list entries or as a whole. `rest` selects and orders them. It consists of
+/// constants only.
 pub(crate) fn select<T: for<'r> FromRow<'r, PgRow>>(
     rest: &str,
 ) -> QueryAs<'static, Postgres, T, PgArguments> {
@@ -38,7 +37,7 @@ pub(crate) async fn get(
     customer: CustomerId,
     project: ProjectId,
     id: ExecutionId,
-) -> Result<Run, Fault> {
+) -> Result<ExecutionState, Fault> {
     select("where customer_id = $1 and project_id = $2 and id = $3")
         .bind(customer)
         .bind(project)
@@ -48,7 +47,7 @@ pub(crate) async fn get(
         .ok_or(Fault::NotFound("execution"))
 }
 
-/// Whether the results of an execution are not kept any more.
+/// Whether the retention time of the results is over.
 pub(crate) async fn has_expired(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -60,14 +59,14 @@ pub(crate) async fn has_expired(
     Ok(expired.bind(customer).bind(id).fetch_one(db).await?)
 }
 
-/// Reads an execution that nobody else will change before the transaction ends; nor its reports and
-/// instances.
+/// Locks and reads an execution. Until the transaction ends, no other one changes the execution, its
+/// reports or its instances.
 pub(crate) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     id: ExecutionId,
-) -> Result<Run, Fault> {
+) -> Result<ExecutionState, Fault> {
     let locked = select("where customer_id = $1 and project_id = $2 and id = $3 for update")
         .bind(customer)
         .bind(project)
@@ -75,7 +74,7 @@ pub(crate) async fn lock(
         .fetch_optional(&mut **tx)
         .await;
     match locked {
-        Ok(run) => run.ok_or(Fault::NotFound("execution")),
+        Ok(state) => state.ok_or(Fault::NotFound("execution")),
         Err(error) if is_lock_timeout(&error) => {
             Err(Fault::Busy(std::time::Duration::from_secs(1)))
         }
@@ -88,14 +87,14 @@ fn is_lock_timeout(error: &sqlx::Error) -> bool {
     code.is_some_and(|code| code == LOCK_NOT_AVAILABLE)
 }
 
-/// Adds an execution, which is requested now; one that has ended has ended now, too. Says its id.
+/// Inserts an execution that is requested now, and returns its id. If it has ended, it ends now.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
-    run: &mut Run,
-    once: Option<&Once>,
+    state: &mut ExecutionState,
+    idempotent: Option<&IdempotentRequest>,
 ) -> Result<ExecutionId, Fault> {
-    let (execution, statistic) = (&run.execution, &run.statistic);
+    let (execution, statistic) = (&state.execution, &state.statistic);
     let project = ProjectId::from_path(&execution.project_id)?;
     if deletion::store::is_deleted(&mut **tx, caller.customer, project).await? {
         return Err(Fault::NotFound("project"));
@@ -127,7 +126,7 @@ pub(crate) async fn insert(
     .bind(caller.user)
     .bind(&execution.request_user)
     .bind(&execution.tags)
-    .bind(name_of(run.mode()))
+    .bind(name_of(state.mode()))
     .bind(execution.stop_on_failure)
     .bind(execution.time_out)
     .bind(name_of(execution.status()))
@@ -139,23 +138,23 @@ pub(crate) async fn insert(
     .bind(statistic.test_cases_with_error)
     .bind(statistic.test_cases_passed)
     .bind(statistic.test_cases_failed)
-    .bind(run.start_date_time)
-    .bind(run.finish_date_time)
-    .bind(run.total_duration_in_sec)
-    .bind(run.revision)
-    .bind(once.map(|once| &once.key))
-    .bind(once.map(|once| &once.request))
-    .bind(run.deadline_in_min)
+    .bind(state.start_date_time)
+    .bind(state.finish_date_time)
+    .bind(state.total_duration_in_sec)
+    .bind(state.revision)
+    .bind(idempotent.map(|idempotent| &idempotent.key))
+    .bind(idempotent.map(|idempotent| &idempotent.request))
+    .bind(state.deadline_in_min)
     .fetch_one(&mut **tx)
     .await
     .on_constraint("execution_idempotency_key_key", Fault::AlreadyExists("execution"))?;
-    run.execution.request_time = Some(request_time);
-    run.statistic.execution_request_time = Some(request_time);
+    state.execution.request_time = Some(request_time);
+    state.statistic.execution_request_time = Some(request_time);
     Ok(id)
 }
 
-/// Moves a locked execution into the archive or out of it.
-pub(crate) async fn shelve(
+/// Archives or unarchives a locked execution.
+pub(crate) async fn set_archived(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ExecutionId,
@@ -173,14 +172,14 @@ pub(crate) async fn shelve(
     Ok(())
 }
 
-/// Writes down how far a locked execution has come.
+/// Stores the state of a locked execution.
 pub(crate) async fn save(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    run: &mut Run,
+    state: &mut ExecutionState,
 ) -> Result<(), Fault> {
-    run.revision += 1;
-    let (execution, statistic) = (&run.execution, &run.statistic);
+    state.revision += 1;
+    let (execution, statistic) = (&state.execution, &state.statistic);
     sqlx::query(
         "update execution
          set status = $3, result = $4, test_cases_pending = $5, test_cases_canceled = $6,
@@ -201,36 +200,36 @@ pub(crate) async fn save(
     .bind(statistic.test_cases_with_error)
     .bind(statistic.test_cases_passed)
     .bind(statistic.test_cases_failed)
-    .bind(run.start_date_time)
-    .bind(run.finish_date_time)
-    .bind(run.total_duration_in_sec)
-    .bind(run.revision)
+    .bind(state.start_date_time)
+    .bind(state.finish_date_time)
+    .bind(state.total_duration_in_sec)
+    .bind(state.revision)
     .execute(&mut **tx)
     .await?;
     Ok(())
 }
 
-/// The execution that a user has started with this key, if any, and by which request.
-pub(crate) async fn started_once(
+/// Finds the execution that a user has started with this idempotency key, with the request.
+pub(crate) async fn find_by_key(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     user: UserId,
     key: &str,
 ) -> Result<Option<(ExecutionId, Vec<u8>)>, Fault> {
-    let started = sqlx::query_as(
+    let found = sqlx::query_as(
         "select id, idempotent_request from execution
          where customer_id = $1 and request_user_id = $2 and idempotency_key = $3",
     );
-    Ok(started.bind(customer).bind(user).bind(key).fetch_optional(db).await?)
+    Ok(found.bind(customer).bind(user).bind(key).fetch_optional(db).await?)
 }
 
-/// Executions, of any customer, that something is to be done about: a lease was not renewed in time,
-/// the time is over, or everything has ended but the execution itself.
-pub(crate) async fn needy(
+/// Lists executions of all customers that need the reconciler: a lease has expired, the deadline has
+/// passed, or every report has ended but not the execution.
+pub(crate) async fn unsettled(
     db: impl PgExecutor<'_>,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<(CustomerId, ExecutionId)>, Fault> {
-    let needy = sqlx::query_as(
+    let executions = sqlx::query_as(
         "(select customer_id, execution_id from lease l
           where ended_at is null and expires_at <= now() and exists (
               select from live_execution e
@@ -245,20 +244,20 @@ pub(crate) async fn needy(
           where status in ('Queued', 'Running') and mode = 'Dispatch' and test_cases_pending = 0
           order by id limit $1)",
     );
-    Ok(needy.bind(most).fetch_all(db).await?)
+    Ok(executions.bind(limit).fetch_all(db).await?)
 }
 
-/// As [`lock`], but only if nobody else has locked the execution.
+/// Locks and reads an execution like [`lock`], unless another transaction has locked it.
 pub(crate) async fn try_lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ExecutionId,
-) -> Result<Option<Run>, Fault> {
+) -> Result<Option<ExecutionState>, Fault> {
     let locked = select("where customer_id = $1 and id = $2 for update skip locked");
     Ok(locked.bind(customer).bind(id).fetch_optional(&mut **tx).await?)
 }
 
-/// Whether the time of an execution is over.
+/// Whether the deadline of an execution has passed.
 pub(crate) async fn is_overdue(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -269,4 +268,18 @@ pub(crate) async fn is_overdue(
          where customer_id = $1 and id = $2",
     );
     Ok(overdue.bind(customer).bind(id).fetch_one(&mut **tx).await?)
+}
+
+/// Lists those of the executions that have not begun, with their projects.
+pub(crate) async fn queued(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    ids: &[&str],
+) -> Result<Vec<(ProjectId, ExecutionId)>, Fault> {
+    let queued = sqlx::query_as(
+        "select project_id, id from execution
+         where customer_id = $1 and id = any($2::text[]::uuid[]) and status = 'Queued'
+         order by id",
+    );
+    Ok(queued.bind(customer).bind(ids).fetch_all(db).await?)
 }

@@ -8,6 +8,8 @@ use assay_proto::{
 use sqlx::{FromRow, PgExecutor};
 use uuid::Uuid;
 
+use crate::progress::rules::result_of_missing;
+
 /// The instances of a report that are known.
 #[derive(Debug, FromRow)]
 pub(super) struct Gaps {
@@ -18,15 +20,6 @@ pub(super) struct Gaps {
     status: i32,
     /// Whether no rows are missing, or nobody knows any more which.
     is_whole: bool,
-}
-
-/// How instances ended that are missing of a report where it stands.
-pub(crate) fn result(status: ReportStatus) -> TestResult {
-    match status {
-        ReportStatus::NotExecuted | ReportStatus::Running => TestResult::NotExecuted,
-        ReportStatus::Canceled => TestResult::Canceled,
-        _ => TestResult::Aborted,
-    }
 }
 
 pub(super) async fn of(
@@ -49,7 +42,7 @@ pub(super) async fn of(
 impl Gaps {
     /// The result of the missing instances; nothing as long as they may come.
     pub(super) fn result(&self) -> Option<TestResult> {
-        let result = result(ReportStatus::try_from(self.status).unwrap_or_default());
+        let result = result_of_missing(ReportStatus::try_from(self.status).unwrap_or_default());
         (!self.is_whole && result != TestResult::NotExecuted).then_some(result)
     }
 

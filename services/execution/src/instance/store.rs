@@ -13,10 +13,13 @@ use sqlx::{
     query::QueryAs,
 };
 
+use super::steps;
 use crate::{
     column::column,
-    instance::{Detail, NewInstance, steps},
-    test_report::Progress,
+    progress::{
+        instance::{Detail, NewInstance},
+        report::TestReportState,
+    },
 };
 
 /// How many earlier reports the history of a step goes back.
@@ -125,7 +128,7 @@ pub(crate) async fn outermost(
 }
 
 /// Fails unless the report has such an instance.
-pub(crate) async fn check(
+pub(crate) async fn check_exists(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     report: TestReportId,
@@ -234,7 +237,7 @@ pub(crate) async fn history(
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    reports: &[Progress],
+    reports: &[TestReportState],
     instances: &[NewInstance],
 ) -> Result<HashSet<InstanceId>, Fault> {
     let added: Vec<InstanceId> = sqlx::query_scalar(
@@ -247,7 +250,7 @@ pub(crate) async fn insert(
          returning id",
     )
     .bind(customer)
-    .bind(column(instances, |instance| reports[instance.report].state.id.as_str()))
+    .bind(column(instances, |instance| reports[instance.report].published.id.as_str()))
     .bind(column(instances, |instance| instance.id))
     .bind(column(instances, |instance| instance.outcome.instance_nr))
     .bind(column(instances, |instance| name_of(instance.outcome.result)))
@@ -263,7 +266,7 @@ pub(crate) async fn insert(
 pub(crate) async fn insert_details(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    reports: &[Progress],
+    reports: &[TestReportState],
     instances: &[NewInstance],
 ) -> Result<(), Fault> {
     let nothing = Detail::default();
@@ -277,7 +280,7 @@ pub(crate) async fn insert_details(
              $7::text[], $8::text[], $9::text[]) as detail",
     )
     .bind(customer)
-    .bind(column(&shown, |instance| reports[instance.report].state.id.as_str()))
+    .bind(column(&shown, |instance| reports[instance.report].published.id.as_str()))
     .bind(column(&shown, |instance| instance.outcome.instance_nr))
     .bind(column(&shown, |instance| instance.detail.steps.as_slice()))
     .bind(column(&shown, |instance| instance.detail.artifacts_uri.as_str()))

@@ -1,11 +1,11 @@
-//! How long leases and executions last.
+//! Settings for how long leases and executions last.
 
 use std::time::Duration;
 
-/// How long leases last, and executions.
+/// Settings for how long leases and executions last.
 #[derive(clap::Args, Clone, Copy, Debug)]
-pub struct Settings {
-    /// How many seconds an engine may be silent until its work goes to another one
+pub struct LeaseSettings {
+    /// Seconds until a lease expires that its engine does not renew. The work then returns to the queue
     #[arg(
         long,
         env = "ASSAY_LEASE_SECONDS",
@@ -13,7 +13,7 @@ pub struct Settings {
         value_parser = clap::value_parser!(u32).range(1..=3600)
     )]
     pub lease_seconds: u32,
-    /// How many engines may fall silent with the same work until that is given up
+    /// Number of leases on the same work that may expire before it ends as an engine failure
     #[arg(
         long,
         env = "ASSAY_LEASE_LOSSES",
@@ -21,8 +21,8 @@ pub struct Settings {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     pub lease_losses: u32,
-    /// How many hours after its request an execution is ended whose set has no time-out, or a longer
-    /// one; what has not finished by then is aborted
+    /// Maximum duration of an execution in hours, counted from its request. Applies also if its test set
+    /// has no time-out or a longer one. Unfinished tests are aborted
     #[arg(
         long,
         env = "ASSAY_EXECUTION_HOURS",
@@ -32,14 +32,15 @@ pub struct Settings {
     pub execution_hours: u32,
 }
 
-impl Settings {
+impl LeaseSettings {
+    /// Returns the time after which a lease expires unless it is renewed.
     pub(crate) fn lease(self) -> Duration {
         Duration::from_secs(self.lease_seconds.into())
     }
 
-    /// How many minutes after its request an execution with this time-out is ended.
+    /// Returns the minutes from the request of an execution with this time-out to its deadline.
     pub(crate) fn deadline_in_min(self, time_out: f64) -> f64 {
-        let most = f64::from(self.execution_hours) * 60.0;
-        if time_out > 0.0 { time_out.min(most) } else { most }
+        let longest = f64::from(self.execution_hours) * 60.0;
+        if time_out > 0.0 { time_out.min(longest) } else { longest }
     }
 }

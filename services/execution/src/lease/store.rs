@@ -1,65 +1,63 @@
-//! Leases in PostgreSQL. Every statement is bound to one customer. Whoever ends a lease has locked
-//! its execution.
+//! Leases in PostgreSQL. Every statement is bound to one customer. Ending a lease needs the lock of its
+//! execution.
 
 use std::time::Duration;
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, EnumColumn, EnvironmentId, ExecutionId, Fault, LeaseId, ProjectId, ScheduleId,
-    SubjectId, TestCaseId, TestPlanId, TestReportId, TestType, Timestamp,
+    CustomerId, EnvironmentId, ExecutionId, Fault, LeaseId, ScheduleId, SubjectId, TestPlanId,
+    Timestamp,
+    catalog::{AutomatedTestPlan, Environment, Subject},
+    execution::Lease,
 };
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 
-use crate::{lease::rules::lost, schedule::store::Taken};
+use super::{LeaseStatus, lost};
+use crate::{column::column, schedule::Schedule};
 
-/// Where a lease belongs. Of a deleted project it is lost.
-#[derive(Clone, Copy, Debug, FromRow)]
-pub(crate) struct Place {
-    pub(crate) schedule: ScheduleId,
-    pub(crate) execution: ExecutionId,
-    pub(crate) project: ProjectId,
-    pub(crate) report: TestReportId,
+#[derive(FromRow)]
+struct LeasedSchedule {
+    #[sqlx(flatten)]
+    schedule: Schedule,
     is_deleted: bool,
 }
 
-pub(crate) async fn find(
+/// Reads the schedule of a lease. The leases of a deleted project are lost.
+pub(crate) async fn schedule_of(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: LeaseId,
-) -> Result<Place, Fault> {
-    let place = sqlx::query_as(
-        "select s.id as schedule, s.execution_id as execution, s.project_id as project,
-                s.test_report_id as report, e.id is null as is_deleted
+) -> Result<Schedule, Fault> {
+    let leased = sqlx::query_as(
+        "select s.id, s.execution_id, s.project_id, s.test_report_id, e.id is null as is_deleted
          from lease l
          join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
          left join live_execution e on e.customer_id = l.customer_id and e.id = l.execution_id
          where l.customer_id = $1 and l.id = $2",
     );
-    let place: Option<Place> = place.bind(customer).bind(id).fetch_optional(db).await?;
-    let place = place.ok_or(Fault::NotFound("lease"))?;
-    if place.is_deleted { Err(lost()) } else { Ok(place) }
+    let leased: Option<LeasedSchedule> = leased.bind(customer).bind(id).fetch_optional(db).await?;
+    let leased = leased.ok_or(Fault::NotFound("lease"))?;
+    if leased.is_deleted { Err(lost()) } else { Ok(leased.schedule) }
 }
 
-/// Whether a lease still holds, and if not, why.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum State {
-    Held,
-    /// Its engine was done with it.
-    Completed,
-    /// Its engine has given it back.
-    Released,
-    /// Its execution has ended.
-    Canceled,
-    /// It was not renewed in time.
-    Lost,
-}
-
-/// Where a lease stands, and when it expires.
-pub(crate) async fn state(
+/// Fails if a lease was lost or released.
+pub(crate) async fn check_not_lost(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: LeaseId,
-) -> Result<(State, Timestamp), Fault> {
+) -> Result<(), Fault> {
+    match status(db, customer, id).await?.0 {
+        LeaseStatus::Lost | LeaseStatus::Released => Err(lost()),
+        LeaseStatus::Held | LeaseStatus::Completed | LeaseStatus::Canceled => Ok(()),
+    }
+}
+
+/// Reads the status of a lease, and when it expires.
+pub(crate) async fn status(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: LeaseId,
+) -> Result<(LeaseStatus, Timestamp), Fault> {
     let found: Option<(Option<String>, bool, Timestamp)> = sqlx::query_as(
         "select case when exists (
                     select from live_execution e
@@ -74,52 +72,118 @@ pub(crate) async fn state(
     .fetch_optional(db)
     .await?;
     let (outcome, is_over, expires_at) = found.ok_or(Fault::NotFound("lease"))?;
-    let state = match outcome.as_deref() {
-        None if is_over => State::Lost,
-        None => State::Held,
-        Some("Completed") => State::Completed,
-        Some("Released") => State::Released,
-        Some("Canceled") => State::Canceled,
-        Some(_) => State::Lost,
+    let status = match outcome.as_deref() {
+        None if is_over => LeaseStatus::Lost,
+        None => LeaseStatus::Held,
+        Some("Completed") => LeaseStatus::Completed,
+        Some("Released") => LeaseStatus::Released,
+        Some("Canceled") => LeaseStatus::Canceled,
+        Some(_) => LeaseStatus::Lost,
     };
-    Ok((state, expires_at))
+    Ok((status, expires_at))
 }
 
-/// Grants leases on schedules that were just taken, in the same order.
-pub(crate) async fn grant(
+/// Inserts a lease on each of the schedules.
+pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     engine: &str,
-    lasting: Duration,
-    schedules: &[Taken],
-) -> Result<(Vec<LeaseId>, Timestamp), Fault> {
-    let ids: Vec<LeaseId> = schedules.iter().map(|_| LeaseId::new()).collect();
-    let expiries: Vec<Timestamp> = sqlx::query_scalar(
+    duration: Duration,
+    schedules: &[Schedule],
+) -> Result<Vec<LeaseId>, Fault> {
+    let leases = sqlx::query_scalar(
         "insert into lease (customer_id, user_id, engine, expires_at, id, schedule_id,
              execution_id)
-         select $1, $2, $3, now() + make_interval(secs => $4), granted.*
-         from unnest($5::uuid[], $6::uuid[], $7::uuid[]) as granted
-         returning expires_at",
+         select $1, $2, $3, now() + make_interval(secs => $4), leased.*
+         from unnest($5::uuid[], $6::uuid[], $7::uuid[]) as leased
+         returning id",
     )
     .bind(caller.customer)
     .bind(caller.user)
     .bind(engine)
-    .bind(lasting.as_secs_f64())
-    .bind(&ids)
-    .bind(schedules.iter().map(|schedule| schedule.id).collect::<Vec<_>>())
-    .bind(schedules.iter().map(|schedule| schedule.execution_id).collect::<Vec<_>>())
+    .bind(duration.as_secs_f64())
+    .bind(column(schedules, |_| LeaseId::new()))
+    .bind(column(schedules, |schedule| schedule.id))
+    .bind(column(schedules, |schedule| schedule.execution_id))
     .fetch_all(&mut **tx)
     .await?;
-    let expires_at = expiries.first().copied().unwrap_or_default();
-    Ok((ids, expires_at))
+    Ok(leases)
 }
 
-/// Renews a lease that still holds. Says until when, and whether its engine is to go on.
+/// A lease with the references to the records of the catalog that its engine needs.
+#[derive(FromRow)]
+struct LeaseRow {
+    #[sqlx(flatten)]
+    lease: Lease,
+    test_plan_id: TestPlanId,
+    software_version_id: Option<SubjectId>,
+    software_version: Option<String>,
+    software_name: Option<String>,
+    environment_id: Option<EnvironmentId>,
+    environment_name: Option<String>,
+}
+
+impl LeaseRow {
+    fn into_lease(self) -> Lease {
+        let subject = self.software_version_id.map(|id| Subject {
+            id: id.to_string(),
+            identifier: self.software_version.unwrap_or_default(),
+            name: self.software_name.unwrap_or_default(),
+            ..Subject::default()
+        });
+        let environment = self.environment_id.map(|id| Environment {
+            id: id.to_string(),
+            name: self.environment_name.unwrap_or_default(),
+            ..Environment::default()
+        });
+        let test_plan =
+            AutomatedTestPlan { id: self.test_plan_id.to_string(), ..AutomatedTestPlan::default() };
+        Lease { test_plan: Some(test_plan), subject, environment, ..self.lease }
+    }
+}
+
+/// Reads leases in the order of the queue. Their plan, subject and environment have only an id and the
+/// names of when the execution started.
+pub(crate) async fn leases(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    ids: &[LeaseId],
+) -> Result<Vec<Lease>, Fault> {
+    let leases: Vec<LeaseRow> = sqlx::query_as(
+        "select l.id, l.expires_at, l.schedule_id, l.execution_id, s.project_id, s.test_report_id,
+                r.test_type, r.minimum_duration_in_min, r.test_plan_id,
+                array(
+                    select nr from generate_series(1, r.requested_instances_count) as nr
+                    where r.finished_instances_count = 0 or not exists (
+                        select from instance
+                        where customer_id = $1 and test_report_id = r.id and instance_nr = nr
+                    )
+                    order by nr
+                ) as instance_numbers,
+                jsonb_build_object('Id', r.test_case_id, 'Identifier', r.test_case_identifier,
+                    'Name', r.test_case_name) as test_case,
+                e.software_version_id, e.software_version, e.software_name, e.environment_id,
+                e.environment_name
+         from lease l
+         join schedule s on s.customer_id = l.customer_id and s.id = l.schedule_id
+         join test_report r on r.customer_id = s.customer_id and r.id = s.test_report_id
+         join execution e on e.customer_id = l.customer_id and e.id = l.execution_id
+         where l.customer_id = $1 and l.id = any($2)
+         order by s.priority desc, s.id",
+    )
+    .bind(customer)
+    .bind(ids)
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(leases.into_iter().map(LeaseRow::into_lease).collect())
+}
+
+/// Renews a lease that is held. Returns when it expires and whether its engine is to continue.
 pub(crate) async fn renew(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: LeaseId,
-    lasting: Duration,
+    duration: Duration,
 ) -> Result<Option<(Timestamp, bool)>, Fault> {
     let renewed = sqlx::query_as(
         "update lease set expires_at = now() + make_interval(secs => $3)
@@ -136,10 +200,10 @@ pub(crate) async fn renew(
              where e.customer_id = $1 and e.id = lease.execution_id
          )",
     );
-    Ok(renewed.bind(customer).bind(id).bind(lasting.as_secs_f64()).fetch_optional(db).await?)
+    Ok(renewed.bind(customer).bind(id).bind(duration.as_secs_f64()).fetch_optional(db).await?)
 }
 
-/// Ends a lease that its engine still holds.
+/// Ends a lease that is held.
 pub(crate) async fn end(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -158,7 +222,7 @@ pub(crate) async fn end(
     Ok(())
 }
 
-/// Ends the leases of an execution that has ended.
+/// Cancels the leases of an execution.
 pub(crate) async fn cancel_all(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -175,86 +239,23 @@ pub(crate) async fn cancel_all(
     Ok(())
 }
 
-/// Ends the leases of an execution that were not renewed in time. Says on which schedules.
-pub(crate) async fn lose(
+/// Ends the expired leases of an execution, and returns their schedules.
+pub(crate) async fn expire(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
 ) -> Result<Vec<ScheduleId>, Fault> {
-    let lost = sqlx::query_scalar(
+    let expired = sqlx::query_scalar(
         "update lease set ended_at = now(), outcome = 'Lost'
          where customer_id = $1 and execution_id = $2 and ended_at is null
            and expires_at <= clock_timestamp()
          returning schedule_id",
     );
-    Ok(lost.bind(customer).bind(execution).fetch_all(&mut **tx).await?)
+    Ok(expired.bind(customer).bind(execution).fetch_all(&mut **tx).await?)
 }
 
-/// How many leases engines hold, of any customer.
-pub(crate) async fn held(db: impl PgExecutor<'_>) -> Result<f64, Fault> {
+/// Counts the leases that engines of all customers hold.
+pub(crate) async fn count_held(db: impl PgExecutor<'_>) -> Result<f64, Fault> {
     let held = sqlx::query_scalar("select count(*)::float8 from lease where ended_at is null");
     Ok(held.fetch_one(db).await?)
-}
-
-/// What an engine has to know of a report that it is to fill.
-#[derive(Debug, FromRow)]
-pub(crate) struct Work {
-    pub(crate) id: TestReportId,
-    pub(crate) test_case_id: TestCaseId,
-    pub(crate) test_case_identifier: String,
-    pub(crate) test_case_name: String,
-    pub(crate) test_plan_id: TestPlanId,
-    #[sqlx(try_from = "EnumColumn<TestType>")]
-    pub(crate) test_type: i32,
-    pub(crate) minimum_duration_in_min: f64,
-    pub(crate) missing: Vec<i32>,
-}
-
-pub(crate) async fn work(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    reports: &[TestReportId],
-) -> Result<Vec<Work>, Fault> {
-    let work = sqlx::query_as(
-        "select id, test_case_id, test_case_identifier, test_case_name, test_plan_id, test_type,
-                minimum_duration_in_min,
-                array(
-                    select nr from generate_series(1, requested_instances_count) as nr
-                    where finished_instances_count = 0 or not exists (
-                        select from instance
-                        where customer_id = $1 and test_report_id = test_report.id
-                          and instance_nr = nr
-                    )
-                    order by nr
-                ) as missing
-         from test_report
-         where customer_id = $1 and id = any($2)",
-    );
-    Ok(work.bind(customer).bind(reports).fetch_all(&mut **tx).await?)
-}
-
-/// What an engine has to know of an execution that it works for.
-#[derive(Debug, FromRow)]
-pub(crate) struct Assignment {
-    pub(crate) id: ExecutionId,
-    pub(crate) is_queued: bool,
-    pub(crate) software_version_id: Option<SubjectId>,
-    pub(crate) software_version: Option<String>,
-    pub(crate) software_name: Option<String>,
-    pub(crate) environment_id: Option<EnvironmentId>,
-    pub(crate) environment_name: Option<String>,
-}
-
-pub(crate) async fn assignments(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    executions: &[ExecutionId],
-) -> Result<Vec<Assignment>, Fault> {
-    let assignments = sqlx::query_as(
-        "select id, status = 'Queued' as is_queued, software_version_id, software_version,
-                software_name, environment_id, environment_name
-         from execution
-         where customer_id = $1 and id = any($2)",
-    );
-    Ok(assignments.bind(customer).bind(executions).fetch_all(&mut **tx).await?)
 }

@@ -15,12 +15,10 @@ use sqlx::PgPool;
 
 use self::store::StoredInstance;
 use crate::{
-    execution::{self, Run},
-    instance::{
-        Outcome, gaps,
-        steps::{self, StoredStep},
-    },
-    test_report,
+    execution,
+    instance::steps::{self, StoredStep},
+    progress::{execution::ExecutionState, instance::Outcome, rules::result_of_missing},
+    test_report::list::of_execution,
 };
 
 /// How many reports are looked at together, and how many instances are held.
@@ -35,17 +33,17 @@ pub(super) async fn file(
     db: PgPool,
     customer: CustomerId,
     id: ExecutionId,
-    run: &Run,
+    state: &ExecutionState,
 ) -> Result<impl Stream<Item = Result<ResultsBatch, Fault>> + Send + use<>, Fault> {
-    let reports = test_report::of_execution(db.clone(), customer, id);
+    let reports = of_execution(db.clone(), customer, id);
     let (totals, tests) = if execution::store::has_expired(&db, customer, id).await? {
-        (totals(&run.statistic), reports.map_ok(|part| summaries(&part)).boxed())
+        (totals(&state.statistic), reports.map_ok(|part| summaries(&part)).boxed())
     } else {
         let totals = store::totals(&db, customer, id).await?;
         (totals, all_tests(db, customer, reports).boxed())
     };
     let ends = |text: String| stream::iter([Ok(text)]);
-    let file = ends(open(run, totals)).chain(tests).chain(ends(writer::CLOSE.to_owned()));
+    let file = ends(open(state, totals)).chain(tests).chain(ends(writer::CLOSE.to_owned()));
     Ok(file.map_ok(pieces).try_flatten())
 }
 
@@ -92,8 +90,8 @@ fn totals(statistic: &ExecutionStatistic) -> writer::Totals {
     }
 }
 
-fn open(run: &Run, totals: writer::Totals) -> String {
-    let execution = &run.execution;
+fn open(state: &ExecutionState, totals: writer::Totals) -> String {
+    let execution = &state.execution;
     let property = |name, value: &'_ Option<String>| Some((name, value.clone()?));
     let properties: Vec<(&str, String)> = [
         property("Execution", &Some(execution.id.clone())),
@@ -107,8 +105,8 @@ fn open(run: &Run, totals: writer::Totals) -> String {
     .collect();
     let properties: Vec<(&str, &str)> =
         properties.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let start = run.start_date_time.or(execution.request_time);
-    let seconds = run.duration_in_sec();
+    let start = state.start_date_time.or(execution.request_time);
+    let seconds = state.duration_in_sec();
     writer::open(&execution.test_set_name, start, seconds, totals, &properties)
 }
 
@@ -202,7 +200,7 @@ impl Rest {
 
 /// How an instance ended that there is no result of.
 fn missing(report: &TestReport) -> (TestResult, &'static str) {
-    match gaps::result(report.status()) {
+    match result_of_missing(report.status()) {
         TestResult::NotExecuted => (TestResult::NotExecuted, "not executed yet"),
         TestResult::Canceled => (TestResult::Canceled, "canceled"),
         result => (result, "no result was reported"),

@@ -9,10 +9,8 @@ use assay_proto::{
 use chrono::{Datelike, TimeDelta};
 
 use crate::{
-    instance::{
-        Detail, Outcome,
-        steps::{self, StoredStep, Writer},
-    },
+    instance::steps::{self, StoredStep, Writer},
+    progress::instance::{Detail, Outcome},
     result::link,
 };
 

@@ -1,11 +1,12 @@
-//! Makes a completed execution of what a test tool has reported.
+//! Turns the reports of test tools into completed executions.
 
 use std::collections::HashMap;
 
 use assay_auth::Caller;
+use assay_events::ExecutionAction;
 use assay_junit::Test;
 use assay_proto::{
-    ExecutionId, Fault, InstanceId,
+    ExecutionId, Fault, InstanceId, ProjectId, TestSetId,
     catalog::{ReportedTestCase, Snapshot, TakeSnapshotRequest},
     execution::{ExecutionMode, UploadResultsTarget},
 };
@@ -16,38 +17,37 @@ use tonic::Status;
 
 use crate::{
     catalog::Catalog,
-    execution::{self, Run, announce, once::Once},
+    execution::{self, rules::IdempotentRequest},
     instance::{
-        self, Detail, NewInstance, Outcome,
+        self,
         steps::{StoredStep, Writer},
     },
+    progress::{
+        execution::ExecutionState,
+        instance::{Detail, NewInstance, Outcome},
+        report::TestReportState,
+    },
     result::rules::shifted,
-    test_report::{self, Progress},
+    settle::events::announce,
+    test_report,
 };
 
-/// How many tests one upload may bring.
+/// Maximum number of tests in an upload.
 const MOST_TESTS: usize = 100_000;
 
-/// How many instances one statement writes.
+/// Number of instances that one statement inserts.
 const INSTANCES_IN_STATEMENT: usize = 10_000;
 
-/// A test case as it was reported: each time that the files name it is an instance.
+/// A test case as it was uploaded. Each time that the files name it is an instance.
 pub(crate) struct UploadedCase {
     case: ReportedTestCase,
     instances: Vec<(Outcome, Detail)>,
 }
 
-/// An upload that was read.
-pub(crate) struct Uploaded {
-    pub(crate) cases: Vec<UploadedCase>,
-    /// The SHA-256 digest of the files: the same for the same ones.
-    pub(crate) digest: Vec<u8>,
-}
-
-/// Reads one or several files. A test that they name more than once was run that often.
-pub(crate) fn read(mut body: Body) -> Result<Uploaded, Fault> {
+/// Reads one or several files. Returns their test cases and their SHA-256 digest.
+pub(crate) fn read(mut body: Body) -> Result<(Vec<UploadedCase>, Vec<u8>), Fault> {
     let digest = digest(&body);
-    let (mut cases, mut places) = (Vec::<UploadedCase>::new(), HashMap::new());
+    let (mut cases, mut indexes) = (Vec::<UploadedCase>::new(), HashMap::new());
     let (mut writer, mut tests) = (Writer::new()?, 0);
     loop {
         assay_junit::read(&mut body, |test| {
@@ -56,12 +56,12 @@ pub(crate) fn read(mut body: Body) -> Result<Uploaded, Fault> {
                 let reason = format!("there are more than {MOST_TESTS} tests");
                 return Err(Fault::Refused { code: "too_many_tests", reason });
             }
-            let place = *places.entry(test.identifier()).or_insert_with_key(|identifier| {
+            let index = *indexes.entry(test.identifier()).or_insert_with_key(|identifier| {
                 let case = ReportedTestCase { identifier: identifier.clone(), name: test.title() };
                 cases.push(UploadedCase { case, instances: Vec::new() });
                 cases.len() - 1
             });
-            cases[place].add(&test, &mut writer)
+            cases[index].add(&test, &mut writer)
         })?;
         if !body.next_file() {
             break;
@@ -71,7 +71,7 @@ pub(crate) fn read(mut body: Body) -> Result<Uploaded, Fault> {
         let reason = "there are no tests in the report".to_owned();
         return Err(Fault::Refused { code: "no_tests", reason });
     }
-    Ok(Uploaded { cases, digest })
+    Ok((cases, digest))
 }
 
 fn digest(body: &Body) -> Vec<u8> {
@@ -96,7 +96,7 @@ impl UploadedCase {
         let steps: Vec<StoredStep> = test.steps().into_iter().map(StoredStep::from).collect();
         let steps = match writer.write(&steps)? {
             Some(steps) => steps,
-            // Too much to tell; the first step always fits.
+            // The steps are too large. The first one always fits.
             None => writer.write(&steps[..1])?.unwrap_or_default(),
         };
         self.instances.push((outcome, Detail { steps, ..Detail::default() }));
@@ -104,72 +104,69 @@ impl UploadedCase {
     }
 }
 
-/// Has the catalog make and include what it does not know yet, and copies all.
-pub(crate) async fn adopt(
+/// Has the catalog create missing test cases and add them to the test set. Returns the copy of the cases,
+/// in the same order.
+pub(crate) async fn adopt_cases(
     catalog: &Catalog,
     caller: &Caller,
     target: &UploadResultsTarget,
     cases: &[UploadedCase],
     intake: &Intake,
 ) -> Result<(Snapshot, Memory), Status> {
-    let place = TakeSnapshotRequest {
+    let request = TakeSnapshotRequest {
         project_id: target.project_id.clone(),
         test_set_id: target.test_set_id.clone(),
         subject_id: target.subject_id.clone(),
         environment_id: target.environment_id.clone(),
         skip_not_ready: false,
     };
-    let named = cases.iter().map(|case| case.case.clone()).collect();
-    let (snapshot, memory) = catalog.adopt(caller, place, named, intake).await?;
+    let reported = cases.iter().map(|case| case.case.clone()).collect();
+    let (snapshot, memory) = catalog.adopt(caller, request, reported, intake).await?;
     let copied = snapshot.test_cases.iter().map(|copy| &copy.identifier);
     if copied.eq(cases.iter().map(|case| &case.case.identifier)) {
         return Ok((snapshot, memory));
     }
-    Err(Fault::internal("the catalog copied other test cases than those that it was asked for")
-        .into())
+    Err(Fault::internal("the catalog copied other test cases than requested").into())
 }
 
 /// Stores a completed execution with its reports and instances.
 pub(crate) async fn store(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
-    target: UploadResultsTarget,
+    (project, set): (ProjectId, TestSetId),
+    tags: Option<String>,
     mut snapshot: Snapshot,
     cases: Vec<UploadedCase>,
-    once: Option<&Once>,
+    idempotent: Option<&IdempotentRequest>,
 ) -> Result<ExecutionId, Fault> {
     let customer = caller.customer;
     let copies = std::mem::take(&mut snapshot.test_cases);
     let numbers = test_report::store::count(tx, customer, &copies).await?;
-    let place = TakeSnapshotRequest {
-        project_id: target.project_id,
-        test_set_id: target.test_set_id,
-        ..TakeSnapshotRequest::default()
-    };
-    let mut run = Run::new(caller, place, snapshot, target.tags, ExecutionMode::External);
-    run.expect(cases.len());
+    let mode = ExecutionMode::External;
+    let mut state = ExecutionState::new(caller, project, set, snapshot, tags, mode);
+    state.expect(cases.len());
     let (mut reports, mut instances) = (Vec::with_capacity(cases.len()), Vec::new());
     for ((case, copy), number) in cases.into_iter().zip(&copies).zip(numbers) {
         let requested = i32::try_from(case.instances.len()).unwrap_or(i32::MAX);
-        let mut progress = Progress::new(copy, number, requested);
+        let mut report = TestReportState::new(copy, number, requested);
         for (outcome, detail) in case.instances {
-            progress.add(&outcome)?;
-            run.add(&outcome);
+            report.add(&outcome)?;
+            state.add(&outcome);
             let report = reports.len();
             instances.push(NewInstance { id: InstanceId::new(), report, outcome, detail });
         }
-        run.end_report(progress.result());
-        reports.push(progress);
+        state.end_report(report.result());
+        reports.push(report);
     }
-    run.complete();
+    state.complete();
 
-    let id = execution::store::insert(tx, caller, &mut run, once).await?;
+    let id = execution::store::insert(tx, caller, &mut state, idempotent).await?;
     test_report::store::insert(tx, customer, id, &copies, &reports).await?;
     for part in instances.chunks(INSTANCES_IN_STATEMENT) {
         instance::store::insert(tx, customer, &reports, part).await?;
         instance::store::insert_details(tx, customer, &reports, part).await?;
     }
-    let finished: Vec<_> = reports.into_iter().map(|report| report.state).collect();
-    announce(tx, customer, &run, "Completed", &finished).await?;
+    let finished: Vec<_> = reports.into_iter().map(|report| report.published).collect();
+    announce(tx, customer, &state, ExecutionAction::Completed, &finished).await?;
     Ok(id)
 }

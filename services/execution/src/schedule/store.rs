@@ -1,30 +1,29 @@
-//! Schedules in PostgreSQL. Every statement is bound to one customer. But for taking one off the
-//! queue, whoever changes a schedule has locked its execution.
-
-use std::cmp::Reverse;
+//! Schedules in PostgreSQL. Every statement is bound to one customer. Every change except taking a
+//! schedule off the queue needs the lock of its execution.
 
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, ScheduleId, TestReportId, events::ReportState,
 };
 use sqlx::{FromRow, PgTransaction};
 
-use super::Destination;
-use crate::{column::column, execution::ids_of, test_report::Progress};
+use super::{Destination, Schedule};
+use crate::{column::column, progress::report::TestReportState};
 
-/// Adds the schedules of an execution that starts, one for each report, in the same order.
+/// Inserts the schedules of a new execution, one for each report and in the same order.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     execution: ExecutionId,
     destination: &Destination,
-    reports: &[Progress],
+    reports: &[TestReportState],
 ) -> Result<(), Fault> {
     sqlx::query(
         "insert into schedule (customer_id, project_id, execution_id, target_group,
              needs_public_ip, priority, status, id, test_report_id, report_sequence_nr)
-         select $1, $2, $3, $4, $5, $8, 'Queued', id, report, place
-         from unnest($6::uuid[], $7::text[]::uuid[]) with ordinality as s (id, report, place)",
+         select $1, $2, $3, $4, $5, $8, 'Queued', id, report, sequence_nr
+         from unnest($6::uuid[], $7::text[]::uuid[])
+             with ordinality as s (id, report, sequence_nr)",
     )
     .bind(customer)
     .bind(project)
@@ -32,32 +31,22 @@ pub(crate) async fn insert(
     .bind(&destination.target_group)
     .bind(destination.needs_public_ip)
     .bind(column(reports, |_| ScheduleId::new()))
-    .bind(column(reports, |report| report.state.id.as_str()))
+    .bind(column(reports, |report| report.published.id.as_str()))
     .bind(destination.priority)
     .execute(&mut **tx)
     .await?;
     Ok(())
 }
 
-/// A schedule that an engine has taken.
-#[derive(Debug, FromRow)]
-pub(crate) struct Taken {
-    pub(crate) id: ScheduleId,
-    pub(crate) execution_id: ExecutionId,
-    pub(crate) project_id: ProjectId,
-    pub(crate) test_report_id: TestReportId,
-    priority: i16,
-}
-
-/// Takes the first schedules off a queue that nobody else is taking.
-pub(crate) async fn take(
+/// Takes the first schedules off a queue. Skips those that other transactions have locked.
+pub(crate) async fn dequeue(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     target_group: &str,
     needs_public_ip: Option<bool>,
-    most: i32,
-) -> Result<Vec<Taken>, Fault> {
-    let taken = sqlx::query_as(
+    limit: i32,
+) -> Result<Vec<Schedule>, Fault> {
+    let schedules = sqlx::query_as(
         "with first as materialized (
              select id from schedule s
              where customer_id = $1 and target_group = $2 and status = 'Queued'
@@ -73,18 +62,16 @@ pub(crate) async fn take(
          )
          update schedule set status = 'Running', schedule_sent_at = now()
          where customer_id = $1 and id = any(array(select id from first))
-         returning id, execution_id, project_id, test_report_id, priority",
+         returning id, execution_id, project_id, test_report_id",
     )
     .bind(customer)
     .bind(target_group)
-    .bind(most)
+    .bind(limit)
     .bind(needs_public_ip);
-    let mut taken: Vec<Taken> = taken.fetch_all(&mut **tx).await?;
-    taken.sort_unstable_by_key(|schedule| (Reverse(schedule.priority), schedule.id));
-    Ok(taken)
+    Ok(schedules.fetch_all(&mut **tx).await?)
 }
 
-/// Notes that the reports of schedules have ended.
+/// Completes the schedules of reports that have ended.
 pub(crate) async fn complete(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -93,18 +80,20 @@ pub(crate) async fn complete(
     if finished.is_empty() {
         return Ok(());
     }
+    let reports = finished.iter().map(|report| TestReportId::from_record(&report.id));
+    let reports: Vec<TestReportId> = reports.collect::<Result<_, _>>()?;
     sqlx::query(
         "update schedule set status = 'Completed'
          where customer_id = $1 and test_report_id = any($2) and status in ('Queued', 'Running')",
     )
     .bind(customer)
-    .bind(ids_of(finished)?)
+    .bind(reports)
     .execute(&mut **tx)
     .await?;
     Ok(())
 }
 
-/// Takes the schedules of an execution off the queue. Says whose reports these are.
+/// Cancels the queued schedules of an execution, and returns their reports.
 pub(crate) async fn cancel_queued(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -118,7 +107,7 @@ pub(crate) async fn cancel_queued(
     Ok(canceled.bind(customer).bind(execution).fetch_all(&mut **tx).await?)
 }
 
-/// Cancels the schedules of an execution, also those that engines are working at.
+/// Cancels the schedules of an execution, including those that engines are working on.
 pub(crate) async fn cancel_all(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -135,41 +124,40 @@ pub(crate) async fn cancel_all(
     Ok(())
 }
 
-/// A schedule whose engine was not heard of again.
+/// A schedule whose lease has expired.
 #[derive(Debug, FromRow)]
-pub(crate) struct Lost {
+pub(crate) struct ExpiredSchedule {
     pub(crate) id: ScheduleId,
     pub(crate) test_report_id: TestReportId,
-    /// How many engines that makes.
-    pub(crate) engines: i32,
+    /// Number of leases of this schedule that have expired.
+    pub(crate) lost_leases: i32,
 }
 
-/// Counts one more engine that was not heard of again, for those of these schedules that are not
-/// done.
-pub(crate) async fn lose(
+/// Counts an expired lease for each of the schedules that is still running, and returns these.
+pub(crate) async fn count_lost_leases(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     ids: &[ScheduleId],
-) -> Result<Vec<Lost>, Fault> {
-    let lost = sqlx::query_as(
+) -> Result<Vec<ExpiredSchedule>, Fault> {
+    let expired = sqlx::query_as(
         "update schedule set lost_leases = lost_leases + 1
          where customer_id = $1 and id = any($2) and status = 'Running'
-         returning id, test_report_id, lost_leases as engines",
+         returning id, test_report_id, lost_leases",
     );
-    Ok(lost.bind(customer).bind(ids).fetch_all(&mut **tx).await?)
+    Ok(expired.bind(customer).bind(ids).fetch_all(&mut **tx).await?)
 }
 
-/// Puts schedules that an engine had back into the queue, at their old places. Says which these
-/// are, and which engines are to be told.
-pub(crate) async fn put_back(
+/// Returns running schedules to the queue at their old positions. Returns their reports and target
+/// groups.
+pub(crate) async fn requeue(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     ids: &[ScheduleId],
 ) -> Result<Vec<(TestReportId, String)>, Fault> {
-    let back = sqlx::query_as(
+    let requeued = sqlx::query_as(
         "update schedule set status = 'Queued'
          where customer_id = $1 and id = any($2) and status = 'Running'
          returning test_report_id, target_group",
     );
-    Ok(back.bind(customer).bind(ids).fetch_all(&mut **tx).await?)
+    Ok(requeued.bind(customer).bind(ids).fetch_all(&mut **tx).await?)
 }

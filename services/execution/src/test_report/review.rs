@@ -1,9 +1,9 @@
-//! Reviews: what people make of a finished test report.
+//! Reviews: the judgement of finished test reports by users.
 
 mod store;
 
 use assay_auth::Caller;
-use assay_events::{Event, publish};
+use assay_events::{Event, EventType, ReportsAction, publish};
 use assay_proto::{
     Fault,
     events::{ReportState, ReportsChanged},
@@ -12,29 +12,31 @@ use assay_proto::{
 use assay_records::Change;
 use sqlx::PgTransaction;
 
-use self::store::Told;
-use super::{Place, rules};
+use self::store::{LockedReport, ReportContext};
+use super::{path::TestReportPath, rules};
 
-/// Reviews a report, and tells others of it.
+const REVIEWED: EventType = EventType::Reports(ReportsAction::Reviewed);
+
+/// Stores and publishes the review of a report. Returns the reviewed report.
 pub(super) async fn review(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
-    place: Place,
+    path: TestReportPath,
     change: Change<TestReportInput>,
 ) -> Result<TestReport, Fault> {
-    let current = store::lock(tx, caller.customer, place).await?.report;
+    let current = store::lock(tx, caller.customer, path).await?.report;
     let review = change.of("test report", &current, &current.data_version)?;
-    let review = rules::reviewed(caller, &current, review)?;
-    store::review(tx, caller.customer, place.id, &review).await?;
-    let store::Locked { report, told } = store::lock(tx, caller.customer, place).await?;
-    let reviewed = reviewed(&report, &told);
-    let event =
-        Event::new(caller.customer, told.execution_id, "test_report", "reviewed", &reviewed)?;
+    let review = rules::check_review(caller, &current, review)?;
+    store::save(tx, caller.customer, path.id, &review).await?;
+    let LockedReport { report, context } = store::lock(tx, caller.customer, path).await?;
+    let reviewed = reviewed(&report, &context);
+    let event = Event::new(caller.customer, context.execution_id, REVIEWED, &reviewed)?;
     publish(tx, &event).await?;
     Ok(report)
 }
 
-fn reviewed(report: &TestReport, told: &Told) -> ReportsChanged {
+/// Returns the data of the event.
+fn reviewed(report: &TestReport, context: &ReportContext) -> ReportsChanged {
     let state = ReportState {
         id: report.id.clone(),
         test_case_id: report.test_case_id.clone(),
@@ -45,13 +47,13 @@ fn reviewed(report: &TestReport, told: &Told) -> ReportsChanged {
         start_date_time: report.start_date_time,
         finish_date_time: report.finish_date_time,
         average_duration_in_sec: report.average_duration_in_sec,
-        revision: told.revision,
+        revision: context.revision,
     };
     ReportsChanged {
-        execution_id: told.execution_id.to_string(),
-        project_id: told.project_id.to_string(),
-        test_set_id: told.test_set_id.to_string(),
-        action: "Reviewed".to_owned(),
+        execution_id: context.execution_id.to_string(),
+        project_id: context.project_id.to_string(),
+        test_set_id: context.test_set_id.to_string(),
+        action: REVIEWED.action().to_owned(),
         software_name: report.subject_name.clone(),
         software_identifier: report.subject_identifier.clone(),
         reports: vec![state],

@@ -1,4 +1,4 @@
-//! What a reviewer may make of a test report.
+//! Rules for reviews of test reports.
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -7,16 +7,16 @@ use assay_proto::{
 };
 use assay_records::Check;
 
-/// Checks that a caller may review a report so. One that engines failed to execute is reviewed like
-/// any other: somebody has to look at it; of one that was canceled there is nothing to review.
-pub(super) fn reviewed(
+/// Returns the review if the caller may make it. A report with an engine failure is reviewed like any
+/// other, a canceled one is not.
+pub(super) fn check_review(
     caller: &Caller,
     report: &TestReport,
     review: TestReportInput,
 ) -> Result<TestReportInput, Fault> {
     let mut check = Check::default();
     check.texts(&review);
-    // Whoever changes the comment alone may send back the status as it was.
+    // A client that changes only the comment may send the status back unchanged.
     if !is_review(review.status()) && review.status != report.status {
         check.refuse("Status", "must be Accepted, Rejected, Investigation or InReview");
     }
@@ -41,7 +41,7 @@ fn is_review(status: ReportStatus) -> bool {
     )
 }
 
-/// What a report says after a review needs the permission to say so.
+/// Returns the review if the caller has the permission that its status needs.
 fn permitted(caller: &Caller, review: TestReportInput) -> Result<TestReportInput, Fault> {
     let needed = match review.status() {
         ReportStatus::Accepted => Permission::Accept,

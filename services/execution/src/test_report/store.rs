@@ -3,7 +3,9 @@
 mod start;
 
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, TestReportId, events::ReportState, execution::TestReport,
+    CustomerId, ExecutionId, Fault, TestReportId,
+    events::{FailedTestCase, ReportState},
+    execution::TestReport,
     name_of,
 };
 use assay_runtime::list::{Rows, Slice};
@@ -15,17 +17,15 @@ use sqlx::{
 use uuid::Uuid;
 
 pub(crate) use self::start::{count, insert};
-use crate::{
-    column::column,
-    test_report::{Place, Progress},
-};
+use super::path::TestReportPath;
+use crate::{column::column, progress::report::TestReportState};
 
-/// The columns of [`Progress`].
-const PROGRESS: &str = "id, test_case_id, test_case_identifier, test_plan_id, execution_number,
+/// The columns of [`TestReportState`].
+const STATE: &str = "id, test_case_id, test_case_identifier, test_plan_id, execution_number,
     result, status, start_date_time, finish_date_time, total_duration_in_sec,
     average_duration_in_sec, requested_instances_count, finished_instances_count, revision";
 
-/// Reads reports; `rest` picks and orders them.
+/// Reads reports. `rest` selects and orders them.
 pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
     rest: &'static str,
 ) -> QueryAs<'static, Postgres, T, PgArguments> {
@@ -47,7 +47,7 @@ pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
 pub(crate) async fn get(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
-    place: Place,
+    path: TestReportPath,
 ) -> Result<TestReport, Fault> {
     select(
         "where r.customer_id = $1 and r.id = $2
@@ -56,22 +56,22 @@ pub(crate) async fn get(
            and ($5::uuid is null or r.test_plan_id = $5)",
     )
     .bind(customer)
-    .bind(place.id)
-    .bind(place.project)
-    .bind(place.test_case)
-    .bind(place.test_plan)
+    .bind(path.id)
+    .bind(path.project)
+    .bind(path.test_case)
+    .bind(path.test_plan)
     .fetch_optional(db)
     .await?
     .ok_or(Fault::NotFound("test report"))
 }
 
-/// Fails unless there is a report at that place.
-pub(crate) async fn check(
+/// Fails unless the path leads to a report.
+pub(crate) async fn check_exists(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
-    place: Place,
+    path: TestReportPath,
 ) -> Result<(), Fault> {
-    get(db, customer, place).await.map(drop)
+    get(db, customer, path).await.map(drop)
 }
 
 /// Lists reports of an execution, in the order of its test set.
@@ -95,20 +95,20 @@ pub(crate) async fn list(
     slice.read(reports).await
 }
 
-/// Reads the reports of a locked execution for these cases, given by id or by identifier.
+/// Reads the reports of a locked execution for test cases that are given by id or by identifier.
 pub(crate) async fn of_cases(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
     ids: &[Uuid],
     identifiers: &[&str],
-) -> Result<Vec<Progress>, Fault> {
-    // A union, so that each half uses its index.
+) -> Result<Vec<TestReportState>, Fault> {
+    // With a union, each half uses an index of its own.
     let statement = format!(
-        "select {PROGRESS} from test_report
+        "select {STATE} from test_report
          where customer_id = $1 and execution_id = $2 and test_case_id = any($3)
          union
-         select {PROGRESS} from test_report
+         select {STATE} from test_report
          where customer_id = $1 and execution_id = $2 and test_case_identifier = any($4)"
     );
     let reports = sqlx::query_as(AssertSqlSafe(statement))
@@ -121,13 +121,13 @@ pub(crate) async fn of_cases(
     Ok(reports)
 }
 
-/// Writes down how far reports of a locked execution have come.
+/// Stores the changed reports of a locked execution.
 pub(crate) async fn save(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    reports: &[Progress],
+    reports: &[TestReportState],
 ) -> Result<(), Fault> {
-    let reports: Vec<&Progress> = reports.iter().filter(|report| report.changed).collect();
+    let reports: Vec<&TestReportState> = reports.iter().filter(|report| report.changed).collect();
     sqlx::query(
         "update test_report r
          set finished_instances_count = s.finished, result = s.result, status = s.status,
@@ -140,48 +140,48 @@ pub(crate) async fn save(
          where r.customer_id = $1 and r.id = s.id",
     )
     .bind(customer)
-    .bind(column(&reports, |report| report.state.id.as_str()))
+    .bind(column(&reports, |report| report.published.id.as_str()))
     .bind(column(&reports, |report| report.finished_instances_count))
-    .bind(column(&reports, |report| name_of(report.state.result())))
-    .bind(column(&reports, |report| name_of(report.state.status())))
-    .bind(column(&reports, |report| report.state.start_date_time))
-    .bind(column(&reports, |report| report.state.finish_date_time))
+    .bind(column(&reports, |report| name_of(report.published.result())))
+    .bind(column(&reports, |report| name_of(report.published.status())))
+    .bind(column(&reports, |report| report.published.start_date_time))
+    .bind(column(&reports, |report| report.published.finish_date_time))
     .bind(column(&reports, |report| report.total_duration_in_sec))
-    .bind(column(&reports, |report| report.state.average_duration_in_sec))
-    .bind(column(&reports, |report| report.state.revision))
+    .bind(column(&reports, |report| report.published.average_duration_in_sec))
+    .bind(column(&reports, |report| report.published.revision))
     .execute(&mut **tx)
     .await?;
     Ok(())
 }
 
-/// Reads the reports of a locked execution that have not ended.
+/// Reads the pending reports of a locked execution.
 pub(crate) async fn pending(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
-) -> Result<Vec<Progress>, Fault> {
+) -> Result<Vec<TestReportState>, Fault> {
     let statement = format!(
-        "select {PROGRESS} from test_report
+        "select {STATE} from test_report
          where customer_id = $1 and execution_id = $2 and status in ('NotExecuted', 'Running')"
     );
     let reports = sqlx::query_as(AssertSqlSafe(statement)).bind(customer).bind(execution);
     Ok(reports.fetch_all(&mut **tx).await?)
 }
 
-/// Reads these reports of a locked execution.
+/// Reads reports of a locked execution.
 pub(crate) async fn of_ids(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     ids: &[TestReportId],
-) -> Result<Vec<Progress>, Fault> {
+) -> Result<Vec<TestReportState>, Fault> {
     let statement =
-        format!("select {PROGRESS} from test_report where customer_id = $1 and id = any($2)");
+        format!("select {STATE} from test_report where customer_id = $1 and id = any($2)");
     let reports = sqlx::query_as(AssertSqlSafe(statement)).bind(customer).bind(ids);
     Ok(reports.fetch_all(&mut **tx).await?)
 }
 
-/// Notes that engines have taken up these reports.
-pub(crate) async fn take_up(
+/// Marks reports as running whose schedules engines have leased.
+pub(crate) async fn mark_running(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     ids: &[TestReportId],
@@ -197,9 +197,8 @@ pub(crate) async fn take_up(
     Ok(())
 }
 
-/// Notes that engines have put these reports down again; those that have instances stay as they
-/// are.
-pub(crate) async fn put_down(
+/// Marks reports without instances as not executed after their schedules have returned to the queue.
+pub(crate) async fn mark_not_executed(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     ids: &[TestReportId],
@@ -216,7 +215,7 @@ pub(crate) async fn put_down(
     Ok(())
 }
 
-/// Tells those who review these reports something, unless somebody has done so already.
+/// Adds a comment to reports that have none.
 pub(crate) async fn comment(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -235,21 +234,40 @@ pub(crate) async fn comment(
     Ok(())
 }
 
-/// The reports of a locked execution that have ended.
+/// Reads the ended reports of a locked execution, as events publish them.
 pub(crate) async fn ended(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
 ) -> Result<Vec<ReportState>, Fault> {
     let statement = format!(
-        "select {PROGRESS} from test_report
+        "select {STATE} from test_report
          where customer_id = $1 and execution_id = $2 and status not in ('NotExecuted', 'Running')
          order by id"
     );
-    let reports: Vec<Progress> = sqlx::query_as(AssertSqlSafe(statement))
+    let reports: Vec<TestReportState> = sqlx::query_as(AssertSqlSafe(statement))
         .bind(customer)
         .bind(execution)
         .fetch_all(&mut **tx)
         .await?;
-    Ok(reports.into_iter().map(|report| report.state).collect())
+    Ok(reports.into_iter().map(|report| report.published).collect())
+}
+
+/// Lists the first test cases of a locked execution that have failed or could not run, in the order of
+/// the test set.
+pub(crate) async fn first_failed(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    limit: i64,
+) -> Result<Vec<FailedTestCase>, Fault> {
+    let failed = sqlx::query_as(
+        "select test_case_id as id, test_case_identifier as identifier, test_case_name as name,
+                result
+         from test_report r
+         where customer_id = $1 and execution_id = $2 and result in ('Failed', 'Error')
+         order by r.id
+         limit $3",
+    );
+    Ok(failed.bind(customer).bind(execution).bind(limit).fetch_all(&mut **tx).await?)
 }

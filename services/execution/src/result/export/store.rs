@@ -4,7 +4,7 @@ use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, TestResult, Time
 use sqlx::{FromRow, PgExecutor};
 
 use super::writer::Totals;
-use crate::instance::Outcome;
+use crate::progress::instance::Outcome;
 
 /// An instance of one of several reports.
 #[derive(FromRow)]

@@ -7,7 +7,7 @@ use assay_junit::{ABORTED, OUTPUT};
 use assay_proto::{TestResult, Timestamp};
 use chrono::SecondsFormat;
 
-use crate::instance::{Outcome, steps::StoredStep};
+use crate::{instance::steps::StoredStep, progress::instance::Outcome};
 
 /// What a message may have at most, in characters; all of it is in the text below it.
 const MESSAGE: usize = 1000;

@@ -7,34 +7,33 @@ use assay_proto::{
 };
 use sqlx::PgTransaction;
 
-use crate::test_report::{Place, store::select};
+use crate::test_report::{path::TestReportPath, store::select};
 
-/// A report that nobody else will change before the transaction ends, and what others are told of
-/// it.
+/// A report that no other transaction changes meanwhile, with its context.
 #[derive(sqlx::FromRow)]
-pub(super) struct Locked {
+pub(super) struct LockedReport {
     #[sqlx(flatten)]
     pub(super) report: TestReport,
     #[sqlx(flatten)]
-    pub(super) told: Told,
+    pub(super) context: ReportContext,
 }
 
-/// What others are told of a report besides the report itself.
+/// The fields that events about a report need in addition to the report.
 #[derive(sqlx::FromRow)]
-pub(super) struct Told {
+pub(super) struct ReportContext {
     pub(super) execution_id: ExecutionId,
     pub(super) project_id: ProjectId,
     pub(super) test_set_id: TestSetId,
     pub(super) revision: i64,
 }
 
-/// Reads a report to review it. Its execution may go on meanwhile: it has no business with reports
-/// that have ended, which are all that a review changes.
+/// Locks and reads a report for its review. The execution itself is not locked: results never change
+/// a report that has ended, and a review changes no other.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    place: Place,
-) -> Result<Locked, Fault> {
+    path: TestReportPath,
+) -> Result<LockedReport, Fault> {
     select(
         "where r.customer_id = $1 and r.id = $2
            and ($3::uuid is null or e.project_id = $3)
@@ -43,17 +42,17 @@ pub(super) async fn lock(
          for no key update of r",
     )
     .bind(customer)
-    .bind(place.id)
-    .bind(place.project)
-    .bind(place.test_case)
-    .bind(place.test_plan)
+    .bind(path.id)
+    .bind(path.project)
+    .bind(path.test_case)
+    .bind(path.test_plan)
     .fetch_optional(&mut **tx)
     .await?
     .ok_or(Fault::NotFound("test report"))
 }
 
-/// Writes down the review of a locked report.
-pub(super) async fn review(
+/// Stores the review of a locked report.
+pub(super) async fn save(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: TestReportId,

@@ -1,4 +1,4 @@
-//! The reports of an execution that starts.
+//! The reports of a new execution.
 
 use std::collections::HashMap;
 
@@ -7,15 +7,14 @@ use prost::Message;
 use sqlx::{PgTransaction, types::Json};
 use uuid::Uuid;
 
-use crate::{column::column, test_report::Progress};
+use crate::{column::column, progress::report::TestReportState};
 
-/// How much of test cases one statement writes, in bytes.
+/// Maximum size of the test cases that one statement inserts, in bytes.
 const STATEMENT: usize = 4 << 20;
 
-/// Counts one more execution of each case; says the numbers in the order of the cases.
+/// Counts one more execution of each case, and returns the numbers in the order of the cases.
 ///
-/// The counters are locked in the order of their ids, so that two executions never wait for each
-/// other.
+/// The counters are locked in the order of their ids, so that concurrent executions never deadlock.
 pub(crate) async fn count(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -41,28 +40,27 @@ pub(crate) async fn count(
         .collect()
 }
 
-/// Adds the reports of an execution, one for each case, in the same order. A statement writes a
-/// part of them: their variables may be large.
+/// Inserts the reports of an execution, one for each case and in the same order. Each statement inserts
+/// a part of them, since their variables may be large.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
     cases: &[SnapshotTestCase],
-    reports: &[Progress],
+    reports: &[TestReportState],
 ) -> Result<(), Fault> {
     let (mut cases, mut reports) = (cases, reports);
     while !cases.is_empty() {
-        let ((some, others), (of_some, of_others)) = {
-            let count = fitting(cases);
-            (cases.split_at(count), reports.split_at(count))
-        };
-        insert_part(tx, customer, execution, some, of_some).await?;
-        (cases, reports) = (others, of_others);
+        let count = fitting(cases);
+        let (first_cases, other_cases) = cases.split_at(count);
+        let (first_reports, other_reports) = reports.split_at(count);
+        insert_part(tx, customer, execution, first_cases, first_reports).await?;
+        (cases, reports) = (other_cases, other_reports);
     }
     Ok(())
 }
 
-/// How many of the first cases fit into one statement; one at least.
+/// Returns the number of cases, at least one, that fit into a statement.
 fn fitting(cases: &[SnapshotTestCase]) -> usize {
     let mut size = 0;
     let fits = |case: &&SnapshotTestCase| {
@@ -77,7 +75,7 @@ async fn insert_part(
     customer: CustomerId,
     execution: ExecutionId,
     cases: &[SnapshotTestCase],
-    reports: &[Progress],
+    reports: &[TestReportState],
 ) -> Result<(), Fault> {
     let test_type = |case: &SnapshotTestCase| match case.test_type() {
         TestType::Unspecified => name_of(TestType::Default),
@@ -97,7 +95,7 @@ async fn insert_part(
     )
     .bind(customer)
     .bind(execution)
-    .bind(column(reports, |report| report.state.id.as_str()))
+    .bind(column(reports, |report| report.published.id.as_str()))
     .bind(column(cases, |case| case.id.as_str()))
     .bind(column(cases, |case| case.identifier.as_str()))
     .bind(column(cases, |case| case.name.as_str()))
@@ -107,14 +105,14 @@ async fn insert_part(
     .bind(column(cases, |case| case.minimum_duration_in_min))
     .bind(column(reports, |report| report.requested_instances_count))
     .bind(column(reports, |report| report.finished_instances_count))
-    .bind(column(reports, |report| report.state.execution_number))
-    .bind(column(reports, |report| name_of(report.state.result())))
-    .bind(column(reports, |report| name_of(report.state.status())))
-    .bind(column(reports, |report| report.state.start_date_time))
-    .bind(column(reports, |report| report.state.finish_date_time))
+    .bind(column(reports, |report| report.published.execution_number))
+    .bind(column(reports, |report| name_of(report.published.result())))
+    .bind(column(reports, |report| name_of(report.published.status())))
+    .bind(column(reports, |report| report.published.start_date_time))
+    .bind(column(reports, |report| report.published.finish_date_time))
     .bind(column(reports, |report| report.total_duration_in_sec))
-    .bind(column(reports, |report| report.state.average_duration_in_sec))
-    .bind(column(reports, |report| report.state.revision))
+    .bind(column(reports, |report| report.published.average_duration_in_sec))
+    .bind(column(reports, |report| report.published.revision))
     .bind(column(cases, |case| (!case.variables.is_empty()).then_some(Json(&case.variables))))
     .execute(&mut **tx)
     .await?;

@@ -1,4 +1,4 @@
-//! Where executions are listed: below a project, a test set or a test case of the catalog.
+//! The record of the catalog below which executions are listed: a project, test set or test case.
 
 use assay_auth::Caller;
 use assay_proto::{CustomerId, Fault, ProjectId, catalog::FindRecordsRequest};
@@ -8,28 +8,28 @@ use tonic::{Code, Status};
 
 use crate::{catalog::Catalog, deletion};
 
-/// Fails unless the catalog has the place. What was executed can be looked at while the catalog is
-/// away, too: the project is there then if something was executed in it.
-pub(crate) async fn check(
+/// Fails unless the catalog has the record. While the catalog is unavailable, a project exists if it
+/// has executions, so that they can still be read.
+pub(crate) async fn check_exists(
     db: &PgPool,
     catalog: &Catalog,
     caller: &Caller,
     project: ProjectId,
-    place: FindRecordsRequest,
+    record: FindRecordsRequest,
 ) -> Result<(), Status> {
     if deletion::store::is_deleted(db, caller.customer, project).await? {
         return Err(Fault::NotFound("project").into());
     }
-    let is_known = has_executions(db, caller.customer, project);
-    let (found, is_known) = join!(catalog.find(caller, place), is_known);
-    let is_known = is_known?;
+    let has_executions = has_executions(db, caller.customer, project);
+    let (found, has_executions) = join!(catalog.find(caller, record), has_executions);
+    let has_executions = has_executions?;
     match found {
-        Err(status) if is_known && is_away(&status) => Ok(()),
+        Err(status) if has_executions && is_unavailable(&status) => Ok(()),
         found => found,
     }
 }
 
-fn is_away(status: &Status) -> bool {
+fn is_unavailable(status: &Status) -> bool {
     [Code::Unavailable, Code::DeadlineExceeded].contains(&status.code())
 }
 
@@ -38,7 +38,7 @@ async fn has_executions(
     customer: CustomerId,
     project: ProjectId,
 ) -> Result<bool, Fault> {
-    // One index has those that are in the archive, another one the rest.
+    // Archived executions have an index of their own.
     let found = sqlx::query_scalar(
         "select exists (select from live_execution where customer_id = $1 and project_id = $2
                            and not archived)

@@ -1,23 +1,23 @@
-//! How far a test report has come.
+//! The state of a test report.
 
 use assay_proto::{
     Fault, ReportStatus, TestReportId, TestResult, catalog::SnapshotTestCase, events::ReportState,
     worst,
 };
 
-use crate::{
-    execution::{earliest, rules::status_of_finished},
+use crate::progress::{
     instance::Outcome,
+    rules::{earliest, status_of_finished},
 };
 
-/// How a report ends whose instances are not all there: what happened to those that are missing.
+/// The reason why a report ends without all its instances.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ending {
-    /// They were not reported in time, or not at all.
+    /// The missing instances were not reported in time.
     Aborted,
-    /// They were not to be run any more.
+    /// The missing instances are no longer to be run.
     Canceled,
-    /// Their engine failed, or was not heard of again.
+    /// The engine failed or stopped renewing its lease.
     EngineFailure,
 }
 
@@ -31,24 +31,25 @@ impl Ending {
     }
 }
 
-/// What results change of a report, and what they need to know of it.
+/// The part of a test report that results change or depend on.
 #[derive(Debug, Default, sqlx::FromRow)]
-pub(crate) struct Progress {
+pub(crate) struct TestReportState {
+    /// The part that events publish.
     #[sqlx(flatten)]
-    pub(crate) state: ReportState,
+    pub(crate) published: ReportState,
     pub(crate) test_case_identifier: String,
     pub(crate) requested_instances_count: i32,
     pub(crate) finished_instances_count: i32,
     pub(crate) total_duration_in_sec: f64,
-    /// Whether it is to be written down.
+    /// Whether the stored row differs.
     #[sqlx(skip)]
     pub(crate) changed: bool,
 }
 
-impl Progress {
-    /// A report that has just been requested.
+impl TestReportState {
+    /// Creates the report of a test case that has just been requested.
     pub(crate) fn new(case: &SnapshotTestCase, execution_number: i32, instances: i32) -> Self {
-        let mut state = ReportState {
+        let mut published = ReportState {
             id: TestReportId::new().to_string(),
             test_case_id: case.id.clone(),
             test_plan_id: case.test_plan_id.clone(),
@@ -56,10 +57,10 @@ impl Progress {
             revision: 1,
             ..ReportState::default()
         };
-        state.set_result(TestResult::NotExecuted);
-        state.set_status(ReportStatus::NotExecuted);
+        published.set_result(TestResult::NotExecuted);
+        published.set_status(ReportStatus::NotExecuted);
         Self {
-            state,
+            published,
             test_case_identifier: case.identifier.clone(),
             requested_instances_count: instances,
             ..Self::default()
@@ -67,15 +68,15 @@ impl Progress {
     }
 
     pub(crate) fn result(&self) -> TestResult {
-        self.state.result()
+        self.published.result()
     }
 
-    /// Whether instances are still to come.
+    /// Whether the report still expects instances.
     pub(crate) fn is_pending(&self) -> bool {
-        matches!(self.state.status(), ReportStatus::NotExecuted | ReportStatus::Running)
+        matches!(self.published.status(), ReportStatus::NotExecuted | ReportStatus::Running)
     }
 
-    /// Takes note of an instance that has finished; with the last one, the report ends.
+    /// Adds a finished instance. The last one ends the report.
     pub(crate) fn add(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         if !self.is_pending() {
             let reason = format!("the report of {} has ended", self.test_case_identifier);
@@ -84,27 +85,27 @@ impl Progress {
         self.change();
         self.finished_instances_count += 1;
         self.total_duration_in_sec += outcome.duration_in_sec;
-        let state = &mut self.state;
-        state.average_duration_in_sec =
+        let published = &mut self.published;
+        published.average_duration_in_sec =
             self.total_duration_in_sec / f64::from(self.finished_instances_count);
-        state.set_result(worst(state.result(), outcome.result));
-        state.start_date_time = earliest(state.start_date_time, outcome.start_date_time);
-        state.finish_date_time = state.finish_date_time.max(outcome.finish_date_time);
-        state.set_status(if self.finished_instances_count == self.requested_instances_count {
-            status_of_finished(state.result())
+        published.set_result(worst(published.result(), outcome.result));
+        published.start_date_time = earliest(published.start_date_time, outcome.start_date_time);
+        published.finish_date_time = published.finish_date_time.max(outcome.finish_date_time);
+        published.set_status(if self.finished_instances_count == self.requested_instances_count {
+            status_of_finished(published.result())
         } else {
             ReportStatus::Running
         });
         Ok(())
     }
 
-    /// Ends a pending report without its missing instances. What was canceled and is nothing worse
+    /// Ends a pending report without its missing instances. A report whose worst result is `Canceled`
     /// needs no review.
     pub(crate) fn end(&mut self, ending: Ending) {
         self.change();
-        let result = worst(self.state.result(), ending.result());
-        self.state.set_result(result);
-        self.state.set_status(match result {
+        let result = worst(self.published.result(), ending.result());
+        self.published.set_result(result);
+        self.published.set_status(match result {
             TestResult::Canceled if ending == Ending::Canceled => ReportStatus::Canceled,
             _ => status_of_finished(result),
         });
@@ -112,7 +113,7 @@ impl Progress {
 
     fn change(&mut self) {
         if !std::mem::replace(&mut self.changed, true) {
-            self.state.revision += 1;
+            self.published.revision += 1;
         }
     }
 }
@@ -121,8 +122,8 @@ impl Progress {
 mod tests {
     use super::*;
 
-    fn report(instances: i32) -> Progress {
-        Progress::new(&SnapshotTestCase::default(), 1, instances)
+    fn report(instances: i32) -> TestReportState {
+        TestReportState::new(&SnapshotTestCase::default(), 1, instances)
     }
 
     fn outcome(result: TestResult, duration_in_sec: f64) -> Outcome {
@@ -130,26 +131,26 @@ mod tests {
     }
 
     #[test]
-    fn a_report_runs_until_its_last_instance_is_there() {
+    fn a_report_runs_until_its_last_instance_is_reported() {
         let mut report = report(2);
-        assert_eq!(report.state.status(), ReportStatus::NotExecuted);
+        assert_eq!(report.published.status(), ReportStatus::NotExecuted);
         report.add(&outcome(TestResult::Failed, 1.0)).unwrap();
-        assert_eq!(report.state.status(), ReportStatus::Running);
+        assert_eq!(report.published.status(), ReportStatus::Running);
         report.add(&outcome(TestResult::Passed, 2.0)).unwrap();
-        assert_eq!(report.state.status(), ReportStatus::InReview);
+        assert_eq!(report.published.status(), ReportStatus::InReview);
         assert_eq!(report.result(), TestResult::Failed);
-        assert!((report.state.average_duration_in_sec - 1.5).abs() < f64::EPSILON);
+        assert!((report.published.average_duration_in_sec - 1.5).abs() < f64::EPSILON);
     }
 
     #[test]
-    fn an_error_makes_it_a_failure_of_the_engine() {
+    fn an_error_ends_a_report_as_engine_failure() {
         let mut report = report(1);
         report.add(&outcome(TestResult::Error, 0.0)).unwrap();
-        assert_eq!(report.state.status(), ReportStatus::EngineExecutionFailure);
+        assert_eq!(report.published.status(), ReportStatus::EngineExecutionFailure);
     }
 
     #[test]
-    fn what_is_missing_makes_a_report_no_better() {
+    fn missing_instances_never_improve_the_result() {
         use TestResult::{Aborted, Canceled, Error, Failed, NotExecuted, Passed};
         for (so_far, ending, result, status) in [
             (NotExecuted, Ending::Aborted, Aborted, ReportStatus::InReview),
@@ -166,13 +167,17 @@ mod tests {
                 report.add(&outcome(so_far, 0.0)).unwrap();
             }
             report.end(ending);
-            assert_eq!((report.result(), report.state.status()), (result, status), "{so_far:?}");
-            assert_eq!(report.state.revision, 2);
+            assert_eq!(
+                (report.result(), report.published.status()),
+                (result, status),
+                "{so_far:?}"
+            );
+            assert_eq!(report.published.revision, 2);
         }
     }
 
     #[test]
-    fn a_report_that_has_ended_takes_no_more() {
+    fn an_ended_report_rejects_instances() {
         let mut report = report(1);
         report.add(&outcome(TestResult::Passed, 0.0)).unwrap();
         assert!(matches!(

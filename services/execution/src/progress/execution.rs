@@ -1,19 +1,24 @@
-//! How far an execution has come. Its row is locked while this changes.
+//! The state of an execution. Its row is locked while the state changes.
 
 use assay_auth::Caller;
+use assay_events::ExecutionAction;
 use assay_proto::{
-    EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, TestResult, Timestamp,
-    catalog::{Snapshot, TakeSnapshotRequest},
+    EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId, TestResult, TestSetId,
+    Timestamp,
+    catalog::Snapshot,
     events::ExecutionChanged,
     execution::{Execution, ExecutionMode},
     worst,
 };
 
-use crate::{execution::rules::overall, instance::Outcome};
+use crate::progress::{
+    instance::Outcome,
+    rules::{earliest, overall},
+};
 
-/// An execution without its reports.
+/// An execution without its test reports.
 #[derive(Debug, Default, sqlx::FromRow)]
-pub(crate) struct Run {
+pub(crate) struct ExecutionState {
     #[sqlx(flatten)]
     pub(crate) execution: Execution,
     #[sqlx(flatten)]
@@ -26,16 +31,17 @@ pub(crate) struct Run {
     pub(crate) finish_date_time: Option<Timestamp>,
     pub(crate) total_duration_in_sec: f64,
     pub(crate) revision: i64,
-    /// How many minutes after its request it is ended in any case. Only of a new one.
+    /// Minutes from the request to the deadline. Set for new executions only.
     #[sqlx(skip)]
     pub(crate) deadline_in_min: f64,
 }
 
-impl Run {
-    /// A new execution of what was copied from the catalog.
+impl ExecutionState {
+    /// Creates an execution of a test set that was copied from the catalog.
     pub(crate) fn new(
         caller: &Caller,
-        target: TakeSnapshotRequest,
+        project: ProjectId,
+        set: TestSetId,
         snapshot: Snapshot,
         tags: Option<String>,
         mode: ExecutionMode,
@@ -44,8 +50,8 @@ impl Run {
         let (subject, environment) = (snapshot.subject.as_ref(), snapshot.environment.as_ref());
         let mut execution = Execution {
             id: id.clone(),
-            project_id: target.project_id,
-            test_set_id: target.test_set_id,
+            project_id: project.to_string(),
+            test_set_id: set.to_string(),
             test_set_name: snapshot.test_set_name,
             software_version_id: subject.map(|subject| subject.id.clone()),
             software_version: subject.map(|subject| subject.identifier.clone()),
@@ -83,7 +89,7 @@ impl Run {
         matches!(self.execution.status(), ExecutionStatus::Completed | ExecutionStatus::Canceled)
     }
 
-    /// Whether a failure has made an end to what has not started.
+    /// Whether a failure has canceled the tests that have not started.
     pub(crate) fn is_stopping(&self) -> bool {
         let failed = matches!(self.execution.result(), TestResult::Failed | TestResult::Error);
         self.execution.stop_on_failure && failed
@@ -93,14 +99,14 @@ impl Run {
         self.mode() == ExecutionMode::Dispatch
     }
 
-    /// Expects so many more reports.
+    /// Adds pending reports to the counts.
     pub(crate) fn expect(&mut self, reports: usize) {
         let reports = i32::try_from(reports).unwrap_or(i32::MAX);
         self.statistic.test_cases_total += reports;
         self.statistic.test_cases_pending += reports;
     }
 
-    /// Takes note of an instance that has finished.
+    /// Adds a finished instance.
     pub(crate) fn add(&mut self, outcome: &Outcome) {
         self.execution.set_result(overall(self.execution.result(), outcome.result));
         self.start_date_time = earliest(self.start_date_time, outcome.start_date_time);
@@ -108,7 +114,7 @@ impl Run {
         self.total_duration_in_sec += outcome.duration_in_sec;
     }
 
-    /// Takes note of a report that has ended with this result.
+    /// Counts a report that has ended with this result.
     pub(crate) fn end_report(&mut self, result: TestResult) {
         self.execution.set_result(overall(self.execution.result(), result));
         let statistic = &mut self.statistic;
@@ -128,14 +134,14 @@ impl Run {
         self.execution.set_status(ExecutionStatus::Completed);
     }
 
-    /// Ends it before its time. Even if all that was run has passed, the whole has not.
+    /// Cancels the execution. Its result is at best `Canceled`, even if every test so far has passed.
     pub(crate) fn cancel(&mut self) {
         self.execution.set_status(ExecutionStatus::Canceled);
         self.execution.set_result(worst(self.execution.result(), TestResult::Canceled));
     }
 
-    /// How long the tests ran: from the first start to the last finish as far as reporters told
-    /// them, else all durations together.
+    /// Returns the time from the first start to the last finish if both were reported, and the sum of
+    /// all durations otherwise.
     pub(crate) fn duration_in_sec(&self) -> f64 {
         match (self.start_date_time, self.finish_date_time) {
             (Some(start), Some(finish)) if finish > start => (finish.0 - start.0).as_seconds_f64(),
@@ -143,13 +149,13 @@ impl Run {
         }
     }
 
-    /// What others are told; `action` is what has happened.
-    pub(crate) fn changed(&self, action: &str) -> ExecutionChanged {
+    /// Returns the event that `action` has happened to the execution.
+    pub(crate) fn event(&self, action: ExecutionAction) -> ExecutionChanged {
         ExecutionChanged {
             execution_id: self.execution.id.clone(),
             project_id: self.execution.project_id.clone(),
             test_set_id: self.execution.test_set_id.clone(),
-            action: action.to_owned(),
+            action: action.name().to_owned(),
             status: self.execution.status,
             result: self.execution.result,
             revision: self.revision,
@@ -161,13 +167,8 @@ impl Run {
         }
     }
 
-    /// The execution as clients see it, yet without its reports.
+    /// Returns the execution as clients see it, without its reports.
     pub(crate) fn into_details(self) -> Execution {
         Execution { statistic: Some(self.statistic), ..self.execution }
     }
-}
-
-/// The earlier of two times of which each may be unknown.
-pub(crate) fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
-    one.into_iter().chain(other).min()
 }

@@ -1,0 +1,144 @@
+//! Ends leases, with their reports or by returning their schedules to the queue.
+
+use assay_proto::{CustomerId, Fault, LeaseId, TestReportId, execution::CompleteLeaseInput};
+use assay_runtime::begin;
+use sqlx::{PgPool, PgTransaction};
+
+use crate::{
+    execution,
+    lease::{self, LeaseStatus, lost},
+    progress::{
+        execution::ExecutionState,
+        report::{Ending, TestReportState},
+    },
+    queue::Queue,
+    schedule::{self, Schedule},
+    settle::{end_reports, settle},
+    test_report,
+};
+
+/// A lease whose execution is locked.
+pub(crate) struct LockedLease {
+    id: LeaseId,
+    status: LeaseStatus,
+    schedule: Schedule,
+    pub(crate) execution: ExecutionState,
+}
+
+impl LockedLease {
+    /// Locks the execution of a lease. Fails if the lease was lost or released.
+    pub(crate) async fn lock(
+        tx: &mut PgTransaction<'_>,
+        customer: CustomerId,
+        id: LeaseId,
+    ) -> Result<Self, Fault> {
+        let schedule = lease::store::schedule_of(&mut **tx, customer, id).await?;
+        let Schedule { project_id, execution_id, .. } = schedule;
+        let execution = execution::store::lock(tx, customer, project_id, execution_id).await?;
+        let (status, _) = lease::store::status(&mut **tx, customer, id).await?;
+        match status {
+            LeaseStatus::Lost | LeaseStatus::Released => Err(lost()),
+            LeaseStatus::Held | LeaseStatus::Completed | LeaseStatus::Canceled => {
+                Ok(Self { id, status, schedule, execution })
+            }
+        }
+    }
+
+    /// Reads the report of the lease.
+    pub(crate) async fn report(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        customer: CustomerId,
+    ) -> Result<TestReportState, Fault> {
+        let id = self.schedule.test_report_id;
+        let reports = test_report::store::of_ids(tx, customer, &[id]).await?;
+        reports.into_iter().next().ok_or_else(|| Fault::internal("a lease has no report"))
+    }
+}
+
+/// Completes a lease if it is held, and ends its report.
+pub(crate) async fn complete(
+    db: &PgPool,
+    customer: CustomerId,
+    id: LeaseId,
+    input: &CompleteLeaseInput,
+) -> Result<(), Fault> {
+    let mut tx = begin(db).await?;
+    let mut lease = LockedLease::lock(&mut tx, customer, id).await?;
+    if lease.status != LeaseStatus::Held {
+        return Ok(());
+    }
+    lease::store::end(&mut tx, customer, lease.id, "Completed").await?;
+    let report = lease.report(&mut tx, customer).await?;
+    if report.is_pending() {
+        let ending = if input.engine_failure {
+            Ending::EngineFailure
+        } else if lease.execution.is_stopping() {
+            Ending::Canceled
+        } else {
+            Ending::Aborted
+        };
+        end_report(&mut tx, customer, &mut lease.execution, report, ending).await?;
+    }
+    if let Some(comment) = input.comment.as_deref().filter(|comment| !comment.is_empty()) {
+        let report = [lease.schedule.test_report_id];
+        test_report::store::comment(&mut tx, customer, &report, comment).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+/// Releases a lease if it is held. Its schedule returns to the queue, unless a failure has stopped the
+/// execution.
+pub(crate) async fn release(
+    db: &PgPool,
+    queue: &Queue,
+    customer: CustomerId,
+    id: LeaseId,
+) -> Result<(), Fault> {
+    let mut tx = begin(db).await?;
+    let mut lease = match LockedLease::lock(&mut tx, customer, id).await {
+        Ok(lease) if lease.status == LeaseStatus::Held => lease,
+        Ok(_) => return Ok(()),
+        Err(lost @ Fault::Conflict { .. }) => {
+            let (status, _) = lease::store::status(&mut *tx, customer, id).await?;
+            return if status == LeaseStatus::Released { Ok(()) } else { Err(lost) };
+        }
+        Err(fault) => return Err(fault),
+    };
+    lease::store::end(&mut tx, customer, id, "Released").await?;
+    let mut target_groups = Vec::new();
+    let report = lease.report(&mut tx, customer).await?;
+    if lease.execution.is_stopping() && report.is_pending() {
+        end_report(&mut tx, customer, &mut lease.execution, report, Ending::Canceled).await?;
+    } else {
+        target_groups = requeue(&mut tx, customer, &lease.schedule).await?;
+    }
+    tx.commit().await?;
+    for target_group in target_groups {
+        queue.notify(customer, &target_group).await;
+    }
+    Ok(())
+}
+
+async fn end_report(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: &mut ExecutionState,
+    report: TestReportState,
+    ending: Ending,
+) -> Result<(), Fault> {
+    let finished = end_reports(tx, customer, execution, &mut [report], ending).await?;
+    settle(tx, customer, execution, finished).await
+}
+
+/// Returns a schedule to the queue. Returns the target groups to notify.
+async fn requeue(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    schedule: &Schedule,
+) -> Result<Vec<String>, Fault> {
+    let requeued = schedule::store::requeue(tx, customer, &[schedule.id]).await?;
+    let (reports, target_groups): (Vec<TestReportId>, Vec<String>) = requeued.into_iter().unzip();
+    test_report::store::mark_not_executed(tx, customer, &reports).await?;
+    Ok(target_groups)
+}

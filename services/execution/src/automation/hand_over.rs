@@ -1,0 +1,98 @@
+//! Hands leases over to an engine: adds the records of the catalog, or returns the work to the queue.
+
+use std::slice;
+
+use assay_auth::Caller;
+use assay_proto::{
+    CustomerId, LeaseId,
+    execution::{CompleteLeaseInput, Lease, LeaseBatch},
+};
+use assay_runtime::list::Batches;
+use futures::{StreamExt, stream};
+use sqlx::PgPool;
+use tonic::{Code, Response, Status};
+
+use super::{
+    end::{complete, release},
+    records::AutomationRecords,
+};
+use crate::{catalog::Catalog, queue::Queue};
+
+/// The comment on a report that no engine can run.
+const UNREADABLE: &str = "Not run: its test plan, subject or environment was deleted, or cannot be \
+    read. Save their secrets again, or ask the operator for the log of the catalog.";
+
+/// Whether a call to the catalog may succeed later, or for another caller.
+fn is_transient(status: &Status) -> bool {
+    !matches!(
+        status.code(),
+        Code::Internal
+            | Code::DataLoss
+            | Code::Unknown
+            | Code::NotFound
+            | Code::InvalidArgument
+            | Code::FailedPrecondition
+            | Code::OutOfRange
+            | Code::Unimplemented
+    )
+}
+
+/// Reads the records that an engine needs for its leases. If some cannot be read, removes their leases
+/// from `leases` and ends the reports as engine failures.
+pub(crate) async fn read_records(
+    db: &PgPool,
+    catalog: &Catalog,
+    caller: &Caller,
+    leases: &mut Vec<Lease>,
+) -> Result<AutomationRecords, Status> {
+    match AutomationRecords::read(catalog, caller, leases).await {
+        Err(status) if !is_transient(&status) => {}
+        done => return done,
+    }
+    let (mut records, mut readable) = (AutomationRecords::default(), Vec::new());
+    for lease in std::mem::take(leases) {
+        match AutomationRecords::read(catalog, caller, slice::from_ref(&lease)).await {
+            Ok(of_lease) => {
+                records.extend(of_lease);
+                readable.push(lease);
+            }
+            Err(status) if is_transient(&status) => {
+                tracing::warn!(%status, lease.id = %lease.id, "a lease is left to expire");
+            }
+            Err(status) => {
+                tracing::warn!(%status, lease.id = %lease.id, "work cannot be handed over");
+                let id = LeaseId::from_record(&lease.id)?;
+                let comment = Some(UNREADABLE.to_owned());
+                let failure = CompleteLeaseInput { comment, engine_failure: true };
+                complete(db, caller.customer, id, &failure).await?;
+            }
+        }
+    }
+    *leases = readable;
+    Ok(records)
+}
+
+/// Returns leases with their records, one in each message. Each message is made when it is sent,
+/// because all of them together may be large.
+pub(crate) fn response(
+    leases: Vec<Lease>,
+    records: AutomationRecords,
+) -> Response<Batches<LeaseBatch>> {
+    let leases = leases.into_iter().map(move |lease| {
+        Ok(LeaseBatch { items: vec![records.complete(lease)], next_cursor: None })
+    });
+    Response::new(stream::iter(leases).boxed())
+}
+
+/// Releases leases that could not be handed over. The reconciler releases those for which this fails.
+pub(crate) async fn give_back(db: &PgPool, queue: &Queue, customer: CustomerId, leases: &[Lease]) {
+    for lease in leases {
+        let released = async {
+            let id = LeaseId::from_record(&lease.id)?;
+            release(db, queue, customer, id).await
+        };
+        if let Err(fault) = released.await {
+            tracing::warn!(error = %fault, lease.id = %lease.id, "a lease is left to expire");
+        }
+    }
+}

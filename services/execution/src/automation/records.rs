@@ -1,0 +1,97 @@
+//! The plans, subjects and environments of leases. They are read from the catalog when work is leased,
+//! because they are secret or large. Names remain those of when the execution started.
+
+use std::collections::{HashMap, HashSet};
+
+use assay_auth::Caller;
+use assay_proto::{
+    Fault,
+    catalog::{
+        AutomatedTestPlan, AutomationRecordsBatch, Environment, GetAutomationRecordsRequest,
+        Subject,
+    },
+    execution::Lease,
+};
+use tonic::Status;
+
+use crate::catalog::Catalog;
+
+/// The records of the catalog that some leases need, by id.
+#[derive(Default)]
+pub(crate) struct AutomationRecords {
+    plans: HashMap<String, AutomatedTestPlan>,
+    subjects: HashMap<String, Subject>,
+    environments: HashMap<String, Environment>,
+}
+
+impl AutomationRecords {
+    /// Reads the records of leases with one call to the catalog. Fails unless all of them exist.
+    pub(crate) async fn read(
+        catalog: &Catalog,
+        caller: &Caller,
+        leases: &[Lease],
+    ) -> Result<Self, Status> {
+        let request = GetAutomationRecordsRequest {
+            test_plan_ids: distinct(leases, plan_id),
+            subject_ids: distinct(leases, subject_id),
+            environment_ids: distinct(leases, environment_id),
+        };
+        let mut records = Self::default();
+        for part in catalog.automation_records(caller, request).await? {
+            records.add(part);
+        }
+        if leases.iter().all(|lease| records.has_all(lease)) {
+            return Ok(records);
+        }
+        Err(Fault::NotFound("plan, subject or environment").into())
+    }
+
+    /// Adds the records of other leases.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.plans.extend(other.plans);
+        self.subjects.extend(other.subjects);
+        self.environments.extend(other.environments);
+    }
+
+    /// Returns a lease with its records.
+    pub(crate) fn complete(&self, lease: Lease) -> Lease {
+        let test_plan = plan_id(&lease).and_then(|id| self.plans.get(id)).cloned();
+        let subject = lease.subject.and_then(|Subject { id, identifier, name, .. }| {
+            Some(Subject { identifier, name, ..self.subjects.get(&id)?.clone() })
+        });
+        let environment = lease.environment.and_then(|Environment { id, name, .. }| {
+            Some(Environment { name, ..self.environments.get(&id)?.clone() })
+        });
+        Lease { test_plan, subject, environment, ..lease }
+    }
+
+    fn has_all(&self, lease: &Lease) -> bool {
+        plan_id(lease).is_none_or(|id| self.plans.contains_key(id))
+            && subject_id(lease).is_none_or(|id| self.subjects.contains_key(id))
+            && environment_id(lease).is_none_or(|id| self.environments.contains_key(id))
+    }
+
+    fn add(&mut self, part: AutomationRecordsBatch) {
+        self.plans.extend(part.test_plans.into_iter().map(|plan| (plan.id.clone(), plan)));
+        self.subjects.extend(part.subjects.into_iter().map(|s| (s.id.clone(), s)));
+        self.environments.extend(part.environments.into_iter().map(|e| (e.id.clone(), e)));
+    }
+}
+
+/// Returns the distinct ids that leases refer to.
+fn distinct(leases: &[Lease], id: fn(&Lease) -> Option<&String>) -> Vec<String> {
+    let ids: HashSet<_> = leases.iter().filter_map(id).collect();
+    ids.into_iter().cloned().collect()
+}
+
+fn plan_id(lease: &Lease) -> Option<&String> {
+    lease.test_plan.as_ref().map(|plan| &plan.id)
+}
+
+fn subject_id(lease: &Lease) -> Option<&String> {
+    lease.subject.as_ref().map(|subject| &subject.id)
+}
+
+fn environment_id(lease: &Lease) -> Option<&String> {
+    lease.environment.as_ref().map(|environment| &environment.id)
+}

@@ -1,0 +1,31 @@
+//! Rules for what engines ask for.
+
+use assay_auth::Caller;
+use assay_proto::{Fault, execution::LeaseInput};
+use assay_records::Check;
+
+/// Maximum number of schedules that one request leases.
+const MOST_SCHEDULES: i32 = 100;
+
+/// Maximum time that a request waits for schedules, in seconds.
+const LONGEST_WAIT: i32 = 30;
+
+/// Checks the input of a request for leases. Returns it with a value for every field that has a
+/// default.
+pub(crate) fn with_defaults(caller: &Caller, input: LeaseInput) -> Result<LeaseInput, Fault> {
+    let mut check = Check::default();
+    check.texts(&input);
+    if let Some(engine) = &input.engine {
+        check.name("Engine", engine);
+    }
+    let max_schedules = input.max_schedules.unwrap_or(1);
+    if !(1..=MOST_SCHEDULES).contains(&max_schedules) {
+        check.refuse("MaxSchedules", format!("must be 1 to {MOST_SCHEDULES}"));
+    }
+    if !(0..=LONGEST_WAIT).contains(&input.wait_in_sec()) {
+        check.refuse("WaitInSec", format!("must be 0 to {LONGEST_WAIT}"));
+    }
+    check.done()?;
+    let engine = input.engine.unwrap_or_else(|| caller.name.to_string());
+    Ok(LeaseInput { engine: Some(engine), max_schedules: Some(max_schedules), ..input })
+}

@@ -1,0 +1,28 @@
+//! An execution with its test reports, as a stream.
+
+use assay_proto::{CustomerId, ExecutionId, ProjectId, execution::Execution};
+use assay_runtime::list::Batches;
+use futures::{StreamExt, TryStreamExt, stream};
+use sqlx::PgPool;
+use tonic::{Response, Status};
+
+use super::store;
+use crate::test_report::list::of_execution;
+
+/// Returns an execution in parts: the first has everything and the first test reports, the others
+/// only more test reports.
+pub(crate) async fn details(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+    id: ExecutionId,
+) -> Result<Response<Batches<Execution>>, Status> {
+    let execution = store::get(db, customer, project, id).await?.into_details();
+    let mut parts = Box::pin(of_execution(db.clone(), customer, id));
+    let test_reports = parts.try_next().await?.unwrap_or_default();
+    let first = Execution { test_reports, ..execution };
+    let others = parts
+        .map_ok(|test_reports| Execution { test_reports, ..Execution::default() })
+        .map_err(Status::from);
+    Ok(Response::new(Box::pin(stream::iter([Ok(first)]).chain(others))))
+}

@@ -1,0 +1,70 @@
+//! The events of executions and their test reports.
+
+use assay_events::{Event, EventType, ExecutionAction, ReportsAction, publish_all};
+use assay_proto::{
+    CustomerId, ExecutionId, Fault,
+    events::{ExecutionChanged, ReportState, ReportsChanged},
+};
+use sqlx::PgTransaction;
+
+use crate::{progress::execution::ExecutionState, test_report};
+
+/// Maximum number of reports in an event. JetStream accepts messages of up to 1 MiB.
+const REPORTS_IN_EVENT: usize = 500;
+
+/// Maximum number of failed test cases in the event of an execution's end, as its contract says.
+const FAILED_IN_EVENT: i64 = 10;
+
+/// Publishes `action` of a locked execution, and the reports that it ended.
+pub(crate) async fn announce(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+    action: ExecutionAction,
+    finished: &[ReportState],
+) -> Result<(), Fault> {
+    let mut changed = state.event(action);
+    let statistic = &state.statistic;
+    if state.has_ended() && statistic.test_cases_failed + statistic.test_cases_with_error > 0 {
+        let id = ExecutionId::from_record(&state.execution.id)?;
+        changed.failed_test_cases =
+            test_report::store::first_failed(tx, customer, id, FAILED_IN_EVENT).await?;
+    }
+    let actions = (action, ReportsAction::Finished);
+    publish_all(tx, &events(customer, state, &changed, actions, finished)?).await
+}
+
+/// Returns the event of an execution, followed by those of its reports.
+pub(crate) fn events(
+    customer: CustomerId,
+    state: &ExecutionState,
+    changed: &ExecutionChanged,
+    (action, of_reports): (ExecutionAction, ReportsAction),
+    reports: &[ReportState],
+) -> Result<Vec<Event>, Fault> {
+    let record = &state.execution.id;
+    let mut events = vec![Event::new(customer, record, EventType::Execution(action), changed)?];
+    for changed in reports_changed(state, of_reports, reports) {
+        events.push(Event::new(customer, record, EventType::Reports(of_reports), &changed)?);
+    }
+    Ok(events)
+}
+
+/// Returns the data of the events of reports.
+pub(crate) fn reports_changed(
+    state: &ExecutionState,
+    action: ReportsAction,
+    reports: &[ReportState],
+) -> Vec<ReportsChanged> {
+    let execution = &state.execution;
+    let parts = reports.chunks(REPORTS_IN_EVENT).map(|reports| ReportsChanged {
+        execution_id: execution.id.clone(),
+        project_id: execution.project_id.clone(),
+        test_set_id: execution.test_set_id.clone(),
+        action: action.name().to_owned(),
+        software_name: execution.software_name.clone(),
+        software_identifier: execution.software_version.clone(),
+        reports: reports.to_vec(),
+    });
+    parts.collect()
+}
