@@ -27,12 +27,12 @@ pub(crate) async fn delete(tx: &mut PgTransaction<'_>, customer: CustomerId) -> 
 
 /// Removes the rows of deleted customers in short statements, and returns the number of
 /// notifications.
-pub(crate) async fn purge(db: &PgPool, pace: &mut Pace) -> Result<u64, Fault> {
+pub(crate) async fn purge(db: &PgPool, throttle: &mut Throttle) -> Result<u64, Fault> {
     let pending = "select customer_id from deleted_customer where purged_at is null";
     let pending: Vec<CustomerId> = sqlx::query_scalar(pending).fetch_all(db).await?;
     let mut count = 0;
     for customer in pending {
-        count += remove_all(pace, |limit| async move {
+        count += remove_all(throttle, |limit| async move {
             let removed = sqlx::query(
                 "delete from notification where id = any(array(
                          select id from notification where customer_id = $1 limit $2
@@ -74,17 +74,17 @@ pub(crate) async fn remove_subscribers(db: &PgPool, nats: &Client) -> anyhow::Re
 
 /// Removes rows, up to a limit in each statement, until none is left. Returns their number.
 pub(crate) async fn remove_all<F: Future<Output = Result<u64, Fault>>>(
-    pace: &mut Pace,
+    throttle: &mut Throttle,
     remove: impl Fn(i64) -> F,
 ) -> Result<u64, Fault> {
     let mut count = 0;
     loop {
-        let (begun, limit) = (Instant::now(), pace.rows());
+        let (begun, limit) = (Instant::now(), throttle.batch_size());
         let removed = remove(limit).await?;
         count += removed;
         if removed < limit.unsigned_abs() {
             return Ok(count);
         }
-        pace.learn(begun.elapsed()).await;
+        throttle.pause(begun.elapsed()).await;
     }
 }

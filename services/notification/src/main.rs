@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use assay_auth::SealConfig;
 use assay_events::command::{AtNats, Replay};
-use assay_runtime::{DatabaseConfig, Given, Migrate, nats::NatsServers, run_or};
+use assay_runtime::{DatabaseConfig, CommandLine, Migrate, nats::NatsServers, run_with_commands};
 use clap::Subcommand;
 
 #[global_allocator]
@@ -22,28 +22,28 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    run_or(
+    run_with_commands(
         "assay-notification",
         async |runtime, config| assay_notification::start(runtime, config).await.map(drop),
         carry_out,
     )
 }
 
-async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
+async fn carry_out(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
     let output = match command {
         Command::Migrate(migrate) => {
-            let database = given.read::<DatabaseConfig>();
+            let database = command_line.read::<DatabaseConfig>();
             migrate.carry_out(&database, &assay_notification::migrations()).await?.to_owned()
         }
         Command::Replay(replay) => {
-            replay.carry_out(&given.read::<DatabaseConfig>().database_url).await?
+            replay.carry_out(&command_line.read::<DatabaseConfig>().database_url).await?
         }
         Command::Reseal => {
-            let url = given.read::<DatabaseConfig>().database_url;
-            let count = assay_notification::reseal(&url, &given.read::<SealConfig>()).await?;
+            let url = command_line.read::<DatabaseConfig>().database_url;
+            let count = assay_notification::reseal(&url, &command_line.read::<SealConfig>()).await?;
             format!("re-encrypted the secrets of {count} records")
         }
-        Command::AtNats(command) => command.carry_out(&given.read::<NatsServers>()).await?,
+        Command::AtNats(command) => command.carry_out(&command_line.read::<NatsServers>()).await?,
     };
     println!("{output}");
     Ok(())

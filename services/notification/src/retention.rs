@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use assay_events::Nats;
 use assay_proto::Fault;
-use assay_runtime::{Database, Pace, Runtime};
+use assay_runtime::{Database, Throttle, Runtime};
 use sqlx::PgPool;
 use tokio::time::sleep;
 
@@ -49,9 +49,9 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, nats: &Nats, age: Du
 /// Removes notifications older than `age`, the deliveries of deleted webhooks, and all rows of deleted
 /// customers. Returns the number of notifications.
 pub async fn prune(db: &PgPool, age: Duration) -> Result<u64, Fault> {
-    let mut pace = Pace::within(10..=2000);
-    remove_all(&mut pace, |limit| webhook::store::prune(db, limit)).await?;
-    let deleted = deletion::purge(db, &mut pace).await?;
-    let old = remove_all(&mut pace, |limit| notification::store::prune(db, age, limit));
+    let mut throttle = Throttle::within(10..=2000);
+    remove_all(&mut throttle, |limit| webhook::store::prune(db, limit)).await?;
+    let deleted = deletion::purge(db, &mut throttle).await?;
+    let old = remove_all(&mut throttle, |limit| notification::store::prune(db, age, limit));
     Ok(deleted + old.await?)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use assay_events::Subject;
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Place, Runtime, Wakeups, nats::hear};
+use assay_runtime::{Waiter, Runtime, Notifier, nats::subscribe};
 use async_nats::Client;
 use tokio::sync::Notify;
 
@@ -14,16 +14,16 @@ use crate::streams::NOTIFICATIONS;
 /// Wakes those that wait for new notifications.
 #[derive(Clone)]
 pub struct NotificationSignal {
-    of_customer: Wakeups<CustomerId>,
+    of_customer: Notifier<CustomerId>,
     of_any: Arc<Notify>,
 }
 
 impl NotificationSignal {
     /// Subscribes to the published notifications.
     pub fn subscribe(runtime: &Runtime, nats: Client) -> Self {
-        let signal = Self { of_customer: Wakeups::new(runtime), of_any: Arc::default() };
+        let signal = Self { of_customer: Notifier::new(runtime), of_any: Arc::default() };
         let Self { of_customer, of_any } = signal.clone();
-        hear(runtime, nats, NOTIFICATIONS.subjects(), move |message| {
+        subscribe(runtime, nats, NOTIFICATIONS.subjects(), move |message| {
             of_any.notify_one();
             if let Some(Subject { customer, .. }) = Subject::parse(&message.subject) {
                 of_customer.wake(&customer);
@@ -38,7 +38,7 @@ impl NotificationSignal {
     }
 
     /// Registers a stream that watches the notifications of a customer. Fails if there are too many.
-    pub(crate) fn register(&self, customer: CustomerId) -> Result<Place, Fault> {
-        self.of_customer.wait_for(customer)
+    pub(crate) fn register(&self, customer: CustomerId) -> Result<Waiter, Fault> {
+        self.of_customer.register(customer)
     }
 }

@@ -7,7 +7,7 @@ use assay_proto::{
     notification::{Notification, NotificationInput},
 };
 use assay_runtime::{
-    history::{self, EXAMINED},
+    history::{self, SCANNED},
     list::{Rows, Slice},
 };
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments};
@@ -50,7 +50,7 @@ pub(crate) async fn list(
              where customer_id = $1 and id < $2 and deleted_at is null
              order by id desc offset $3 limit 1",
         );
-        let bound = bound.bind(customer).bind(before).bind(EXAMINED - 1);
+        let bound = bound.bind(customer).bind(before).bind(SCANNED - 1);
         Ok(bound.fetch_optional(db).await?)
     };
     let find = move |from: Uuid, before: Uuid, limit: i64| async move {
@@ -98,7 +98,7 @@ pub(crate) async fn scan_after(
     filter: &Filter,
     after: i64,
 ) -> Result<Scan, Fault> {
-    let limit = if filter.is_none() { BATCH } else { EXAMINED };
+    let limit = if filter.is_none() { BATCH } else { SCANNED };
     let examined = sqlx::query_as(
         "select coalesce(max(position), $2), count(*) from (
              select position from notification

@@ -9,7 +9,7 @@ use assay_proto::{
     CustomerId, Fault,
     notification::{Notification, WatchedNotification},
 };
-use assay_runtime::{Place, Shares};
+use assay_runtime::{Waiter, Shares};
 use futures::{Stream, stream};
 use sqlx::PgPool;
 
@@ -27,18 +27,18 @@ pub(crate) struct Source {
 /// Streams the notifications after a position, then each new one, until the program stops or the
 /// customer is deleted.
 pub(crate) fn stream(
-    place: Place,
+    waiter: Waiter,
     source: Source,
     after: i64,
 ) -> impl Stream<Item = Result<WatchedNotification, Fault>> + Send {
-    let start = (place, source, AtomicI64::new(after), VecDeque::new());
-    stream::try_unfold(start, |(place, source, after, mut read)| async move {
+    let start = (waiter, source, AtomicI64::new(after), VecDeque::new());
+    stream::try_unfold(start, |(waiter, source, after, mut read)| async move {
         if read.is_empty() {
-            read = place.look(None, || source.read(&after)).await?.unwrap_or_default();
+            read = waiter.poll(None, || source.read(&after)).await?.unwrap_or_default();
         }
         let Some((position, notification)) = read.pop_front() else { return Ok(None) };
         let watched = WatchedNotification { position, notification: Some(notification) };
-        Ok(Some((watched, (place, source, after, read))))
+        Ok(Some((watched, (waiter, source, after, read))))
     })
 }
 
