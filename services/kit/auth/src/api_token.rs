@@ -1,4 +1,5 @@
-//! API tokens: secrets of machines, which identity exchanges for tokens of a few minutes.
+//! API tokens: secrets of machines. The identity service exchanges them for tokens that are valid for
+//! a few minutes.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -16,56 +17,59 @@ use tonic::Code;
 
 use crate::caller::anonymous_within;
 
-/// What the secret of every API token begins with.
+/// Prefix of the secrets of API tokens.
 pub const API_TOKEN_PREFIX: &str = "assay_";
 
-/// How many secrets are remembered, right or wrong.
-const REMEMBERED: u64 = 20_000;
+/// Maximum number of secrets in the cache, valid or not.
+const CACHE_SIZE: u64 = 20_000;
 
-/// How long a wrong secret is refused without asking again.
-const REFUSED_FOR: Duration = Duration::from_secs(5);
+/// Time for which a rejected secret is not exchanged again.
+const REJECTED_FOR: Duration = Duration::from_secs(5);
 
-/// How long before its end a token is exchanged for again.
+/// Time before the expiry of a token at which the secret is exchanged again.
 pub(crate) const MARGIN: Duration = Duration::from_secs(30);
 
-/// How long identity may take.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Timeout of an exchange.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Exchanges secrets, each of them once at a time.
+/// Exchanges secrets for tokens; concurrent calls with the same secret share one exchange.
 pub(crate) struct Exchange {
     identity: OnceLock<TokenServiceClient<Channel>>,
     slots: Cache<[u8; 32], Slot>,
 }
 
-/// What is known of one secret. Who finds it locked waits for the one who asks identity.
+/// Cache entry of a secret. It is locked during the exchange.
 pub(crate) type Slot = Arc<Mutex<Option<Exchanged>>>;
 
+/// Result of an exchange.
 pub(crate) struct Exchanged {
-    /// None for a secret that is none.
+    /// `None` if the secret was rejected.
     pub(crate) token: Option<Arc<str>>,
+    /// Time until which the result is used.
     pub(crate) until: Instant,
 }
 
 impl Exchange {
-    /// Knows nobody to exchange secrets with.
+    /// Returns an exchange without an identity service, which rejects all secrets.
     pub(crate) fn new() -> Self {
-        Self { identity: OnceLock::new(), slots: Cache::new(REMEMBERED) }
+        Self { identity: OnceLock::new(), slots: Cache::new(CACHE_SIZE) }
     }
 
-    pub(crate) fn with(&self, identity: Channel) {
+    /// Sets the identity service; later calls have no effect.
+    pub(crate) fn set_identity(&self, identity: Channel) {
         let _ = self.identity.set(TokenServiceClient::new(identity));
     }
 
-    /// What is known of the secret with this hash.
+    /// Returns the cache entry of the secret with this hash.
     pub(crate) fn slot(&self, hash: [u8; 32]) -> Slot {
         self.slots.get_with(hash, Slot::default)
     }
 
-    /// The token for a secret; none for a secret that is none.
-    pub(crate) async fn ask(&self, secret: &str) -> Result<Option<Arc<str>>, Fault> {
+    /// Exchanges a secret for a token; returns `None` if identity rejects the secret.
+    pub(crate) async fn exchange(&self, secret: &str) -> Result<Option<Arc<str>>, Fault> {
         let mut identity = self.identity.get().cloned().ok_or(Fault::Unauthenticated)?;
         let request = ExchangeApiTokenRequest { secret: secret.to_owned() };
-        match identity.exchange_api_token(anonymous_within(PATIENCE, request)).await {
+        match identity.exchange_api_token(anonymous_within(TIMEOUT, request)).await {
             Ok(token) => Ok(Some(token.into_inner().token.into())),
             Err(status) => match status.code() {
                 Code::Unauthenticated
@@ -73,7 +77,7 @@ impl Exchange {
                 | Code::NotFound
                 | Code::InvalidArgument => Ok(None),
                 _ => {
-                    tracing::warn!(%status, "an API token cannot be exchanged");
+                    tracing::warn!(%status, "cannot exchange an API token");
                     Err(Fault::Unavailable("the identity service"))
                 }
             },
@@ -82,7 +86,7 @@ impl Exchange {
 }
 
 impl Exchanged {
-    pub(crate) fn refused() -> Self {
-        Self { token: None, until: Instant::now() + REFUSED_FOR }
+    pub(crate) fn rejected() -> Self {
+        Self { token: None, until: Instant::now() + REJECTED_FOR }
     }
 }

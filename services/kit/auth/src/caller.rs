@@ -1,4 +1,4 @@
-//! Who is calling.
+//! The caller of a method, and calls of other services on the caller's behalf.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -12,49 +12,50 @@ use tonic::{
 
 use crate::token::Session;
 
-/// How long a call to another program may take until its answer begins.
+/// Default timeout of a call, until its response begins.
 const CALL_DEADLINE: Duration = Duration::from_secs(15);
 
-/// A user, working for one customer; known from a verified token.
+/// A user of a customer, from a verified token.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub customer: CustomerId,
     pub user: UserId,
-    /// The display name of the user.
+    /// Display name of the user.
     pub name: Arc<str>,
     pub permissions: Permissions,
-    /// The API token that the user proved themselves with.
+    /// API token that the token was exchanged for.
     pub api_token: Option<ApiTokenId>,
-    /// The session that the token belongs to; none for an API token.
+    /// Session of the token; none for an API token.
     pub session: Option<Session>,
-    /// Where the client is, if that is known. It is passed on to other services.
+    /// IP address of the client, if known. It is forwarded to other services.
     pub address: Option<IpAddr>,
-    /// The token as a header, to be forwarded to other services.
+    /// Header with the token, which is forwarded to other services.
     pub(crate) authorization: MetadataValue<Ascii>,
 }
 
 impl Caller {
-    /// The caller of a gRPC method behind [`crate::guard`].
+    /// Returns the caller of a gRPC method behind [`crate::guard`].
     pub fn of<T>(request: &Request<T>) -> Result<Self, Fault> {
         request.extensions().get().cloned().ok_or(Fault::Unauthenticated)
     }
 
-    /// The same caller at this address.
+    /// Returns the caller with another address.
     #[must_use]
     pub fn at(self, address: Option<IpAddr>) -> Self {
         Self { address, ..self }
     }
 
+    /// Returns whether the caller has a permission.
     pub fn may(&self, permission: Permission) -> bool {
         self.permissions.contains(permission)
     }
 
-    /// Calls another service on behalf of this caller.
+    /// Returns a request to another service on behalf of this caller.
     pub fn call<T>(&self, message: T) -> Request<T> {
         self.call_within(CALL_DEADLINE, message)
     }
 
-    /// As [`Caller::call`], for calls that may take longer or shorter.
+    /// Returns a request like [`Caller::call`], with another timeout.
     pub fn call_within<T>(&self, deadline: Duration, message: T) -> Request<T> {
         let mut request = anonymous_from(self.address, message);
         request.set_timeout(deadline);
@@ -64,17 +65,17 @@ impl Caller {
     }
 }
 
-/// The customer that a call is made for, if it is made by [`Caller::call`].
+/// Returns the customer of a request that was made with [`Caller::call`].
 pub fn customer_of(extensions: &http::Extensions) -> Option<CustomerId> {
     extensions.get().copied()
 }
 
-/// Calls a method that needs no token.
+/// Returns a request to a method that needs no token.
 pub fn anonymous<T>(message: T) -> Request<T> {
     anonymous_within(CALL_DEADLINE, message)
 }
 
-/// As [`anonymous`], on behalf of a client at this address.
+/// Returns a request like [`anonymous`], on behalf of a client at this address.
 pub fn anonymous_from<T>(address: Option<IpAddr>, message: T) -> Request<T> {
     let mut request = anonymous(message);
     if let Some(Ok(address)) = address.map(|address| address.to_string().parse()) {
@@ -83,19 +84,19 @@ pub fn anonymous_from<T>(address: Option<IpAddr>, message: T) -> Request<T> {
     request
 }
 
-/// As [`anonymous`], for calls that may take longer or shorter.
+/// Returns a request like [`anonymous`], with another timeout.
 pub(crate) fn anonymous_within<T>(deadline: Duration, message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(deadline);
     request
 }
 
-/// Where the client is on whose behalf a method is called, if that is known.
+/// Returns the IP address of the client on whose behalf a method is called, if known.
 pub fn client_address<T>(request: &Request<T>) -> Option<IpAddr> {
     request.metadata().get(CLIENT_ADDRESS)?.to_str().ok()?.parse().ok()
 }
 
-/// As [`client_address`], from the headers of the call.
+/// Returns the IP address of the client from the headers of a call, if known.
 pub(crate) fn address_in(headers: &HeaderMap) -> Option<IpAddr> {
     headers.get(CLIENT_ADDRESS)?.to_str().ok()?.parse().ok()
 }

@@ -1,7 +1,7 @@
-//! Lets a call through only if its caller may make it, and when it is its customer's turn. Methods
-//! that no contract mentions are refused.
+//! Guards gRPC services: checks the token and permissions of each call, and limits the calls that one
+//! customer occupies the service with. Methods that are not in the contracts are rejected.
 
-mod answer;
+mod response;
 
 use assay_proto::{Fault, Needs, Permission, name_of, waits};
 use assay_runtime::Shares;
@@ -15,7 +15,7 @@ use axum::{
 };
 use tonic::{Status, service::Routes};
 
-use self::answer::Answer;
+use self::response::ResponseBody;
 use crate::{Caller, Verifier, caller::address_in};
 
 #[derive(Clone)]
@@ -24,11 +24,10 @@ struct Guard {
     shares: Shares,
 }
 
-/// Puts the guard in front of gRPC services. Methods find their caller by [`Caller::of`].
+/// Wraps gRPC services in the guard. Methods get their caller from [`Caller::of`].
 ///
-/// A call holds one of `shares`, those of the database, until its answer begins, and then whenever
-/// the next message of the answer is produced: not while a slow client reads. Methods that wait
-/// ([`assay_proto::waits`]) hold none.
+/// A call holds one of `shares` until its response begins, and then while a message of the response is
+/// produced, but not while a slow client reads. Methods that wait ([`assay_proto::waits`]) hold none.
 pub fn guard(services: Routes, verifier: Verifier, shares: &Shares) -> Router {
     let guard = Guard { verifier, shares: shares.clone() };
     services.into_axum_router().layer(from_fn_with_state(guard, admit))
@@ -37,13 +36,13 @@ pub fn guard(services: Routes, verifier: Verifier, shares: &Shares) -> Router {
 async fn admit(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let Some(needs) = Needs::of(path) else {
-        return refuse(Status::unimplemented("no such method"));
+        return reject(Status::unimplemented("no such method"));
     };
     let waits = waits(path);
     let caller = match caller(&guard.verifier, request.headers(), needs).await {
         Ok(Some(caller)) => caller,
         Ok(None) => return next.run(request).await,
-        Err(fault) => return refuse(fault.into()),
+        Err(fault) => return reject(fault.into()),
     };
     let customer = caller.customer;
     request.extensions_mut().insert(caller);
@@ -53,9 +52,9 @@ async fn admit(State(guard): State<Guard>, mut request: Request, next: Next) -> 
     match guard.shares.acquire(customer).await {
         Ok(_share) => {
             let response = next.run(request).await;
-            response.map(|body| Body::new(Answer::new(body, guard.shares, customer)))
+            response.map(|body| Body::new(ResponseBody::new(body, guard.shares, customer)))
         }
-        Err(fault) => refuse(fault.into()),
+        Err(fault) => reject(fault.into()),
     }
 }
 
@@ -77,9 +76,9 @@ async fn caller(
         return Ok(Some(caller));
     }
     let names: Vec<String> = permissions.iter().map(name_of).collect();
-    Err(Fault::Forbidden(format!("this needs the permission {}", names.join(" or "))))
+    Err(Fault::Forbidden(format!("requires the permission {}", names.join(" or "))))
 }
 
-fn refuse(status: Status) -> Response {
+fn reject(status: Status) -> Response {
     status.into_http::<Body>().into_response()
 }

@@ -1,4 +1,4 @@
-//! The public keys that tokens are verified with.
+//! The public keys for verifying tokens.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -9,49 +9,49 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// How long a token with an unknown key waits for the keys to be read again.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum time that a token with an unknown key waits for the keys to be read again.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long keys count as just read: a key that is not among them then does not exist, so that
-/// made-up keys neither wait nor cause work.
+/// Time after a read in which an unknown key is rejected at once, so that forged key ids neither wait
+/// nor cause reads.
 pub(crate) const FRESH: Duration = Duration::from_secs(1);
 
-/// What a key's id may have at most; ours have 43 characters.
+/// Maximum length of a key id. Those of Assay have 43 characters.
 const LONGEST_ID: usize = 64;
 
 #[derive(Default)]
 pub(crate) struct Keys {
     known: watch::Sender<Known>,
-    wanted: Notify,
+    read_requested: Notify,
 }
 
 #[derive(Default)]
 struct Known {
     by_id: HashMap<String, DecodingKey>,
-    /// Whether these are all keys there were at the last attempt to read them.
+    /// Whether the last attempt to read the keys succeeded.
     complete: bool,
-    /// The last attempt to read them; none for keys that are fixed.
+    /// Time of the last attempt to read the keys; none for fixed keys.
     read_at: Option<Instant>,
 }
 
 impl Known {
-    /// Returns the key with this id. Without it, the token is invalid if all keys are known;
-    /// otherwise nobody can say.
+    /// Returns the key with this id. If it is unknown, the token is invalid if the keys are complete,
+    /// and may be valid otherwise.
     fn key(&self, id: &str) -> Result<DecodingKey, Fault> {
         match self.by_id.get(id) {
             Some(key) => Ok(key.clone()),
             None if self.complete => Err(Fault::Unauthenticated),
-            None => Err(IDENTITY_AWAY),
+            None => Err(IDENTITY_UNAVAILABLE),
         }
     }
 }
 
 /// The fault of a token that may be valid.
-pub(crate) const IDENTITY_AWAY: Fault = Fault::Unavailable("the identity service");
+pub(crate) const IDENTITY_UNAVAILABLE: Fault = Fault::Unavailable("the identity service");
 
 impl Keys {
-    /// Takes these keys, and no other ones.
-    pub(crate) fn learn(&self, jwks: &str) -> anyhow::Result<()> {
+    /// Replaces the keys with those of a JSON Web Key Set.
+    pub(crate) fn replace(&self, jwks: &str) -> anyhow::Result<()> {
         let by_id = read(jwks)?;
         self.known.send_modify(|known| {
             known.by_id = by_id;
@@ -60,8 +60,9 @@ impl Keys {
         Ok(())
     }
 
-    /// Ends the wait for an attempt to read the keys: [`Keys::learn`] has taken them, or it failed.
-    pub(crate) fn were_read(&self, complete: bool) {
+    /// Records an attempt to read the keys, and wakes tokens that wait for it. `complete` is false if
+    /// it failed.
+    pub(crate) fn record_read(&self, complete: bool) {
         self.known.send_modify(|known| {
             known.complete = complete;
             known.read_at = Some(Instant::now());
@@ -69,18 +70,17 @@ impl Keys {
     }
 
     /// Resolves when the keys should be read again.
-    pub(crate) async fn wanted(&self) {
-        self.wanted.notified().await;
+    pub(crate) async fn read_requested(&self) {
+        self.read_requested.notified().await;
     }
 
-    /// Returns the key that a token says it was signed with. A key that is unknown is read from
-    /// identity, unless that was tried a moment ago. Fails with [`Fault::Unavailable`] if identity
-    /// could not be asked.
+    /// Returns the key that a token names. If it is unknown, the keys are read again, unless that was
+    /// tried within [`FRESH`]. Fails with [`Fault::Unavailable`] if they cannot be read.
     pub(crate) async fn of_token(&self, token: &str) -> Result<DecodingKey, Fault> {
         let id = decode_header(token).ok().and_then(|header| header.kid).filter(|id| is_id(id));
         let id = id.ok_or(Fault::Unauthenticated)?;
         let mut known = self.known.subscribe();
-        let asked_at = Instant::now();
+        let requested_at = Instant::now();
         {
             let known = known.borrow();
             let was_just_read = known.read_at.is_none_or(|time| time.elapsed() < FRESH);
@@ -88,16 +88,16 @@ impl Keys {
                 return known.key(&id);
             }
         }
-        self.wanted.notify_one();
-        let read = known.wait_for(|known| known.read_at.is_some_and(|time| time > asked_at));
-        match timeout(PATIENCE, read).await {
+        self.read_requested.notify_one();
+        let read = known.wait_for(|known| known.read_at.is_some_and(|time| time > requested_at));
+        match timeout(TIMEOUT, read).await {
             Ok(Ok(known)) => known.key(&id),
-            _ => Err(IDENTITY_AWAY),
+            _ => Err(IDENTITY_UNAVAILABLE),
         }
     }
 }
 
-/// Whether an id could be one of ours, which are base64url.
+/// Returns whether an id has the form of a key id of Assay, which is base64url.
 fn is_id(id: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(fits)

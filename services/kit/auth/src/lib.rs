@@ -1,5 +1,5 @@
-//! Who is calling, and what they may do: tokens, their verification at every program, the guard in
-//! front of every gRPC method, secrets at rest, and signatures.
+//! Authentication and authorization: tokens and their verification, the guard in front of gRPC
+//! services, encryption of secrets at rest, and signatures.
 
 mod api_token;
 mod caller;

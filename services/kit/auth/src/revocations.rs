@@ -1,4 +1,4 @@
-//! Which tokens have died before their time, or have another name by now.
+//! Revoked tokens, and tokens with an outdated display name.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::token::{LONGEST_LIFETIME, now_in_micros};
 
-/// What a revocation is compared with.
+/// Properties of a token that a revocation is compared with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bearer {
     pub(crate) customer: CustomerId,
@@ -25,58 +25,58 @@ pub(crate) struct Bearer {
     pub(crate) issued_at: i64,
 }
 
-/// The ids that a token must have to be revoked: those given.
+/// Ids that a revoked token must have; absent ones match any token.
 type Scope = (Option<CustomerId>, Option<UserId>, Option<ApiTokenId>, Option<SessionId>);
 
-/// The latest revocation of each scope, so that there are not more of them than of what can be
-/// revoked.
+/// The latest revocation of each scope. Their number is bounded by that of customers, users, API tokens
+/// and sessions.
 #[derive(Default)]
 pub(crate) struct Revocations {
     issued_until: RwLock<HashMap<Scope, i64>>,
-    /// The latest name of users, and until when tokens were issued that have an older one.
+    /// Latest display name of users, and the time of issue until which tokens have an older one.
     names: RwLock<HashMap<UserId, (i64, Arc<str>)>>,
     generation: AtomicU64,
-    /// Whether those that identity knows have yet to be read.
-    expected: AtomicBool,
-    wanted: Notify,
+    /// Whether the revocations of the identity service have not been read yet.
+    incomplete: AtomicBool,
+    read_requested: Notify,
 }
 
 impl Revocations {
-    /// Until [`Revocations::are_known`], tokens may have been revoked without this knowing.
-    pub(crate) fn expect(&self) {
-        self.expected.store(true, Ordering::Release);
+    /// Marks the revocations as incomplete until [`Revocations::mark_complete`].
+    pub(crate) fn mark_incomplete(&self) {
+        self.incomplete.store(true, Ordering::Release);
     }
 
-    pub(crate) fn are_known(&self) {
-        self.expected.store(false, Ordering::Release);
+    /// Marks the revocations as read.
+    pub(crate) fn mark_complete(&self) {
+        self.incomplete.store(false, Ordering::Release);
     }
 
-    /// Whether it is not known yet which tokens are revoked.
-    pub(crate) fn are_expected(&self) -> bool {
-        self.expected.load(Ordering::Acquire)
+    /// Returns whether unknown revocations may exist because none have been read yet.
+    pub(crate) fn are_incomplete(&self) -> bool {
+        self.incomplete.load(Ordering::Acquire)
     }
 
-    /// Asks for revocations to be read now.
-    pub(crate) fn want(&self) {
-        self.wanted.notify_one();
+    /// Requests an immediate read of revocations.
+    pub(crate) fn request_read(&self) {
+        self.read_requested.notify_one();
     }
 
-    /// Resolves when revocations should be read.
-    pub(crate) async fn wanted(&self) {
-        self.wanted.notified().await;
+    /// Resolves when an immediate read was requested.
+    pub(crate) async fn read_requested(&self) {
+        self.read_requested.notified().await;
     }
 
-    /// Grows with every revocation. What was no more than that when a token was found alive cannot
-    /// have revoked it since.
+    /// Returns a number that grows with every revocation. While it is unchanged, a token that was
+    /// found valid has not been revoked.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Takes note of a revocation. One that names no tokens it can be compared with is ignored:
-    /// it is none of ours.
-    pub(crate) fn learn(&self, revocation: &Revocation) {
+    /// Adds a revocation. A malformed one is logged and ignored.
+    pub(crate) fn add(&self, revocation: &Revocation) {
         let Some(scope) = scope(revocation) else {
-            tracing::warn!(sequence = revocation.sequence, "not a revocation");
+            tracing::warn!(sequence = revocation.sequence, "ignoring a malformed revocation");
             return;
         };
         if let (_, Some(user), ..) = scope
@@ -100,27 +100,31 @@ impl Revocations {
         }
     }
 
-    /// The name of the bearer, if it has changed since the token was issued.
+    /// Returns the display name of the user, if it has changed since the token was issued.
     pub(crate) fn new_name(&self, bearer: &Bearer) -> Option<Arc<str>> {
         let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
         let (until, name) = names.get(&bearer.user)?;
         (bearer.issued_at <= *until).then(|| name.clone())
     }
 
-    pub(crate) fn revoke(&self, bearer: &Bearer) -> bool {
+    /// Returns whether a token is revoked.
+    pub(crate) fn is_revoked(&self, bearer: &Bearer) -> bool {
         let all = self.issued_until.read().unwrap_or_else(PoisonError::into_inner);
-        let dies = |scope: Scope| all.get(&scope).is_some_and(|until| bearer.issued_at <= *until);
+        let is_revoked =
+            |scope: Scope| all.get(&scope).is_some_and(|until| bearer.issued_at <= *until);
         [None, Some(bearer.customer)].into_iter().any(|customer| {
             [None, Some(bearer.user)].into_iter().any(|user| {
-                dies((customer, user, None, None))
-                    || bearer.api_token.is_some_and(|id| dies((customer, user, Some(id), None)))
-                    || bearer.session.is_some_and(|id| dies((customer, user, None, Some(id))))
+                let is_revoked =
+                    |api_token, session| is_revoked((customer, user, api_token, session));
+                is_revoked(None, None)
+                    || bearer.api_token.is_some_and(|id| is_revoked(Some(id), None))
+                    || bearer.session.is_some_and(|id| is_revoked(None, Some(id)))
             })
         })
     }
 
-    /// Forgets what can only have revoked tokens that have expired by now.
-    pub(crate) fn forget_old(&self) {
+    /// Removes revocations of tokens that have all expired.
+    pub(crate) fn remove_expired(&self) {
         let lifetime = i64::try_from(LONGEST_LIFETIME.as_micros()).unwrap_or(i64::MAX);
         let expired = now_in_micros().saturating_sub(lifetime);
         let mut all = self.issued_until.write().unwrap_or_else(PoisonError::into_inner);
@@ -139,8 +143,8 @@ fn scope(revocation: &Revocation) -> Option<Scope> {
     ))
 }
 
-/// None for what is no id.
-#[expect(clippy::option_option, reason = "an id may be left out, and it may be wrong")]
+/// Parses an optional id; returns `None` if it is malformed.
+#[expect(clippy::option_option, reason = "an id can be absent, and it can be malformed")]
 fn id(text: Option<&str>) -> Option<Option<Uuid>> {
     text.map(|text| text.parse().ok()).map_or(Some(None), |id| id.map(Some))
 }
@@ -171,7 +175,7 @@ mod tests {
         }
     }
 
-    /// Revocations that match the bearer, and ones that come close.
+    /// Returns revocations, and whether they revoke the token.
     fn cases(bearer: &Bearer) -> [(Revocation, bool); 11] {
         let (customer, user, token) = (Some(bearer.customer), Some(bearer.user), bearer.api_token);
         let other = (Some(CustomerId::new()), Some(UserId::new()), Some(ApiTokenId::new()));
@@ -191,97 +195,97 @@ mod tests {
     }
 
     #[test]
-    fn a_token_dies_with_a_revocation_that_matches_it_in_all_ids() {
+    fn a_revocation_revokes_tokens_that_match_all_its_ids() {
         let bearer = bearer(now_in_micros());
-        for (revocation, dies) in cases(&bearer) {
+        for (revocation, is_revoked) in cases(&bearer) {
             let revocations = Revocations::default();
-            revocations.learn(&revocation);
-            assert_eq!(revocations.revoke(&bearer), dies, "{revocation:?}");
+            revocations.add(&revocation);
+            assert_eq!(revocations.is_revoked(&bearer), is_revoked, "{revocation:?}");
         }
     }
 
     #[test]
-    fn a_token_that_was_issued_later_lives() {
+    fn a_token_that_was_issued_after_a_revocation_is_valid() {
         let before = bearer(now_in_micros());
-        for (revocation, dies) in cases(&before) {
+        for (revocation, is_revoked) in cases(&before) {
             let revocations = Revocations::default();
-            revocations.learn(&revocation);
+            revocations.add(&revocation);
             let at = Bearer { issued_at: revocation.issued_until, ..before };
-            assert_eq!(revocations.revoke(&at), dies, "{revocation:?}");
+            assert_eq!(revocations.is_revoked(&at), is_revoked, "{revocation:?}");
             let after = Bearer { issued_at: revocation.issued_until + 1, ..before };
-            assert!(!revocations.revoke(&after), "{revocation:?}");
+            assert!(!revocations.is_revoked(&after), "{revocation:?}");
         }
     }
 
     #[test]
-    fn a_login_is_not_revoked_with_an_api_token() {
+    fn revoking_an_api_token_keeps_logins_valid() {
         let with_api_token = bearer(now_in_micros());
         let login = Bearer { api_token: None, ..with_api_token };
         let revocations = Revocations::default();
-        revocations.learn(&revocation(None, None, with_api_token.api_token));
-        assert!(revocations.revoke(&with_api_token));
-        assert!(!revocations.revoke(&login));
+        revocations.add(&revocation(None, None, with_api_token.api_token));
+        assert!(revocations.is_revoked(&with_api_token));
+        assert!(!revocations.is_revoked(&login));
     }
 
     #[test]
-    fn a_session_ends_without_the_other_sessions_of_its_user() {
+    fn ending_a_session_keeps_other_sessions_of_the_user_valid() {
         let ended = bearer(now_in_micros());
         let other = Bearer { session: Some(SessionId::new()), ..ended };
         let revocations = Revocations::default();
         let session_id = ended.session.map(|id| id.to_string());
-        revocations.learn(&Revocation { session_id, ..revocation(None, Some(ended.user), None) });
-        assert!(revocations.revoke(&ended));
-        assert!(!revocations.revoke(&other));
+        revocations.add(&Revocation { session_id, ..revocation(None, Some(ended.user), None) });
+        assert!(revocations.is_revoked(&ended));
+        assert!(!revocations.is_revoked(&other));
     }
 
     #[test]
-    fn a_name_changes_in_older_tokens_and_revokes_none() {
+    fn a_new_display_name_applies_to_older_tokens_and_revokes_none() {
         let older = bearer(100);
         let newer = Bearer { issued_at: 301, ..older };
         let revocations = Revocations::default();
         for (issued_until, name) in [(300, "Grace Hopper"), (200, "Miss Hopper")] {
             let renamed = revocation(None, Some(older.user), None);
             let display_name = Some(name.to_owned());
-            revocations.learn(&Revocation { issued_until, display_name, ..renamed });
+            revocations.add(&Revocation { issued_until, display_name, ..renamed });
         }
         assert_eq!(revocations.new_name(&older).as_deref(), Some("Grace Hopper"));
         assert_eq!(revocations.new_name(&newer), None);
-        assert!(!revocations.revoke(&older));
+        assert!(!revocations.is_revoked(&older));
     }
 
     #[test]
-    fn revocations_in_any_order_and_twice_are_the_same() {
+    fn revocations_can_be_added_in_any_order_and_repeatedly() {
         let (earlier, later) = (bearer(100), 200);
         let of_user = revocation(None, Some(earlier.user), None);
         let first = Revocation { issued_until: earlier.issued_at, ..of_user.clone() };
         let second = Revocation { issued_until: later, ..of_user };
         let revocations = Revocations::default();
-        revocations.learn(&second);
+        revocations.add(&second);
         let generation = revocations.generation();
-        revocations.learn(&first);
-        revocations.learn(&second);
-        assert_eq!(revocations.generation(), generation, "nothing is to be checked again");
-        assert!(revocations.revoke(&Bearer { issued_at: later, ..earlier }));
+        revocations.add(&first);
+        revocations.add(&second);
+        assert_eq!(revocations.generation(), generation, "no token must be checked again");
+        assert!(revocations.is_revoked(&Bearer { issued_at: later, ..earlier }));
     }
 
     #[test]
-    fn what_is_no_revocation_is_ignored() {
+    fn malformed_revocations_are_ignored() {
         let revocations = Revocations::default();
         let wrong = Revocation { user_id: Some("*".to_owned()), ..revocation(None, None, None) };
-        revocations.learn(&wrong);
-        assert!(!revocations.revoke(&bearer(0)));
+        revocations.add(&wrong);
+        assert!(!revocations.is_revoked(&bearer(0)));
     }
 
     #[test]
-    fn old_revocations_are_forgotten() {
+    fn expired_revocations_are_removed() {
         let revocations = Revocations::default();
         let (old, new) = (bearer(100), bearer(now_in_micros()));
         let of_old = revocation(None, Some(old.user), None);
-        revocations.learn(&Revocation { issued_until: 100, ..of_old });
-        revocations.learn(&revocation(None, Some(new.user), None));
-        assert!(revocations.revoke(&old));
-        revocations.forget_old();
-        assert!(!revocations.revoke(&old), "it has expired anyway");
-        assert!(revocations.revoke(&new));
+        revocations.add(&Revocation { issued_until: 100, ..of_old });
+        revocations.add(&revocation(None, Some(new.user), None));
+        assert!(revocations.is_revoked(&old));
+        revocations.remove_expired();
+        assert!(!revocations.is_revoked(&old), "its tokens have expired");
+        assert!(revocations.is_revoked(&new));
     }
 }

@@ -1,4 +1,4 @@
-//! Secrets at rest: AES-256-GCM, bound to the record that they belong to.
+//! Encryption of secrets at rest: AES-256-GCM, bound to the record of the secret.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,17 +10,17 @@ use aws_lc_rs::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use secrecy::{ExposeSecret, SecretString};
 
-/// The keys that secrets are encrypted with.
+/// Keys for encrypting secrets.
 #[derive(clap::Args, Clone, Debug)]
 pub struct SealConfig {
-    /// The keys that secrets are stored under, as `id:key,id:key`; a key is 32 bytes in base64. The
-    /// first one encrypts, all of them decrypt
+    /// Keys for encrypting stored secrets, as `id:key,id:key` with 32 bytes in base64 per key. The
+    /// first key encrypts, all keys decrypt
     #[arg(long, env = "ASSAY_ENCRYPTION_KEYS", hide_env_values = true)]
     pub encryption_keys: SecretString,
 }
 
 impl SealConfig {
-    /// The keys with their ids, in order.
+    /// Returns the keys with their ids, in order.
     pub(crate) fn keys(&self) -> anyhow::Result<Vec<(String, [u8; 32])>> {
         let key = |entry: &str| {
             let (id, key) = entry.trim().split_once(':')?;
@@ -30,19 +30,21 @@ impl SealConfig {
         let keys: Option<_> = self.encryption_keys.expose_secret().split(',').map(key).collect();
         keys.ok_or_else(|| {
             anyhow::anyhow!(
-                "ASSAY_ENCRYPTION_KEYS has to be id:key,id:key with keys of 32 bytes in base64"
+                "ASSAY_ENCRYPTION_KEYS: must be id:key,id:key with 32 bytes in base64 per key"
             )
         })
     }
 
-    /// The id of the key for what is new.
+    /// Returns the id of the key that encrypts.
     pub(crate) fn current(&self) -> anyhow::Result<String> {
         let first = self.keys()?.into_iter().next();
-        first.map(|(id, _)| id).ok_or_else(|| anyhow::anyhow!("ASSAY_ENCRYPTION_KEYS is empty"))
+        first
+            .map(|(id, _)| id)
+            .ok_or_else(|| anyhow::anyhow!("ASSAY_ENCRYPTION_KEYS: must not be empty"))
     }
 }
 
-/// A new key for [`SealConfig`], with its id.
+/// Generates a key for [`SealConfig`], with its id.
 pub fn new_seal_key(id: &str) -> anyhow::Result<SecretString> {
     let mut key = [0; 32];
     rand::fill(&mut key)?;
@@ -68,26 +70,26 @@ impl Seal {
         Ok(Self(Arc::new(Inner { current: config.current()?, keys })))
     }
 
-    /// Encrypts `secret`. It can be opened only with the same `owner`, which names the record and
-    /// field that it belongs to, so that a stored secret is worth nothing in another place.
+    /// Encrypts `secret`. It can only be decrypted with the same `owner`, which names the record and
+    /// field of the secret, so that a stored secret is useless in another record.
     pub fn close(&self, owner: &str, secret: &[u8]) -> Result<String, Fault> {
         let key = &self.0.keys[&self.0.current];
         let mut sealed = secret.to_vec();
         let nonce = key
             .seal_in_place_append_tag(Aad::from(owner), &mut sealed)
-            .map_err(|_| Fault::internal("a secret cannot be encrypted"))?;
+            .map_err(|_| Fault::internal("cannot encrypt a secret"))?;
         let mut text = nonce.as_ref().to_vec();
         text.append(&mut sealed);
         Ok(format!("{}.{}", self.0.current, BASE64_STANDARD.encode(text)))
     }
 
-    /// Decrypts what [`Seal::close`] made.
+    /// Decrypts a secret that [`Seal::close`] encrypted.
     pub fn open(&self, owner: &str, sealed: &str) -> Result<Vec<u8>, Fault> {
         self.try_open(owner, sealed)
-            .ok_or_else(|| Fault::internal(format!("the secret of {owner} cannot be decrypted")))
+            .ok_or_else(|| Fault::internal(format!("cannot decrypt the secret of {owner}")))
     }
 
-    /// Encrypts what [`Seal::close`] made under the current key, unless it is already.
+    /// Encrypts a secret again with the current key; returns `None` if it already is.
     pub fn reseal(&self, owner: &str, sealed: &str) -> Result<Option<String>, Fault> {
         if sealed.split_once('.').is_some_and(|(id, _)| id == self.0.current) {
             return Ok(None);
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_opens_only_where_it_belongs() {
+    fn a_secret_can_only_be_decrypted_for_its_owner() {
         let seal = seal(&key("a"));
         let sealed = seal.close("environment/1/Password", b"canary").unwrap();
         assert!(!sealed.contains("canary"));
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_survive_a_change_of_keys() {
+    fn old_keys_decrypt_and_the_first_key_encrypts() {
         let (old, new) = (key("old"), key("new"));
         let sealed = seal(&old).close("x", b"canary").unwrap();
         let both = seal(&format!("{new},{old}"));
@@ -135,17 +137,17 @@ mod tests {
         assert!(both.close("x", b"canary").unwrap().starts_with("new."));
         assert!(seal(&new).open("x", &sealed).is_err());
 
-        let resealed = both.reseal("x", &sealed).unwrap().expect("it was under the old key");
+        let resealed = both.reseal("x", &sealed).unwrap().expect("the old key encrypted it");
         assert_eq!(seal(&new).open("x", &resealed).unwrap(), b"canary");
         assert_eq!(both.reseal("x", &resealed).unwrap(), None);
         assert!(both.reseal("y", &sealed).is_err());
     }
 
     #[test]
-    fn keys_that_are_none_are_refused() {
+    fn malformed_keys_are_rejected() {
         for wrong in ["", "a", "a:", "a:AAAA", ":AAAA", &key("a.b")] {
             let config = SealConfig { encryption_keys: wrong.into() };
-            assert!(Seal::new(&config).is_err(), "{wrong:?} was taken");
+            assert!(Seal::new(&config).is_err(), "{wrong:?} was accepted");
         }
     }
 }

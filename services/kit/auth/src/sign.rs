@@ -1,4 +1,4 @@
-//! Signatures that only this installation makes, such as those of links that carry access.
+//! Signatures of this installation, such as those of links that grant access.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 
 use crate::SealConfig;
 
-/// Signs texts, and knows its signatures. Keys are derived from those that secrets are stored under,
-/// one for each purpose, so that a signature is worth nothing elsewhere.
+/// Signs texts and verifies the signatures. Its keys are derived from those for encrypting secrets,
+/// separately for each purpose, so that a signature is useless for another one.
 #[derive(Clone)]
 pub struct Signer(Arc<Inner>);
 
@@ -26,19 +26,20 @@ impl Signer {
         };
         let all: Vec<_> = config.keys()?.into_iter().map(derived).collect();
         let current = all.first().cloned();
-        let current = current.ok_or_else(|| anyhow::anyhow!("ASSAY_ENCRYPTION_KEYS is empty"))?;
+        let current =
+            current.ok_or_else(|| anyhow::anyhow!("ASSAY_ENCRYPTION_KEYS: must not be empty"))?;
         Ok(Self(Arc::new(Inner { current, all })))
     }
 
-    /// The signature of a text, fit for a URL.
+    /// Returns the signature of a text, in characters that are safe in a URL.
     pub fn sign(&self, text: &str) -> String {
         let (id, key) = &self.0.current;
         let signature = hmac::sign(key, text.as_bytes());
         format!("{id}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// Whether the text has been signed so, with any of the keys.
-    pub fn knows(&self, text: &str, signature: &str) -> bool {
+    /// Returns whether a signature of a text is valid, with any of the keys.
+    pub fn verify(&self, text: &str, signature: &str) -> bool {
         let Some((id, signature)) = signature.split_once('.') else { return false };
         let Ok(signature) = BASE64_URL_SAFE_NO_PAD.decode(signature) else { return false };
         let mut keys = self.0.all.iter().filter(|(known, _)| known == id);
@@ -58,29 +59,29 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_signed_is_known() {
+    fn signatures_are_bound_to_text_purpose_and_key() {
         let keys = new_seal_key("1").unwrap();
         let signer = Signer::new(&config(keys.expose_secret()), "links").unwrap();
         let signature = signer.sign("a");
-        assert!(signer.knows("a", &signature));
+        assert!(signer.verify("a", &signature));
         let other = Signer::new(&config(keys.expose_secret()), "mails").unwrap();
         let stranger =
             Signer::new(&SealConfig { encryption_keys: new_seal_key("1").unwrap() }, "links");
-        assert!(!signer.knows("b", &signature));
-        assert!(!other.knows("a", &signature), "another purpose");
-        assert!(!stranger.unwrap().knows("a", &signature), "another key");
+        assert!(!signer.verify("b", &signature));
+        assert!(!other.verify("a", &signature), "another purpose");
+        assert!(!stranger.unwrap().verify("a", &signature), "another key");
         for wrong in ["", ".", "1.", &signature[1..], &signature[..signature.len() - 1]] {
-            assert!(!signer.knows("a", wrong), "{wrong:?} was taken");
+            assert!(!signer.verify("a", wrong), "{wrong:?} was accepted");
         }
     }
 
     #[test]
-    fn signatures_survive_a_change_of_keys() {
+    fn old_keys_verify_and_the_first_key_signs() {
         let (old, new) = (new_seal_key("old").unwrap(), new_seal_key("new").unwrap());
         let (old, new) = (old.expose_secret(), new.expose_secret());
         let signature = Signer::new(&config(old), "links").unwrap().sign("a");
         let both = Signer::new(&config(&format!("{new},{old}")), "links").unwrap();
-        assert!(both.knows("a", &signature));
+        assert!(both.verify("a", &signature));
         assert!(both.sign("a").starts_with("new."));
     }
 }

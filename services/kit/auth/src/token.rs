@@ -1,4 +1,4 @@
-//! Tokens: JSON web tokens signed with Ed25519 (RFC 8037), checked as RFC 8725 advises.
+//! Tokens: JSON Web Tokens signed with Ed25519 (RFC 8037), validated according to RFC 8725.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,54 +14,54 @@ use uuid::Uuid;
 const ISSUER: &str = "assay";
 const AUDIENCE: &str = "assay";
 
-/// How far the clocks of two programs may differ, in seconds.
+/// Tolerated difference between the clocks of two programs, in seconds.
 const LEEWAY: u64 = 5;
 
-/// How long a token can be valid at most. A revocation that is older has nothing left to revoke.
+/// Maximum lifetime of a token. Older revocations have no effect.
 pub const LONGEST_LIFETIME: Duration = Duration::from_hours(24 * 365);
 
-/// A login, and all tokens that come from it.
+/// A session: a login with all tokens that come from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
     pub id: SessionId,
-    /// When the user proved who they are, in seconds since 1970.
+    /// Time of the login, in seconds since 1970-01-01 UTC.
     pub started_at: u64,
 }
 
 impl Session {
-    /// A session that starts now.
+    /// Starts a session now.
     pub fn start() -> Self {
         Self { id: SessionId::new(), started_at: get_current_timestamp() }
     }
 
-    /// How long the session goes on, if it may last for `longest`.
-    pub fn rest(self, longest: Duration) -> Duration {
+    /// Returns the remaining time of the session, if it may last for `longest`.
+    pub fn remaining(self, longest: Duration) -> Duration {
         let end = self.started_at.saturating_add(longest.as_secs());
         Duration::from_secs(end.saturating_sub(get_current_timestamp()))
     }
 }
 
-/// Who gets a token, and what for.
+/// Contents of a token to be issued.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
     pub customer: CustomerId,
     pub user: UserId,
-    /// The display name of the user.
+    /// Display name of the user.
     pub name: &'a str,
     pub permissions: Permissions,
-    /// The API token that is exchanged for this one.
+    /// API token that the token is exchanged for.
     pub api_token: Option<ApiTokenId>,
-    /// The session that the token belongs to.
+    /// Session of the token.
     pub session: Option<Session>,
-    /// When the above was read, by the clock that revocations are dated with: one that is later
-    /// revokes the token, even if the token is signed after it. Without it, now.
+    /// Time when the fields above were read, by the clock that dates revocations. A later revocation
+    /// revokes the token even if the token is signed after it. Default: now.
     pub issued_at: Option<Timestamp>,
-    /// How long the token is valid at most, if not as long as others.
+    /// Maximum lifetime of the token. Default: that of the issuer.
     pub lifetime: Option<Duration>,
 }
 
 impl<'a> Grant<'a> {
-    /// For a user who has logged in.
+    /// Returns the grant of a user, without API token, session or limits of its own.
     pub fn new(
         customer: CustomerId,
         user: UserId,
@@ -80,8 +80,7 @@ pub(crate) struct Claims {
     jti: Uuid,
     iat: u64,
     pub(crate) exp: u64,
-    /// As `iat`, in microseconds: a token that is issued in the second of a revocation is either
-    /// older or newer than that.
+    /// `iat` in microseconds, to decide whether a token of the same second is older than a revocation.
     #[serde(rename = "iat_us")]
     pub(crate) issued_at: i64,
     pub(crate) sub: UserId,
@@ -92,7 +91,7 @@ pub(crate) struct Claims {
     pub(crate) api_token: Option<ApiTokenId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sid: Option<SessionId>,
-    /// When the session started.
+    /// Time when the session started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     auth_time: Option<u64>,
 }
@@ -104,13 +103,13 @@ impl Claims {
     }
 }
 
-/// A key that tokens are signed with: Ed25519, as PKCS#8 DER.
+/// A key for signing tokens: Ed25519, as PKCS#8 DER.
 pub struct SigningKey(Vec<u8>);
 
 impl SigningKey {
     pub fn generate() -> Result<Self, Fault> {
         let key = Ed25519KeyPair::generate_pkcs8v1(&SystemRandom::new())
-            .map_err(|_| Fault::internal("no random numbers"))?;
+            .map_err(|_| Fault::internal("the system has no random numbers"))?;
         Ok(Self(key.as_ref().to_vec()))
     }
 
@@ -132,7 +131,7 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// Signs with `key`; tokens are valid for `lifetime`.
+    /// Returns an issuer that signs with `key`. Its tokens are valid for `lifetime`.
     pub fn new(key: &SigningKey, lifetime: Duration) -> Result<Self, Fault> {
         let key = EncodingKey::from_ed_der(key.der());
         let mut public = Jwk::from_encoding_key(&key, Algorithm::EdDSA).map_err(Fault::internal)?;
@@ -141,23 +140,23 @@ impl Issuer {
         Ok(Self { key, public, kid, lifetime })
     }
 
-    /// The public key, with its id.
+    /// Returns the public key with its id.
     pub fn public(&self) -> &Jwk {
         &self.public
     }
 
-    /// The id of the key: its thumbprint (RFC 7638).
+    /// Returns the id of the key: its thumbprint (RFC 7638).
     pub fn kid(&self) -> &str {
         &self.kid
     }
 
-    /// The public key as a JSON web key set (RFC 7517).
+    /// Returns the public key as a JSON Web Key Set (RFC 7517).
     pub fn jwks(&self) -> Result<String, Fault> {
         let keys = JwkSet { keys: vec![self.public.clone()] };
         serde_json::to_string(&keys).map_err(Fault::internal)
     }
 
-    /// A token for a user of a customer.
+    /// Issues a token.
     pub fn issue(&self, grant: Grant<'_>) -> Result<String, Fault> {
         let now = get_current_timestamp();
         let issued_at = grant.issued_at.map(|time| time.0.timestamp_micros());
@@ -184,7 +183,7 @@ impl Issuer {
     }
 }
 
-/// The claims of a token that was signed with `key` and is valid now.
+/// Returns the claims of a token if it was signed with `key` and is valid now.
 pub(crate) fn verify(token: &str, key: &DecodingKey) -> Option<Claims> {
     let mut validation = Validation::new(Algorithm::EdDSA);
     validation.leeway = LEEWAY;
@@ -197,7 +196,7 @@ pub(crate) fn verify(token: &str, key: &DecodingKey) -> Option<Claims> {
     (lifetime <= LONGEST_LIFETIME.as_secs()).then_some(claims)
 }
 
-/// The time in microseconds since 1970.
+/// Returns the time in microseconds since 1970-01-01 UTC.
 pub(crate) fn now_in_micros() -> i64 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX)

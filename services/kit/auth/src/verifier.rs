@@ -1,4 +1,4 @@
-//! Verifies tokens with what is known of identity's keys and revocations, without asking anybody.
+//! Verification of tokens with the known keys and revocations, without a call to the identity service.
 
 use std::{
     sync::{
@@ -18,15 +18,15 @@ use tokio::time::Instant;
 use crate::{
     Caller,
     api_token::{API_TOKEN_PREFIX, Exchange, Exchanged, MARGIN},
-    keys::{IDENTITY_AWAY, Keys},
+    keys::{IDENTITY_UNAVAILABLE, Keys},
     revocations::{Bearer, Revocations},
     token::{Claims, verify},
 };
 
-/// How many verified tokens are remembered; verifying one costs a quarter of a read.
-const REMEMBERED: u64 = 100_000;
+/// Maximum number of verified tokens in the cache. A verification costs about a quarter of a query.
+const CACHE_SIZE: u64 = 100_000;
 
-/// What a token may have at most, in bytes: more than all permissions and the longest name make.
+/// Maximum length of a token, in bytes: enough for all permissions and the longest name.
 const LONGEST: usize = 4096;
 
 /// Verifies tokens.
@@ -40,52 +40,52 @@ struct Inner {
     exchange: Exchange,
 }
 
-/// A token that was found valid.
+/// A valid token.
 struct Verified {
     caller: Caller,
     bearer: Bearer,
-    /// In seconds since 1970.
+    /// Expiry in seconds since 1970-01-01 UTC.
     expiry: u64,
-    /// The generation of revocations that it was last compared with.
+    /// Generation of the revocations that it was last compared with.
     checked: AtomicU64,
 }
 
 impl Verifier {
-    /// Verifies with a fixed JSON web key set (RFC 7517).
+    /// Returns a verifier with fixed keys, a JSON Web Key Set (RFC 7517).
     pub fn of_keys(jwks: &str) -> anyhow::Result<Self> {
         let verifier = Self::without_keys();
-        verifier.learn(jwks)?;
+        verifier.set_keys(jwks)?;
         Ok(verifier)
     }
 
-    /// Verifies nothing until it learns keys.
+    /// Returns a verifier without keys, which rejects all tokens.
     pub fn without_keys() -> Self {
         Self(Arc::new(Inner {
             keys: Keys::default(),
             revocations: Revocations::default(),
-            verified: Cache::new(REMEMBERED),
+            verified: Cache::new(CACHE_SIZE),
             exchange: Exchange::new(),
         }))
     }
 
-    /// Verifies from now on with this JSON web key set, and no other keys.
-    pub fn learn(&self, jwks: &str) -> anyhow::Result<()> {
-        self.0.keys.learn(jwks)
+    /// Replaces the keys with those of a JSON Web Key Set.
+    pub fn set_keys(&self, jwks: &str) -> anyhow::Result<()> {
+        self.0.keys.replace(jwks)
     }
 
-    /// Refuses from now on the tokens that this has revoked.
+    /// Rejects the revoked tokens from now on.
     pub fn revoke(&self, revocation: &Revocation) {
-        self.0.revocations.learn(revocation);
+        self.0.revocations.add(revocation);
     }
 
-    /// Exchanges API tokens at this identity service. Without one, they are refused.
+    /// Sets the identity service that exchanges API tokens. Without one, API tokens are rejected.
     pub fn exchange_at(&self, identity: Channel) {
-        self.0.exchange.with(identity);
+        self.0.exchange.set_identity(identity);
     }
 
-    /// Returns whom the token or API token belongs to. Every fault of a token is the same
-    /// [`Fault::Unauthenticated`]. A token that may be valid fails with [`Fault::Unavailable`] until
-    /// identity's keys and revocations are known.
+    /// Returns the caller with a token or API token. Any invalid token fails with
+    /// [`Fault::Unauthenticated`]; one that may be valid fails with [`Fault::Unavailable`] until the
+    /// keys and revocations are known.
     pub async fn verify(&self, token: &str) -> Result<Caller, Fault> {
         if token.len() > LONGEST {
             return Err(Fault::Unauthenticated);
@@ -104,7 +104,7 @@ impl Verifier {
         &self.0.revocations
     }
 
-    /// Exchanges an API token, unless the token that it was exchanged for is valid still.
+    /// Exchanges an API token, unless the token of the last exchange is still valid.
     async fn caller_of_api_token(&self, secret: &str) -> Result<Caller, Fault> {
         let slot = self.0.exchange.slot(hash(secret));
         let mut known = slot.lock().await;
@@ -116,13 +116,13 @@ impl Verifier {
                 return Ok(verified.caller.clone());
             }
         }
-        let Some(token) = self.0.exchange.ask(secret).await? else {
-            *known = Some(Exchanged::refused());
+        let Some(token) = self.0.exchange.exchange(secret).await? else {
+            *known = Some(Exchanged::rejected());
             return Err(Fault::Unauthenticated);
         };
         let verified = self.verified(&token).await?;
-        let rest = Duration::from_secs(verified.expiry.saturating_sub(get_current_timestamp()));
-        let until = Instant::now() + rest.saturating_sub(MARGIN);
+        let remaining = verified.expiry.saturating_sub(get_current_timestamp());
+        let until = Instant::now() + Duration::from_secs(remaining).saturating_sub(MARGIN);
         *known = Some(Exchanged { token: Some(token), until });
         Ok(verified.caller.clone())
     }
@@ -130,18 +130,18 @@ impl Verifier {
     async fn verified(&self, token: &str) -> Result<Arc<Verified>, Fault> {
         let hash = hash(token);
         if let Some(known) = self.0.verified.get(&hash) {
-            if get_current_timestamp() < known.expiry && self.lives(&known) {
+            if get_current_timestamp() < known.expiry && self.is_valid(&known) {
                 return Ok(known);
             }
             self.0.verified.invalidate(&hash);
         }
         let key = self.0.keys.of_token(token).await?;
         let claims = verify(token, &key).ok_or(Fault::Unauthenticated)?;
-        if self.0.revocations.are_expected() {
-            return Err(IDENTITY_AWAY);
+        if self.0.revocations.are_incomplete() {
+            return Err(IDENTITY_UNAVAILABLE);
         }
         let mut verified = Verified::of(claims, token)?;
-        if self.0.revocations.revoke(&verified.bearer) {
+        if self.0.revocations.is_revoked(&verified.bearer) {
             return Err(Fault::Unauthenticated);
         }
         if let Some(name) = self.0.revocations.new_name(&verified.bearer) {
@@ -152,16 +152,16 @@ impl Verifier {
         Ok(verified)
     }
 
-    /// Whether nothing has revoked the token or changed its name. It is compared only if something
-    /// was revoked since.
-    fn lives(&self, known: &Verified) -> bool {
+    /// Returns whether a cached token is neither revoked nor has an outdated name. Compares it only if
+    /// revocations were added since the last time.
+    fn is_valid(&self, known: &Verified) -> bool {
         let generation = self.0.revocations.generation();
         if known.checked.load(Ordering::Acquire) == generation {
             return true;
         }
         let revocations = &self.0.revocations;
         let renamed = |name: Arc<str>| name != known.caller.name;
-        if revocations.revoke(&known.bearer)
+        if revocations.is_revoked(&known.bearer)
             || revocations.new_name(&known.bearer).is_some_and(renamed)
         {
             return false;
@@ -184,7 +184,7 @@ impl Verified {
                 issued_at: claims.issued_at,
             },
             expiry: claims.exp,
-            // Compared with all that is known when it is next seen.
+            // The next use compares it with all revocations.
             checked: AtomicU64::new(0),
             caller: Caller {
                 customer: claims.customer,

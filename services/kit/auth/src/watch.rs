@@ -1,8 +1,8 @@
-//! Keeps a verifier informed: of identity's keys, and of what is revoked.
+//! Updates a verifier with the keys and revocations of the identity service.
 //!
-//! Revocations are read from identity every other second, and as soon as a message on NATS says that
-//! there are new ones. The message itself is not believed: whoever may publish it can cause a read
-//! and nothing else. When identity is away, tokens are verified with what is known.
+//! Revocations are read every two seconds, and immediately after a message on NATS. The message is only
+//! a hint without contents: a forged one causes a read and nothing else. While the identity service is
+//! unavailable, tokens are verified with the keys and revocations read before.
 
 use std::time::Duration;
 
@@ -18,32 +18,33 @@ use tonic::Status;
 
 use crate::{Verifier, caller::anonymous_within, keys::FRESH};
 
-/// Where identity publishes an empty message right after the commit of a revocation. It is outside
-/// of `assay.identity`, because messages there are kept as events.
+/// Subject of the empty message that the identity service publishes after it has committed a
+/// revocation. It is outside of `assay.identity`, whose messages are stored as events.
 pub const REVOCATIONS: &str = "assay.revocations";
 
-/// How often the public keys are read again, without being asked to.
+/// Interval between reads of the keys.
 const REFRESH: Duration = Duration::from_mins(1);
 
-/// How often revocations are read.
+/// Interval between reads of the revocations.
 const POLL: Duration = Duration::from_secs(2);
 
-/// How often they are read at most, however many messages say that there are new ones.
+/// Minimum interval between reads of the revocations, however many messages arrive.
 const SHORTEST_POLL: Duration = Duration::from_millis(50);
 
-/// How long identity may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout of a read.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long to wait after a failure, at first and at most.
+/// Initial and maximum pause after a failed read.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 type Identity = TokenServiceClient<Channel>;
 
 impl Verifier {
-    /// Keeps identity's public keys and revocations. The program is ready when they are known.
+    /// Returns a verifier that is kept up to date. The program is ready when the keys and revocations
+    /// have been read.
     pub fn watch(runtime: &Runtime, identity: Channel) -> Self {
         let verifier = Self::without_keys();
-        verifier.revocations().expect();
+        verifier.revocations().mark_incomplete();
         verifier.exchange_at(identity.clone());
         let identity = Identity::new(identity).max_decoding_message_size(MESSAGE_LIMIT);
 
@@ -56,17 +57,19 @@ impl Verifier {
         verifier
     }
 
-    /// As [`Verifier::watch`], with revocations read as soon as NATS says that there are new ones.
+    /// Returns a verifier like [`Verifier::watch`] that also listens on NATS.
     pub fn watch_with_nats(runtime: &Runtime, identity: Channel, nats: async_nats::Client) -> Self {
         let verifier = Self::watch(runtime, identity);
-        verifier.hear(runtime, nats);
+        verifier.listen(runtime, nats);
         verifier
     }
 
-    /// Reads revocations as soon as NATS says that there are new ones.
-    pub fn hear(&self, runtime: &Runtime, client: async_nats::Client) {
+    /// Reads revocations as soon as a message on NATS announces new ones.
+    pub fn listen(&self, runtime: &Runtime, client: async_nats::Client) {
         let this = self.clone();
-        nats::hear(runtime, client, REVOCATIONS.to_owned(), move |_| this.revocations().want());
+        nats::subscribe(runtime, client, REVOCATIONS.to_owned(), move |_| {
+            this.revocations().request_read()
+        });
     }
 }
 
@@ -78,27 +81,27 @@ async fn keep_keys(
 ) -> anyhow::Result<()> {
     let mut pause = PAUSES.0;
     loop {
-        let read = identity.list_keys(anonymous_within(PATIENCE, ())).await;
+        let read = identity.list_keys(anonymous_within(TIMEOUT, ())).await;
         let is_read = read.is_ok();
-        let rest = match read {
+        let interval = match read {
             Ok(answer) => {
-                verifier.learn(&answer.into_inner().jwks)?;
+                verifier.set_keys(&answer.into_inner().jwks)?;
                 gate.open();
                 pause = FRESH;
                 REFRESH
             }
             Err(status) => {
-                tracing::debug!(%status, "the token keys cannot be read");
+                tracing::debug!(%status, "cannot read the token keys");
                 pause = (pause * 2).min(PAUSES.1);
                 pause
             }
         };
-        verifier.keys().were_read(is_read);
+        verifier.keys().record_read(is_read);
         let next = async {
             sleep(pause).await;
             tokio::select! {
-                () = sleep(rest.saturating_sub(pause)) => {}
-                () = verifier.keys().wanted() => {}
+                () = sleep(interval.saturating_sub(pause)) => {}
+                () = verifier.keys().read_requested() => {}
             }
         };
         tokio::select! {
@@ -119,13 +122,13 @@ async fn keep_revocations(
     loop {
         let next = match read_revocations(&verifier, &mut identity, &mut known).await {
             Ok(()) => {
-                verifier.revocations().are_known();
+                verifier.revocations().mark_complete();
                 gate.open();
                 pause = PAUSES.0;
                 POLL
             }
             Err(status) => {
-                tracing::debug!(%status, "the revocations cannot be read");
+                tracing::debug!(%status, "cannot read the revocations");
                 pause = (pause * 2).min(PAUSES.1);
                 pause
             }
@@ -134,7 +137,7 @@ async fn keep_revocations(
             sleep(next.min(SHORTEST_POLL)).await;
             tokio::select! {
                 () = sleep(next.saturating_sub(SHORTEST_POLL)) => {}
-                () = verifier.revocations().wanted() => {}
+                () = verifier.revocations().read_requested() => {}
             }
         };
         tokio::select! {
@@ -144,8 +147,8 @@ async fn keep_revocations(
     }
 }
 
-/// Reads what is new, part by part. Identity numbers revocations in the order in which they can be
-/// read, so that none is added before one that is known.
+/// Reads new revocations, page by page. The identity service numbers them in the order in which they
+/// become visible, so none appears before a known one.
 async fn read_revocations(
     verifier: &Verifier,
     identity: &mut Identity,
@@ -153,16 +156,16 @@ async fn read_revocations(
 ) -> Result<(), Status> {
     loop {
         let request = ListRevocationsRequest { after: *known };
-        let part = identity.list_revocations(anonymous_within(PATIENCE, request)).await?;
-        let part = part.into_inner().items;
-        for revocation in &part {
+        let page = identity.list_revocations(anonymous_within(TIMEOUT, request)).await?;
+        let page = page.into_inner().items;
+        for revocation in &page {
             verifier.revoke(revocation);
         }
-        match part.last() {
+        match page.last() {
             Some(last) if last.sequence > *known => *known = last.sequence,
             _ => break,
         }
-        verifier.revocations().forget_old();
+        verifier.revocations().remove_expired();
     }
     Ok(())
 }

@@ -1,9 +1,8 @@
-//! Reads the reports of test tools in JUnit XML, in every dialect in common use.
+//! Parses test reports in JUnit XML, in every dialect in common use.
 //!
-//! There is no standard. Tools agree on `testsuite` and `testcase` elements, attributes are often
-//! missing or written in surprising ways, and what is not understood is better passed over than
-//! refused. What is refused is what is no report, or is made to hurt: entities that are declared,
-//! elements that are nested deep, tests without end.
+//! The format has no standard. Tools agree on the elements `testsuite` and `testcase`, but attributes
+//! are often missing or unusual, so the parser ignores what it does not recognize. It rejects files
+//! that are not reports or are hostile: declared entities, deep nesting, endless input.
 
 mod reader;
 mod steps;
@@ -15,70 +14,75 @@ use assay_proto::{TestResult, Timestamp, worst};
 
 pub use self::reader::read;
 
-/// The type of an error that says that the test was aborted: how Assay itself writes that down.
+/// Type of an error that marks an aborted test, in reports that Assay exports.
 pub const ABORTED: &str = "assay.Aborted";
 
-/// What stands before the output of a test that did not just pass, in the text of its last step.
+/// Heading of the output of a test in the text of its last step.
 pub const OUTPUT: &str = "Output:\n";
 
-/// A test as a tool reports it.
+/// A test as reported by a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Test {
-    /// The names of the suites around it, from the outermost.
+    /// Names of the enclosing suites, outermost first.
     pub suites: Vec<String>,
+    /// Attribute `classname`.
     pub class: String,
     pub name: String,
-    /// When it began, or its suite.
+    /// Start time of the test, or of its suite.
     pub start: Option<Timestamp>,
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Why it was not executed, if it was not.
+    /// Reason why the test was skipped, if it was.
     pub skipped: Option<String>,
-    /// What went wrong, in the order of the file.
+    /// Problems in the order of the file.
     pub problems: Vec<Problem>,
-    /// The end of what it wrote.
+    /// End of the output.
     pub output: String,
 }
 
-/// Something that went wrong in a test.
+/// A failure, error or abortion of a test.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Problem {
     pub kind: Kind,
     pub message: String,
     pub text: String,
+    /// Duration of the attempt, in seconds.
     pub seconds: Option<f64>,
 }
 
-/// What a problem means for its test.
+/// Meaning of a problem for its test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kind {
-    /// Whether the test failed, or something else kept it from its work.
     pub nature: Nature,
-    /// Which of several attempts it was that failed.
     pub attempt: Attempt,
 }
 
-/// What went wrong.
+/// Nature of a problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Nature {
+    /// The test failed.
     #[default]
     Failure,
+    /// Something else prevented the test.
     Error,
+    /// The test did not finish.
     Abortion,
 }
 
-/// Tools may try a failed test again.
+/// Attempt in which a problem occurred, for tools that retry failed tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attempt {
-    /// The one that counts.
+    /// The attempt that determines the result.
     #[default]
     Decisive,
-    /// Another one of a test that failed every time.
+    /// A further attempt of a test that failed every time.
     Repeated,
-    /// An earlier one of a test that passed in the end.
+    /// An attempt of a test that passed in a later one.
     Flaky,
 }
 
 impl Kind {
+    /// Returns the result of a test with such a problem.
     pub fn result(self) -> TestResult {
         match self.nature {
             Nature::Failure => TestResult::Failed,
@@ -89,7 +93,7 @@ impl Kind {
 }
 
 impl Test {
-    /// How the test ended: what was skipped was Canceled.
+    /// Returns the result of the test. A skipped test is `Canceled`.
     pub fn result(&self) -> TestResult {
         let counts = |problem: &&Problem| problem.kind.attempt != Attempt::Flaky;
         let results = self.problems.iter().filter(counts).map(|problem| problem.kind.result());
@@ -99,7 +103,7 @@ impl Test {
         })
     }
 
-    /// Its suites, class and name, as far as they say anything new.
+    /// Returns the suites, class and name, without empty and repeated parts.
     pub fn path(&self) -> Vec<&str> {
         let mut path: Vec<&str> = self.suites.iter().map(String::as_str).collect();
         path.extend([self.class.as_str(), self.name.as_str()]);
@@ -108,7 +112,7 @@ impl Test {
         path
     }
 
-    /// What names the test from one run to the next: its class and name.
+    /// Returns the identifier of the test, which is the same in every run: its class and name.
     pub fn identifier(&self) -> String {
         match (self.class.is_empty(), self.name.is_empty()) {
             (true, true) => "unnamed".to_owned(),
@@ -118,7 +122,7 @@ impl Test {
         }
     }
 
-    /// What the test is called in the catalog.
+    /// Returns the name of the test for the catalog.
     pub fn title(&self) -> String {
         if self.name.is_empty() { self.identifier() } else { values::shortened(&self.name) }
     }

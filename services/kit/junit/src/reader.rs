@@ -1,4 +1,4 @@
-//! Goes through a file event by event; nothing in it can make this recurse.
+//! The parser. It handles one XML event after the other, without recursion.
 
 use std::io::{self, BufRead, Read};
 
@@ -15,21 +15,25 @@ use crate::{
     values::{seconds, shortened, time},
 };
 
-/// How much of a file is looked at for its encoding, in bytes.
+/// Size of the beginning of a file that is searched for its encoding, in bytes.
 const HEAD: u64 = 512;
 
-/// How deep elements may be nested.
+/// Maximum nesting depth of elements.
 const DEEPEST: usize = 64;
 
-/// How many problems of one test are told.
+/// Maximum number of problems of a test. Further ones are dropped.
 const MOST_PROBLEMS: usize = 20;
 
-/// How much is kept of a text, in bytes: of a failure its beginning, of an output its end.
+/// Size of the beginning of a text that is kept, in bytes.
 const TEXT: usize = 32 << 10;
+
+/// Size of the beginning of a message, class or name that is kept, in bytes.
 const MESSAGE: usize = 4 << 10;
+
+/// Size of the end of an output that is kept, in bytes.
 const OUTPUT: usize = 4 << 10;
 
-/// What an element is for.
+/// Meaning of an element.
 #[derive(Clone, Copy, PartialEq)]
 enum Element {
     Suites,
@@ -67,37 +71,40 @@ struct Suite {
     start: Option<Timestamp>,
 }
 
-/// Where in a file the reader is.
-struct Position<S> {
+/// State of the parser.
+struct Parser<S> {
+    /// Open elements, outermost first.
     elements: Vec<Element>,
     suites: Vec<Suite>,
     test: Option<Test>,
-    /// Takes the tests.
+    /// Receives the tests.
     sink: S,
 }
 
-/// Reads one file; `sink` gets each test as soon as it is complete, and may refuse to go on.
+/// Parses a file, and passes each test to `sink` as soon as it is complete. Stops if `sink` fails.
 pub fn read(file: impl BufRead, sink: impl FnMut(Test) -> Result<(), Fault>) -> Result<(), Fault> {
     let broken = |error: io::Error| malformed(0, &error.into());
     let mut reader = Reader::from_reader(decoded(file).map_err(broken)?);
     reader.config_mut().expand_empty_elements = true;
-    let mut position = Position { elements: Vec::new(), suites: Vec::new(), test: None, sink };
+    let mut parser = Parser { elements: Vec::new(), suites: Vec::new(), test: None, sink };
     let (mut buffer, mut is_empty) = (Vec::new(), true);
     loop {
         buffer.clear();
         let event = reader.read_event_into(&mut buffer);
         match event.map_err(|error| malformed(reader.error_position(), &error))? {
-            Event::DocType(doctype) => refuse_entities(&doctype)?,
+            Event::DocType(doctype) => reject_declarations(&doctype)?,
             Event::Start(element) => {
                 is_empty = false;
-                position.open(&element)?;
+                parser.open(&element)?;
             }
-            Event::End(_) => position.close()?,
-            Event::Text(text) => position.take(&text.xml10_content()),
-            Event::CData(text) => position.take(&text.xml10_content()),
-            Event::GeneralRef(reference) => position.reference(&reference)?,
-            Event::Eof if is_empty || !position.elements.is_empty() => {
-                return Err(Fault::Malformed("the XML ends too early".to_owned()));
+            Event::End(_) => parser.close()?,
+            Event::Text(text) => parser.add_text(&text.xml10_content()),
+            Event::CData(text) => parser.add_text(&text.xml10_content()),
+            Event::GeneralRef(reference) => parser.reference(&reference)?,
+            Event::Eof if is_empty || !parser.elements.is_empty() => {
+                return Err(Fault::Malformed(
+                    "the XML ends before its last element is closed".to_owned(),
+                ));
             }
             Event::Eof => return Ok(()),
             _ => {}
@@ -105,7 +112,7 @@ pub fn read(file: impl BufRead, sink: impl FnMut(Test) -> Result<(), Fault>) -> 
     }
 }
 
-/// A file as text, by the encoding that it shows or declares.
+/// Returns a reader of the file as text, by its byte order mark or declared encoding.
 fn decoded<F: BufRead>(
     mut file: F,
 ) -> io::Result<DecodingReader<io::Chain<io::Cursor<Vec<u8>>, F>>> {
@@ -121,7 +128,7 @@ fn decoded<F: BufRead>(
     Ok(text)
 }
 
-/// What an XML declaration says, if there is one and it can be read without knowing the encoding.
+/// Returns the contents of the XML declaration, if it is readable without knowing the encoding.
 fn declaration(head: &[u8]) -> Option<String> {
     let rest = head.strip_prefix(b"<?")?;
     let end = rest.windows(2).position(|pair| pair == b"?>")?;
@@ -129,11 +136,11 @@ fn declaration(head: &[u8]) -> Option<String> {
     text.starts_with("xml").then(|| text.to_owned())
 }
 
-/// Refuses documents that declare something, or point elsewhere for declarations.
-fn refuse_entities(doctype: &str) -> Result<(), Fault> {
+/// Rejects documents with declarations of their own or in other files.
+fn reject_declarations(doctype: &str) -> Result<(), Fault> {
     let declares = |word: &str| doctype.contains(word);
     if ["[", "SYSTEM", "PUBLIC", "ENTITY"].into_iter().any(declares) {
-        let reason = "the XML declares entities or names external ones; that is refused".to_owned();
+        let reason = "the XML contains a document type with declarations: remove it".to_owned();
         return Err(Fault::Refused { code: "doctype_refused", reason });
     }
     Ok(())
@@ -141,30 +148,30 @@ fn refuse_entities(doctype: &str) -> Result<(), Fault> {
 
 fn malformed(position: u64, error: &Error) -> Fault {
     Fault::Malformed(match error {
-        Error::Io(_) => "the XML cannot be read".to_owned(),
-        error => format!("the XML is broken near byte {position}: {error}"),
+        Error::Io(_) => "the XML is incomplete or has invalid characters".to_owned(),
+        error => format!("the XML is not well-formed near byte {position}: {error}"),
     })
 }
 
-/// Calls `take` with the name and the value of each attribute.
-fn attributes(element: &BytesStart<'_>, mut take: impl FnMut(&str, &str)) {
+/// Calls `handle` with the name and value of each attribute.
+fn attributes(element: &BytesStart<'_>, mut handle: impl FnMut(&str, &str)) {
     for attribute in element.attributes().with_checks(false).flatten() {
         let value = attribute.normalized_value(XmlVersion::Implicit1_0);
-        // What refers to nothing is taken as it is written.
+        // A value with unknown entities is kept verbatim.
         let value = value.unwrap_or_else(|_| attribute.value.clone());
-        take(attribute.key.local_name().as_ref(), &value.replace('\0', "\u{fffd}"));
+        handle(attribute.key.local_name().as_ref(), &value.replace('\0', "\u{fffd}"));
     }
 }
 
-impl<S: FnMut(Test) -> Result<(), Fault>> Position<S> {
+impl<S: FnMut(Test) -> Result<(), Fault>> Parser<S> {
     fn open(&mut self, element: &BytesStart<'_>) -> Result<(), Fault> {
         let kind = Element::named(element.local_name().as_ref());
         if self.elements.is_empty() && !matches!(kind, Element::Suites | Element::Suite) {
-            let reason = "the XML is no JUnit report: it has to begin with testsuites or testsuite";
+            let reason = "the XML is not a JUnit report: its root must be testsuites or testsuite";
             return Err(Fault::Refused { code: "not_junit", reason: reason.to_owned() });
         }
         if self.elements.len() == DEEPEST {
-            let reason = format!("the XML is nested deeper than {DEEPEST} elements");
+            let reason = format!("the XML must not be nested more than {DEEPEST} elements deep");
             return Err(Fault::Refused { code: "too_deep", reason });
         }
         self.elements.push(kind);
@@ -201,7 +208,7 @@ impl<S: FnMut(Test) -> Result<(), Fault>> Position<S> {
             ("classname", value) => keep_beginning(&mut test.class, value.trim(), MESSAGE),
             ("name", value) => keep_beginning(&mut test.name, value.trim(), MESSAGE),
             ("time", value) => test.seconds = seconds(value).unwrap_or_default(),
-            ("timestamp", value) => test.start = time(value).or(test.start).filter(is_told),
+            ("timestamp", value) => test.start = time(value).or(test.start).filter(is_known),
             ("status", "notrun" | "disabled" | "skipped")
             | ("result", "suppressed" | "skipped") => test.skipped = Some(String::new()),
             _ => {}
@@ -227,21 +234,21 @@ impl<S: FnMut(Test) -> Result<(), Fault>> Position<S> {
         Ok(())
     }
 
-    /// Takes text for the innermost element that has a use for it: a stack trace within a failure
-    /// belongs to the failure.
-    fn take(&mut self, written: &str) {
+    /// Adds text to the innermost element that is not `Other`: a stack trace within a failure belongs
+    /// to the failure.
+    fn add_text(&mut self, text: &str) {
         let Some(test) = &mut self.test else { return };
         let innermost = self.elements.iter().rev().find(|kind| **kind != Element::Other);
         match innermost {
             Some(Element::Problem(_)) => {
                 if let Some(problem) = test.problems.last_mut() {
-                    keep_beginning(&mut problem.text, written, TEXT);
+                    keep_beginning(&mut problem.text, text, TEXT);
                 }
             }
             Some(Element::Skipped) => {
-                keep_beginning(test.skipped.get_or_insert_default(), written, MESSAGE);
+                keep_beginning(test.skipped.get_or_insert_default(), text, MESSAGE);
             }
-            Some(Element::Output) => keep_end(&mut test.output, written, OUTPUT),
+            Some(Element::Output) => keep_end(&mut test.output, text, OUTPUT),
             _ => {}
         }
     }
@@ -249,25 +256,25 @@ impl<S: FnMut(Test) -> Result<(), Fault>> Position<S> {
     fn reference(&mut self, reference: &BytesRef<'_>) -> Result<(), Fault> {
         let name = reference.xml10_content();
         if let Ok(Some(char)) = reference.resolve_char_ref() {
-            self.take(char.encode_utf8(&mut [0; 4]));
+            self.add_text(char.encode_utf8(&mut [0; 4]));
         } else if let Some(text) = resolve_predefined_entity(&name) {
-            self.take(text);
+            self.add_text(text);
         } else {
-            return Err(Fault::Malformed("the XML refers to an entity that is unknown".to_owned()));
+            return Err(Fault::Malformed("the XML has an unknown entity".to_owned()));
         }
         Ok(())
     }
 }
 
-/// Tools date what did not run with the beginning of time.
-fn is_told(time: &Timestamp) -> bool {
+/// Returns whether a time is known. Tools write 1970-01-01 for tests that did not run.
+fn is_known(time: &Timestamp) -> bool {
     time.0.timestamp() != 0
 }
 
 fn suite(element: &BytesStart<'_>) -> Suite {
     let mut suite = Suite::default();
     attributes(element, |name, value| match name {
-        // Each of its tests carries it.
+        // Shortened because each of its tests has a copy.
         "name" => suite.name = shortened(value.trim()),
         "timestamp" => suite.start = time(value),
         _ => {}
@@ -286,13 +293,13 @@ fn problem(kind: Kind, element: &BytesStart<'_>) -> Problem {
     problem
 }
 
-/// Adds as much of `more` as fits.
+/// Appends as much of `more` as fits.
 fn keep_beginning(text: &mut String, more: &str, largest: usize) {
     let room = largest.saturating_sub(text.len());
     text.push_str(&more[..more.floor_char_boundary(room)].replace('\0', "\u{fffd}"));
 }
 
-/// Adds `more`, and forgets the beginning if that is too much.
+/// Appends `more`, and removes the beginning if the text is too long.
 fn keep_end(text: &mut String, more: &str, largest: usize) {
     let more = &more[more.ceil_char_boundary(more.len().saturating_sub(largest))..];
     text.push_str(&more.replace('\0', "\u{fffd}"));

@@ -1,19 +1,19 @@
-//! A test as steps, for the people who look at its instance.
+//! Conversion of a test to the steps of an instance.
 
 use assay_proto::{TestResult, execution::StepResultInput};
 
 use crate::{Attempt, OUTPUT, Test};
 
 impl Test {
-    /// Tells what happened, so that a person can read it step by step: one step for each thing that
-    /// went wrong, and one for a test that passed (in the end).
+    /// Returns one step for each problem, and one for a test that passed or was skipped.
     pub fn steps(&self) -> Vec<StepResultInput> {
-        let tries = self.problems.iter().any(|problem| problem.kind.attempt != Attempt::Decisive);
+        let has_attempts =
+            self.problems.iter().any(|problem| problem.kind.attempt != Attempt::Decisive);
         let input = self.path().join(" / ");
         let step = |number: usize, result: TestResult, actual_result: String| StepResultInput {
             step_nr: i32::try_from(number).unwrap_or(i32::MAX),
             result: result.into(),
-            test_input: Some(if tries {
+            test_input: Some(if has_attempts {
                 format!("{input} (attempt {number})")
             } else {
                 input.clone()
@@ -35,7 +35,7 @@ impl Test {
             let reason = self.skipped.clone().unwrap_or_default();
             steps.push(step(steps.len() + 1, result, reason));
         }
-        // The time of the test is that of the attempt which counts.
+        // The duration of the test is that of its decisive attempt.
         let decisive = if result == TestResult::Passed { steps.len() - 1 } else { 0 };
         steps[decisive].duration_in_sec = self.seconds;
         if let Some(last) = steps.last_mut()
@@ -43,14 +43,14 @@ impl Test {
             && !self.output.trim().is_empty()
         {
             let output = format!("{OUTPUT}{}", self.output.trim());
-            let said = last.actual_result.take().unwrap_or_default();
-            last.actual_result = Some(described(&said, &output));
+            let text = last.actual_result.take().unwrap_or_default();
+            last.actual_result = Some(described(&text, &output));
         }
         steps
     }
 }
 
-/// A message and a text, of which the one often begins with the other.
+/// Joins a message and a text. Tools often repeat the message at the start of the text.
 fn described(message: &str, text: &str) -> String {
     let (message, text) = (message.trim(), text.trim());
     if message.is_empty() || text.starts_with(message) {

@@ -1,4 +1,4 @@
-//! The reader on files of real tools, and on files that were made to hurt.
+//! Tests with reports of real tools, and with hostile files.
 
 use assay_proto::{Fault, TestResult};
 
@@ -17,7 +17,7 @@ fn tests(file: &str) -> Vec<Test> {
     parse(file.as_bytes()).unwrap()
 }
 
-/// What the files say, in short: identifier, result, problems.
+/// Returns identifier, result and number of problems of each test.
 fn outline(file: &str) -> Vec<(String, TestResult, usize)> {
     let outline = |test: &Test| (test.identifier(), test.result(), test.problems.len());
     tests(file).iter().map(outline).collect()
@@ -39,7 +39,7 @@ macro_rules! assert_outline {
 }
 
 #[test]
-fn pytest_is_read() {
+fn pytest_reports_are_parsed() {
     assert_outline!(
         "pytest",
         ("test_shop.TestLogin.test_user_is_greeted", Passed, 0),
@@ -67,7 +67,7 @@ fn pytest_is_read() {
 }
 
 #[test]
-fn nextest_is_read() {
+fn nextest_reports_are_parsed() {
     assert_outline!(
         "nextest",
         ("shop.tests::cart::adds_up", Passed, 0),
@@ -83,7 +83,7 @@ fn nextest_is_read() {
 }
 
 #[test]
-fn jest_is_read() {
+fn jest_reports_are_parsed() {
     assert_outline!(
         "jest",
         ("cart with items adds up.cart with items adds up", Passed, 0),
@@ -98,7 +98,7 @@ fn jest_is_read() {
 }
 
 #[test]
-fn surefire_is_read() {
+fn surefire_reports_are_parsed() {
     assert_outline!(
         "surefire",
         ("com.acme.shop.CartTest.addsUp", Passed, 0),
@@ -116,7 +116,7 @@ fn surefire_is_read() {
 }
 
 #[test]
-fn gtest_is_read() {
+fn gtest_reports_are_parsed() {
     assert_outline!(
         "gtest",
         ("MathTest.Addition", Failed, 2),
@@ -129,13 +129,13 @@ fn gtest_is_read() {
     let tests = tests(file!("gtest"));
     let start = serde_json::to_value(tests[0].start).unwrap();
     assert_eq!(start, "2026-11-21T20:07:30.539000Z");
-    assert_eq!(tests[1].start, None, "what did not run did not start in 1970");
+    assert_eq!(tests[1].start, None, "the time of a test that did not run is unknown");
     assert!(tests[0].problems[1].message.contains("a < b & \\\"c\\\""));
     assert!(tests[2].skipped.as_ref().unwrap().contains("needs hardware"));
 }
 
 #[test]
-fn gotestsum_is_read() {
+fn gotestsum_reports_are_parsed() {
     assert_outline!(
         "gotestsum",
         ("example.com/shop/cart.TestRefuses/negative_amounts", Failed, 1),
@@ -149,7 +149,7 @@ fn gotestsum_is_read() {
 }
 
 #[test]
-fn go_junit_report_is_read() {
+fn go_junit_report_reports_are_parsed() {
     assert_outline!(
         "go-junit-report",
         ("example.com/shop/cart.TestAddsUp", Passed, 0),
@@ -159,7 +159,7 @@ fn go_junit_report_is_read() {
 }
 
 #[test]
-fn nested_suites_are_read() {
+fn nested_suites_are_parsed() {
     assert_outline!(
         "phpunit",
         ("Shop.CartTest.testAddsUp", Passed, 0),
@@ -174,7 +174,7 @@ fn nested_suites_are_read() {
 }
 
 #[test]
-fn other_encodings_are_read() {
+fn other_encodings_are_decoded() {
     let latin = b"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\
         <testsuite name=\"caf\xe9\"><testcase name=\"caf\xe9\"/></testsuite>";
     assert_eq!(parse(latin).unwrap()[0].path(), ["café"]);
@@ -191,7 +191,7 @@ fn other_encodings_are_read() {
 }
 
 #[test]
-fn a_declaration_in_a_surprising_place_changes_nothing() {
+fn misplaced_declarations_are_ignored() {
     let late = format!(
         "<testsuite><testcase name=\"é\"/>{}<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\
          <testcase name=\"é\"/></testsuite>",
@@ -209,7 +209,7 @@ fn a_declaration_in_a_surprising_place_changes_nothing() {
 }
 
 #[test]
-fn what_is_missing_does_no_harm() {
+fn missing_and_malformed_attributes_are_ignored() {
     let tests = tests(
         "<testsuites><testsuite><testcase/><testcase name='a' classname=' '/>\
         <testcase classname='C' time='soon' timestamp='today'/><unknown><testcase name='b'/></unknown>\
@@ -220,7 +220,7 @@ fn what_is_missing_does_no_harm() {
 }
 
 #[test]
-fn nul_characters_never_arrive() {
+fn nul_characters_are_replaced() {
     let tests =
         tests("<testsuite><testcase name='a\0b'><failure>x\0y</failure></testcase></testsuite>");
     assert_eq!(tests[0].name, "a\u{fffd}b");
@@ -228,7 +228,7 @@ fn nul_characters_never_arrive() {
 }
 
 #[test]
-fn long_texts_are_cut() {
+fn long_texts_are_truncated() {
     let long = "ä".repeat(100_000);
     let file = format!(
         "<testsuite><testcase name='a'><failure message='{long}'>{long}</failure>\
@@ -240,8 +240,8 @@ fn long_texts_are_cut() {
     assert!(test.output.len() <= 4 << 10 && test.output.ends_with("end"));
 }
 
-/// The code of the refusal.
-fn refused(file: &str) -> &'static str {
+/// Returns the code of the fault.
+fn rejected(file: &str) -> &'static str {
     match parse(file.as_bytes()) {
         Err(Fault::Refused { code, .. }) => code,
         Err(Fault::Malformed(_)) => "malformed",
@@ -250,7 +250,7 @@ fn refused(file: &str) -> &'static str {
 }
 
 #[test]
-fn what_is_no_report_or_made_to_hurt_is_refused() {
+fn hostile_files_and_other_formats_are_rejected() {
     let bomb = "<!DOCTYPE l [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]>\
         <testsuite><testcase name='x'><failure>&b;</failure></testcase></testsuite>";
     let external = "<!DOCTYPE l SYSTEM \"file:///etc/passwd\"><testsuite/>";
@@ -268,6 +268,6 @@ fn what_is_no_report_or_made_to_hurt_is_refused() {
             "malformed",
         ),
     ] {
-        assert_eq!(refused(file), code, "{file:.60}");
+        assert_eq!(rejected(file), code, "{file:.60}");
     }
 }

@@ -1,19 +1,19 @@
-//! How tools write numbers, times and names.
+//! Parses durations, times and names as tools write them.
 
 use assay_proto::Timestamp;
 use chrono::{DateTime, Datelike, NaiveDateTime, SubsecRound};
 
-/// The longest duration that is believed, in seconds.
+/// Maximum plausible duration, in seconds.
 const LONGEST: f64 = 1e9;
 
-/// What an identifier or a name in the catalog may have at most, in characters.
+/// Maximum length of an identifier or name in the catalog, in characters.
 const LONGEST_NAME: usize = 255;
 
-/// How many characters of a name that is too long are its hash and what sets it off.
+/// Number of characters of a shortened name that are its hash and the `~` before it.
 const HASH: usize = 17;
 
-/// A duration in seconds. Surefire separates thousands (`1,234.5`), some tools write a decimal
-/// comma, `NaN` or nothing.
+/// Parses a duration in seconds. Surefire separates thousands (`1,234.5`); other tools write a
+/// decimal comma, `NaN` or nothing.
 pub(super) fn seconds(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_decimal_comma =
@@ -26,7 +26,7 @@ pub(super) fn seconds(text: &str) -> Option<f64> {
     plain.parse().ok().filter(|seconds| (0.0..=LONGEST).contains(seconds))
 }
 
-/// A time with or without a zone; without one it is taken for UTC.
+/// Parses a time. Without a time zone it is in UTC.
 pub(super) fn time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let zoned = DateTime::parse_from_rfc3339(text)
@@ -37,15 +37,15 @@ pub(super) fn time(text: &str) -> Option<Timestamp> {
     (0..=9999).contains(&time.year()).then_some(Timestamp(time.trunc_subsecs(6)))
 }
 
-/// A name that the catalog takes. Of a longer one its beginning, `~` and a hash of the whole, so
-/// that different names stay different.
+/// Returns a name that is short enough for the catalog. A longer one becomes its beginning, `~` and a
+/// hash of the whole, so that different names stay different.
 pub(super) fn shortened(name: &str) -> String {
     let Some((end, _)) = name.char_indices().nth(LONGEST_NAME) else { return name.to_owned() };
     let cut = name[..end].char_indices().nth_back(HASH - 1).map_or(end, |(cut, _)| cut);
     format!("{}~{:016x}", &name[..cut], fnv1a(name))
 }
 
-/// The 64-bit FNV-1a hash: the same in every version of this program.
+/// Returns the 64-bit FNV-1a hash, which is the same in every version of this program.
 fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_read_as_they_are_meant() {
+    fn durations_are_parsed_with_any_separators() {
         for (text, expected) in [
             ("1.5", Some(1.5)),
             ("1,234.5", Some(1234.5)),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_with_and_without_a_zone() {
+    fn times_are_parsed_with_and_without_a_zone() {
         let noon = time("2026-11-20T12:00:00Z");
         assert!(noon.is_some());
         for text in

@@ -1,4 +1,4 @@
-//! API tokens in place of tokens.
+//! Verification of API tokens.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn revocation_of(grant: &Grant<'_>) -> Revocation {
 }
 
 #[tokio::test]
-async fn an_api_token_is_exchanged_once_for_many() -> Result<()> {
+async fn concurrent_calls_with_an_api_token_share_one_exchange() -> Result<()> {
     let identity = Identity::start().await?;
     let (_runtime, verifier) = identity.ready_program().await?;
     let grant = machine();
@@ -40,7 +40,7 @@ async fn an_api_token_is_exchanged_once_for_many() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_wrong_api_token_is_refused_and_asked_for_once() -> Result<()> {
+async fn an_unknown_api_token_is_rejected_after_one_exchange() -> Result<()> {
     let identity = Identity::start().await?;
     let (_runtime, verifier) = identity.ready_program().await?;
     for answer in join_all((0..100).map(|_| verifier.verify(SECRET))).await {
@@ -51,17 +51,17 @@ async fn a_wrong_api_token_is_refused_and_asked_for_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_revoked_api_token_dies_and_takes_no_other_with_it() -> Result<()> {
+async fn revoking_an_api_token_keeps_others_valid() -> Result<()> {
     let identity = Identity::start().await?;
     let (_runtime, verifier) = identity.ready_program().await?;
-    let (dead, alive) = (machine(), machine());
-    identity.accept(SECRET, &identity.issuer.issue(dead)?);
-    identity.accept("assay_other", &identity.issuer.issue(alive)?);
+    let (revoked, other) = (machine(), machine());
+    identity.accept(SECRET, &identity.issuer.issue(revoked)?);
+    identity.accept("assay_other", &identity.issuer.issue(other)?);
     verifier.verify(SECRET).await?;
     verifier.verify("assay_other").await?;
 
-    identity.refuse(SECRET);
-    verifier.revoke(&identity.revoke(revocation_of(&dead)));
+    identity.reject(SECRET);
+    verifier.revoke(&identity.revoke(revocation_of(&revoked)));
     let answer = verifier.verify(SECRET).await;
     assert!(matches!(answer, Err(Fault::Unauthenticated)), "{answer:?}");
     verifier.verify("assay_other").await?;
@@ -70,7 +70,7 @@ async fn a_revoked_api_token_dies_and_takes_no_other_with_it() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_api_token_outlives_the_tokens_that_it_is_exchanged_for() -> Result<()> {
+async fn an_api_token_is_exchanged_again_when_its_token_expires_or_is_revoked() -> Result<()> {
     let identity = Identity::start().await?;
     let (_runtime, verifier) = identity.ready_program().await?;
     let short = Grant { lifetime: Some(Duration::from_secs(20)), ..machine() };
@@ -79,9 +79,9 @@ async fn an_api_token_outlives_the_tokens_that_it_is_exchanged_for() -> Result<(
     let later = identity.issuer.issue(short)?;
     identity.accept(SECRET, &later);
     verifier.verify(SECRET).await?;
-    assert_eq!(identity.exchanges(), 2, "shortly before its end, it is exchanged again");
+    assert_eq!(identity.exchanges(), 2, "it is exchanged again shortly before the token expires");
 
-    // Its user's group was changed: the token has died, the API token has not.
+    // A change of the user's group revokes the token, not the API token.
     let grant = machine();
     identity.accept(SECRET, &identity.issuer.issue(grant)?);
     assert_eq!(verifier.verify(SECRET).await?.user, grant.user);
@@ -94,7 +94,7 @@ async fn an_api_token_outlives_the_tokens_that_it_is_exchanged_for() -> Result<(
 }
 
 #[tokio::test]
-async fn while_identity_is_away_known_api_tokens_work_and_others_have_to_wait() -> Result<()> {
+async fn known_api_tokens_stay_valid_while_identity_is_unavailable() -> Result<()> {
     let identity = Identity::start().await?;
     let (_runtime, verifier) = identity.ready_program().await?;
     identity.accept(SECRET, &identity.issuer.issue(machine())?);
@@ -108,7 +108,7 @@ async fn while_identity_is_away_known_api_tokens_work_and_others_have_to_wait() 
 }
 
 #[tokio::test]
-async fn without_identity_there_are_no_api_tokens() -> Result<()> {
+async fn api_tokens_are_rejected_without_an_identity_service() -> Result<()> {
     let verifier = Verifier::of_keys(&issuer()?.jwks()?)?;
     let answer = verifier.verify(SECRET).await;
     assert!(matches!(answer, Err(Fault::Unauthenticated)), "{answer:?}");

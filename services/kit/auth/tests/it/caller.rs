@@ -1,4 +1,4 @@
-//! What is passed on from one service to the next.
+//! Context of a call that services forward.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use assay_auth::{Verifier, anonymous, anonymous_from, client_address};
 use crate::world::{grant, issuer};
 
 #[tokio::test]
-async fn the_address_of_the_client_is_passed_on() -> Result<()> {
+async fn the_address_of_the_client_is_forwarded() -> Result<()> {
     let issuer = issuer()?;
     let caller = Verifier::of_keys(&issuer.jwks()?)?.verify(&issuer.issue(grant())?).await?;
     for address in ["192.0.2.7", "2001:db8::7"] {

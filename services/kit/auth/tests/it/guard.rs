@@ -1,4 +1,4 @@
-//! Calls of customers that share a service.
+//! Fairness between customers that call a service.
 
 use std::sync::{
     Arc,
@@ -28,23 +28,23 @@ use tonic::{Request, Response, Status, service::Routes};
 
 use crate::world::{grant, issuer};
 
-/// Work that takes until the test says so, as if the database were slow.
+/// A service whose calls block until the test releases them, as with a slow database.
 #[derive(Clone)]
 struct Work {
-    begun: Arc<AtomicUsize>,
+    started: Arc<AtomicUsize>,
     finish: Arc<Semaphore>,
 }
 
 impl Work {
-    async fn carry_out(&self) {
-        self.begun.fetch_add(1, Ordering::AcqRel);
+    async fn block(&self) {
+        self.started.fetch_add(1, Ordering::AcqRel);
         self.finish.acquire().await.unwrap().forget();
     }
 
-    /// Waits until so many calls are at work.
-    async fn begun(&self, count: usize) {
-        let reached = || async { (self.begun.load(Ordering::Acquire) >= count).then_some(()) };
-        eventually("calls are at work", reached).await;
+    /// Waits until `count` calls have started.
+    async fn started(&self, count: usize) {
+        let reached = || async { (self.started.load(Ordering::Acquire) >= count).then_some(()) };
+        eventually("the calls have started", reached).await;
     }
 }
 
@@ -53,7 +53,8 @@ impl ApiTokenService for Work {
     type ListApiTokensStream = Batches<ApiTokenBatch>;
     type ListUserApiTokensStream = Batches<ApiTokenBatch>;
 
-    /// Without end, each message some work; messages are as long as the request says.
+    /// Returns an endless list that blocks before each message. The limit of the request is the
+    /// length of a message.
     async fn list_api_tokens(
         &self,
         request: Request<ListApiTokensRequest>,
@@ -64,7 +65,7 @@ impl ApiTokenService for Work {
         let batches = stream::repeat(()).then(move |()| {
             let work = work.clone();
             async move {
-                work.carry_out().await;
+                work.block().await;
                 let token = ApiToken { name: "x".repeat(length), ..ApiToken::default() };
                 Ok(ApiTokenBatch { items: vec![token], next_cursor: None })
             }
@@ -90,11 +91,11 @@ impl ApiTokenService for Work {
         &self,
         _: Request<CreateApiTokenRequest>,
     ) -> Result<Response<NewApiToken>, Status> {
-        self.carry_out().await;
+        self.block().await;
         Ok(Response::new(NewApiToken::default()))
     }
 
-    /// Without work.
+    /// Returns immediately.
     async fn delete_api_token(
         &self,
         _: Request<DeleteApiTokenRequest>,
@@ -112,13 +113,13 @@ struct World {
 }
 
 impl World {
-    /// A service with eight shares, and users of two customers.
+    /// Starts a service with eight shares, and users of two customers.
     async fn start() -> Result<Self> {
         let issuer = issuer()?;
         let verifier = Verifier::of_keys(&issuer.jwks()?)?;
         let greedy = verifier.verify(&issuer.issue(grant())?).await?;
         let other = verifier.verify(&issuer.issue(grant())?).await?;
-        let work = Work { begun: Arc::default(), finish: Arc::new(Semaphore::new(0)) };
+        let work = Work { started: Arc::default(), finish: Arc::new(Semaphore::new(0)) };
         let runtime = Runtime::new("program");
         let services = Routes::new(ApiTokenServiceServer::new(work.clone()));
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -128,7 +129,7 @@ impl World {
         Ok(Self { _runtime: runtime, work, client, greedy, other })
     }
 
-    /// Calls a method that takes no time.
+    /// Calls a method that does not block.
     async fn quick(&self, caller: &Caller) -> Result<(), Status> {
         let mut client = self.client.clone();
         client.delete_api_token(caller.call(DeleteApiTokenRequest::default())).await.map(drop)
@@ -136,7 +137,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn slow_calls_of_one_customer_do_not_delay_those_of_another() -> Result<()> {
+async fn slow_calls_of_one_customer_do_not_delay_another() -> Result<()> {
     let world = World::start().await?;
     let mut slow = JoinSet::new();
     for _ in 0..50 {
@@ -145,9 +146,9 @@ async fn slow_calls_of_one_customer_do_not_delay_those_of_another() -> Result<()
             client.create_api_token(caller.call(CreateApiTokenRequest::default())).await
         });
     }
-    world.work.begun(6).await;
+    world.work.started(6).await;
     world.quick(&world.other).await?;
-    assert_eq!(world.work.begun.load(Ordering::Acquire), 6, "one customer holds six of eight");
+    assert_eq!(world.work.started.load(Ordering::Acquire), 6, "one customer holds six of eight");
 
     world.work.finish.add_permits(slow.len());
     for call in slow.join_all().await {
@@ -168,9 +169,9 @@ async fn slow_lists_of_one_customer_do_not_delay_another() -> Result<()> {
             list.await?.into_inner().message().await
         });
     }
-    world.work.begun(6).await;
+    world.work.started(6).await;
     world.quick(&world.other).await?;
-    assert_eq!(world.work.begun.load(Ordering::Acquire), 6, "one customer holds six of eight");
+    assert_eq!(world.work.started.load(Ordering::Acquire), 6, "one customer holds six of eight");
 
     world.work.finish.add_permits(Semaphore::MAX_PERMITS / 2);
     for list in lists.join_all().await {
@@ -180,7 +181,7 @@ async fn slow_lists_of_one_customer_do_not_delay_another() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_list_of_short_messages_works_on_none_without_a_share() -> Result<()> {
+async fn every_message_of_a_list_is_produced_with_a_share() -> Result<()> {
     let world = World::start().await?;
     let mut lists = JoinSet::new();
     for _ in 0..20 {
@@ -193,21 +194,21 @@ async fn a_list_of_short_messages_works_on_none_without_a_share() -> Result<()> 
             Ok::<_, Status>(())
         });
     }
-    world.work.begun(6).await;
+    world.work.started(6).await;
     for finished in 1..=40 {
         world.work.finish.add_permits(1);
-        world.work.begun(6 + finished).await;
+        world.work.started(6 + finished).await;
         world.quick(&world.other).await?;
-        let under_way = world.work.begun.load(Ordering::Acquire) - finished;
-        assert_eq!(under_way, 6, "one customer holds six of eight");
+        let running = world.work.started.load(Ordering::Acquire) - finished;
+        assert_eq!(running, 6, "one customer holds six of eight");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_list_that_nobody_reads_holds_no_share() -> Result<()> {
+async fn a_list_without_a_reader_holds_no_share() -> Result<()> {
     let world = World::start().await?;
-    // The client takes messages until its windows are full.
+    // The client buffers messages until its flow-control windows are full.
     world.work.finish.add_permits(Semaphore::MAX_PERMITS / 2);
     let mut lists = Vec::new();
     for _ in 0..20 {
@@ -215,7 +216,7 @@ async fn a_list_that_nobody_reads_holds_no_share() -> Result<()> {
         let list = client.list_api_tokens(world.greedy.call(ListApiTokensRequest::default()));
         lists.push(list.await?.into_inner());
     }
-    world.work.begun(20).await;
+    world.work.started(20).await;
     world.quick(&world.greedy).await?;
     world.quick(&world.other).await?;
     Ok(())

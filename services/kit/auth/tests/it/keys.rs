@@ -1,4 +1,4 @@
-//! Keys that come and go.
+//! Keys that change at run time.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,17 @@ use assay_testkit::eventually;
 use crate::world::{Identity, grant, issuer};
 
 #[tokio::test]
-async fn a_key_that_is_new_is_read_when_it_is_first_seen() -> Result<()> {
+async fn a_new_key_is_read_when_its_first_token_arrives() -> Result<()> {
     let identity = Identity::start().await?;
     let (_runtime, verifier) = identity.ready_program().await?;
     let new = issuer()?;
     identity.publish(&[&new, &identity.issuer])?;
     let token = new.issue(grant())?;
-    // Keys are read once a second at most: until then, it is refused at once.
+    // Keys are read at most once a second. Until then, the token is rejected at once.
     let (answer, waited) = eventually("keys to be read", || async {
-        let (reads, begun) = (identity.key_reads(), Instant::now());
+        let (reads, started) = (identity.key_reads(), Instant::now());
         let answer = verifier.verify(&token).await;
-        (identity.key_reads() > reads).then(|| (answer, begun.elapsed()))
+        (identity.key_reads() > reads).then(|| (answer, started.elapsed()))
     })
     .await;
     answer?;
@@ -29,18 +29,18 @@ async fn a_key_that_is_new_is_read_when_it_is_first_seen() -> Result<()> {
 }
 
 #[tokio::test]
-async fn made_up_keys_are_refused_fast_and_cost_identity_nothing() -> Result<()> {
+async fn forged_key_ids_are_rejected_without_delay_or_load_on_identity() -> Result<()> {
     let identity = Identity::start().await?;
     let (_runtime, verifier) = identity.ready_program().await?;
     let reads = identity.key_reads();
 
-    let (begun, mut slowest) = (Instant::now(), Duration::ZERO);
-    while begun.elapsed() < Duration::from_millis(2500) {
+    let (started, mut slowest) = (Instant::now(), Duration::ZERO);
+    while started.elapsed() < Duration::from_millis(2500) {
         let token = issuer()?.issue(grant())?;
-        let asked = Instant::now();
+        let sent = Instant::now();
         let answer = verifier.verify(&token).await;
         assert!(matches!(answer, Err(Fault::Unauthenticated)), "{answer:?}");
-        slowest = slowest.max(asked.elapsed());
+        slowest = slowest.max(sent.elapsed());
     }
     assert!(slowest < Duration::from_millis(500), "{slowest:?}");
     let reads = identity.key_reads() - reads;
@@ -50,35 +50,35 @@ async fn made_up_keys_are_refused_fast_and_cost_identity_nothing() -> Result<()>
 
 #[tokio::test]
 async fn a_valid_token_is_not_rejected_while_a_program_starts() -> Result<()> {
-    let identity = Identity::away().await?;
+    let identity = Identity::unreachable().await?;
     let (runtime, verifier) = identity.program()?;
     let token = identity.issuer.issue(grant())?;
     let answer = verifier.verify(&token).await;
     assert!(
         matches!(answer, Err(Fault::Unavailable(_))),
-        "a valid token is never refused: {answer:?}"
+        "a valid token is never rejected: {answer:?}"
     );
     assert_eq!(runtime.waits_for(), ["token keys", "token revocations"]);
 
-    identity.come_back()?;
+    identity.serve()?;
     runtime.ready().await;
     verifier.verify(&token).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn tokens_are_verified_while_identity_is_away() -> Result<()> {
+async fn tokens_are_verified_while_identity_is_unavailable() -> Result<()> {
     let identity = Identity::start().await?;
     let (_runtime, verifier) = identity.ready_program().await?;
     identity.runtime.stop(Duration::from_secs(5)).await?;
 
     verifier.verify(&identity.issuer.issue(grant())?).await?;
     let unknown = issuer()?.issue(grant())?;
-    // At first the keys have just been read. Later, this key may have been added since.
-    eventually("nobody knows whether the token is valid", || async {
-        let begun = Instant::now();
+    // The keys were read a moment ago. Later, this key may have been added since.
+    eventually("the token may be valid", || async {
+        let started = Instant::now();
         let answer = verifier.verify(&unknown).await;
-        assert!(begun.elapsed() < Duration::from_secs(3));
+        assert!(started.elapsed() < Duration::from_secs(3));
         matches!(answer, Err(Fault::Unavailable(_))).then_some(())
     })
     .await;

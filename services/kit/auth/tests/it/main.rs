@@ -1,4 +1,4 @@
-//! Tokens as programs verify them, with an identity service of the tests' own.
+//! Tests of verifying tokens, against a fake identity service.
 
 mod api_token;
 mod caller;

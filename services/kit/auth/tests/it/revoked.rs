@@ -1,4 +1,4 @@
-//! Tokens that die before their time.
+//! Revocation of tokens.
 
 use std::time::{Duration, Instant};
 
@@ -14,67 +14,68 @@ fn of_user(user: assay_proto::UserId) -> Revocation {
     Revocation { user_id: Some(user.to_string()), ..Revocation::default() }
 }
 
-async fn dies(verifier: &Verifier, token: &str) -> Duration {
-    let begun = Instant::now();
-    eventually("the token is dead", || async { verifier.verify(token).await.err() }).await;
-    begun.elapsed()
+/// Returns the time until a token is rejected.
+async fn rejected_after(verifier: &Verifier, token: &str) -> Duration {
+    let started = Instant::now();
+    eventually("the token is rejected", || async { verifier.verify(token).await.err() }).await;
+    started.elapsed()
 }
 
 #[tokio::test]
-async fn what_was_revoked_while_a_program_was_down_it_knows_before_it_is_ready() -> Result<()> {
+async fn a_program_is_ready_after_it_has_read_all_revocations() -> Result<()> {
     let identity = Identity::start().await?;
-    let (dead, alive) = (grant(), grant());
-    let tokens = [identity.issuer.issue(dead)?, identity.issuer.issue(alive)?];
+    let (revoked, other) = (grant(), grant());
+    let tokens = [identity.issuer.issue(revoked)?, identity.issuer.issue(other)?];
     for _ in 0..9 {
         identity.revoke(of_user(assay_proto::UserId::new()));
     }
-    identity.revoke(of_user(dead.user));
+    identity.revoke(of_user(revoked.user));
 
     let (_runtime, verifier) = identity.ready_program().await?;
     assert!(verifier.verify(&tokens[0]).await.is_err());
     verifier.verify(&tokens[1]).await?;
-    let later = identity.issuer.issue(dead)?;
+    let later = identity.issuer.issue(revoked)?;
     verifier.verify(&later).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn what_is_revoked_dies_within_five_seconds_without_nats() -> Result<()> {
+async fn a_token_is_revoked_within_five_seconds_without_nats() -> Result<()> {
     let identity = Identity::start().await?;
     let (_runtime, verifier) = identity.ready_program().await?;
-    let (dead, alive) = (grant(), grant());
-    let tokens = [identity.issuer.issue(dead)?, identity.issuer.issue(alive)?];
+    let (revoked, other) = (grant(), grant());
+    let tokens = [identity.issuer.issue(revoked)?, identity.issuer.issue(other)?];
     for token in &tokens {
         verifier.verify(token).await?;
     }
 
-    let customer_id = Some(dead.customer.to_string());
-    identity.revoke(Revocation { customer_id, ..of_user(dead.user) });
-    let took = dies(&verifier, &tokens[0]).await;
+    let customer_id = Some(revoked.customer.to_string());
+    identity.revoke(Revocation { customer_id, ..of_user(revoked.user) });
+    let took = rejected_after(&verifier, &tokens[0]).await;
     assert!(took < Duration::from_secs(5), "{took:?}");
     verifier.verify(&tokens[1]).await?;
-    verifier.verify(&identity.issuer.issue(dead)?).await?;
+    verifier.verify(&identity.issuer.issue(revoked)?).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn what_is_revoked_dies_within_a_second_with_nats() -> Result<()> {
+async fn a_token_is_revoked_within_a_second_with_nats() -> Result<()> {
     let dir = test_dir()?.join(format!("auth-{}", CustomerId::new()));
     let server = Nats::start(&DataDir::lock(dir)?, None).await?;
     let nats = async_nats::connect(server.url()).await?;
     let identity = Identity::start().await?;
     let (runtime, verifier) = identity.ready_program().await?;
-    verifier.hear(&runtime, nats.clone());
-    heard(&verifier, &identity, &nats).await?;
+    verifier.listen(&runtime, nats.clone());
+    listening(&verifier, &identity, &nats).await?;
 
     let grant = grant();
     let token = identity.issuer.issue(grant)?;
     verifier.verify(&token).await?;
     identity.revoke(of_user(grant.user));
     nats.publish(REVOCATIONS, "".into()).await?;
-    let took = dies(&verifier, &token).await;
+    let took = rejected_after(&verifier, &token).await;
     assert!(took < Duration::from_secs(1), "{took:?}");
-    assert!(runtime.is_ready(), "it takes no harm");
+    assert!(runtime.is_ready(), "the program stays ready");
     server.stop().await
 }
 
@@ -85,8 +86,8 @@ async fn a_forged_message_revokes_nothing() -> Result<()> {
     let nats = async_nats::connect(server.url()).await?;
     let identity = Identity::start().await?;
     let (runtime, verifier) = identity.ready_program().await?;
-    verifier.hear(&runtime, nats.clone());
-    heard(&verifier, &identity, &nats).await?;
+    verifier.listen(&runtime, nats.clone());
+    listening(&verifier, &identity, &nats).await?;
 
     let grant = grant();
     let token = identity.issuer.issue(grant)?;
@@ -96,18 +97,22 @@ async fn a_forged_message_revokes_nothing() -> Result<()> {
     ] {
         nats.publish(REVOCATIONS, serde_json::to_vec(&forged)?.into()).await?;
     }
-    // What was published before is seen by now.
-    heard(&verifier, &identity, &nats).await?;
+    // Messages published before have been received by now.
+    listening(&verifier, &identity, &nats).await?;
     verifier.verify(&token).await?;
     server.stop().await
 }
 
-/// Waits until a message on NATS has the revocations read.
-async fn heard(verifier: &Verifier, identity: &Identity, nats: &async_nats::Client) -> Result<()> {
+/// Waits until a message on NATS triggers a read of the revocations.
+async fn listening(
+    verifier: &Verifier,
+    identity: &Identity,
+    nats: &async_nats::Client,
+) -> Result<()> {
     let grant = grant();
     let token = identity.issuer.issue(grant)?;
     identity.revoke(of_user(grant.user));
-    eventually("an ear", || async {
+    eventually("the verifier listens", || async {
         nats.publish(REVOCATIONS, "".into()).await.ok()?;
         verifier.verify(&token).await.err()
     })
@@ -116,7 +121,7 @@ async fn heard(verifier: &Verifier, identity: &Identity, nats: &async_nats::Clie
 }
 
 #[tokio::test]
-async fn a_token_is_as_old_as_what_it_says() -> Result<()> {
+async fn a_revocation_applies_to_tokens_with_older_contents() -> Result<()> {
     let identity = Identity::start().await?;
     let read_at = chrono::DateTime::from_timestamp_micros(now()).map(Timestamp);
     let grant = assay_auth::Grant { issued_at: read_at, ..grant() };
@@ -124,6 +129,6 @@ async fn a_token_is_as_old_as_what_it_says() -> Result<()> {
 
     let (_runtime, verifier) = identity.ready_program().await?;
     let token = identity.issuer.issue(grant)?;
-    assert!(verifier.verify(&token).await.is_err(), "it was signed after, but read before");
+    assert!(verifier.verify(&token).await.is_err(), "the contents are older than the revocation");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! An identity service that does what a test tells it.
+//! A fake identity service that tests control.
 
 use std::{
     collections::HashMap,
@@ -43,15 +43,15 @@ struct State {
 }
 
 impl Identity {
-    /// An identity service that answers.
+    /// Starts an identity service.
     pub(crate) async fn start() -> Result<Self> {
-        let identity = Self::away().await?;
-        identity.come_back()?;
+        let identity = Self::unreachable().await?;
+        identity.serve()?;
         Ok(identity)
     }
 
-    /// An identity service that cannot be reached.
-    pub(crate) async fn away() -> Result<Self> {
+    /// Returns an identity service that does not accept calls yet.
+    pub(crate) async fn unreachable() -> Result<Self> {
         install_crypto();
         let issuer = issuer()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -66,21 +66,22 @@ impl Identity {
         Ok(identity)
     }
 
-    pub(crate) fn come_back(&self) -> Result<()> {
+    /// Accepts calls from now on.
+    pub(crate) fn serve(&self) -> Result<()> {
         let Some(listener) = self.listener.lock().unwrap().take() else { return Ok(()) };
-        let services = Routes::new(TokenServiceServer::new(Told(self.state.clone())));
+        let services = Routes::new(TokenServiceServer::new(Tokens(self.state.clone())));
         grpc::serve(&self.runtime, listener, services.into_axum_router(), DESCRIPTORS)?;
         Ok(())
     }
 
-    /// A program that verifies tokens, with its verifier.
+    /// Starts a program that verifies tokens; returns it with its verifier.
     pub(crate) fn program(&self) -> Result<(Runtime, Verifier)> {
         let runtime = Runtime::new("program");
         let verifier = Verifier::watch(&runtime, self.channel()?);
         Ok((runtime, verifier))
     }
 
-    /// As [`Identity::program`], when it is ready.
+    /// Starts a program like [`Identity::program`] and waits until it is ready.
     pub(crate) async fn ready_program(&self) -> Result<(Runtime, Verifier)> {
         let (runtime, verifier) = self.program()?;
         runtime.ready().await;
@@ -91,14 +92,14 @@ impl Identity {
         grpc::connect(&format!("http://{}", self.address))
     }
 
-    /// Makes these the public keys.
+    /// Replaces the public keys.
     pub(crate) fn publish(&self, issuers: &[&Issuer]) -> Result<()> {
         let keys = issuers.iter().map(|issuer| issuer.public().clone()).collect();
         *self.state.jwks.lock().unwrap() = serde_json::to_string(&JwkSet { keys })?;
         Ok(())
     }
 
-    /// Revokes tokens that are issued until now.
+    /// Revokes tokens that were issued until now.
     pub(crate) fn revoke(&self, revocation: Revocation) -> Revocation {
         let mut revocations = self.state.revocations.lock().unwrap();
         let sequence = i64::try_from(revocations.len()).unwrap() + 1;
@@ -106,12 +107,13 @@ impl Identity {
         revocations.last().unwrap().clone()
     }
 
-    /// Accepts an API token, in exchange for this token.
+    /// Exchanges an API token for this token from now on.
     pub(crate) fn accept(&self, secret: &str, token: &str) {
         self.state.api_tokens.lock().unwrap().insert(secret.to_owned(), token.to_owned());
     }
 
-    pub(crate) fn refuse(&self, secret: &str) {
+    /// Rejects an API token from now on.
+    pub(crate) fn reject(&self, secret: &str) {
         self.state.api_tokens.lock().unwrap().remove(secret);
     }
 
@@ -124,10 +126,11 @@ impl Identity {
     }
 }
 
-struct Told(Arc<State>);
+/// The gRPC service.
+struct Tokens(Arc<State>);
 
 #[tonic::async_trait]
-impl TokenService for Told {
+impl TokenService for Tokens {
     async fn login(&self, _: Request<LoginRequest>) -> Result<Response<Token>, Status> {
         Err(Status::unimplemented("login"))
     }
@@ -154,7 +157,7 @@ impl TokenService for Told {
         Ok(Response::new(Token { token: token.ok_or(Fault::Unauthenticated)? }))
     }
 
-    /// Two at a time, so that there are parts.
+    /// Returns two revocations per page, so that tests read several pages.
     async fn list_revocations(
         &self,
         request: Request<ListRevocationsRequest>,
@@ -171,13 +174,13 @@ pub(crate) fn issuer() -> Result<Issuer> {
     Ok(Issuer::new(&SigningKey::generate()?, Duration::from_hours(1))?)
 }
 
-/// What a new user of a new customer is granted.
+/// Returns the grant of a new user of a new customer.
 pub(crate) fn grant() -> Grant<'static> {
     let permissions = Permissions::parse("permissions", "Login, Read").unwrap();
     Grant::new(CustomerId::new(), UserId::new(), "Ada Lovelace", permissions)
 }
 
-/// The time in microseconds since 1970.
+/// Returns the time in microseconds since 1970-01-01 UTC.
 pub(crate) fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     i64::try_from(now.as_micros()).unwrap()

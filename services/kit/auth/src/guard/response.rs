@@ -1,4 +1,4 @@
-//! The body of an answer, which holds a share of its customer whenever its next message is produced.
+//! The body of a response, which holds a share of its customer while a message is produced.
 
 use std::{
     pin::Pin,
@@ -15,44 +15,44 @@ use tonic::Status;
 
 type Acquiring = Pin<Box<dyn Future<Output = Result<Share, Fault>> + Send>>;
 
-/// A list is read from the database while its messages are polled. Between two messages, while the
-/// client reads, it holds no share.
-pub(super) struct Answer {
+/// A body whose messages are produced, for instance read from the database, when they are polled.
+/// Between two messages, while the client reads, it holds no share.
+pub(super) struct ResponseBody {
     body: Body,
     shares: Shares,
     customer: CustomerId,
-    turn: Turn,
+    state: State,
 }
 
-enum Turn {
-    /// The last message was passed on.
-    Over,
-    Awaited(Acquiring),
-    Come(#[expect(dead_code, reason = "held for as long as the turn lasts")] Share),
+enum State {
+    /// Between two messages.
+    Idle,
+    Acquiring(Acquiring),
+    Holding(#[expect(dead_code, reason = "held until the message is complete")] Share),
 }
 
-impl Answer {
+impl ResponseBody {
     pub(super) fn new(body: Body, shares: Shares, customer: CustomerId) -> Self {
-        Self { body, shares, customer, turn: Turn::Over }
+        Self { body, shares, customer, state: State::Idle }
     }
 
-    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        if let Turn::Over = self.turn {
-            self.turn = if let Ok(share) = self.shares.try_acquire(self.customer) {
-                Turn::Come(share)
+    fn poll_share(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        if let State::Idle = self.state {
+            self.state = if let Ok(share) = self.shares.try_acquire(self.customer) {
+                State::Holding(share)
             } else {
                 let (shares, customer) = (self.shares.clone(), self.customer);
-                Turn::Awaited(Box::pin(async move { shares.acquire(customer).await }))
+                State::Acquiring(Box::pin(async move { shares.acquire(customer).await }))
             };
         }
-        if let Turn::Awaited(acquiring) = &mut self.turn {
-            self.turn = Turn::Come(ready!(acquiring.as_mut().poll(context))?);
+        if let State::Acquiring(acquiring) = &mut self.state {
+            self.state = State::Holding(ready!(acquiring.as_mut().poll(context))?);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl HttpBody for Answer {
+impl HttpBody for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -60,12 +60,12 @@ impl HttpBody for Answer {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if let Err(fault) = ready!(self.poll_turn(context)) {
+        if let Err(fault) = ready!(self.poll_share(context)) {
             self.body = Body::empty();
             return Poll::Ready(Some(Ok(Frame::trailers(trailers(fault)?))));
         }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        self.turn = Turn::Over;
+        self.state = State::Idle;
         Poll::Ready(frame)
     }
 
@@ -78,7 +78,7 @@ impl HttpBody for Answer {
     }
 }
 
-/// How a gRPC answer ends that has begun.
+/// Returns the trailers that end a response with a fault.
 fn trailers(fault: Fault) -> Result<HeaderMap, axum::Error> {
     let mut trailers = HeaderMap::new();
     Status::from(fault).add_header(&mut trailers).map_err(axum::Error::new)?;
