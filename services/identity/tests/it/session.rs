@@ -46,8 +46,8 @@ async fn refining_a_token_does_not_extend_the_session() -> Result<()> {
     let token = identity.login(ADMIN, crate::world::PASSWORD).await?;
     let caller = identity.caller(&token).await?;
     let session = caller.session.expect("a session");
-    assert!(session.rest(Duration::from_hours(1)) > Duration::from_mins(59));
-    assert!(session.rest(Duration::ZERO).is_zero());
+    assert!(session.remaining(Duration::from_hours(1)) > Duration::from_mins(59));
+    assert!(session.remaining(Duration::ZERO).is_zero());
     let refined = identity.refine(&caller, &caller.customer.to_string()).await?;
     let refined = identity.caller(&refined).await?;
     assert_eq!(refined.session, Some(session), "the session is that of the login");
