@@ -1,4 +1,4 @@
-//! What an engine asks Assay.
+//! Client of the automation interface of Assay.
 
 use std::{fmt, time::Duration};
 
@@ -8,16 +8,17 @@ use assay_proto::execution::{
 use reqwest::{Client, Method, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tokio::time::sleep;
 use url::Url;
 
-use crate::{Config, PAUSES};
+use crate::{backoff::Backoff, config::Config};
 
-/// How long Assay may take to answer; longer than it lets engines wait for work.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Timeout of a request. It is longer than the time that a request may wait for work.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How often something is sent that has to arrive: for some minutes.
-const TRIES: u32 = 30;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Number of attempts to send a result, over about five minutes.
+const ATTEMPTS: u32 = 30;
 
 #[derive(Clone)]
 pub(crate) struct Api {
@@ -26,16 +27,16 @@ pub(crate) struct Api {
     token: SecretString,
 }
 
-/// Why Assay did not do what it was asked.
+/// Failure of a request.
 #[derive(Debug)]
-pub(crate) enum Refusal {
-    /// It said so, with this code.
-    Said { status: StatusCode, code: String, detail: String },
-    /// It could not be asked.
+pub(crate) enum ApiError {
+    /// Assay answered with a problem document.
+    Rejected { status: StatusCode, code: String, detail: String },
+    /// The request failed, or its response was malformed.
     Unreachable(reqwest::Error),
 }
 
-/// The parts of a problem document (RFC 9457) that matter here.
+/// Fields of a problem document (RFC 9457).
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Problem {
@@ -43,32 +44,32 @@ struct Problem {
     detail: String,
 }
 
-impl Refusal {
-    /// Whether trying again is of no use.
-    pub(crate) fn is_final(&self) -> bool {
-        let Self::Said { status, .. } = self else { return false };
+impl ApiError {
+    /// Returns whether a retry would fail in the same way.
+    pub(crate) fn is_permanent(&self) -> bool {
+        let Self::Rejected { status, .. } = self else { return false };
         status.is_client_error()
             && !matches!(*status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT)
     }
 
-    /// Whether the work is not this engine's any more.
+    /// Returns whether the lease no longer belongs to this engine.
     pub(crate) fn is_loss(&self) -> bool {
-        matches!(self, Self::Said { status: StatusCode::CONFLICT | StatusCode::NOT_FOUND, .. })
+        matches!(self, Self::Rejected { status: StatusCode::CONFLICT | StatusCode::NOT_FOUND, .. })
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Said { status, code, detail } => write!(f, "{status} {code}: {detail}"),
+            Self::Rejected { status, code, detail } => write!(f, "{status} {code}: {detail}"),
             Self::Unreachable(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ApiError {}
 
-impl From<reqwest::Error> for Refusal {
+impl From<reqwest::Error> for ApiError {
     fn from(error: reqwest::Error) -> Self {
         Self::Unreachable(error)
     }
@@ -76,68 +77,68 @@ impl From<reqwest::Error> for Refusal {
 
 impl Api {
     pub(crate) fn new(config: &Config) -> anyhow::Result<Self> {
-        let client = Client::builder().timeout(PATIENCE).connect_timeout(PATIENCE / 6).build()?;
+        let client = Client::builder().timeout(TIMEOUT).connect_timeout(CONNECT_TIMEOUT).build()?;
         let base = config.url.as_str().trim_end_matches('/').trim_end_matches("/api");
         let leases = Url::parse(&format!("{base}/api/automation/leases"))?.to_string();
         Ok(Self { client, leases, token: config.token.clone() })
     }
 
-    pub(crate) async fn lease(&self, wanted: &LeaseInput) -> Result<Vec<Lease>, Refusal> {
-        self.ask(Method::POST, "", Some(wanted)).await
+    /// Leases schedules from the queue, and waits for work if it is empty.
+    pub(crate) async fn lease(&self, lease: &LeaseInput) -> Result<Vec<Lease>, ApiError> {
+        self.call(Method::POST, "", Some(lease)).await
     }
 
-    pub(crate) async fn renew(&self, id: &str) -> Result<LeaseState, Refusal> {
-        self.ask(Method::POST, &format!("/{id}/heartbeat"), None::<&()>).await
+    pub(crate) async fn renew(&self, id: &str) -> Result<LeaseState, ApiError> {
+        self.call(Method::POST, &format!("/{id}/heartbeat"), None::<&()>).await
     }
 
-    /// Reports an instance, sooner or later; it may be sent again, since it counts once.
+    /// Reports an instance. Retries are safe: Assay counts each instance number once.
     pub(crate) async fn report(
         &self,
         id: &str,
         instance: InstanceResultInput,
-    ) -> Result<(), Refusal> {
-        self.insist(Method::POST, &format!("/{id}/instances"), Some(&[instance])).await
+    ) -> Result<(), ApiError> {
+        self.send_reliably(Method::POST, &format!("/{id}/instances"), Some(&[instance])).await
     }
 
     pub(crate) async fn complete(
         &self,
         id: &str,
         completion: &CompleteLeaseInput,
-    ) -> Result<(), Refusal> {
-        self.insist(Method::POST, &format!("/{id}/complete"), Some(completion)).await
+    ) -> Result<(), ApiError> {
+        self.send_reliably(Method::POST, &format!("/{id}/complete"), Some(completion)).await
     }
 
-    pub(crate) async fn release(&self, id: &str) -> Result<(), Refusal> {
-        self.insist(Method::DELETE, &format!("/{id}"), None::<&()>).await
+    pub(crate) async fn release(&self, id: &str) -> Result<(), ApiError> {
+        self.send_reliably(Method::DELETE, &format!("/{id}"), None::<&()>).await
     }
 
-    /// Sends something again and again until Assay has answered.
-    async fn insist(
+    /// Sends a request until Assay answers it, with a limited number of attempts.
+    async fn send_reliably(
         &self,
         method: Method,
         path: &str,
         body: Option<&impl Serialize>,
-    ) -> Result<(), Refusal> {
-        let mut pause = PAUSES.0;
-        for _ in 1..TRIES {
+    ) -> Result<(), ApiError> {
+        let mut backoff = Backoff::default();
+        for _ in 1..ATTEMPTS {
             match self.send(method.clone(), path, body).await {
-                Err(refusal) if !refusal.is_final() => {
-                    tracing::warn!(%refusal, "not sent; trying again");
-                    sleep(pause).await;
-                    pause = (pause * 2).min(PAUSES.1);
+                Err(error) if !error.is_permanent() => {
+                    tracing::warn!(%error, "cannot send to Assay; will retry");
+                    backoff.wait().await;
                 }
-                answer => return answer.map(drop),
+                response => return response.map(drop),
             }
         }
         self.send(method, path, body).await.map(drop)
     }
 
-    async fn ask<T: DeserializeOwned>(
+    async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
         body: Option<&impl Serialize>,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, ApiError> {
         Ok(self.send(method, path, body).await?.json().await?)
     }
 
@@ -146,7 +147,7 @@ impl Api {
         method: Method,
         path: &str,
         body: Option<&impl Serialize>,
-    ) -> Result<reqwest::Response, Refusal> {
+    ) -> Result<reqwest::Response, ApiError> {
         let token = format!("Bearer {}", self.token.expose_secret());
         let mut request = self.client.request(method, format!("{}{path}", self.leases));
         request = request.header("Authentication", token);
@@ -159,6 +160,6 @@ impl Api {
             return Ok(response);
         }
         let Problem { code, detail } = response.json().await.unwrap_or_default();
-        Err(Refusal::Said { status, code, detail })
+        Err(ApiError::Rejected { status, code, detail })
     }
 }

@@ -1,4 +1,4 @@
-//! The command that runs a test: what it is told, and how it ends.
+//! The command that runs an instance of a test: its input, its process and its end.
 
 use std::{
     collections::BTreeMap,
@@ -22,18 +22,15 @@ use tokio::{
     time::timeout,
 };
 
-use crate::outcome::{self, Ended};
+use crate::outcome::{self, Finished};
 
-/// How long a command may take to end that was told to.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How much is kept of the end of what a command says, in bytes.
-const OUTPUT: usize = 16 << 10;
+/// Number of bytes kept of the end of the output.
+const MAX_OUTPUT: usize = 16 << 10;
 
-/// What the command is told in its environment.
-type Environment = BTreeMap<String, String>;
-
-/// A command for one instance.
+/// A command that runs one instance.
 pub(crate) struct Command<'a> {
     words: &'a [OsString],
     lease: &'a Lease,
@@ -45,7 +42,7 @@ impl<'a> Command<'a> {
         Self { words, lease, instance_nr }
     }
 
-    /// Runs it to its end; nothing comes of it if it is interrupted.
+    /// Runs the command and returns its result, or `None` if it was interrupted.
     pub(crate) async fn run(
         self,
         interrupted: impl Future<Output = ()>,
@@ -58,15 +55,15 @@ impl<'a> Command<'a> {
         let (input, output, errors) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let lease = serde_json::to_vec(self.lease)?;
-        let told = async {
+        let write = async {
             if let Some(mut input) = input {
-                // A command that does not want to know closes it.
+                // Writing fails if the command closes its input, which it may.
                 let _ = input.write_all(&lease).await;
             }
         };
         let ended = async {
             let ((), output, errors, status) =
-                tokio::join!(told, tail(output), tail(errors), child.wait());
+                tokio::join!(write, tail(output), tail(errors), child.wait());
             (status, format!("{output}{errors}"))
         };
         let ended = tokio::select! {
@@ -77,12 +74,16 @@ impl<'a> Command<'a> {
             stop(&mut child, group).await;
             return Ok(None);
         };
-        // What it left behind in the background does not outlive it.
+        // Background processes of the command end with it.
         signal(group, Signal::KILL);
-        let status: ExitStatus = status.context("the command cannot be waited for")?;
-        let ended =
-            Ended { command: self.line(), status, output, seconds: begun.elapsed().as_secs_f64() };
-        let instance = outcome::read(files.path(), &ended).await?;
+        let status: ExitStatus = status.context("cannot wait for the command")?;
+        let finished = Finished {
+            command: self.line(),
+            status,
+            output,
+            seconds: begun.elapsed().as_secs_f64(),
+        };
+        let instance = outcome::read(files.path(), &finished).await?;
         Ok(Some(InstanceResultInput {
             instance_nr: Some(self.instance_nr),
             start_date_time: instance.start_date_time.or(Some(start)),
@@ -91,14 +92,14 @@ impl<'a> Command<'a> {
     }
 
     fn spawn(&self, files: &TempDir) -> Result<Child> {
-        let (program, arguments) = self.words.split_first().context("there is no command")?;
+        let (program, arguments) = self.words.split_first().context("the command is empty")?;
         let mut command = tokio::process::Command::new(program);
         command
             .args(arguments)
             .envs(self.environment())
             .env("ASSAY_RESULT_FILE", files.path().join(outcome::RESULT_FILE))
             .env("ASSAY_JUNIT_FILE", files.path().join(outcome::JUNIT_FILE))
-            // The engine's own secret is none of its business.
+            // The command must not see the token of the engine.
             .env_remove("ASSAY_TOKEN")
             .env_remove("ASSAY_TOKEN_FILE")
             .stdin(Stdio::piped())
@@ -109,14 +110,15 @@ impl<'a> Command<'a> {
         command.spawn().with_context(|| format!("cannot run {}", program.display()))
     }
 
+    /// Returns the command line, as text for people.
     fn line(&self) -> String {
         let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
         words.join(" ")
     }
 
-    /// The variables, those of the plan before those of the subject, and what the test is.
-    fn environment(&self) -> Environment {
-        let mut environment = Environment::new();
+    /// Returns the variables of the subject and of the plan, which win, and the properties of the test.
+    fn environment(&self) -> BTreeMap<String, String> {
+        let mut environment = BTreeMap::new();
         let subject = self.lease.subject.as_ref();
         let plan = self.lease.test_plan.as_ref();
         let subjects = subject.iter().flat_map(|subject| &subject.variables);
@@ -125,39 +127,41 @@ impl<'a> Command<'a> {
             if may_be_set(name) && !content.contains('\0') {
                 environment.insert(name.clone(), content.clone());
             } else {
-                tracing::warn!("the variable {name:?} cannot be in the environment of a command");
+                tracing::warn!(
+                    "variable {name:?} is not passed to the command: its name is reserved or not valid"
+                );
             }
         }
-        let mut tell = |name: &str, value: Option<&str>| {
+        let mut set = |name: &str, value: Option<&str>| {
             environment.insert(format!("ASSAY_{name}"), value.unwrap_or_default().to_owned());
         };
         let case = self.lease.test_case.as_ref();
-        tell("TEST_CASE", case.map(|case| case.identifier.as_str()));
-        tell("TEST_NAME", case.map(|case| case.name.as_str()));
-        tell("INSTANCE_NR", Some(&self.instance_nr.to_string()));
-        tell("EXECUTION_ID", Some(&self.lease.execution_id));
-        tell("REPORT_ID", Some(&self.lease.test_report_id));
-        tell("SUBJECT", subject.map(|subject| subject.identifier.as_str()));
-        tell("SUBJECT_URI", subject.map(|subject| subject.uri.as_str()));
-        let environment_of = self.lease.environment.as_ref();
-        tell("ENVIRONMENT", environment_of.map(|of| of.name.as_str()));
-        tell("USERNAME", environment_of.map(|of| of.username.as_str()));
-        tell("PASSWORD", environment_of.map(|of| of.password.as_str()));
+        set("TEST_CASE", case.map(|case| case.identifier.as_str()));
+        set("TEST_NAME", case.map(|case| case.name.as_str()));
+        set("INSTANCE_NR", Some(&self.instance_nr.to_string()));
+        set("EXECUTION_ID", Some(&self.lease.execution_id));
+        set("REPORT_ID", Some(&self.lease.test_report_id));
+        set("SUBJECT", subject.map(|subject| subject.identifier.as_str()));
+        set("SUBJECT_URI", subject.map(|subject| subject.uri.as_str()));
+        let lab = self.lease.environment.as_ref();
+        set("ENVIRONMENT", lab.map(|lab| lab.name.as_str()));
+        set("USERNAME", lab.map(|lab| lab.username.as_str()));
+        set("PASSWORD", lab.map(|lab| lab.password.as_str()));
         environment
     }
 }
 
-/// Whether a variable may be set for a command: it has a name that shells know, and does not change
-/// which programs are run.
+/// Returns whether a command may get a variable: its name is valid in shells, and it does not affect
+/// which programs and libraries are loaded.
 fn may_be_set(name: &str) -> bool {
     let mut letters = name.chars();
-    let begins = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    let goes_on = letters.all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let starts_well = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    let continues_well = letters.all(|c| c.is_ascii_alphanumeric() || c == '_');
     let reserved = ["ASSAY_", "LD_", "DYLD_"].iter().any(|prefix| name.starts_with(prefix));
-    begins && goes_on && !reserved && name != "PATH"
+    starts_well && continues_well && !reserved && name != "PATH"
 }
 
-/// Ends a command and all that it has started.
+/// Stops the process group of a command.
 async fn stop(child: &mut Child, group: Option<Pid>) {
     signal(group, Signal::TERM);
     let _ = timeout(GRACE, child.wait()).await;
@@ -167,26 +171,26 @@ async fn stop(child: &mut Child, group: Option<Pid>) {
 
 fn signal(group: Option<Pid>, signal: Signal) {
     if let Some(group) = group {
-        // It fails where nothing is left.
+        // This fails if all processes of the group have ended.
         let _ = kill_process_group(group, signal);
     }
 }
 
-/// The end of what is said, as text.
-async fn tail(said: Option<impl AsyncRead + Unpin>) -> String {
-    let Some(mut said) = said else { return String::new() };
-    let (mut kept, mut piece) = (Vec::new(), [0; 4096]);
-    while let Ok(read @ 1..) = said.read(&mut piece).await {
-        kept.extend_from_slice(&piece[..read]);
-        if kept.len() > 2 * OUTPUT {
-            kept.drain(..kept.len() - OUTPUT);
+/// Reads a stream and returns its end, as text.
+async fn tail(stream: Option<impl AsyncRead + Unpin>) -> String {
+    let Some(mut stream) = stream else { return String::new() };
+    let (mut kept, mut buffer) = (Vec::new(), [0; 4096]);
+    while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+        kept.extend_from_slice(&buffer[..read]);
+        if kept.len() > 2 * MAX_OUTPUT {
+            kept.drain(..kept.len() - MAX_OUTPUT);
         }
     }
-    let from = kept.len().saturating_sub(OUTPUT);
+    let from = kept.len().saturating_sub(MAX_OUTPUT);
     String::from_utf8_lossy(&kept[from..]).replace('\0', "\u{fffd}")
 }
 
-/// The time here, to the microsecond. Durations are measured otherwise.
+/// Returns the current time, to the microsecond. Durations use a monotonic clock instead.
 fn now() -> Timestamp {
     Timestamp(DateTime::from(SystemTime::now()).trunc_subsecs(6))
 }
@@ -196,8 +200,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_do_not_change_which_programs_are_run() {
-        for (name, fits) in [
+    fn variables_that_affect_loaded_programs_are_rejected() {
+        for (name, allowed) in [
             ("TOKEN", true),
             ("_x9", true),
             ("9x", false),
@@ -208,15 +212,15 @@ mod tests {
             ("LD_PRELOAD", false),
             ("ASSAY_TEST_CASE", false),
         ] {
-            assert_eq!(may_be_set(name), fits, "{name}");
+            assert_eq!(may_be_set(name), allowed, "{name}");
         }
     }
 
     #[tokio::test]
-    async fn only_the_end_of_much_is_kept() {
-        let much = vec![b'x'; 10 * OUTPUT];
-        let said = [much.as_slice(), b"end"].concat();
-        let kept = tail(Some(said.as_slice())).await;
-        assert!(kept.len() == OUTPUT && kept.ends_with("end"));
+    async fn only_the_end_of_long_output_is_kept() {
+        let long = vec![b'x'; 10 * MAX_OUTPUT];
+        let output = [long.as_slice(), b"end"].concat();
+        let kept = tail(Some(output.as_slice())).await;
+        assert!(kept.len() == MAX_OUTPUT && kept.ends_with("end"));
     }
 }

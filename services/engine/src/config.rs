@@ -1,32 +1,31 @@
-//! What an engine is told.
+//! Settings of the engine.
 
 use std::ffi::OsString;
 
 use secrecy::SecretString;
 use url::Url;
 
-/// Where an engine gets its work from, and how it does it.
+/// Settings of the engine.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Config {
-    /// Where Assay is, such as <https://assay.example.org>
+    /// URL of Assay, such as <https://assay.example.org>
     #[arg(long, env = "ASSAY_URL", default_value = "http://127.0.0.1:8080")]
     pub url: Url,
-    /// An API token with the permission Automation; in a file, named in `ASSAY_TOKEN_FILE`, it
-    /// is seen by nobody else
+    /// API token with the permission Automation. Prefer a file, named in `ASSAY_TOKEN_FILE`: other
+    /// users of the machine can see options and variables
     #[arg(long, env = "ASSAY_TOKEN", hide_env_values = true)]
     pub token: SecretString,
-    /// Which environments the engine serves: those of this target group; empty for tests without an
-    /// environment
+    /// Target group whose tests the engine runs; empty for tests without an environment
     #[arg(long, env = "ASSAY_TARGET_GROUP", default_value = "")]
     pub target_group: String,
-    /// Whether the engine gets tests whose subject has to be reached from the internet: only those
-    /// (true), none of them (false), or both where absent
+    /// Run only tests whose subject needs a public IP address (true) or only those whose subject
+    /// does not (false); both by default
     #[arg(long, env = "ASSAY_ENGINE_NEEDS_PUBLIC_IP")]
     pub needs_public_ip: Option<bool>,
-    /// What the engine is called
+    /// Name of the engine, shown with its leases
     #[arg(long, env = "ASSAY_ENGINE_NAME", default_value = "assay-engine")]
     pub name: String,
-    /// How many tests are run at once
+    /// Maximum number of concurrent tests
     #[arg(
         long,
         env = "ASSAY_ENGINE_PARALLEL",
@@ -34,7 +33,8 @@ pub struct Config {
         value_parser = clap::value_parser!(u16).range(1..=1000)
     )]
     pub parallel: u16,
-    /// How often Assay is told that a test still runs, in seconds; it waits for 60
+    /// Interval between heartbeats, which renew the lease of a running test, in seconds. By default,
+    /// Assay revokes leases that are not renewed for 60 seconds
     #[arg(
         long,
         env = "ASSAY_ENGINE_HEARTBEAT_SECONDS",
@@ -42,11 +42,11 @@ pub struct Config {
         value_parser = clap::value_parser!(u16).range(1..)
     )]
     pub heartbeat_seconds: u16,
-    /// How long running tests may take to end when the engine is to stop, in seconds; what has not
-    /// ended then is given back
+    /// Time that running tests have to finish when the engine stops, in seconds. Unfinished tests
+    /// return to the queue
     #[arg(long, env = "ASSAY_ENGINE_GRACE_SECONDS", default_value_t = 20)]
     pub grace_seconds: u16,
-    /// The command, with its arguments
+    /// Command that runs a test, with its arguments
     #[arg(last = true, required = true)]
     pub command: Vec<OsString>,
 }

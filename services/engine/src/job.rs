@@ -1,4 +1,4 @@
-//! One lease: its instances are run one after the other, while Assay is told that they still are.
+//! A job runs the instances of one lease, one after the other, and renews the lease meanwhile.
 
 use std::{
     sync::Arc,
@@ -16,32 +16,33 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Config,
-    api::{Api, Refusal},
+    api::{Api, ApiError},
     command::Command,
+    config::Config,
 };
 
 pub(crate) struct Job {
     pub(crate) config: Arc<Config>,
     pub(crate) api: Api,
-    /// Cancelled when the engine is to stop.
+    /// Cancelled when the engine stops.
     pub(crate) stop: CancellationToken,
     pub(crate) lease: Lease,
 }
 
-/// Why a job ends before all its instances were run.
+/// Reason for ending a job early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Interruption {
-    /// The rest is not wanted any more.
-    Unwanted,
-    /// The work is somebody else's now.
-    Lost,
-    /// The engine stops, and did not get done in time.
+    /// The execution ended without the rest of the instances.
+    Canceled,
+    /// The lease expired or was revoked.
+    LeaseLost,
+    /// The engine stops, and its grace period is over.
     Stopped,
 }
 
 impl Job {
-    /// Runs all instances. Whatever comes between, the command is stopped first.
+    /// Runs all instances, then completes or releases the lease. An interruption stops the command
+    /// first.
     pub(crate) async fn run(self) {
         let id = self.lease.id.clone();
         let (interrupted, interruption) = watch::channel(None);
@@ -50,67 +51,73 @@ impl Job {
             () = self.watch(&interrupted) => Ok(None),
         };
         let reason = *interrupted.borrow();
-        let done = match (ended, reason) {
-            (_, Some(Interruption::Lost)) => {
-                return tracing::warn!(lease = id, "the work was lost");
+        let finished = match (ended, reason) {
+            (_, Some(Interruption::LeaseLost)) => {
+                return tracing::warn!(lease.id = id, "lost the lease; its results are discarded");
             }
-            (Err(refusal), _) if refusal.is_loss() => {
-                return tracing::warn!(lease = id, %refusal, "the work is not wanted any more");
+            (Err(error), _) if error.is_loss() => {
+                return tracing::warn!(lease.id = id, %error, "the results are no longer accepted");
             }
             (_, Some(Interruption::Stopped)) => self.api.release(&id).await,
-            (Err(refusal), _) => {
-                self.complete(Some(format!("Its result was refused: {refusal}"))).await
+            (Err(error), _) => {
+                self.complete(Some(format!("Assay rejected the result: {error}"))).await
             }
             (Ok(failure), _) => self.complete(failure).await,
         };
-        if let Err(refusal) = done {
-            tracing::warn!(lease = id, %refusal, "not told that the work is over");
+        if let Err(error) = finished {
+            tracing::warn!(lease.id = id, %error, "cannot complete or release the lease");
         }
     }
 
-    async fn complete(&self, failure: Option<String>) -> Result<(), Refusal> {
+    async fn complete(&self, failure: Option<String>) -> Result<(), ApiError> {
         let completion = CompleteLeaseInput { engine_failure: failure.is_some(), comment: failure };
         self.api.complete(&self.lease.id, &completion).await
     }
 
-    /// Runs and reports one instance after the other. Says why the engine failed, if it did.
+    /// Runs and reports one instance after the other. Returns the reason if the engine failed.
     async fn instances(
         &self,
         mut interruption: watch::Receiver<Option<Interruption>>,
-    ) -> Result<Option<String>, Refusal> {
+    ) -> Result<Option<String>, ApiError> {
         for nr in &self.lease.instance_numbers {
             match self.instance(*nr, &mut interruption).await {
                 Ok(Some(instance)) => self.api.report(&self.lease.id, instance).await?,
                 Ok(None) => return Ok(None),
                 Err(error) => {
-                    tracing::error!(lease = self.lease.id, error = format!("{error:#}"));
-                    return Ok(Some(format!("{error:#}")));
+                    let reason = format!("{error:#}");
+                    tracing::error!(
+                        lease.id = self.lease.id,
+                        error = reason,
+                        "cannot run the test"
+                    );
+                    return Ok(Some(reason));
                 }
             }
         }
         Ok(None)
     }
 
-    /// Runs the command for one instance; as long as it passes, again until the least duration of
-    /// the plan is over. What is reported is the last run, with the time of all.
+    /// Runs the command for one instance. Repeats it while it passes, until the minimum duration of
+    /// the plan is over. Returns the result of the last run with the duration of all runs, or `None`
+    /// if the job was interrupted.
     async fn instance(
         &self,
         nr: i32,
         interruption: &mut watch::Receiver<Option<Interruption>>,
     ) -> anyhow::Result<Option<InstanceResultInput>> {
-        let least = Duration::try_from_secs_f64(self.lease.minimum_duration_in_min * 60.0);
-        let least = least.unwrap_or_default();
+        let minimum = Duration::try_from_secs_f64(self.lease.minimum_duration_in_min * 60.0);
+        let minimum = minimum.unwrap_or_default();
         let (begun, mut started, mut runs) = (Instant::now(), None, 0);
         loop {
             let command = Command::new(&self.config.command, &self.lease, nr);
             let interrupted = async {
-                // It never ends without one: the sender outlives this.
+                // The sender outlives this, so the wait ends only with an interruption.
                 let _ = interruption.wait_for(Option::is_some).await;
             };
             let Some(instance) = command.run(interrupted).await? else { return Ok(None) };
             runs += 1;
             let started = *started.get_or_insert(instance.start_date_time);
-            if instance.result() == TestResult::Passed && begun.elapsed() < least {
+            if instance.result() == TestResult::Passed && begun.elapsed() < minimum {
                 continue;
             }
             if runs == 1 {
@@ -125,35 +132,37 @@ impl Job {
         }
     }
 
-    /// Tells Assay that the work goes on, and whoever does it when it is not to. Ends only with
-    /// that.
+    /// Renews the lease and announces an interruption. Never returns.
     async fn watch(&self, interrupted: &watch::Sender<Option<Interruption>>) {
-        let interrupt = |why| {
-            tracing::info!(lease = self.lease.id, ?why, "a test is stopped");
-            interrupted.send_replace(Some(why));
+        let interrupt = |reason| {
+            tracing::info!(lease.id = self.lease.id, ?reason, "stopping the test");
+            interrupted.send_replace(Some(reason));
         };
         tokio::select! {
-            why = self.heartbeat() => interrupt(why),
+            reason = self.heartbeat() => interrupt(reason),
             () = self.grace() => interrupt(Interruption::Stopped),
         }
         std::future::pending::<()>().await;
     }
 
+    /// Renews the lease until it ends, and returns the reason.
     async fn heartbeat(&self) -> Interruption {
         let mut tick = interval(Duration::from_secs(self.config.heartbeat_seconds.into()));
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tick.tick().await;
             match self.api.renew(&self.lease.id).await {
-                Ok(state) if !state.r#continue => return Interruption::Unwanted,
+                Ok(state) if !state.r#continue => return Interruption::Canceled,
                 Ok(_) => {}
-                Err(refusal) if refusal.is_loss() => return Interruption::Lost,
-                Err(refusal) => tracing::warn!(%refusal, "no heartbeat"),
+                Err(error) if error.is_loss() => return Interruption::LeaseLost,
+                Err(error) => {
+                    tracing::warn!(lease.id = self.lease.id, %error, "cannot renew the lease; will retry");
+                }
             }
         }
     }
 
-    /// Ends some time after the engine was told to stop.
+    /// Waits until the engine stops and the grace period is over.
     async fn grace(&self) {
         self.stop.cancelled().await;
         sleep(Duration::from_secs(self.config.grace_seconds.into())).await;
@@ -183,15 +192,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_test_is_repeated_until_its_least_duration_is_over() {
+    async fn a_passing_test_is_repeated_for_its_minimum_duration() {
         let (_sender, mut interruption) = watch::channel(None);
         let once = job("exit 0", 0.0).instance(1, &mut interruption).await.unwrap().unwrap();
         assert_eq!(once.result(), TestResult::Passed);
 
-        let least = 0.01;
-        let long = job("exit 0", least).instance(1, &mut interruption).await.unwrap().unwrap();
+        let minimum = 0.01;
+        let long = job("exit 0", minimum).instance(1, &mut interruption).await.unwrap().unwrap();
         assert_eq!(long.result(), TestResult::Passed);
-        assert!(long.duration_in_sec.unwrap() >= least * 60.0, "{long:?}");
+        assert!(long.duration_in_sec.unwrap() >= minimum * 60.0, "{long:?}");
         assert!(long.start_date_time.is_some());
 
         let failed = job("exit 1", 60.0).instance(1, &mut interruption).await.unwrap().unwrap();

@@ -1,51 +1,55 @@
-//! The reference engine: fetches work from Assay over HTTP, runs a command for it and reports what
-//! came of it.
+//! The reference engine: leases queued tests from Assay over HTTP, runs a command for each and
+//! reports the results.
 
 mod api;
+mod backoff;
 mod command;
 mod config;
 mod job;
 mod outcome;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use assay_proto::execution::LeaseInput;
-use tokio::{task::JoinSet, time::sleep};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use self::config::Config;
-use self::{api::Api, job::Job};
+use self::{api::Api, backoff::Backoff, job::Job};
 
-/// How long a request waits for work; a bit of it is how long stopping may take.
+/// Time that a request waits for work, in seconds. It also bounds the time that an idle engine takes
+/// to stop.
 const WAIT: i32 = 5;
 
-/// How long to wait after Assay could not be reached, at first and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
+/// Maximum number of schedules in one request.
+const MAX_SCHEDULES: u16 = 100;
 
-/// Runs an engine until it is told to stop. Fails if Assay does not know it.
+/// Runs an engine until `stop` is cancelled. Fails if Assay rejects its requests, such as for an
+/// invalid token.
 pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> {
     let config = Arc::new(config);
     let api = Api::new(&config)?;
     tracing::info!(
-        "{} runs tests of the target group {:?} at {}",
+        "engine {} runs tests of target group {:?} at {}",
         config.name,
         config.target_group,
         config.url
     );
     let mut jobs = JoinSet::new();
-    let fetched = fetch(&config, &api, &stop, &mut jobs).await;
-    // Those that run end, or give back what they have, in their own time.
+    let outcome = lease_jobs(&config, &api, &stop, &mut jobs).await;
+    // Running jobs finish, or release their leases after the grace period.
     while jobs.join_next().await.is_some() {}
-    fetched
+    outcome
 }
 
-async fn fetch(
+/// Leases schedules and spawns a job for each, never more than may run concurrently.
+async fn lease_jobs(
     config: &Arc<Config>,
     api: &Api,
     stop: &CancellationToken,
     jobs: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
-    let mut pause = PAUSES.0;
+    let mut backoff = Backoff::default();
     while !stop.is_cancelled() {
         let free = config.parallel.saturating_sub(u16::try_from(jobs.len()).unwrap_or(u16::MAX));
         if free == 0 {
@@ -55,19 +59,18 @@ async fn fetch(
             }
             continue;
         }
-        match api.lease(&wanted(config, free)).await {
+        match api.lease(&request(config, free)).await {
             Ok(leases) => {
-                pause = PAUSES.0;
+                backoff = Backoff::default();
                 for lease in leases {
                     let (config, api, stop) = (config.clone(), api.clone(), stop.clone());
                     jobs.spawn(Job { config, api, stop, lease }.run());
                 }
             }
-            Err(refusal) if refusal.is_final() => return Err(refusal.into()),
-            Err(refusal) => {
-                tracing::warn!(%refusal, "no work to be had; trying again");
-                stop.run_until_cancelled(sleep(pause)).await;
-                pause = (pause * 2).min(PAUSES.1);
+            Err(error) if error.is_permanent() => return Err(error.into()),
+            Err(error) => {
+                tracing::warn!(%error, "cannot lease tests; will retry");
+                stop.run_until_cancelled(backoff.wait()).await;
             }
         }
         while jobs.try_join_next().is_some() {}
@@ -75,11 +78,11 @@ async fn fetch(
     Ok(())
 }
 
-fn wanted(config: &Config, free: u16) -> LeaseInput {
+fn request(config: &Config, free: u16) -> LeaseInput {
     LeaseInput {
         target_group: Some(config.target_group.clone()),
         engine: Some(config.name.clone()),
-        max_schedules: Some(free.min(100).into()),
+        max_schedules: Some(free.min(MAX_SCHEDULES).into()),
         wait_in_sec: Some(WAIT),
         needs_public_ip: config.needs_public_ip,
     }

@@ -1,4 +1,4 @@
-//! The engine as a program.
+//! The program `assay-engine`.
 
 use std::process::ExitCode;
 
@@ -13,41 +13,44 @@ use tokio_util::sync::CancellationToken;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What the command is told and what it tells, for `--help`.
+/// Interface between the engine and the command, shown by `--help`.
 const PROTOCOL: &str = "\
-For each instance of a test the command is run once, in a process group of its own. It finds the
-lease as JSON on its standard input, and in its environment the variables of the subject and of the
-test plan under their names, and:
+The engine runs the command once for each instance of a test, in a process group of its own.
 
-  ASSAY_TEST_CASE, ASSAY_TEST_NAME     the identifier and the name of the test case
-  ASSAY_INSTANCE_NR                    which instance it is
-  ASSAY_EXECUTION_ID, ASSAY_REPORT_ID  what it is run for
-  ASSAY_SUBJECT, ASSAY_SUBJECT_URI     the identifier and the address of the subject
-  ASSAY_ENVIRONMENT, ASSAY_USERNAME, ASSAY_PASSWORD
-                                       the environment, and how to log in there
-  ASSAY_RESULT_FILE, ASSAY_JUNIT_FILE  where the command may write what came of it
+Input:
 
-What came of it is, of these, the first that there is:
+  standard input  the lease as JSON
+  environment     the variables of the subject and the test plan, under their own names, and:
 
-  the result file   a JSON object with Result (Passed, Failed, Error, Aborted or Canceled), and if
-                    you like Steps, DurationInSec and links, as in the body of
-                    POST /api/automation/leases/{leaseId}/instances
-  the JUnit file    of which every test becomes a step, and the worst result counts
-  the exit code     0 for Passed, another one for Failed; Error if a signal has ended it
+    ASSAY_TEST_CASE, ASSAY_TEST_NAME     identifier and name of the test case
+    ASSAY_INSTANCE_NR                    number of the instance
+    ASSAY_EXECUTION_ID, ASSAY_REPORT_ID  ids of the execution and the test report
+    ASSAY_SUBJECT, ASSAY_SUBJECT_URI     identifier and URI of the subject
+    ASSAY_ENVIRONMENT, ASSAY_USERNAME, ASSAY_PASSWORD
+                                         name and credentials of the environment
+    ASSAY_RESULT_FILE, ASSAY_JUNIT_FILE  paths to which the command can write its result
 
-A command that is not to go on gets SIGTERM, with all that it has started, and five seconds later
-SIGKILL.";
+Output, the first of these that exists:
 
-/// Runs the tests that Assay has queued, by a command of yours
+  result file  a JSON object with Result (Passed, Failed, Error, Aborted or Canceled) and optionally
+               Steps, DurationInSec and links, as in the body of
+               POST /api/automation/leases/{leaseId}/instances
+  JUnit file   each test becomes a step; the worst result is the result of the instance
+  exit code    0 is Passed, any other is Failed; a command that is killed by a signal is Error
+
+If the execution is canceled or the engine stops, the process group of the command receives SIGTERM,
+and SIGKILL five seconds later.";
+
+/// Run queued tests of Assay with your own command
 #[derive(Parser)]
 #[command(name = "assay-engine", version, after_long_help = PROTOCOL)]
 struct Options {
     #[command(flatten)]
     engine: Config,
-    /// What is logged, as tracing directives
+    /// Log filter, as tracing directives
     #[arg(long, env = "ASSAY_LOG", default_value = "info")]
     log: String,
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, env = "ASSAY_LOG_FORMAT", default_value = "text")]
     log_format: LogFormat,
 }
@@ -65,16 +68,16 @@ fn main() -> ExitCode {
             };
             let _telemetry = Telemetry::install("assay-engine", &telemetry)?;
             let stop = CancellationToken::new();
-            let told = stop.clone();
+            let stopping = stop.clone();
             tokio::select! {
                 done = assay_engine::run(options.engine, stop) => done,
-                never = async {
+                second = async {
                     stop_signal().await;
-                    tracing::info!("stopping: running tests may end, others are given back");
-                    told.cancel();
+                    tracing::info!("stopping after the running tests; a second signal stops immediately");
+                    stopping.cancel();
                     stop_signal().await;
                     Err(anyhow::anyhow!("stopped by a second signal"))
-                } => never,
+                } => second,
             }
         })
     });

@@ -1,4 +1,4 @@
-//! What came of a command: what it wrote, or else how it ended.
+//! The result of a command: from its result file, its JUnit file or its exit code.
 
 use std::{fs::File, io::BufReader, io::ErrorKind, path::Path, process::ExitStatus};
 
@@ -12,85 +12,85 @@ use assay_proto::{
 pub(crate) const RESULT_FILE: &str = "result.json";
 pub(crate) const JUNIT_FILE: &str = "junit.xml";
 
-/// What a result file may have at most, in bytes.
-const LARGEST: u64 = 8 << 20;
+/// Maximum size of a result file, in bytes.
+const MAX_RESULT_FILE: u64 = 8 << 20;
 
-/// How many tests of a JUnit file become steps.
-const MOST_STEPS: usize = 1000;
+/// Maximum number of tests that are read from a JUnit file.
+const MAX_TESTS: usize = 1000;
 
-/// How a command ended.
-pub(crate) struct Ended {
+/// A finished command.
+pub(crate) struct Finished {
     pub(crate) command: String,
     pub(crate) status: ExitStatus,
-    /// The end of what it said.
+    /// End of its standard output and standard error.
     pub(crate) output: String,
     pub(crate) seconds: f64,
 }
 
-/// Reads what came of a command that had these files to write into. Fails where it cannot be read.
-pub(crate) async fn read(files: &Path, ended: &Ended) -> Result<InstanceResultInput> {
+/// Reads the result of a command that had this folder for its files. Fails if a file is malformed.
+pub(crate) async fn read(files: &Path, finished: &Finished) -> Result<InstanceResultInput> {
     let instance = if let Some(result) = result_file(&files.join(RESULT_FILE)).await? {
         result
     } else if let Some(tests) = junit_file(&files.join(JUNIT_FILE))? {
-        of_tests(&tests, ended)
+        of_tests(&tests, finished)
     } else {
-        of_status(ended)
+        of_status(finished)
     };
-    let told = instance.duration_in_sec.or_else(|| {
+    let duration = instance.duration_in_sec.or_else(|| {
         let both = instance.start_date_time.is_some() && instance.finish_date_time.is_some();
-        (!both).then_some(ended.seconds)
+        (!both).then_some(finished.seconds)
     });
-    Ok(InstanceResultInput { duration_in_sec: told, ..instance })
+    Ok(InstanceResultInput { duration_in_sec: duration, ..instance })
 }
 
 async fn result_file(file: &Path) -> Result<Option<InstanceResultInput>> {
     let size = match tokio::fs::metadata(file).await {
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).context("the result file cannot be read"),
+        Err(error) => return Err(error).context("cannot read the result file"),
     };
-    if size > LARGEST {
-        bail!("the result file has more than {} MiB", LARGEST >> 20);
+    if size > MAX_RESULT_FILE {
+        bail!("the result file exceeds {} MiB", MAX_RESULT_FILE >> 20);
     }
-    let json = tokio::fs::read(file).await.context("the result file cannot be read")?;
+    let json = tokio::fs::read(file).await.context("cannot read the result file")?;
     let result: InstanceResultInput =
-        serde_json::from_slice(&json).context("the result file is not as it should be")?;
+        serde_json::from_slice(&json).context("the result file is not a valid result")?;
     if result.result() == TestResult::Unspecified {
-        bail!("the result file has no Result");
+        bail!("the result file lacks the field Result");
     }
     Ok(Some(result))
 }
 
-/// The tests in a JUnit file, if there is one.
+/// Reads the tests in the JUnit file, if it exists.
 fn junit_file(file: &Path) -> Result<Option<Vec<Test>>> {
     let file = match File::open(file) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).context("the JUnit file cannot be read"),
+        Err(error) => return Err(error).context("cannot read the JUnit file"),
     };
     let mut tests = Vec::new();
     assay_junit::read(BufReader::new(file), |test| {
-        if tests.len() < MOST_STEPS {
+        if tests.len() < MAX_TESTS {
             tests.push(test);
         }
         Ok(())
     })
-    .context("the JUnit file cannot be read")?;
+    .context("cannot read the JUnit file")?;
     Ok(Some(tests))
 }
 
-/// The worst result of some tests, with a step for each thing that they tell.
-fn of_tests(tests: &[Test], ended: &Ended) -> InstanceResultInput {
+/// Combines tests into an instance with the worst result and all steps.
+fn of_tests(tests: &[Test], finished: &Finished) -> InstanceResultInput {
     let mut steps: Vec<StepResultInput> = tests.iter().flat_map(Test::steps).collect();
     let worst = tests.iter().map(Test::result).max_by_key(|result| severity(*result));
     let result = match worst {
-        // A command that fails says so, whatever it has written before.
-        Some(TestResult::Passed | TestResult::Canceled) | None if !ended.status.success() => {
-            steps.push(last_step(ended, TestResult::Error));
+        // A command that fails after its tests passed is an error.
+        Some(TestResult::Passed | TestResult::Canceled) | None if !finished.status.success() => {
+            steps.push(last_step(finished, TestResult::Error));
             TestResult::Error
         }
         None => {
-            steps.push(last_step(ended, TestResult::Error));
+            steps.push(last_step(finished, TestResult::Error));
             TestResult::Error
         }
         Some(worst) => worst,
@@ -109,7 +109,7 @@ fn of_tests(tests: &[Test], ended: &Ended) -> InstanceResultInput {
     }
 }
 
-/// A test that was skipped does not spoil what has passed.
+/// Orders results from good to bad. A skipped test does not make a passed one worse.
 fn severity(result: TestResult) -> u8 {
     match result {
         TestResult::Error => 4,
@@ -120,35 +120,35 @@ fn severity(result: TestResult) -> u8 {
     }
 }
 
-/// What an exit code says: 0 for passed, another one for failed; a command that did not get to its
-/// end has no say.
-fn of_status(ended: &Ended) -> InstanceResultInput {
-    let result = match ended.status.code() {
+/// Returns the result that the exit code stands for: 0 is Passed, any other is Failed. A command that
+/// was killed is an Error.
+fn of_status(finished: &Finished) -> InstanceResultInput {
+    let result = match finished.status.code() {
         Some(0) => TestResult::Passed,
         Some(_) => TestResult::Failed,
         None => TestResult::Error,
     };
     InstanceResultInput {
         result: result.into(),
-        steps: vec![last_step(ended, result)],
+        steps: vec![last_step(finished, result)],
         ..InstanceResultInput::default()
     }
 }
 
-/// How the command ended, for the people who look at it.
-fn last_step(ended: &Ended, result: TestResult) -> StepResultInput {
-    let said = ended.output.trim();
-    let actual = if ended.status.success() {
-        said.to_owned()
+/// Returns a step that shows the command, its exit status and its output.
+fn last_step(finished: &Finished, result: TestResult) -> StepResultInput {
+    let output = finished.output.trim();
+    let actual = if finished.status.success() {
+        output.to_owned()
     } else {
-        format!("{}\n\n{said}", ended.status).trim_end().to_owned()
+        format!("{}\n\n{output}", finished.status).trim_end().to_owned()
     };
     StepResultInput {
         step_nr: 1,
-        test_input: Some(ended.command.clone()),
+        test_input: Some(finished.command.clone()),
         actual_result: Some(actual),
         result: result.into(),
-        duration_in_sec: ended.seconds,
+        duration_in_sec: finished.seconds,
         ..StepResultInput::default()
     }
 }

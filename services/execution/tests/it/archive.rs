@@ -39,7 +39,7 @@ async fn list(world: &World, set: bool, archived: Option<bool>) -> Result<Vec<St
 }
 
 #[tokio::test]
-async fn an_execution_goes_to_the_archive_and_back() -> Result<()> {
+async fn an_execution_can_be_archived_and_unarchived() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let (first, second) = (world.start().await?.id, world.start().await?.id);
@@ -52,7 +52,7 @@ async fn an_execution_goes_to_the_archive_and_back() -> Result<()> {
         assert_eq!(list(&world, set, None).await?, [second.as_str(), first.as_str()]);
     }
     assert!(world.execution(&first).await?.archived);
-    // It goes on there.
+    // An archived execution still accepts results.
     world.report(&first, json!([{ "Identifier": "a", "Result": "Passed" }])).await?;
     update(&world, &first, archived(false)).await?;
     assert!(list(&world, false, Some(true)).await?.is_empty());
@@ -73,7 +73,7 @@ async fn an_execution_goes_to_the_archive_and_back() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_was_not_seen_is_not_archived() -> Result<()> {
+async fn archiving_rejects_stale_versions_and_unknown_executions() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let seen = world.start().await?;
@@ -92,8 +92,8 @@ async fn what_was_not_seen_is_not_archived() -> Result<()> {
         id: seen.id.clone(),
         ..archived(true)
     };
-    let theirs = world.executions().update_execution(stranger.call(request)).await.unwrap_err();
-    assert_eq!(theirs.code(), Code::NotFound);
+    let hidden = world.executions().update_execution(stranger.call(request)).await.unwrap_err();
+    assert_eq!(hidden.code(), Code::NotFound);
     assert!(!world.execution(&seen.id).await?.archived);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Files that belong to results: kept, named by results, and reached by links that expire.
+//! Artifacts: files that results refer to by name, and that signed links give access to.
 
 use anyhow::Result;
 use assay_proto::execution::{
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::world::{World, fields, now, reason};
 
-/// Uploads a file in pieces; one that breaks off does not say that it is complete.
+/// Uploads a file in chunks. An upload that is not `whole` lacks its last message.
 async fn upload(
     world: &World,
     execution: &str,
@@ -30,17 +30,17 @@ async fn upload(
         content_type: content_type.to_owned(),
     };
     let head = UploadArtifactRequest { target: Some(target), ..Default::default() };
-    let pieces = file
+    let chunks = file
         .chunks(100_000)
         .map(|chunk| UploadArtifactRequest { chunk: chunk.to_vec().into(), ..Default::default() });
     let end = UploadArtifactRequest { last: true, ..Default::default() };
-    let messages: Vec<_> = [head].into_iter().chain(pieces).chain(whole.then_some(end)).collect();
+    let messages: Vec<_> = [head].into_iter().chain(chunks).chain(whole.then_some(end)).collect();
     let request = world.user.call(stream::iter(messages));
     Ok(world.artifacts().upload_artifact(request).await?.into_inner())
 }
 
-/// What a link asks for.
-fn asked(link: &str) -> DownloadArtifactRequest {
+/// Returns the request that a link stands for.
+fn request_of(link: &str) -> DownloadArtifactRequest {
     let link = Url::parse(link).unwrap();
     let parameter =
         |name: &str| link.query_pairs().find(|(key, _)| key == name).unwrap().1.into_owned();
@@ -54,7 +54,7 @@ fn asked(link: &str) -> DownloadArtifactRequest {
     }
 }
 
-/// Whoever has the link reads the file, without a token.
+/// Downloads a file without a token, and returns its content type and its content.
 async fn download(
     world: &World,
     request: DownloadArtifactRequest,
@@ -74,13 +74,13 @@ async fn instance(world: &World, report: &str) -> Result<Instance> {
 }
 
 #[tokio::test]
-async fn results_name_what_was_uploaded_and_show_links_to_it() -> Result<()> {
+async fn instances_show_links_to_the_artifacts_that_results_name() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
     let log: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
-    let kept = upload(&world, &execution.id, "run.log", "text/html", &log, true).await?;
-    assert_eq!((kept.name.as_str(), kept.size), ("run.log", 12_000_000));
+    let uploaded = upload(&world, &execution.id, "run.log", "text/html", &log, true).await?;
+    assert_eq!((uploaded.name.as_str(), uploaded.size), ("run.log", 12_000_000));
     upload(&world, &execution.id, "shot-1.png", "image/png", b"PNG", true).await?;
     let results = json!([{
         "Identifier": "a", "Result": "Failed", "ExecutionLogUri": "run.log",
@@ -93,28 +93,28 @@ async fn results_name_what_was_uploaded_and_show_links_to_it() -> Result<()> {
     let instance = instance(&world, &execution.test_reports[0].id).await?;
 
     assert!(instance.execution_log_uri.starts_with("https://assay.test/api/artifacts/"));
-    let (content_type, file) = download(&world, asked(&instance.execution_log_uri)).await?;
-    assert!(file == log, "another file");
-    assert_eq!(content_type, "application/octet-stream", "what could run is not served as such");
-    assert_eq!(instance.debug_log_uri, "", "nothing was stored under that name");
+    let (content_type, file) = download(&world, request_of(&instance.execution_log_uri)).await?;
+    assert!(file == log, "the content differs");
+    assert_eq!(content_type, "application/octet-stream", "HTML is not served as HTML");
+    assert_eq!(instance.debug_log_uri, "", "no file has that name");
     assert_eq!(instance.report_uri, "https://ci.example/7");
     let step = &instance.steps[0];
     assert_eq!(step.screenshots.len(), 2);
     assert_eq!(step.screenshots[1], "https://ci.example/1.png");
     assert_eq!(step.screenshots[0], step.thumbnail);
-    let shot = download(&world, asked(&step.thumbnail)).await?;
+    let shot = download(&world, request_of(&step.thumbnail)).await?;
     assert_eq!(shot, ("image/png".to_owned(), b"PNG".to_vec()));
-    assert_eq!(download(&world, asked(&kept.uri)).await?.1, log);
+    assert_eq!(download(&world, request_of(&uploaded.uri)).await?.1, log);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_link_that_was_changed_leads_nowhere() -> Result<()> {
+async fn forged_links_are_rejected() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
-    let one = asked(&upload(&world, &execution.id, "a.txt", "", b"a", true).await?.uri);
-    let other = asked(&upload(&world, &execution.id, "b.txt", "", b"b", true).await?.uri);
+    let one = request_of(&upload(&world, &execution.id, "a.txt", "", b"a", true).await?.uri);
+    let other = request_of(&upload(&world, &execution.id, "b.txt", "", b"b", true).await?.uri);
     download(&world, one.clone()).await?;
 
     for forged in [
@@ -134,27 +134,27 @@ async fn a_link_that_was_changed_leads_nowhere() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_second_file_of_the_same_name_takes_the_place_of_the_first() -> Result<()> {
+async fn a_second_file_of_the_same_name_replaces_the_first() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
     let first = upload(&world, &execution.id, "a.txt", "text/plain", b"one", true).await?;
     let second = upload(&world, &execution.id, "a.txt", "text/plain", b"two", true).await?;
 
-    assert_eq!(download(&world, asked(&second.uri)).await?.1, b"two");
-    let gone = download(&world, asked(&first.uri)).await.unwrap_err();
-    assert_eq!(gone.code(), Code::NotFound);
+    assert_eq!(download(&world, request_of(&second.uri)).await?.1, b"two");
+    let replaced = download(&world, request_of(&first.uri)).await.unwrap_err();
+    assert_eq!(replaced.code(), Code::NotFound);
     assert_eq!(world.count("select count(*) from artifact").await?, 1);
     assert_eq!(world.files(), 1);
-    // Executions do not share names.
+    // Names belong to one execution.
     let other = world.start().await?;
     upload(&world, &other.id, "a.txt", "text/plain", b"three", true).await?;
-    assert_eq!(download(&world, asked(&second.uri)).await?.1, b"two");
+    assert_eq!(download(&world, request_of(&second.uri)).await?.1, b"two");
     Ok(())
 }
 
 #[tokio::test]
-async fn what_is_refused_leaves_nothing_behind() -> Result<()> {
+async fn rejected_uploads_store_nothing() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
@@ -162,9 +162,9 @@ async fn what_is_refused_leaves_nothing_behind() -> Result<()> {
         let refused = upload(&world, &execution.id, name, "", b"x", true).await.unwrap_err();
         assert_eq!(fields(&refused), ["name"], "{name:?}");
     }
-    let broken = vec![0; 300_000];
-    let broken = upload(&world, &execution.id, "a", "", &broken, false).await.unwrap_err();
-    assert_eq!(reason(&broken), "malformed");
+    let bytes = vec![0; 300_000];
+    let incomplete = upload(&world, &execution.id, "a", "", &bytes, false).await.unwrap_err();
+    assert_eq!(reason(&incomplete), "malformed");
     let large = vec![0; (32 << 20) + 1];
     let large = upload(&world, &execution.id, "a", "", &large, true).await.unwrap_err();
     assert_eq!(reason(&large), "too_large");
@@ -184,7 +184,7 @@ async fn what_is_refused_leaves_nothing_behind() -> Result<()> {
     Ok(())
 }
 
-/// What an engine uploads for its lease.
+/// Uploads a file for a lease.
 async fn upload_for_lease(
     world: &World,
     lease: &str,
@@ -202,14 +202,14 @@ async fn upload_for_lease(
 }
 
 #[tokio::test]
-async fn engines_upload_what_belongs_to_their_work() -> Result<()> {
+async fn engines_upload_artifacts_for_their_leases() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 1)]).await?;
     let execution = world.dispatch().await?;
     let engine = world.engine();
     let leases = engine.lease(now("", 2)).await?;
     for (lease, file) in leases.iter().zip(["of a", "of b"]) {
-        // Both call it the same.
+        // Names belong to one report.
         upload_for_lease(&world, &lease.id, "run.log", file).await?;
         let result = json!([{ "InstanceNr": 1, "Result": "Passed", "DurationInSec": 1,
                               "ExecutionLogUri": "run.log" }]);
@@ -217,13 +217,13 @@ async fn engines_upload_what_belongs_to_their_work() -> Result<()> {
     }
     for (report, file) in execution.test_reports.iter().zip(["of a", "of b"]) {
         let link = instance(&world, &report.id).await?.execution_log_uri;
-        assert_eq!(download(&world, asked(&link)).await?.1, file.as_bytes());
+        assert_eq!(download(&world, request_of(&link)).await?.1, file.as_bytes());
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn an_engine_that_was_given_up_uploads_nothing_more() -> Result<()> {
+async fn an_engine_cannot_upload_for_a_lost_lease() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     world.dispatch().await?;
@@ -240,20 +240,20 @@ async fn an_engine_that_was_given_up_uploads_nothing_more() -> Result<()> {
 }
 
 #[tokio::test]
-async fn files_that_a_killed_program_left_behind_are_removed() -> Result<()> {
+async fn files_of_interrupted_uploads_are_removed() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
     for _ in 0..2 {
-        world.keep_file(&execution.id, "run.log").await?;
+        world.upload_file(&execution.id, "run.log").await?;
     }
     assert_eq!(world.files(), 1);
     assert_eq!(world.count("select count(*) from stray_file").await?, 0);
-    // One program ended before it had stored the file, one before it had noted it, one is at it.
+    // One upload was killed before it stored the file, one afterwards; one is still running.
     for (age, is_stored) in [("2 hours", false), ("2 hours", true), ("1 minute", true)] {
         let id = Uuid::now_v7();
         if is_stored {
-            world.leave_file(&execution.id, id)?;
+            world.store_stray_file(&execution.id, id)?;
         }
         sqlx::query(
             "insert into stray_file (customer_id, execution_id, artifact_id, since)
@@ -274,7 +274,7 @@ async fn files_that_a_killed_program_left_behind_are_removed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_file_is_noted_before_it_is_stored() -> Result<()> {
+async fn an_upload_is_recorded_before_its_file_is_stored() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
@@ -293,9 +293,9 @@ async fn a_file_is_noted_before_it_is_stored() -> Result<()> {
     let mut artifacts = world.artifacts();
     let mut upload = JoinSet::new();
     upload.spawn(async move { artifacts.upload_artifact(slow).await.map(drop) });
-    let noted = "select count(*) from stray_file";
-    let is_noted = async || (world.count(noted).await.ok()? == 1).then_some(());
-    assay_testkit::eventually("that the file is noted", is_noted).await;
+    let recorded = "select count(*) from stray_file";
+    let is_recorded = async || (world.count(recorded).await.ok()? == 1).then_some(());
+    assay_testkit::eventually("a record of the upload", is_recorded).await;
     upload.abort_all();
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Engines that die, engines that come too late, and a service that is killed: every schedule ends,
-//! with exactly what was acknowledged.
+//! Faults: engines that die, engines that report too late, and a service that is killed. All schedules
+//! complete, with exactly the results that were acknowledged.
 
-mod crew;
+mod engines;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -9,18 +9,21 @@ use anyhow::Result;
 use assay_proto::{ExecutionStatus, ReportStatus};
 use tokio::time::{interval, timeout};
 
-use self::crew::{Crew, Ledger};
+use self::engines::{Engines, Ledger};
 use crate::world::{Server, World};
 
-/// How long all of it may take.
-const PATIENCE: Duration = Duration::from_secs(100);
+/// Maximum duration of a test.
+const TIMEOUT: Duration = Duration::from_secs(100);
 
-/// How many executions of the set there are at once.
+/// Number of concurrent executions of the set.
 const EXECUTIONS: usize = 4;
 
-/// A set of so many cases, of which some run twice, is executed four times by twenty engines, while
-/// `trouble` goes on. Checks what has come of it.
-async fn weather(cases: usize, trouble: impl AsyncFn(&World, &Crew) -> Result<()>) -> Result<()> {
+/// Lets twenty engines run four executions of a set while `faults` runs, and verifies the results.
+/// Some of the cases have two instances.
+async fn run_with_faults(
+    cases: usize,
+    faults: impl AsyncFn(&World, &Engines) -> Result<()>,
+) -> Result<()> {
     let world = World::new().await?;
     let names: Vec<String> = (0..cases).map(|nr| format!("case {nr}")).collect();
     let of = |(nr, name)| (name, if nr % 25 == 0 { 2 } else { 1 });
@@ -30,7 +33,7 @@ async fn weather(cases: usize, trouble: impl AsyncFn(&World, &Crew) -> Result<()
         world.dispatch().await?;
     }
     let server = Server::start(&world)?;
-    let crew = Crew::muster(&world, 20, server);
+    let engines = Engines::start(&world, 20, server);
     let done = async {
         let mut tick = interval(Duration::from_millis(50));
         while world.count("select count(*) from execution where status <> 'Completed'").await? > 0 {
@@ -38,20 +41,20 @@ async fn weather(cases: usize, trouble: impl AsyncFn(&World, &Crew) -> Result<()
         }
         anyhow::Ok(())
     };
-    timeout(PATIENCE, async {
+    timeout(TIMEOUT, async {
         tokio::select! {
             done = done => done,
-            trouble = trouble(&world, &crew) => trouble,
+            failed = faults(&world, &engines) => failed,
         }
     })
     .await??;
-    let ledger = crew.dismiss();
-    assess(&world, &ledger).await?;
+    let ledger = engines.stop();
+    verify(&world, &ledger).await?;
     Ok(())
 }
 
-/// Compares what is stored with what engines were told, and all sums with what they are sums of.
-async fn assess(world: &World, ledger: &Ledger) -> Result<()> {
+/// Compares the stored instances with the responses to the engines, and all totals with their parts.
+async fn verify(world: &World, ledger: &Ledger) -> Result<()> {
     let stored: Vec<(String, i32, f64)> =
         sqlx::query_as("select test_report_id::text, instance_nr, duration_in_sec from instance")
             .fetch_all(&world.db)
@@ -61,8 +64,8 @@ async fn assess(world: &World, ledger: &Ledger) -> Result<()> {
     let is_stored = |(report, nr, mark): &(String, i32, f64)| {
         stored.get(&(report.clone(), *nr)).is_some_and(|stored| stored.to_bits() == mark.to_bits())
     };
-    assert!(ledger.accepted.iter().all(is_stored), "something was lost that was acknowledged");
-    assert!(!ledger.refused.iter().any(is_stored), "something is there that was refused");
+    assert!(ledger.accepted.iter().all(is_stored), "an acknowledged result was lost");
+    assert!(!ledger.refused.iter().any(is_stored), "a rejected result is stored");
     println!(
         "{} accepted, {} refused, {} leases",
         ledger.accepted.len(),
@@ -92,18 +95,18 @@ async fn assess(world: &World, ledger: &Ledger) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn engines_and_the_service_are_killed_and_nothing_is_lost_or_done_twice() -> Result<()> {
-    weather(500, async |world, crew| {
+async fn killed_engines_and_a_killed_service_lose_and_repeat_no_result() -> Result<()> {
+    run_with_faults(500, async |world, engines| {
         let mut tick = interval(Duration::from_millis(200));
         let mut restarted = false;
         loop {
             tick.tick().await;
-            crew.kill_one();
+            engines.kill_one();
             let ended = "select count(*) from schedule where status = 'Completed'";
             if !restarted && world.count(ended).await? > 800 {
                 restarted = true;
-                crew.kill_server();
-                crew.serve(Server::start(world)?);
+                engines.kill_server();
+                engines.connect(Server::start(world)?);
             }
         }
     })
@@ -111,12 +114,12 @@ async fn engines_and_the_service_are_killed_and_nothing_is_lost_or_done_twice() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn leases_run_out_while_results_arrive_and_nothing_is_lost_or_done_twice() -> Result<()> {
-    weather(60, async |world, crew| {
+async fn leases_that_expire_while_results_arrive_lose_and_repeat_no_result() -> Result<()> {
+    run_with_faults(60, async |world, engines| {
         let mut tick = interval(Duration::from_millis(20));
         for round in 0.. {
             tick.tick().await;
-            // Not those that engines have just got, or nobody would ever get anything done.
+            // New leases are spared, so that engines make progress.
             world
                 .change(
                     "update lease set expires_at = now()
@@ -125,7 +128,7 @@ async fn leases_run_out_while_results_arrive_and_nothing_is_lost_or_done_twice()
                 )
                 .await?;
             if round % 10 == 0 {
-                crew.kill_one();
+                engines.kill_one();
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What is kept of a report, for those who find out what happened.
+//! Debug records of test reports.
 
 use anyhow::Result;
 use assay_proto::{
@@ -19,7 +19,7 @@ async fn record(world: &World, user: &TestUser, id: &str) -> Result<Vec<DebugRep
 }
 
 #[tokio::test]
-async fn a_debug_record_tells_where_a_report_stands() -> Result<()> {
+async fn a_debug_record_shows_the_state_and_results_of_a_report() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 200)]).await?;
     let execution = world.start().await?;
@@ -35,9 +35,9 @@ async fn a_debug_record_tells_where_a_report_stands() -> Result<()> {
         (&first.project_id, &first.test_case_id, &first.test_plan_id),
         (&world.project, &report.test_case_id, &report.test_plan_id)
     );
-    let kept = first.test_report.as_ref().unwrap();
-    assert_eq!((kept.id.as_str(), kept.instance_count), (report.id.as_str(), 200));
-    assert!(!kept.is_finished && !kept.archived && !kept.deleted);
+    let stored = first.test_report.as_ref().unwrap();
+    assert_eq!((stored.id.as_str(), stored.instance_count), (report.id.as_str(), 200));
+    assert!(!stored.is_finished && !stored.archived && !stored.deleted);
     let results: Vec<_> = parts.iter().flat_map(|part| &part.results).collect();
     assert!(results.iter().map(|result| result.instance_nr).eq(1..=150));
     assert_eq!((results[6].result(), results[6].duration_in_sec), (TestResult::Passed, 7.0));
@@ -49,7 +49,7 @@ async fn a_debug_record_tells_where_a_report_stands() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_debug_record_tells_what_engines_were_given() -> Result<()> {
+async fn a_debug_record_shows_the_schedules_of_a_report() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
@@ -84,7 +84,7 @@ async fn a_debug_record_tells_what_engines_were_given() -> Result<()> {
 }
 
 #[tokio::test]
-async fn another_customers_report_has_no_debug_record() -> Result<()> {
+async fn debug_records_of_other_customers_are_not_found() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let report = world.start().await?.test_reports.remove(0);

@@ -1,24 +1,23 @@
-//! Starting, completing and reading executions.
+//! Starting and reading executions.
 
+mod ends;
 mod lists;
 
 use anyhow::Result;
 use assay_proto::{
     ExecutionStatus, ReportStatus, TestResult,
-    catalog::TestSetInput,
     execution::{
-        Execution, ExecutionMode, GetExecutionRequest, ListExecutionsRequest, StartExecutionInput,
+        ExecutionMode, GetExecutionRequest, ListExecutionsRequest, StartExecutionInput,
         StartExecutionRequest,
     },
 };
 use futures::future::try_join_all;
-use serde_json::json;
 use tonic::Code;
 
 use crate::world::{World, fields, reason};
 
 #[tokio::test]
-async fn a_started_execution_waits_for_its_results() -> Result<()> {
+async fn a_new_external_execution_is_running_without_results() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("login", 1), ("search", 3)]).await?;
 
@@ -47,7 +46,7 @@ async fn a_started_execution_waits_for_its_results() -> Result<()> {
 }
 
 #[tokio::test]
-async fn executions_of_a_test_case_are_counted() -> Result<()> {
+async fn executions_of_a_test_case_are_numbered_consecutively() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 1)]).await?;
     let starts = (0..6).map(|_| world.start());
@@ -65,7 +64,7 @@ async fn executions_of_a_test_case_are_counted() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_request_with_a_key_starts_one_execution_however_often_it_is_sent() -> Result<()> {
+async fn requests_with_the_same_idempotency_key_start_one_execution() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let with_key = |key: &str| {
@@ -95,113 +94,7 @@ async fn a_request_with_a_key_starts_one_execution_however_often_it_is_sent() ->
 }
 
 #[tokio::test]
-async fn a_canceled_execution_is_over_at_once() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("passed", 1), ("failed", 2), ("none", 1)]).await?;
-    let execution = world.start().await?;
-    let results = json!([
-        { "Identifier": "passed", "Result": "Passed" },
-        { "Identifier": "failed", "Result": "Failed" },
-    ]);
-    world.report(&execution.id, results).await?;
-
-    world.cancel(&execution.id).await?;
-
-    let canceled = world.execution(&execution.id).await?;
-    assert_eq!(canceled.status(), ExecutionStatus::Canceled);
-    assert!(canceled.completion_date_time.is_some());
-    assert_eq!(
-        ends(&canceled),
-        [
-            (TestResult::Passed, ReportStatus::InReview),
-            (TestResult::Failed, ReportStatus::InReview),
-            (TestResult::Canceled, ReportStatus::Canceled),
-        ]
-    );
-    assert_eq!(counts(&canceled), [3, 0, 1, 0, 0, 1, 1]);
-    world.cancel(&execution.id).await?;
-    assert_eq!(world.execution(&execution.id).await?, canceled, "again is no change");
-    let late = json!([{ "Identifier": "none", "Result": "Passed" }]);
-    let refused = world.report(&execution.id, late).await.unwrap_err();
-    assert_eq!(reason(&refused), "execution_ended");
-    let (last, data) = world.events().await?.into_iter().nth(3).unwrap();
-    assert_eq!((last.as_str(), &data["Status"]), ("execution.canceled", &json!("Canceled")));
-
-    let completed = world.start().await?;
-    world.complete(&completed.id).await?;
-    let refused = world.cancel(&completed.id).await.unwrap_err();
-    assert_eq!(
-        (refused.code(), reason(&refused).as_str()),
-        (Code::FailedPrecondition, "execution_ended")
-    );
-    let unknown = world.cancel(&world.set).await.unwrap_err();
-    assert_eq!(unknown.code(), Code::NotFound);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_failure_cancels_what_has_not_started() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 1), ("half", 2), ("b", 1), ("c", 1)]).await?;
-    world.stop_on_failure().await?;
-    let execution = world.start().await?;
-    let results = json!([
-        { "Identifier": "half", "Result": "Passed" },
-        { "Identifier": "a", "Result": "Failed" },
-        { "Identifier": "b", "Result": "Passed" },
-    ]);
-
-    world.report(&execution.id, results).await?;
-
-    let stopped = world.execution(&execution.id).await?;
-    assert_eq!(
-        ends(&stopped),
-        [
-            (TestResult::Failed, ReportStatus::InReview),
-            (TestResult::Passed, ReportStatus::Running),
-            (TestResult::Passed, ReportStatus::InReview),
-            (TestResult::Canceled, ReportStatus::Canceled),
-        ]
-    );
-    assert_eq!(stopped.status(), ExecutionStatus::Running, "its caller completes it");
-    let late = json!([{ "Identifier": "c", "Result": "Passed" }]);
-    assert_eq!(reason(&world.report(&execution.id, late).await.unwrap_err()), "report_ended");
-    let rest = json!([{ "Identifier": "half", "InstanceNr": 2, "Result": "Passed" }]);
-    world.report(&execution.id, rest).await?;
-    assert_eq!(counts(&world.complete(&execution.id).await?), [4, 0, 1, 0, 0, 2, 1]);
-    Ok(())
-}
-
-#[tokio::test]
-async fn what_has_not_finished_in_time_is_aborted() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("passed", 1), ("none", 1)]).await?;
-    let changes = TestSetInput { time_out: 10.0, ..TestSetInput::default() };
-    world.change_set(changes, &["TimeOut"]).await?;
-    let execution = world.start().await?;
-    let result = json!([{ "Identifier": "passed", "Result": "Passed" }]);
-    world.report(&execution.id, result).await?;
-
-    world.reconcile().await?;
-    assert_eq!(world.execution(&execution.id).await?.status(), ExecutionStatus::Running);
-    let in_time = "select count(*) from execution
-         where deadline = request_time + make_interval(mins => 10)";
-    assert_eq!(world.count(in_time).await?, 1);
-    world.change("update execution set deadline = now()").await?;
-    world.reconcile().await?;
-
-    let over = world.execution(&execution.id).await?;
-    assert_eq!((over.status(), over.result()), (ExecutionStatus::Completed, TestResult::Aborted));
-    assert_eq!(counts(&over), [2, 0, 0, 1, 0, 1, 0]);
-    Ok(())
-}
-
-fn ends(execution: &Execution) -> Vec<(TestResult, ReportStatus)> {
-    execution.test_reports.iter().map(|report| (report.result(), report.status())).collect()
-}
-
-#[tokio::test]
-async fn what_the_catalog_refuses_is_refused() -> Result<()> {
+async fn an_execution_needs_an_existing_set_subject_and_an_executable_case() -> Result<()> {
     let world = World::new().await?;
     assert_eq!(world.start().await.unwrap_err().code(), Code::InvalidArgument);
 
@@ -221,75 +114,7 @@ async fn what_the_catalog_refuses_is_refused() -> Result<()> {
 }
 
 #[tokio::test]
-async fn completing_aborts_what_is_missing() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("passed", 1), ("half", 2), ("failed", 2), ("error", 2), ("none", 1)]).await?;
-    let execution = world.start().await?;
-    let results = json!([
-        { "Identifier": "passed", "Result": "Passed" },
-        { "Identifier": "half", "Result": "Passed" },
-        { "Identifier": "failed", "Result": "Failed" },
-        { "Identifier": "error", "Result": "Error" },
-    ]);
-    world.report(&execution.id, results).await?;
-
-    let completed = world.complete(&execution.id).await?;
-
-    assert_eq!(completed.status(), ExecutionStatus::Completed);
-    assert_eq!(completed.result(), TestResult::Error);
-    assert!(completed.completion_date_time.is_some());
-    let ends: Vec<_> =
-        completed.test_reports.iter().map(|report| (report.result(), report.status())).collect();
-    assert_eq!(
-        ends,
-        [
-            (TestResult::Passed, ReportStatus::InReview),
-            (TestResult::Aborted, ReportStatus::InReview),
-            (TestResult::Failed, ReportStatus::InReview),
-            (TestResult::Error, ReportStatus::EngineExecutionFailure),
-            (TestResult::Aborted, ReportStatus::InReview),
-        ]
-    );
-    assert_eq!(counts(&completed), [5, 0, 0, 2, 1, 1, 1]);
-    assert_eq!(world.complete(&execution.id).await?, completed, "again is no change");
-    Ok(())
-}
-
-/// Total, pending, canceled, aborted, with error, passed, failed.
-fn counts(execution: &Execution) -> [i32; 7] {
-    let statistic = execution.statistic.as_ref().unwrap();
-    [
-        statistic.test_cases_total,
-        statistic.test_cases_pending,
-        statistic.test_cases_canceled,
-        statistic.test_cases_aborted,
-        statistic.test_cases_with_error,
-        statistic.test_cases_passed,
-        statistic.test_cases_failed,
-    ]
-}
-
-#[tokio::test]
-async fn what_others_run_or_have_canceled_cannot_be_completed() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 1)]).await?;
-    for (change, expected) in [
-        ("update execution set mode = 'Dispatch'", "not_external"),
-        ("update execution set mode = 'External', status = 'Canceled'", "execution_ended"),
-    ] {
-        let execution = world.start().await?;
-        sqlx::query(change).execute(&world.db).await?;
-        let refused = world.complete(&execution.id).await.unwrap_err();
-        assert_eq!(
-            (refused.code(), reason(&refused).as_str()),
-            (Code::FailedPrecondition, expected)
-        );
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn another_customers_execution_is_not_found() -> Result<()> {
+async fn executions_of_other_customers_are_not_found() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
@@ -297,11 +122,11 @@ async fn another_customers_execution_is_not_found() -> Result<()> {
     let request =
         GetExecutionRequest { project_id: world.project.clone(), id: execution.id.clone() };
 
-    let theirs = world.executions().get_execution(stranger.call(request.clone())).await;
-    assert_eq!(theirs.map(drop).unwrap_err().code(), Code::NotFound);
+    let hidden = world.executions().get_execution(stranger.call(request.clone())).await;
+    assert_eq!(hidden.map(drop).unwrap_err().code(), Code::NotFound);
     let lists = ListExecutionsRequest { project_id: world.project.clone(), ..Default::default() };
-    let theirs = world.executions().list_executions(stranger.call(lists)).await;
-    assert_eq!(theirs.map(drop).unwrap_err().code(), Code::NotFound);
+    let hidden = world.executions().list_executions(stranger.call(lists)).await;
+    assert_eq!(hidden.map(drop).unwrap_err().code(), Code::NotFound);
     for (project, id) in [(&world.set, &execution.id), (&world.project, &"0".to_owned())] {
         let request = GetExecutionRequest { project_id: project.clone(), id: id.clone() };
         let misplaced = world.executions().get_execution(world.user.call(request)).await;
@@ -310,27 +135,8 @@ async fn another_customers_execution_is_not_found() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn an_execution_without_a_time_out_ends_some_day() -> Result<()> {
-    let world = World::new().await?;
-    world.include(&[("a", 1)]).await?;
-    let (vanished, unheard) = (world.start().await?, world.dispatch().await?);
-    let due = "select count(*) from execution where deadline - request_time = interval '168 hours'";
-    assert_eq!(world.count(due).await?, 2);
-    world.change("update execution set deadline = deadline - interval '168 hours'").await?;
-    world.reconcile().await?;
-    for execution in [vanished, unheard] {
-        let ended = world.execution(&execution.id).await?;
-        assert_eq!(
-            (ended.status(), ended.result()),
-            (ExecutionStatus::Completed, TestResult::Aborted)
-        );
-    }
-    Ok(())
-}
-
 #[tokio::test(flavor = "multi_thread")]
-async fn large_variables_are_copied_up_to_a_bound() -> Result<()> {
+async fn variables_are_copied_up_to_a_total_size() -> Result<()> {
     let world = World::new().await?;
     let names: Vec<String> = (0..70).map(|nr| format!("case {nr}")).collect();
     let cases: Vec<(&str, i32)> = names.iter().map(|name| (name.as_str(), 1)).collect();

@@ -1,4 +1,4 @@
-//! Executions given back as JUnit XML.
+//! Export of executions as JUnit XML.
 
 use anyhow::Result;
 use assay_proto::{
@@ -20,12 +20,12 @@ async fn export(world: &World, id: &str) -> Result<String, Status> {
     Ok(String::from_utf8(bytes).expect("XML in UTF-8"))
 }
 
-/// What an upload says of a test, and what has to survive: its name, and each run of it.
-type Seen =
+/// Properties of a test that exports keep: its name, its result, and its instances.
+type Content =
     (String, TestResult, Vec<(TestResult, f64, Option<assay_proto::Timestamp>, Vec<String>)>);
 
-async fn seen(world: &World, execution: &Execution) -> Result<Vec<Seen>> {
-    let mut seen = Vec::new();
+async fn contents(world: &World, execution: &Execution) -> Result<Vec<Content>> {
+    let mut contents = Vec::new();
     for report in &execution.test_reports {
         let mut runs = Vec::new();
         for entry in world.instances(report).await? {
@@ -36,13 +36,13 @@ async fn seen(world: &World, execution: &Execution) -> Result<Vec<Seen>> {
             let time = instance.start_date_time;
             runs.push((instance.result(), instance.duration_in_sec, time, texts));
         }
-        seen.push((report.test_case_identifier.clone(), report.result(), runs));
+        contents.push((report.test_case_identifier.clone(), report.result(), runs));
     }
-    Ok(seen)
+    Ok(contents)
 }
 
 #[tokio::test]
-async fn what_was_uploaded_comes_back_the_same() -> Result<()> {
+async fn exporting_an_uploaded_file_preserves_its_results() -> Result<()> {
     let world = World::new().await?;
     for file in [
         "pytest",
@@ -56,22 +56,22 @@ async fn what_was_uploaded_comes_back_the_same() -> Result<()> {
     ] {
         let path = format!("{}/../kit/junit/tests/files/{file}.xml", env!("CARGO_MANIFEST_DIR"));
         let uploaded = world.upload(&[&std::fs::read(path)?]).await?;
-        let before = seen(&world, &uploaded).await?;
+        let before = contents(&world, &uploaded).await?;
 
         let again = world.upload(&[export(&world, &uploaded.id).await?.as_bytes()]).await?;
 
-        assert_eq!(seen(&world, &again).await?, before, "{file}");
+        assert_eq!(contents(&world, &again).await?, before, "{file}");
         assert_eq!(again.result(), uploaded.result());
         let ids = |execution: &Execution| -> Vec<String> {
             execution.test_reports.iter().map(|report| report.test_case_id.clone()).collect()
         };
-        assert_eq!(ids(&again), ids(&uploaded), "no new cases are made");
+        assert_eq!(ids(&again), ids(&uploaded), "an export creates no test cases");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn every_result_and_every_character_survives() -> Result<()> {
+async fn exports_preserve_all_results_and_characters() -> Result<()> {
     let world = World::new().await?;
     let names =
         ["TC-1", "a.b", "<&\"'>", "tab\tand\nline", " outer ", "ünï.cödé🙂", "missing", "half"];
@@ -101,7 +101,7 @@ async fn every_result_and_every_character_survives() -> Result<()> {
 
     let results = |execution: &Execution| -> Vec<(String, TestResult, i32)> {
         let report = |report: &assay_proto::execution::TestReport| {
-            // Outer spaces are no part of a name in JUnit.
+            // JUnit readers trim names.
             let name = report.test_case_identifier.trim().to_owned();
             (name, report.result(), report.requested_instances_count)
         };
@@ -109,7 +109,8 @@ async fn every_result_and_every_character_survives() -> Result<()> {
     };
     assert_eq!(results(&again), results(&execution));
     assert_eq!(again.result(), execution.result());
-    let texts: Vec<_> = seen(&world, &again).await?.into_iter().map(|(.., runs)| runs).collect();
+    let texts: Vec<_> =
+        contents(&world, &again).await?.into_iter().map(|(.., runs)| runs).collect();
     assert_eq!(texts[0][0].3, ["]]> & <b>\r\n\tend"]);
     assert_eq!(texts[3][0].3, ["no \"lab\""]);
     assert_eq!(texts[5][0].3, ["\u{fffd}"]);
@@ -124,7 +125,7 @@ async fn every_result_and_every_character_survives() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_has_not_run_yet_is_skipped() -> Result<()> {
+async fn instances_without_a_result_are_exported_as_skipped() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 2)]).await?;
     let execution = world.start().await?;
@@ -139,7 +140,7 @@ async fn what_has_not_run_yet_is_skipped() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_execution_is_exported_only_where_it_is() -> Result<()> {
+async fn executions_of_other_projects_and_customers_are_not_exported() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
@@ -147,13 +148,13 @@ async fn an_execution_is_exported_only_where_it_is() -> Result<()> {
     let stranger = world.stranger().await;
     let request =
         ExportResultsRequest { project_id: world.project.clone(), execution_id: execution.id };
-    let theirs = world.results().export_results(stranger.call(request)).await;
-    assert_eq!(theirs.map(drop).unwrap_err().code(), Code::NotFound);
+    let hidden = world.results().export_results(stranger.call(request)).await;
+    assert_eq!(hidden.map(drop).unwrap_err().code(), Code::NotFound);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tests_without_results_are_exported_in_small_pieces() -> Result<()> {
+async fn exports_of_many_instances_need_little_memory() -> Result<()> {
     let world = World::new().await?;
     let names: Vec<String> = (0..20).map(|nr| format!("case {nr}")).collect();
     let cases: Vec<(&str, i32)> = names.iter().map(|name| (name.as_str(), 10_000)).collect();

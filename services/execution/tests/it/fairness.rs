@@ -1,4 +1,4 @@
-//! What one customer does leaves room for others.
+//! Fairness between customers, and between executions of one customer.
 
 use std::{
     future,
@@ -50,7 +50,7 @@ async fn report(world: &World, user: &TestUser, execution: &str, nr: i32) -> Res
     world.results().report_results(user.call(stream::iter([message]))).await.map(drop)
 }
 
-/// Reports once, and returns how long it took.
+/// Reports once, and returns the duration of the call.
 async fn time_of_report(world: &World, user: &TestUser, execution: &str) -> Result<Duration> {
     let begun = Instant::now();
     report(world, user, execution, 1).await?;
@@ -58,7 +58,7 @@ async fn time_of_report(world: &World, user: &TestUser, execution: &str) -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_uploads_of_one_customer_do_not_keep_another_from_reporting() -> Result<()> {
+async fn slow_uploads_of_one_customer_do_not_delay_another_customer() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
@@ -82,7 +82,7 @@ async fn slow_uploads_of_one_customer_do_not_keep_another_from_reporting() -> Re
         uploads.spawn(async move { results.upload_results(request).await.map(drop) });
     }
     let all = async || (begun.load(Ordering::Relaxed) == 200).then_some(());
-    eventually("that all have sent something", all).await;
+    eventually("200 running uploads", all).await;
 
     let took = time_of_report(&world, &world.user, &execution.id).await?;
 
@@ -92,7 +92,7 @@ async fn slow_uploads_of_one_customer_do_not_keep_another_from_reporting() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writers_into_one_locked_execution_do_not_keep_others_from_writing() -> Result<()> {
+async fn writers_that_wait_for_one_execution_do_not_delay_other_writers() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 200)]).await?;
     let (locked, free) = (world.start().await?, world.start().await?);
@@ -106,9 +106,9 @@ async fn writers_into_one_locked_execution_do_not_keep_others_from_writing() -> 
     let posts = stream::iter(1..=200).map(|nr| report(&world, &world.user, &locked.id, nr));
     let posts = posts.buffer_unordered(200).collect::<Vec<_>>();
     let others = async {
-        let held = || world.db.size() as usize - world.db.num_idle();
-        let few = async || (world.db.size() > 4 && held() <= 2).then_some(());
-        eventually("that those who wait hold no connections", few).await;
+        let in_use = || world.db.size() as usize - world.db.num_idle();
+        let few = async || (world.db.size() > 4 && in_use() <= 2).then_some(());
+        eventually("free connections", few).await;
         let other = time_of_report(&world, &stranger, &free.id).await?;
         let same = time_of_report(&world, &world.user, &free.id).await?;
         lock.commit().await?;

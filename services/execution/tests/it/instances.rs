@@ -1,4 +1,4 @@
-//! Reading reports, instances, steps with their history, and statistics.
+//! Instances of test reports: their steps with histories, and their statistics.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -37,14 +37,14 @@ async fn statistics(world: &World, report: &TestReport) -> Result<InstanceStatis
     Ok(world.reports().get_instance_statistics(world.user.call(path)).await?.into_inner())
 }
 
-/// Results of the instances from 1 on, with these durations.
+/// Returns results with these durations, of the instances from 1 on.
 fn lasting(durations: &[f64]) -> Value {
     let result = |(nr, seconds): (i32, &f64)| json!({ "Identifier": "a", "InstanceNr": nr, "Result": "Passed", "DurationInSec": seconds });
     json!((1..).zip(durations).map(result).collect::<Vec<_>>())
 }
 
 #[tokio::test]
-async fn an_instance_shows_what_was_reported() -> Result<()> {
+async fn an_instance_shows_the_reported_steps() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
@@ -81,7 +81,7 @@ async fn an_instance_shows_what_was_reported() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_step_knows_its_history() -> Result<()> {
+async fn a_step_shows_its_last_ten_durations() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 2)]).await?;
     let mut last = None;
@@ -114,7 +114,7 @@ async fn a_step_knows_its_history() -> Result<()> {
 }
 
 #[tokio::test]
-async fn statistics_are_those_of_a_box_plot() -> Result<()> {
+async fn statistics_describe_a_box_plot() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 10)]).await?;
     let execution = world.start().await?;
@@ -135,7 +135,7 @@ async fn statistics_are_those_of_a_box_plot() -> Result<()> {
 }
 
 #[tokio::test]
-async fn quartiles_are_interpolated_and_results_counted() -> Result<()> {
+async fn statistics_interpolate_quartiles_and_count_results() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 4)]).await?;
     let execution = world.start().await?;
@@ -170,14 +170,14 @@ async fn quartiles_are_interpolated_and_results_counted() -> Result<()> {
     Ok(())
 }
 
-/// What the interface says of the statistics, written down a second time.
+/// Reference implementation of the statistics.
 fn expected(durations: &[f64]) -> InstanceStatistics {
     let mut sorted = durations.to_vec();
     sorted.sort_by(f64::total_cmp);
     let quantile = |share: f64| {
-        let place = share * (sorted.len() - 1) as f64;
-        let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-        below + (above - below) * place.fract()
+        let position = share * (sorted.len() - 1) as f64;
+        let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
+        below + (above - below) * position.fract()
     };
     let (first, third) = (quantile(0.25), quantile(0.75));
     let reach = 1.5 * (third - first);
@@ -201,7 +201,7 @@ fn expected(durations: &[f64]) -> InstanceStatistics {
 }
 
 #[tokio::test]
-async fn statistics_are_right_for_any_durations() -> Result<()> {
+async fn statistics_match_the_reference_for_random_durations() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 60)]).await?;
     let mut runner = TestRunner::deterministic();
@@ -237,22 +237,22 @@ async fn statistics_are_right_for_any_durations() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_id_of_a_path_has_to_be_right() -> Result<()> {
+async fn all_ids_of_a_path_must_match() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 1)]).await?;
     let execution = world.start().await?;
     world.report(&execution.id, lasting(&[1.0])).await?;
     let [a, b] = &execution.test_reports[..] else { panic!("two reports") };
     let entry = world.instances(a).await?.remove(0);
-    let right = world.instance_path(a, &entry.id);
-    instance(&world, right.clone()).await?;
+    let path = world.instance_path(a, &entry.id);
+    instance(&world, path.clone()).await?;
 
     for wrong in [
-        GetInstanceRequest { project_id: world.set.clone(), ..right.clone() },
-        GetInstanceRequest { test_case_id: b.test_case_id.clone(), ..right.clone() },
-        GetInstanceRequest { test_plan_id: b.test_plan_id.clone(), ..right.clone() },
-        GetInstanceRequest { test_plan_id: "0".to_owned(), ..right.clone() },
-        GetInstanceRequest { id: b.id.clone(), ..right.clone() },
+        GetInstanceRequest { project_id: world.set.clone(), ..path.clone() },
+        GetInstanceRequest { test_case_id: b.test_case_id.clone(), ..path.clone() },
+        GetInstanceRequest { test_plan_id: b.test_plan_id.clone(), ..path.clone() },
+        GetInstanceRequest { test_plan_id: "0".to_owned(), ..path.clone() },
+        GetInstanceRequest { id: b.id.clone(), ..path.clone() },
         world.instance_path(b, &entry.id),
     ] {
         let missing = instance(&world, wrong.clone()).await.unwrap_err();
@@ -268,16 +268,16 @@ async fn every_id_of_a_path_has_to_be_right() -> Result<()> {
     let missing = world.reports().get_test_report(world.user.call(wrong)).await.unwrap_err();
     assert_eq!(missing.code(), Code::NotFound);
     let stranger = world.stranger().await;
-    let theirs = world.reports().get_instance(stranger.call(right)).await.unwrap_err();
-    assert_eq!(theirs.code(), Code::NotFound);
+    let hidden = world.reports().get_instance(stranger.call(path)).await.unwrap_err();
+    assert_eq!(hidden.code(), Code::NotFound);
     let permanent = GetTestReportRequest { id: a.id.clone(), ..GetTestReportRequest::default() };
-    let theirs = world.reports().get_test_report(stranger.call(permanent)).await.unwrap_err();
-    assert_eq!(theirs.code(), Code::NotFound);
+    let hidden = world.reports().get_test_report(stranger.call(permanent)).await.unwrap_err();
+    assert_eq!(hidden.code(), Code::NotFound);
     Ok(())
 }
 
 #[tokio::test]
-async fn instances_that_nobody_reported_are_aborted_once_the_report_has_ended() -> Result<()> {
+async fn missing_instances_are_aborted_when_the_report_ends() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 5), ("b", 2)]).await?;
     let execution = world.start().await?;
@@ -285,7 +285,7 @@ async fn instances_that_nobody_reported_are_aborted_once_the_report_has_ended() 
     let result =
         json!([{ "Identifier": "a", "InstanceNr": 2, "Result": "Passed", "DurationInSec": 3 }]);
     world.report(&execution.id, result).await?;
-    assert_eq!(world.instances(a).await?.len(), 1, "the others may come");
+    assert_eq!(world.instances(a).await?.len(), 1, "the other instances are pending");
 
     world.complete(&execution.id).await?;
 
@@ -301,8 +301,12 @@ async fn instances_that_nobody_reported_are_aborted_once_the_report_has_ended() 
     let statistics = statistics(&world, a).await?;
     let counts = (statistics.total_count, statistics.passed_count, statistics.aborted_count);
     assert_eq!(counts, (5, 1, 4));
-    assert_eq!((statistics.lower_value, statistics.upper_value), (3.0, 3.0), "of what ran");
-    // From page to page, of one that is stored or not.
+    assert_eq!(
+        (statistics.lower_value, statistics.upper_value),
+        (3.0, 3.0),
+        "only the reported instance has a duration"
+    );
+    // Pages contain stored and missing instances.
     let mut seen = Vec::new();
     let mut cursor = None;
     loop {

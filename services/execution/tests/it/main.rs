@@ -1,10 +1,11 @@
-//! The execution service over gRPC, on a real database and with a real catalog.
+//! Tests of the execution service over gRPC, with a real database and a real catalog.
 
 mod archive;
 mod artifacts;
 mod chaos;
 mod debug;
 mod deletion;
+mod events;
 mod executions;
 mod exports;
 mod fairness;
@@ -17,6 +18,5 @@ mod reviews;
 mod roles;
 mod scale;
 mod statistics;
-mod told;
 mod uploads;
 mod world;

@@ -1,4 +1,4 @@
-//! Many engines at one queue, and engines that wait.
+//! The queue: engines that wait for work, and many engines at once.
 
 use std::{
     sync::Mutex,
@@ -17,106 +17,106 @@ use uuid::Uuid;
 
 use crate::world::{Engine, Server, World, instance, now};
 
-/// An engine that waits for its turn as long as engines may.
-fn patient(group: &str) -> LeaseInput {
+/// Returns a request that waits for the maximum time.
+fn waiting(group: &str) -> LeaseInput {
     LeaseInput { wait_in_sec: Some(30), ..now(group, 1) }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_engine_that_waits_gets_work_as_soon_as_there_is_some() -> Result<()> {
+async fn a_waiting_engine_gets_new_work_immediately() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let (engine, other) = (world.engine(), world.engine());
-    let (begun, mine, others) = (Instant::now(), patient(""), patient("others"));
+    let (begun, mine, others) = (Instant::now(), waiting(""), waiting("others"));
     let waits = async { engine.lease(mine).await };
     let waits_elsewhere = async { other.lease(others).await };
     let work = async {
         let execution = world.dispatch().await?;
-        let held = || world.db.size() as usize - world.db.num_idle();
-        let idle = async || (held() == 0).then_some(());
-        eventually("that those who wait hold no connection to the database", idle).await;
+        let in_use = || world.db.size() as usize - world.db.num_idle();
+        let idle = async || (in_use() == 0).then_some(());
+        eventually("idle connections", idle).await;
         Ok(execution)
     };
     let rest = async {
         let (leases, execution) = tokio::try_join!(waits, work)?;
         assert_eq!(leases[0].execution_id, execution.id);
         world.engine().release(&leases[0].id).await?;
-        let again = world.engine().lease(patient("")).await?;
+        let again = world.engine().lease(waiting("")).await?;
         assert_eq!(again[0].schedule_id, leases[0].schedule_id);
         world.stop();
         Ok(())
     };
     let (nothing, ()) = tokio::try_join!(waits_elsewhere, rest)?;
-    assert!(nothing.is_empty(), "a program that stops lets nobody wait");
-    assert!(begun.elapsed() < Duration::from_secs(5), "nobody has waited for a second look");
+    assert!(nothing.is_empty(), "stopping the program ends the wait");
+    assert!(begun.elapsed() < Duration::from_secs(5), "the wait took until the next poll");
     Ok(())
 }
 
-/// How long an engine that waits at one server has to wait for work that is queued at another.
+/// Returns the time after which an engine at one server gets work that is queued at another.
 async fn waits_elsewhere(queue: impl Fn(&Runtime) -> Result<Queue>) -> Result<Duration> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
-    let made = Mutex::new(Vec::new());
+    let queues = Mutex::new(Vec::new());
     let start = || {
         Server::start_with(&world, |runtime| {
             let queue = queue(runtime)?;
-            made.lock().unwrap().push(queue.clone());
+            queues.lock().unwrap().push(queue.clone());
             Ok(queue)
         })
     };
     let servers = [start()?, start()?];
-    let of_there = made.lock().unwrap()[1].clone();
+    let other_queue = queues.lock().unwrap()[1].clone();
     let [here, there] = servers.each_ref().map(|server| world.engine().at(server.connect()));
-    eventually("an answer", || async { there.lease(now("", 1)).await.ok() }).await;
+    eventually("a response", || async { there.lease(now("", 1)).await.ok() }).await;
     world.dispatch().await?;
     let lease = eventually("a lease", || async { here.lease_one().await.ok() }).await;
     let queued = async {
-        let waits = async || (of_there.waiting() == 1).then_some(());
-        eventually("that the other one has found nothing", waits).await;
+        let waits = async || (other_queue.waiting() == 1).then_some(());
+        eventually("an engine that waits at the other server", waits).await;
         here.release(&lease.id).await?;
         Ok(Instant::now())
     };
-    let (leases, queued) = tokio::try_join!(there.lease(patient("")), queued)?;
+    let (leases, queued) = tokio::try_join!(there.lease(waiting("")), queued)?;
     assert_eq!(leases[0].schedule_id, lease.schedule_id);
     Ok(queued.elapsed())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_engine_at_another_server_hears_of_work_over_nats() -> Result<()> {
+async fn nats_wakes_engines_at_other_servers() -> Result<()> {
     let data = DataDir::lock(test_dir()?.join(Uuid::now_v7().to_string()))?;
     let nats = Nats::start(&data, None).await?;
     let client = async_nats::connect(nats.url()).await?;
     let took = waits_elsewhere(|runtime| Ok(Queue::connect(runtime, client.clone()))).await?;
-    assert!(took < Duration::from_secs(3), "it was not told: {took:?}");
+    assert!(took < Duration::from_secs(3), "not woken by NATS: {took:?}");
     nats.stop().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_engine_finds_work_that_nobody_tells_it_of() -> Result<()> {
+async fn waiting_engines_poll_for_work_without_a_signal() -> Result<()> {
     let took = waits_elsewhere(|runtime| Ok(Queue::local(runtime))).await?;
-    assert!(took < Duration::from_secs(10), "it does not look by itself: {took:?}");
+    assert!(took < Duration::from_secs(10), "not found by polling: {took:?}");
     Ok(())
 }
 
 #[tokio::test]
-async fn an_engine_does_not_wait_longer_than_it_wants() -> Result<()> {
+async fn an_engine_waits_no_longer_than_requested() -> Result<()> {
     let world = World::new().await?;
     let begun = Instant::now();
-    let wanted = LeaseInput { wait_in_sec: Some(1), ..now("", 1) };
-    assert!(world.engine().lease(wanted).await?.is_empty());
+    let request = LeaseInput { wait_in_sec: Some(1), ..now("", 1) };
+    assert!(world.engine().lease(request).await?.is_empty());
     assert!((1..5).contains(&begun.elapsed().as_secs()));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_two_engines_get_the_same_and_counts_stay_exact() -> Result<()> {
+async fn concurrent_engines_get_distinct_work_and_counts_are_exact() -> Result<()> {
     let world = World::new().await?;
     let names: Vec<String> = (0..100).map(|nr| format!("case {nr}")).collect();
     let cases: Vec<(&str, i32)> = names.iter().map(|name| (name.as_str(), 3)).collect();
     world.include(&cases).await?;
     let execution = world.dispatch().await?;
 
-    // Each of fifty takes two, and reports their instances one by one, those of both at once.
+    // Each of fifty engines leases two schedules, and reports their instances concurrently.
     let all = try_join_all((0..50).map(|_| work(world.engine()))).await?;
 
     let mut schedules: Vec<String> = all.into_iter().flatten().collect();
@@ -149,19 +149,19 @@ async fn work(engine: Engine) -> Result<Vec<String>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hundreds_of_engines_wake_and_none_is_refused() -> Result<()> {
+async fn hundreds_of_engines_can_wait_for_the_same_work() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let engine = world.engine();
-    let wanted = LeaseInput { wait_in_sec: Some(5), ..now("", 1) };
-    let waiting = try_join_all((0..300).map(|_| engine.lease(wanted.clone())));
+    let request = LeaseInput { wait_in_sec: Some(5), ..now("", 1) };
+    let waits = try_join_all((0..300).map(|_| engine.lease(request.clone())));
     let work = async {
         let all = async || (world.queue.waiting() == 300).then_some(());
-        eventually("that all have found nothing", all).await;
+        eventually("300 waiting engines", all).await;
         world.dispatch().await
     };
 
-    let (leases, _) = tokio::try_join!(waiting, work)?;
+    let (leases, _) = tokio::try_join!(waits, work)?;
 
     assert_eq!(leases.iter().flatten().count(), 1);
     Ok(())

@@ -1,4 +1,4 @@
-//! Reporting results to an execution that runs.
+//! Reporting results to a running execution.
 
 use anyhow::Result;
 use assay_proto::{
@@ -12,7 +12,7 @@ use tonic::Code;
 use crate::world::{World, fields, reason};
 
 #[tokio::test]
-async fn a_reports_result_is_its_worst_instance() -> Result<()> {
+async fn the_result_of_a_report_is_its_worst_instance() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("search", 3)]).await?;
     let execution = world.start().await?;
@@ -39,7 +39,7 @@ async fn a_reports_result_is_its_worst_instance() -> Result<()> {
 }
 
 #[tokio::test]
-async fn times_that_are_not_reported_follow_from_the_others() -> Result<()> {
+async fn missing_times_are_derived_from_the_others() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 4)]).await?;
     let execution = world.start().await?;
@@ -72,7 +72,7 @@ async fn times_that_are_not_reported_follow_from_the_others() -> Result<()> {
 }
 
 #[tokio::test]
-async fn sending_again_changes_nothing() -> Result<()> {
+async fn repeated_results_are_counted_as_duplicates() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 2)]).await?;
     let execution = world.start().await?;
@@ -96,7 +96,7 @@ async fn sending_again_changes_nothing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_execution_that_has_ended_takes_only_what_it_has() -> Result<()> {
+async fn an_ended_execution_accepts_only_duplicates() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 1)]).await?;
     let execution = world.start().await?;
@@ -115,7 +115,7 @@ async fn an_execution_that_has_ended_takes_only_what_it_has() -> Result<()> {
 }
 
 #[tokio::test]
-async fn results_are_all_or_nothing() -> Result<()> {
+async fn one_invalid_result_rejects_the_whole_request() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 2)]).await?;
     let execution = world.start().await?;
@@ -194,7 +194,7 @@ fn step(step: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn several_faults_are_told_at_once_but_not_all_of_many() -> Result<()> {
+async fn violations_are_reported_together_up_to_a_limit() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
@@ -207,7 +207,7 @@ async fn several_faults_are_told_at_once_but_not_all_of_many() -> Result<()> {
 }
 
 #[tokio::test]
-async fn lines_are_read_as_well_as_an_array() -> Result<()> {
+async fn results_may_be_json_lines() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 1)]).await?;
     let execution = world.start().await?;
@@ -221,7 +221,7 @@ async fn lines_are_read_as_well_as_an_array() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_malformed() -> Result<()> {
+async fn invalid_json_is_rejected_as_malformed() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
@@ -248,7 +248,7 @@ async fn what_is_no_json_is_malformed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn only_reports_that_have_changed_get_a_new_version() -> Result<()> {
+async fn only_changed_reports_get_a_new_version() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 2), ("b", 2)]).await?;
     let execution = world.start().await?;
@@ -262,7 +262,7 @@ async fn only_reports_that_have_changed_get_a_new_version() -> Result<()> {
 }
 
 #[tokio::test]
-async fn nobody_reports_to_what_is_not_theirs() -> Result<()> {
+async fn results_for_executions_of_other_customers_are_rejected() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;
@@ -273,8 +273,8 @@ async fn nobody_reports_to_what_is_not_theirs() -> Result<()> {
         lines: false,
     };
     let message = ReportResultsRequest { target: Some(target), chunk: "[]".into(), last: true };
-    let theirs = stranger.call(stream::iter([message]));
-    let refused = world.results().report_results(theirs).await.unwrap_err();
+    let request = stranger.call(stream::iter([message]));
+    let refused = world.results().report_results(request).await.unwrap_err();
     assert_eq!(refused.code(), Code::NotFound);
     let nothing = world.user.call(stream::iter([]));
     let refused = world.results().report_results(nothing).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Retention: what a project does not keep any more goes, and nothing else.
+//! Retention: results older than their project keeps them are removed.
 
 use anyhow::Result;
 use assay_execution::enforce_retention;
@@ -12,8 +12,8 @@ use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::world::World;
 
-/// Lets the project keep its results for so many days.
-async fn keep_for(world: &World, days: i32) -> Result<()> {
+/// Sets the retention of the project, in days.
+async fn set_retention(world: &World, days: i32) -> Result<()> {
     sqlx::query(
         "insert into retention (customer_id, project_id, days, revision)
          values ($1, $2::uuid, $3, 1)
@@ -27,7 +27,7 @@ async fn keep_for(world: &World, days: i32) -> Result<()> {
     Ok(())
 }
 
-/// An execution with two results that was completed so many days ago.
+/// Creates an execution with two results that was completed this number of days ago.
 async fn completed(world: &World, days_ago: i32) -> Result<Execution> {
     let execution = world.start().await?;
     let step = json!([{ "StepNr": 1, "Result": "Passed", "DurationInSec": 1 }]);
@@ -55,37 +55,42 @@ async fn counts(world: &World) -> Result<(i64, i64)> {
 }
 
 #[tokio::test]
-async fn results_go_when_their_time_has_come() -> Result<()> {
+async fn results_past_their_retention_are_removed() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 2)]).await?;
     let (old, young) = (completed(&world, 31).await?, completed(&world, 29).await?);
     let running = world.start().await?;
-    world.keep_file(&old.id, "old.log").await?;
-    world.keep_file(&young.id, "young.log").await?;
+    world.upload_file(&old.id, "old.log").await?;
+    world.upload_file(&young.id, "young.log").await?;
     assert_eq!((counts(&world).await?, world.files()), ((4, 4), 2));
 
     enforce_retention(&world.db, world.artifacts_store()).await?;
-    assert_eq!((counts(&world).await?, world.files()), ((4, 4), 2), "kept for ever unless told");
+    assert_eq!(
+        (counts(&world).await?, world.files()),
+        ((4, 4), 2),
+        "a project without a retention keeps all results"
+    );
 
-    keep_for(&world, 30).await?;
+    set_retention(&world, 30).await?;
     enforce_retention(&world.db, world.artifacts_store()).await?;
 
     assert_eq!((counts(&world).await?, world.files()), ((2, 2), 1));
-    assert_eq!(world.execution(&old.id).await?, old, "the execution and its reports stay");
+    assert_eq!(world.execution(&old.id).await?, old, "the execution and its reports are kept");
     assert!(world.instances(&old.test_reports[0]).await?.is_empty());
     assert_eq!(world.instances(&young.test_reports[0]).await?.len(), 2);
     world.report(&running.id, json!([{ "Identifier": "a", "Result": "Passed" }])).await?;
-    let left = "select count(*) from execution where (expired_at is null) <> (pruned_at is null)";
-    assert_eq!(world.count(left).await?, 0);
+    let unfinished =
+        "select count(*) from execution where (expired_at is null) <> (pruned_at is null)";
+    assert_eq!(world.count(unfinished).await?, 0);
     Ok(())
 }
 
 #[tokio::test]
-async fn what_has_expired_is_still_exported_as_far_as_it_is_known() -> Result<()> {
+async fn expired_executions_are_exported_without_instances() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 2)]).await?;
     let old = completed(&world, 2).await?;
-    keep_for(&world, 1).await?;
+    set_retention(&world, 1).await?;
     enforce_retention(&world.db, world.artifacts_store()).await?;
 
     let request =
@@ -96,11 +101,11 @@ async fn what_has_expired_is_still_exported_as_far_as_it_is_known() -> Result<()
     let again = world.upload(&[&file]).await?;
 
     assert_eq!(again.test_reports[0].result(), TestResult::Failed);
-    assert_eq!(again.test_reports[0].requested_instances_count, 1, "its instances are forgotten");
+    assert_eq!(again.test_reports[0].requested_instances_count, 1, "the instances are removed");
     Ok(())
 }
 
-/// Moves the reports and instances of an execution, and itself, to the ids of a day.
+/// Gives an execution, its reports and its instances the ids of another day.
 async fn move_to(world: &World, execution: &Execution, day: &str) -> Result<()> {
     let seconds = chrono::DateTime::parse_from_rfc3339(day)?.timestamp().try_into()?;
     let new = || Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0));
@@ -137,16 +142,16 @@ async fn move_to(world: &World, execution: &Execution, day: &str) -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_month_that_nobody_keeps_goes_with_its_partition() -> Result<()> {
+async fn partitions_of_fully_expired_months_are_dropped() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 2)]).await?;
     for month in ["2021-05-01", "2021-06-01"] {
-        // The tables begin with the month in which they were made.
+        // The first partition contains everything before the current month.
         sqlx::query("select make_instance_partitions($1::date)")
             .bind(chrono::NaiveDate::parse_from_str(month, "%Y-%m-%d")?)
             .execute(&world.db)
             .await
-            .expect_err("it overlaps with what was before");
+            .expect_err("an overlapping partition");
     }
     for table in ["instance", "instance_detail"] {
         let text = format!(
@@ -163,30 +168,30 @@ async fn a_month_that_nobody_keeps_goes_with_its_partition() -> Result<()> {
     move_to(&world, &may, "2021-05-15T00:00:00Z").await?;
     move_to(&world, &june, "2021-06-15T00:00:00Z").await?;
     assert_eq!(counts(&world).await?, (6, 6));
-    // Somebody still wants to see what was in June.
+    // The execution of June has not expired.
     sqlx::query(
         "update execution set completion_date_time = now()
          where id >= first_id_at('2021-06-01Z') and id < first_id_at('2021-07-01Z')",
     )
     .execute(&world.db)
     .await?;
-    keep_for(&world, 30).await?;
+    set_retention(&world, 30).await?;
 
     enforce_retention(&world.db, world.artifacts_store()).await?;
 
     let tables = "select count(*) from pg_class where relname like 'instance%2021\\___'
         and relkind = 'r'";
-    assert_eq!(world.count(tables).await?, 2, "those of June");
+    assert_eq!(world.count(tables).await?, 2, "the partitions of June are kept");
     assert_eq!(counts(&world).await?, (4, 4));
     assert_eq!(world.instances(&now.test_reports[0]).await?.len(), 2);
-    // Again and again, with nothing to do.
+    // A repetition has no effect.
     enforce_retention(&world.db, world.artifacts_store()).await?;
     assert_eq!(counts(&world).await?, (4, 4));
     Ok(())
 }
 
 #[tokio::test]
-async fn there_are_partitions_for_months_to_come() -> Result<()> {
+async fn partitions_exist_for_the_next_months() -> Result<()> {
     let world = World::new().await?;
     let beyond = "select count(*) from pg_inherits
         where inhparent = 'instance'::regclass
@@ -197,23 +202,26 @@ async fn there_are_partitions_for_months_to_come() -> Result<()> {
 }
 
 #[tokio::test]
-async fn files_that_cannot_be_removed_keep_nothing_else_from_expiring() -> Result<()> {
+async fn a_file_that_cannot_be_removed_delays_only_its_execution() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 2)]).await?;
-    let (stuck, other) = (completed(&world, 3).await?, completed(&world, 2).await?);
-    for execution in [&stuck, &other] {
-        world.keep_file(&execution.id, "run.log").await?;
+    let (obstructed, other) = (completed(&world, 3).await?, completed(&world, 2).await?);
+    for execution in [&obstructed, &other] {
+        world.upload_file(&execution.id, "run.log").await?;
     }
-    let repair = world.spoil_files(&stuck.id)?;
-    keep_for(&world, 1).await?;
+    let obstacle = world.obstruct_removal(&obstructed.id)?;
+    set_retention(&world, 1).await?;
 
     enforce_retention(&world.db, world.artifacts_store()).await?;
 
-    let left = "select count(*) from execution where pruned_at is null";
-    assert_eq!(world.count(left).await?, 1);
-    assert_eq!(counts(&world).await?, (2, 2), "those of the other one are gone");
-    std::fs::remove_file(repair)?;
+    let unfinished = "select count(*) from execution where pruned_at is null";
+    assert_eq!(world.count(unfinished).await?, 1);
+    assert_eq!(counts(&world).await?, (2, 2), "the results of the other execution are removed");
+    std::fs::remove_file(obstacle)?;
     enforce_retention(&world.db, world.artifacts_store()).await?;
-    assert_eq!((world.count(left).await?, counts(&world).await?, world.files()), (0, (0, 0), 0));
+    assert_eq!(
+        (world.count(unfinished).await?, counts(&world).await?, world.files()),
+        (0, (0, 0), 0)
+    );
     Ok(())
 }

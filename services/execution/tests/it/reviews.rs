@@ -11,7 +11,7 @@ use tonic::{Code, Status};
 
 use crate::world::{World, fields, reason};
 
-/// A report with this result; none for one that still runs.
+/// Creates a report with this result, or a running one without.
 async fn report(world: &World, result: Option<&str>) -> Result<TestReport> {
     let execution = world.start().await?;
     if let Some(result) = result {
@@ -52,7 +52,7 @@ async fn reviewer(world: &World) -> TestUser {
 }
 
 #[tokio::test]
-async fn a_review_changes_status_and_comment_and_nothing_else() -> Result<()> {
+async fn a_review_changes_only_status_and_comment() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let user = reviewer(&world).await;
@@ -82,7 +82,7 @@ async fn a_review_changes_status_and_comment_and_nothing_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn others_are_told_of_a_review() -> Result<()> {
+async fn a_review_is_published() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let user = reviewer(&world).await;
@@ -108,7 +108,7 @@ async fn others_are_told_of_a_review() -> Result<()> {
 }
 
 #[tokio::test]
-async fn accepting_and_rejecting_need_their_permissions() -> Result<()> {
+async fn accepting_needs_accept_and_rejecting_needs_reject() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let accepts = world.colleague("Read, Accept").await;
@@ -123,7 +123,7 @@ async fn accepting_and_rejecting_need_their_permissions() -> Result<()> {
         (&rejects, "Investigation", true),
         (&accepts, "InReview", true),
         (&rejects, "InReview", true),
-        // Who may do anything but review.
+        // A user with all permissions except those for reviews.
         (&world.user, "InReview", false),
     ] {
         let reviewed = change(&world, &report, json!({ "Status": status }));
@@ -136,7 +136,7 @@ async fn accepting_and_rejecting_need_their_permissions() -> Result<()> {
             }
         }
     }
-    // What is accepted is still said by whoever changes the comment.
+    // Changing the comment of an accepted report needs the permission to accept.
     let accepted = change(&world, &report, json!({ "Status": "Accepted" }));
     review(&world, &accepts, accepted).await?;
     let comment = change(&world, &report, json!({ "Comment": "no" }));
@@ -147,7 +147,7 @@ async fn accepting_and_rejecting_need_their_permissions() -> Result<()> {
 }
 
 #[tokio::test]
-async fn only_what_is_finished_is_reviewed() -> Result<()> {
+async fn only_finished_reports_can_be_reviewed() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let user = reviewer(&world).await;
@@ -164,7 +164,7 @@ async fn only_what_is_finished_is_reviewed() -> Result<()> {
     let refused = review(&world, &user, change(&world, &canceled, accepted.clone())).await;
     assert_eq!(reason(&refused.unwrap_err()), "report_canceled");
 
-    // Somebody has to look at what the engines could not do.
+    // Failures of engines can be reviewed.
     let failed = report(&world, Some("Error")).await?;
     assert_eq!(failed.status(), ReportStatus::EngineExecutionFailure);
     let comment = json!({ "Status": "EngineExecutionFailure", "Comment": "disk full" });
@@ -175,7 +175,7 @@ async fn only_what_is_finished_is_reviewed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_no_review_is_refused() -> Result<()> {
+async fn invalid_reviews_are_rejected() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let user = reviewer(&world).await;
@@ -196,7 +196,7 @@ async fn what_is_no_review_is_refused() -> Result<()> {
 }
 
 #[tokio::test]
-async fn of_many_reviews_of_one_version_one_is_taken() -> Result<()> {
+async fn one_of_many_concurrent_reviews_of_a_version_succeeds() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let user = reviewer(&world).await;
@@ -217,23 +217,23 @@ async fn of_many_reviews_of_one_version_one_is_taken() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_report_is_reviewed_only_where_it_is() -> Result<()> {
+async fn reports_of_other_projects_and_customers_cannot_be_reviewed() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let user = reviewer(&world).await;
     let report = report(&world, Some("Passed")).await?;
-    let right = change(&world, &report, json!({ "Status": "Accepted" }));
+    let request = change(&world, &report, json!({ "Status": "Accepted" }));
     for wrong in [
-        UpdateTestReportRequest { project_id: world.set.clone(), ..right.clone() },
-        UpdateTestReportRequest { test_case_id: world.set.clone(), ..right.clone() },
-        UpdateTestReportRequest { test_plan_id: world.set.clone(), ..right.clone() },
-        UpdateTestReportRequest { id: world.set.clone(), ..right.clone() },
+        UpdateTestReportRequest { project_id: world.set.clone(), ..request.clone() },
+        UpdateTestReportRequest { test_case_id: world.set.clone(), ..request.clone() },
+        UpdateTestReportRequest { test_plan_id: world.set.clone(), ..request.clone() },
+        UpdateTestReportRequest { id: world.set.clone(), ..request.clone() },
     ] {
         let missing = review(&world, &user, wrong).await.unwrap_err();
         assert_eq!(missing.code(), Code::NotFound);
     }
     let stranger = world.stranger_who("Read, Accept, Reject").await;
-    let theirs = review(&world, &stranger, right).await.unwrap_err();
-    assert_eq!(theirs.code(), Code::NotFound);
+    let hidden = review(&world, &stranger, request).await.unwrap_err();
+    assert_eq!(hidden.code(), Code::NotFound);
     Ok(())
 }

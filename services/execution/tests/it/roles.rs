@@ -1,4 +1,4 @@
-//! The database belongs to one role, and another one serves.
+//! Databases with separate roles for the owner of the tables and for the service.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::world::artifacts;
 
-/// How the owner of an empty database, and the role that serves, reach it.
+/// Creates the roles of the owner and of the service in an empty database, and returns their settings.
 async fn roles(database: &TestDatabase) -> Result<(DatabaseConfig, DatabaseConfig)> {
     let name = database.options.get_database().context("a name")?;
     let [owner, app] = ["owner", "app"].map(|role| format!("{role}_{}", Uuid::now_v7().simple()));
@@ -35,8 +35,8 @@ async fn roles(database: &TestDatabase) -> Result<(DatabaseConfig, DatabaseConfi
     Ok((config(&owner, "o", true), config(&app, "a", false)))
 }
 
-/// Has the tables begin long ago, with a month that nobody needs.
-async fn begin_long_ago(owner: &DatabaseConfig) -> Result<()> {
+/// Adds an expired partition.
+async fn add_expired_partition(owner: &DatabaseConfig) -> Result<()> {
     let mut db = PgConnection::connect(owner.database_url.expose_secret()).await?;
     let long_ago = "alter table instance detach partition instance_before;
         create table instance_2021_05 partition of instance
@@ -51,33 +51,32 @@ async fn partitions(db: &PgPool, name: &str) -> Result<i64> {
 }
 
 #[tokio::test]
-async fn a_role_that_owns_nothing_waits_for_the_owner_and_can_then_do_all_there_is_to_do()
--> Result<()> {
+async fn the_service_waits_for_the_migration_by_the_owner_and_needs_no_ownership() -> Result<()> {
     let database = TestDatabase::empty().await?;
     let (owner, app) = roles(&database).await?;
     let runtime = Runtime::new("test");
     let serving = Database::open(&runtime, &app, migrations())?;
-    timeout(Duration::from_millis(300), serving.ready()).await.expect_err("there is no table yet");
+    timeout(Duration::from_millis(300), serving.ready()).await.expect_err("a missing schema");
 
-    let said = Migrate {}.carry_out(&owner, &migrations()).await?;
+    let output = Migrate {}.carry_out(&owner, &migrations()).await?;
 
-    assert_eq!(said, "The database is up to date");
+    assert_eq!(output, "The database is up to date");
     timeout(Duration::from_secs(10), serving.ready()).await?;
     let db = serving.pool();
-    begin_long_ago(&owner).await?;
+    add_expired_partition(&owner).await?;
     let folder = test_dir()?.join(Uuid::now_v7().to_string());
     let artifacts = Artifacts::open(db, &artifacts(&folder)?)?;
     assert_eq!(partitions(db, "instance_2021_05").await?, 1);
     enforce_retention(db, &artifacts).await?;
     assert_eq!(partitions(db, "instance_2021_05").await?, 0);
-    sqlx::query("drop table execution").execute(db).await.expect_err("it is the owner's");
-    // A release later, or earlier, changes nothing for those who wait.
+    sqlx::query("drop table execution").execute(db).await.expect_err("a table of the owner");
+    // A repeated migration has no effect.
     Migrate {}.carry_out(&owner, &migrations()).await?;
     runtime.stop(Duration::from_secs(5)).await
 }
 
 #[tokio::test]
-async fn a_replica_of_the_release_before_starts_on_the_database_of_the_next() -> Result<()> {
+async fn a_replica_of_the_previous_release_accepts_a_newer_schema() -> Result<()> {
     let database = TestDatabase::create("execution", &migrations()).await?;
     let db = PgPool::connect_with(database.options).await?;
     sqlx::query(

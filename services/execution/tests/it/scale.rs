@@ -1,4 +1,4 @@
-//! Much at once: reporters, results in one request, tests in one file, files that never end.
+//! Scale: many concurrent reporters, large requests and endless files.
 
 use std::{fs, time::Duration};
 
@@ -13,7 +13,7 @@ use tonic::Status;
 
 use crate::world::{World, reason};
 
-/// What the steps of an instance are like.
+/// Returns the steps of an instance, as JSON.
 fn steps() -> String {
     let step = |nr: i32| {
         json!({ "StepNr": nr, "TestInput": format!("add item {nr}"), "DurationInSec": 0.25,
@@ -22,7 +22,7 @@ fn steps() -> String {
     json!((1..=20).map(step).collect::<Vec<_>>()).to_string()
 }
 
-/// Reports that many instances of one case with 20 steps each, made as they are sent.
+/// Reports this number of instances of one case with 20 steps each, generated while they are sent.
 async fn report(world: &World, execution: &str, count: i32) -> Result<ReportedResults, Status> {
     let target = ReportResultsTarget {
         project_id: world.project.clone(),
@@ -41,16 +41,16 @@ async fn report(world: &World, execution: &str, count: i32) -> Result<ReportedRe
     });
     let end = ReportResultsRequest { last: true, ..ReportResultsRequest::default() };
     let messages = stream::iter([head].into_iter().chain(results).chain([end]));
-    let answer = world.results().report_results(patiently(world, messages)).await?;
+    let answer = world.results().report_results(slow_call(world, messages)).await?;
     Ok(answer.into_inner())
 }
 
-/// A call that may take long on a machine with other things to do.
-fn patiently<T>(world: &World, message: T) -> tonic::Request<T> {
+/// Returns a call with a long timeout, for busy machines.
+fn slow_call<T>(world: &World, message: T) -> tonic::Request<T> {
     world.user.caller.call_within(Duration::from_mins(2), message)
 }
 
-/// The most memory that this process has had, in mebibytes.
+/// Returns the peak memory of this process, in mebibytes.
 pub(crate) fn peak_memory() -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("VmHWM")?;
@@ -58,14 +58,14 @@ pub(crate) fn peak_memory() -> Result<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_reporters_at_once_leave_exact_counts() -> Result<()> {
+async fn concurrent_reporters_leave_exact_counts() -> Result<()> {
     let world = World::new().await?;
     let names: Vec<String> = (0..20).map(|nr| format!("case {nr}")).collect();
     let cases: Vec<(&str, i32)> = names.iter().map(|name| (name.as_str(), 5)).collect();
     world.include(&cases).await?;
     let execution = world.start().await?;
-    // Each sends a part of the hundred instances, so that all come several times, in an order of
-    // its own.
+    // Each sends a part of the hundred instances in an order of its own, so each instance is sent
+    // several times.
     let body = |reporter: usize| {
         let mut results: Vec<Value> = (0..20)
             .filter(|case| case % 4 == reporter % 4)
@@ -98,7 +98,7 @@ async fn many_reporters_at_once_leave_exact_counts() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_results_arrive_in_one_request() -> Result<()> {
+async fn a_request_with_ten_thousand_results_needs_little_memory() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 10_000)]).await?;
     let execution = world.start().await?;
@@ -120,7 +120,7 @@ async fn ten_thousand_results_arrive_in_one_request() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thousands_of_tests_are_uploaded_at_once() -> Result<()> {
+async fn a_file_with_thousands_of_tests_can_be_uploaded() -> Result<()> {
     let world = World::new().await?;
     let test = |nr: i32| {
         format!("<testcase classname='com.acme.C{}' name='test{nr}' time='0.1'/>", nr % 100)
@@ -136,7 +136,7 @@ async fn thousands_of_tests_are_uploaded_at_once() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_never_ends_is_refused_in_little_memory() -> Result<()> {
+async fn endless_files_are_rejected_with_little_memory() -> Result<()> {
     let world = World::new().await?;
     for (beginning, rest) in [
         ("", "<testsuite>"),
@@ -155,7 +155,7 @@ async fn a_file_that_never_ends_is_refused_in_little_memory() -> Result<()> {
         };
         let endless = stream::iter(std::iter::once(head).chain(std::iter::repeat(more)));
 
-        let refused = world.results().upload_results(patiently(&world, endless)).await;
+        let refused = world.results().upload_results(slow_call(&world, endless)).await;
 
         assert_eq!(reason(&refused.map(drop).unwrap_err()), "too_large", "{rest}");
         let memory = peak_memory()? - before;

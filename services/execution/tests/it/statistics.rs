@@ -29,7 +29,7 @@ async fn statistics(
     Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
 }
 
-/// An execution that was requested then, with these tags in that environment.
+/// Creates an execution that was requested at this time, with these tags and this environment.
 async fn requested(
     world: &World,
     time: &str,
@@ -39,7 +39,7 @@ async fn requested(
     let id = world.start().await?.id;
     let seconds = chrono::DateTime::parse_from_rfc3339(time)?.timestamp().try_into()?;
     let then = Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0));
-    // Constraints are checked at the end of the statement.
+    // The foreign key would be violated within the statement.
     sqlx::query("alter table test_report drop constraint if exists test_report_execution_fkey")
         .execute(&world.db)
         .await?;
@@ -60,7 +60,7 @@ async fn requested(
 }
 
 #[tokio::test]
-async fn statistics_of_a_set_are_filtered() -> Result<()> {
+async fn statistics_of_a_set_can_be_filtered() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let lab = Uuid::now_v7();
@@ -102,14 +102,15 @@ async fn statistics_of_a_set_are_filtered() -> Result<()> {
         ),
     ] {
         let found = statistics(&world, filter.clone()).await?;
-        let found: Vec<&str> = found.iter().map(|one| one.execution_id.as_str()).collect();
+        let found: Vec<&str> =
+            found.iter().map(|statistic| statistic.execution_id.as_str()).collect();
         assert_eq!(found, expected, "{filter:?}");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_statistic_counts_what_came_of_the_cases() -> Result<()> {
+async fn a_statistic_counts_cases_by_result() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 1), ("c", 1)]).await?;
     let execution = world.start().await?;
@@ -135,7 +136,7 @@ async fn a_statistic_counts_what_came_of_the_cases() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_filter_that_makes_no_sense_is_refused() -> Result<()> {
+async fn invalid_filters_are_rejected() -> Result<()> {
     let world = World::new().await?;
     let filter = ListExecutionStatisticsRequest {
         from_date: Some("2026-02-30".into()),
@@ -174,7 +175,7 @@ async fn runs(world: &World, case: &str, page: Page) -> Result<Vec<TestCaseRun>,
 }
 
 #[tokio::test]
-async fn a_case_has_a_history_that_shows_how_flaky_it_is() -> Result<()> {
+async fn the_history_of_a_case_shows_its_flakiness() -> Result<()> {
     use TestResult::{Aborted, Failed, NotExecuted, Passed};
 
     let world = World::new().await?;
@@ -202,7 +203,7 @@ async fn a_case_has_a_history_that_shows_how_flaky_it_is() -> Result<()> {
     assert_eq!((all[1].average_duration_in_sec, all[1].tags.as_str()), (2.5, "nightly"));
     assert!(all[1].request_time.is_some());
 
-    // A page has the scores that the whole list has.
+    // The scores do not depend on the page.
     let mut paged = Vec::new();
     while paged.len() < all.len() {
         let cursor = paged.last().map(|run: &TestCaseRun| run.id.clone());

@@ -15,7 +15,7 @@ const NEXTEST: &[u8] = include_bytes!("../../../kit/junit/tests/files/nextest.xm
 const SUREFIRE: &[u8] = include_bytes!("../../../kit/junit/tests/files/surefire.xml");
 
 #[tokio::test]
-async fn an_upload_is_a_completed_execution() -> Result<()> {
+async fn an_upload_creates_a_completed_execution() -> Result<()> {
     let world = World::new().await?;
 
     let execution = world.upload(&[PYTEST]).await?;
@@ -50,11 +50,11 @@ async fn only_instance(
 }
 
 #[tokio::test]
-async fn its_steps_tell_a_person_what_happened() -> Result<()> {
+async fn steps_show_failures_output_and_attempts_of_an_upload() -> Result<()> {
     let world = World::new().await?;
     let execution = world.upload(&[SUREFIRE]).await?;
-    let steps = async |place: usize| -> Result<Vec<(String, TestResult, String)>> {
-        let instance = only_instance(&world, &execution.test_reports[place]).await?;
+    let steps = async |index: usize| -> Result<Vec<(String, TestResult, String)>> {
+        let instance = only_instance(&world, &execution.test_reports[index]).await?;
         let step = |step: &assay_proto::execution::Step| {
             (step.test_input.clone(), step.result(), step.actual_result.clone())
         };
@@ -83,7 +83,7 @@ async fn its_steps_tell_a_person_what_happened() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_same_file_twice_makes_a_second_execution_and_no_new_cases() -> Result<()> {
+async fn repeating_an_upload_creates_another_execution_and_no_new_cases() -> Result<()> {
     let world = World::new().await?;
 
     let first = world.upload(&[NEXTEST]).await?;
@@ -96,12 +96,12 @@ async fn the_same_file_twice_makes_a_second_execution_and_no_new_cases() -> Resu
     }
     let instance = only_instance(&world, &second.test_reports[0]).await?;
     assert_eq!(instance.steps[0].history[0].execution_number, 1);
-    assert_eq!(world.start().await?.test_reports.len(), 3, "the set includes them");
+    assert_eq!(world.start().await?.test_reports.len(), 3, "the set includes the cases");
     Ok(())
 }
 
 #[tokio::test]
-async fn several_files_are_one_execution() -> Result<()> {
+async fn several_files_create_one_execution() -> Result<()> {
     let world = World::new().await?;
 
     let execution = world.upload(&[PYTEST, NEXTEST, NEXTEST]).await?;
@@ -109,7 +109,7 @@ async fn several_files_are_one_execution() -> Result<()> {
     assert_eq!(execution.test_reports.len(), 12);
     let twice = &execution.test_reports[9];
     assert_eq!(twice.test_case_identifier, "shop.tests::cart::adds_up");
-    assert_eq!(twice.requested_instances_count, 2, "a test that came twice was run twice");
+    assert_eq!(twice.requested_instances_count, 2, "a repeated test is another instance");
     let numbers: Vec<i32> =
         world.instances(twice).await?.iter().map(|entry| entry.instance_nr).collect();
     assert_eq!(numbers, [1, 2]);
@@ -117,7 +117,7 @@ async fn several_files_are_one_execution() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_leaves_nothing_behind() -> Result<()> {
+async fn rejected_uploads_create_nothing() -> Result<()> {
     let world = World::new().await?;
     let bomb = "<!DOCTYPE l [<!ENTITY a 'aaaa'>]><testsuite><testcase name='&a;'/></testsuite>";
     for (files, expected) in [
@@ -133,13 +133,13 @@ async fn what_cannot_be_read_leaves_nothing_behind() -> Result<()> {
     assert_eq!(
         world.start().await.unwrap_err().code(),
         Code::InvalidArgument,
-        "no cases were made"
+        "no cases were created"
     );
     Ok(())
 }
 
 #[tokio::test]
-async fn what_it_ran_on_has_to_exist() -> Result<()> {
+async fn an_upload_needs_an_existing_set_and_subject() -> Result<()> {
     use assay_proto::execution::UploadResultsRequest;
 
     let world = World::new().await?;
@@ -165,7 +165,7 @@ async fn what_it_ran_on_has_to_exist() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_upload_with_a_key_makes_one_execution() -> Result<()> {
+async fn uploads_with_the_same_idempotency_key_create_one_execution() -> Result<()> {
     let world = World::new().await?;
     let upload = async |key: &str, file: &'static str| {
         let target =

@@ -1,4 +1,4 @@
-//! A running execution service and catalog, and the executions of a test.
+//! A running execution service and catalog, and calls of both.
 
 mod catalog;
 mod engine;
@@ -39,14 +39,13 @@ pub(crate) use self::{
     server::Server,
 };
 
-/// What users of these tests may do.
+/// Permissions of users in these tests.
 const PERMISSIONS: &str = "Read, Write, Execute, Automation";
 
-/// How long leases last here.
 const LEASES: LeaseSettings =
     LeaseSettings { lease_seconds: 60, lease_losses: 3, execution_hours: 168 };
 
-/// Services of their own, with one project and one empty test set.
+/// Services with databases of their own, one project and one empty test set.
 pub(crate) struct World {
     keys: TestKeys,
     runtime: Runtime,
@@ -60,7 +59,7 @@ pub(crate) struct World {
     pub(crate) database_url: String,
     pub(crate) catalog_url: String,
     catalog: Channel,
-    /// What is between the service and the catalog.
+    /// Connection between the service and the catalog, which tests can cut.
     pub(crate) wire: Wire,
     execution: Channel,
     reconciler: Reconciler,
@@ -125,22 +124,22 @@ impl World {
         Ok(world)
     }
 
-    /// What a further server verifies tokens with.
+    /// Returns the verifier of tokens for another server.
     pub(crate) fn verifier(&self) -> Verifier {
         self.keys.verifier()
     }
 
-    /// Another user of the services, of another customer.
+    /// Returns a user of another customer.
     pub(crate) async fn stranger(&self) -> TestUser {
         self.keys.user(PERMISSIONS).await
     }
 
-    /// Another user of the same customer.
+    /// Returns another user of the same customer.
     pub(crate) async fn colleague(&self, permissions: &str) -> TestUser {
         self.keys.user_of(self.user.customer, permissions).await
     }
 
-    /// A user of another customer with these permissions.
+    /// Returns a user of another customer, with these permissions.
     pub(crate) async fn stranger_who(&self, permissions: &str) -> TestUser {
         self.keys.user(permissions).await
     }
@@ -157,23 +156,23 @@ impl World {
         &self.catalog_db
     }
 
-    /// Has the service look once after what is overdue.
+    /// Runs the reconciler once.
     pub(crate) async fn reconcile(&self) -> Result<()> {
         Ok(self.reconciler.round().await?)
     }
 
-    /// Changes something in the database of the service, such as what time it is there.
+    /// Executes a statement in the database of the service, such as one that expires leases.
     pub(crate) async fn change(&self, statement: &'static str) -> Result<()> {
         sqlx::query(statement).execute(&self.db).await?;
         Ok(())
     }
 
-    /// Has the program stop that the services are in.
+    /// Starts the shutdown of the services.
     pub(crate) fn stop(&self) {
         self.runtime.stopping().cancel();
     }
 
-    /// The subjects of the events that were written, from the last `noun` on, in order.
+    /// Returns the events in the outbox in order, each as `noun.action` and its data.
     pub(crate) async fn events(&self) -> Result<Vec<(String, Value)>> {
         let events: Vec<(String, String, Value)> =
             sqlx::query_as("select noun, action, data from outbox order by id")
@@ -185,7 +184,7 @@ impl World {
             .collect())
     }
 
-    /// The kinds of records whose secrets the catalog has told the audit of, in order.
+    /// Returns the kinds of records whose secrets the catalog has disclosed, in alphabetical order.
     pub(crate) async fn secrets_seen(&self) -> Result<Vec<String>> {
         let seen = sqlx::query_scalar(
             "select data ->> 'Source' from outbox where noun = 'secrets' order by 1",
@@ -193,7 +192,7 @@ impl World {
         Ok(seen.fetch_all(&self.catalog_db).await?)
     }
 
-    /// A count in the database of the service.
+    /// Returns a count from the database of the service.
     pub(crate) async fn count(&self, statement: &'static str) -> Result<i64> {
         sqlx::query_scalar(statement).fetch_one(&self.db).await.context(statement)
     }
@@ -205,25 +204,25 @@ impl Drop for World {
     }
 }
 
-/// Artifacts in this folder.
+/// Returns settings that store artifacts in this folder.
 pub(crate) fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
     let seal = SealConfig { encryption_keys: new_seal_key("test")? };
     Ok(ArtifactConfig::new(DepotConfig::folder(folder), seal, "https://assay.test".parse()?))
 }
 
-/// Serves, and says where.
+/// Starts a server and returns its address.
 async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let app = guard(services, keys.verifier(), &Shares::new(8));
     grpc::serve(runtime, listener, app, DESCRIPTORS)
 }
 
-/// The stable name of a fault.
+/// Returns the code of an error.
 pub(crate) fn reason(status: &Status) -> String {
     status.get_error_details().error_info().map(|info| info.reason.clone()).unwrap_or_default()
 }
 
-/// The fields that a call was refused for.
+/// Returns the fields that violate a rule.
 pub(crate) fn fields(status: &Status) -> Vec<String> {
     assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
     let details = status.get_error_details();

@@ -53,28 +53,28 @@ async fn executions_are_listed_newest_first() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_was_executed_is_listed_while_the_catalog_is_away() -> Result<()> {
+async fn executions_are_listed_while_the_catalog_is_unavailable() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let started = world.start().await?;
     let stranger = world.stranger().await;
 
     world.wire.cut();
-    eventually("the catalog to be away", async || world.start().await.err()).await;
+    eventually("an unavailable catalog", async || world.start().await.err()).await;
     let listed = list(&world, Some(&world.set), Page::default()).await?;
     assert_eq!(listed.iter().map(|entry| &entry.id).collect::<Vec<_>>(), [&started.id]);
     let request = ListExecutionsRequest { project_id: world.project.clone(), ..Default::default() };
-    let theirs = world.executions().list_executions(stranger.call(request)).await;
-    assert_eq!(theirs.map(drop).unwrap_err().code(), Code::Unavailable);
+    let uncached = world.executions().list_executions(stranger.call(request)).await;
+    assert_eq!(uncached.map(drop).unwrap_err().code(), Code::Unavailable);
 
-    world.wire.mend();
+    world.wire.restore();
     let unknown = async || list(&world, Some(&world.project), Page::default()).await.err();
-    eventually("the catalog to be back", unknown).await;
+    eventually("an available catalog", unknown).await;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_filter_finds_what_is_rare_in_a_long_history() -> Result<()> {
+async fn a_search_finds_rare_executions_in_a_long_history() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let execution = world.start().await?;

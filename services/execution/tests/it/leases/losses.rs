@@ -1,30 +1,30 @@
-//! Engines that fall silent, or give back what they have.
+//! Leases that expire or are released.
 
 use anyhow::Result;
 use assay_proto::{ExecutionStatus, ReportStatus, TestResult, execution::Lease};
 use serde_json::json;
 use tonic::Code;
 
-use super::lose;
+use super::expire_leases;
 use crate::world::{Engine, World, instance, reason};
 
-/// All that can be sent for a lease fails like this.
-async fn is_lost(engine: &Engine, lease: &Lease) {
-    let all = [
+/// Asserts that all requests for a lease fail with `lease_lost`.
+async fn assert_lost(engine: &Engine, lease: &Lease) {
+    let responses = [
         engine.renew(&lease.id).await.map(drop),
         engine.report(&lease.id, json!([instance(1, "Passed")])).await.map(drop),
         engine.complete(&lease.id, false).await,
         engine.release(&lease.id).await,
     ];
-    for sent in all {
-        let refused = sent.expect_err("the lease was lost");
+    for response in responses {
+        let refused = response.expect_err("a lost lease");
         assert_eq!(refused.code(), Code::FailedPrecondition, "{refused:?}");
         assert_eq!(reason(&refused), "lease_lost");
     }
 }
 
 #[tokio::test]
-async fn an_engine_that_was_not_heard_of_is_not_heard_any_more() -> Result<()> {
+async fn an_expired_lease_is_lost_and_another_engine_runs_the_rest() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 3)]).await?;
     let execution = world.dispatch().await?;
@@ -32,16 +32,16 @@ async fn an_engine_that_was_not_heard_of_is_not_heard_any_more() -> Result<()> {
     let lost = late.lease_one().await?;
     late.report(&lost.id, json!([instance(2, "Passed")])).await?;
     world.change("update lease set expires_at = now()").await?;
-    is_lost(&late, &lost).await;
+    assert_lost(&late, &lost).await;
 
     world.reconcile().await?;
     let again = other.lease_one().await?;
-    is_lost(&late, &lost).await;
+    assert_lost(&late, &lost).await;
 
     assert_eq!(again.schedule_id, lost.schedule_id);
-    assert_eq!(again.instance_numbers, [1, 3], "what was reported is not to be run again");
+    assert_eq!(again.instance_numbers, [1, 3], "reported instances are not run again");
     other.report(&again.id, json!([instance(1, "Passed"), instance(3, "Passed")])).await?;
-    is_lost(&late, &lost).await;
+    assert_lost(&late, &lost).await;
     other.complete(&again.id, false).await?;
     let done = world.execution(&execution.id).await?;
     assert_eq!((done.status(), done.result()), (ExecutionStatus::Completed, TestResult::Passed));
@@ -50,7 +50,7 @@ async fn an_engine_that_was_not_heard_of_is_not_heard_any_more() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_renewed_is_not_lost() -> Result<()> {
+async fn heartbeats_extend_a_lease() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     world.dispatch().await?;
@@ -65,15 +65,19 @@ async fn a_lease_that_is_renewed_is_not_lost() -> Result<()> {
 }
 
 #[tokio::test]
-async fn work_that_engines_fall_silent_with_is_given_up() -> Result<()> {
+async fn work_that_loses_three_leases_ends_as_an_engine_failure() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("bad", 2), ("good", 1)]).await?;
     let execution = world.dispatch().await?;
     let engine = world.engine();
     for engines in 1..=3 {
         let bad = engine.lease_one().await?;
-        assert_eq!(bad.test_case.as_ref().unwrap().identifier, "bad", "it keeps its place");
-        lose(&world).await?;
+        assert_eq!(
+            bad.test_case.as_ref().unwrap().identifier,
+            "bad",
+            "a lost schedule keeps its position"
+        );
+        expire_leases(&world).await?;
         let report = &world.execution(&execution.id).await?.test_reports[0];
         let expected = match engines {
             3 => ReportStatus::EngineExecutionFailure,
@@ -92,7 +96,7 @@ async fn work_that_engines_fall_silent_with_is_given_up() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_an_engine_gives_back_another_one_gets_at_once() -> Result<()> {
+async fn released_work_is_available_immediately() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 2)]).await?;
     world.dispatch().await?;

@@ -1,4 +1,4 @@
-//! What a test needs of the catalog.
+//! Calls of the catalog.
 
 use anyhow::Result;
 use assay_proto::{
@@ -18,7 +18,7 @@ use futures::stream;
 use crate::world::World;
 
 impl World {
-    /// Makes a project with an empty test set.
+    /// Creates a project with an empty test set.
     pub(crate) async fn project_with_set(&self) -> Result<(String, String)> {
         let project = ProjectInput { name: "Shop".into(), ..ProjectInput::default() };
         let project = ProjectServiceClient::new(self.catalog.clone())
@@ -40,20 +40,20 @@ impl World {
         Ok((project, set))
     }
 
-    /// Includes test cases in the set, each with a ready plan of so many instances.
+    /// Includes test cases in the set, each with a ready plan of this number of instances.
     pub(crate) async fn include(&self, cases: &[(&str, i32)]) -> Result<()> {
         let target = TakeSnapshotRequest {
             project_id: self.project.clone(),
             test_set_id: self.set.clone(),
             ..TakeSnapshotRequest::default()
         };
-        let named = |(identifier, _): &(&str, i32)| ReportedTestCase {
+        let case = |(identifier, _): &(&str, i32)| ReportedTestCase {
             identifier: (*identifier).to_owned(),
             name: format!("Test of {identifier}"),
         };
         let request = AdoptTestCasesRequest {
             target: Some(target),
-            test_cases: cases.iter().map(named).collect(),
+            test_cases: cases.iter().map(case).collect(),
             last: true,
         };
         let mut parts = SnapshotServiceClient::new(self.catalog.clone())
@@ -72,7 +72,6 @@ impl World {
         Ok(())
     }
 
-    /// Changes the set.
     pub(crate) async fn change_set(&self, changes: TestSetInput, fields: &[&str]) -> Result<()> {
         let request = UpdateTestSetRequest {
             project_id: self.project.clone(),
@@ -87,13 +86,13 @@ impl World {
         Ok(())
     }
 
-    /// Makes the set one that a failure stops.
+    /// Lets a failure stop executions of the set.
     pub(crate) async fn stop_on_failure(&self) -> Result<()> {
         let changes = TestSetInput { stop_on_failure: true, ..TestSetInput::default() };
         self.change_set(changes, &["StopOnFailure"]).await
     }
 
-    /// Selects a new environment of that target group for the set; its password is a secret.
+    /// Creates an environment with a secret password, and selects it for the set.
     pub(crate) async fn select_environment(&self, group: &str, secret: &str) -> Result<String> {
         let environment = EnvironmentInput {
             name: "Lab".into(),
@@ -117,7 +116,7 @@ impl World {
         Ok(environment.id)
     }
 
-    /// Selects a new subject for the set, with a secret among its variables.
+    /// Creates a subject with a secret variable, and selects it for the set.
     pub(crate) async fn select_subject(&self, secret: &str) -> Result<String> {
         let subject = SubjectInput {
             identifier: "1.0".into(),
@@ -141,7 +140,6 @@ impl World {
         Ok(subject.id)
     }
 
-    /// Deletes the project.
     pub(crate) async fn delete_project(&self) -> Result<()> {
         let request = DeleteProjectRequest { id: self.project.clone() };
         ProjectServiceClient::new(self.catalog.clone())
@@ -150,18 +148,17 @@ impl World {
         Ok(())
     }
 
-    /// Makes the password of an environment one that cannot be opened any more.
-    pub(crate) async fn spoil_password(&self, environment: &str) -> Result<()> {
-        let spoilt =
+    /// Makes the password of an environment undecipherable.
+    pub(crate) async fn corrupt_password(&self, environment: &str) -> Result<()> {
+        let corrupted =
             sqlx::query("update environment set password = 'lost:AAAA' where id = $1::uuid")
                 .bind(environment)
                 .execute(&self.catalog_db)
                 .await?;
-        anyhow::ensure!(spoilt.rows_affected() == 1, "no such environment");
+        anyhow::ensure!(corrupted.rows_affected() == 1, "no such environment");
         Ok(())
     }
 
-    /// Renames a subject.
     pub(crate) async fn rename_subject(&self, subject: &str) -> Result<()> {
         let request = UpdateSubjectRequest {
             project_id: self.project.clone(),
@@ -187,7 +184,7 @@ impl World {
         Ok(())
     }
 
-    /// Includes a test case in the set with a plan that has a secret variable and a step.
+    /// Includes a test case whose plan has a secret variable and an automation step.
     pub(crate) async fn include_automated(&self, identifier: &str, secret: &str) -> Result<()> {
         let case = TestCaseInput {
             identifier: Some(identifier.to_owned()),

@@ -1,4 +1,4 @@
-//! What engines do.
+//! Calls of engines.
 
 use assay_proto::execution::{
     CompleteLeaseInput, CompleteLeaseRequest, InstanceEntry, Lease, LeaseInput,
@@ -13,29 +13,29 @@ use tonic::Status;
 
 use crate::world::World;
 
-/// An engine, or something that acts like one.
+/// An engine of one user, at one server.
 #[derive(Clone)]
 pub(crate) struct Engine {
     user: TestUser,
     client: AutomationServiceClient<Channel>,
 }
 
-/// So many schedules of a target group, without waiting.
-pub(crate) fn now(group: &str, most: i32) -> LeaseInput {
+/// Returns a request for up to `max` schedules of a target group, without waiting.
+pub(crate) fn now(group: &str, max: i32) -> LeaseInput {
     LeaseInput {
         target_group: Some(group.to_owned()),
-        max_schedules: Some(most),
+        max_schedules: Some(max),
         ..LeaseInput::default()
     }
 }
 
-/// An instance with that result.
+/// Returns an instance with this result.
 pub(crate) fn instance(nr: i32, result: &str) -> Value {
     json!({ "InstanceNr": nr, "Result": result, "DurationInSec": 0.5 })
 }
 
 impl World {
-    /// An engine of the customer.
+    /// Returns an engine of the customer.
     pub(crate) fn engine(&self) -> Engine {
         self.engine_of(&self.user)
     }
@@ -46,20 +46,20 @@ impl World {
 }
 
 impl Engine {
-    /// An engine that works with another server of the same service.
+    /// Returns this engine with a connection to another server.
     pub(crate) fn at(&self, channel: Channel) -> Self {
         Self { client: AutomationServiceClient::new(channel), ..self.clone() }
     }
 
-    pub(crate) async fn lease(&self, wanted: LeaseInput) -> Result<Vec<Lease>, Status> {
-        let request = LeaseSchedulesRequest { lease: Some(wanted) };
+    pub(crate) async fn lease(&self, lease: LeaseInput) -> Result<Vec<Lease>, Status> {
+        let request = LeaseSchedulesRequest { lease: Some(lease) };
         let request = self.user.caller.call_within(std::time::Duration::from_secs(40), request);
         let batches = self.client.clone().lease_schedules(request).await?.into_inner();
         let batches: Vec<_> = batches.try_collect().await?;
         Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
     }
 
-    /// The one lease that there is to get for engines of no group.
+    /// Leases one schedule that needs no target group.
     pub(crate) async fn lease_one(&self) -> Result<Lease, Status> {
         let leases = self.lease(LeaseInput::default()).await?;
         leases.into_iter().next().ok_or_else(|| Status::not_found("no work"))

@@ -1,4 +1,4 @@
-//! Executions of the set.
+//! Calls about executions of the set.
 
 use assay_proto::execution::{
     CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionMode,
@@ -15,7 +15,7 @@ impl World {
         ExecutionServiceClient::new(self.execution.clone())
     }
 
-    /// How the set is started.
+    /// Returns the request to start the set.
     pub(crate) fn start_request(&self, mode: ExecutionMode) -> StartExecutionRequest {
         let mut input = StartExecutionInput::default();
         input.set_mode(mode);
@@ -27,7 +27,7 @@ impl World {
         }
     }
 
-    /// Starts an External execution of the set.
+    /// Starts an external execution of the set.
     pub(crate) async fn start(&self) -> Result<Execution, Status> {
         self.start_by(self.start_request(ExecutionMode::External)).await
     }
@@ -63,7 +63,7 @@ impl World {
     }
 }
 
-/// Puts an execution together from its parts.
+/// Joins the parts of a streamed execution.
 pub(super) async fn whole(parts: Response<Streaming<Execution>>) -> Result<Execution, Status> {
     let mut parts = parts.into_inner();
     let mut execution = parts.message().await?.expect("a first part");

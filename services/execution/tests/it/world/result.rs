@@ -1,4 +1,4 @@
-//! What is reported, uploaded and kept.
+//! Calls about results and artifacts.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ impl World {
     }
 
     /// Uploads a small file.
-    pub(crate) async fn keep_file(&self, execution: &str, name: &str) -> Result<(), Status> {
+    pub(crate) async fn upload_file(&self, execution: &str, name: &str) -> Result<(), Status> {
         let target = UploadArtifactTarget {
             project_id: self.project.clone(),
             execution_id: execution.to_owned(),
@@ -43,7 +43,7 @@ impl World {
         Ok(())
     }
 
-    /// Uploads a small file; returns what its link asks for.
+    /// Uploads a small file, and returns the request that its link stands for.
     pub(crate) async fn artifact_link(
         &self,
         execution: &str,
@@ -58,35 +58,34 @@ impl World {
         };
         let file = UploadArtifactRequest { target: Some(target), chunk: "x".into(), last: true };
         let request = self.user.call(stream::iter([file]));
-        let kept = self.artifacts().upload_artifact(request).await?.into_inner();
-        let link: url::Url = kept.uri.parse()?;
+        let uploaded = self.artifacts().upload_artifact(request).await?.into_inner();
+        let link: url::Url = uploaded.uri.parse()?;
         let query: std::collections::HashMap<_, _> = link.query_pairs().into_owned().collect();
         Ok(DownloadArtifactRequest {
-            id: kept.id,
-            name: kept.name,
+            id: uploaded.id,
+            name: uploaded.name,
             customer_id: query["customer"].clone(),
             expires: query["expires"].parse()?,
             signature: query["signature"].clone(),
         })
     }
 
-    /// Puts something among the files of an execution that keeps them from being removed; returns
-    /// what that is.
-    pub(crate) fn spoil_files(&self, execution: &str) -> anyhow::Result<PathBuf> {
+    /// Adds a file that prevents the removal of an execution's files, and returns its path.
+    pub(crate) fn obstruct_removal(&self, execution: &str) -> anyhow::Result<PathBuf> {
         let folder = self.folder.join(self.user.customer.to_string()).join(execution);
         let path = folder.join(std::ffi::OsStr::from_bytes(b"\xff"));
         fs::write(&path, "x")?;
         Ok(path)
     }
 
-    /// Puts a file among those of an execution that nobody has noted.
-    pub(crate) fn leave_file(&self, execution: &str, id: Uuid) -> anyhow::Result<()> {
+    /// Stores a file for an execution without a record of it.
+    pub(crate) fn store_stray_file(&self, execution: &str, id: Uuid) -> anyhow::Result<()> {
         let folder = self.folder.join(self.user.customer.to_string()).join(execution);
         fs::create_dir_all(&folder)?;
         Ok(fs::write(folder.join(id.to_string()), "x")?)
     }
 
-    /// How many files are kept.
+    /// Counts the stored files.
     pub(crate) fn files(&self) -> usize {
         fn count(folder: &Path) -> usize {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -104,7 +103,7 @@ impl World {
         self.report_text(id, false, results.to_string()).await
     }
 
-    /// Reports a body, in chunks that cut it anywhere.
+    /// Reports a body in chunks.
     pub(crate) async fn report_text(
         &self,
         id: &str,
@@ -146,11 +145,11 @@ impl World {
             ..UploadResultsRequest::default()
         }];
         for (number, file) in files.iter().enumerate() {
-            for (place, chunk) in file.chunks(60_000).enumerate() {
+            for (index, chunk) in file.chunks(60_000).enumerate() {
                 messages.push(UploadResultsRequest {
                     target: None,
                     chunk: chunk.to_vec().into(),
-                    next_file: number > 0 && place == 0,
+                    next_file: number > 0 && index == 0,
                     last: false,
                 });
             }

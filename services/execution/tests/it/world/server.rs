@@ -1,5 +1,5 @@
-//! A further execution service on the same database, which can be killed: it has threads of its own,
-//! which end in the middle of whatever they do.
+//! Another server of the execution service on the same database. It runs on threads of its own, so it
+//! can be killed at any time.
 
 use std::{net::TcpListener, sync::Mutex};
 
@@ -14,7 +14,7 @@ use assay_runtime::{
 
 use crate::world::World;
 
-/// Engines have not much time here.
+/// Leases that expire soon and may be lost often.
 const LEASES: LeaseSettings =
     LeaseSettings { lease_seconds: 2, lease_losses: 1000, execution_hours: 168 };
 
@@ -28,7 +28,7 @@ impl Server {
         Self::start_with(world, |runtime| Ok(Queue::local(runtime)))
     }
 
-    /// With a queue of its choice.
+    /// Starts a server with this queue.
     pub(crate) fn start_with(
         world: &World,
         queue: impl FnOnce(&Runtime) -> Result<Queue>,

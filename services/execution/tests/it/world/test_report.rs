@@ -1,4 +1,4 @@
-//! Reports and their instances.
+//! Calls about reports and their instances.
 
 use assay_proto::execution::{
     GetInstanceRequest, GetTestReportRequest, InstanceEntry, ListInstancesRequest, TestReport,
@@ -36,7 +36,7 @@ impl World {
         Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
     }
 
-    /// Where an instance is.
+    /// Returns the request for an instance, with all ids of its path.
     pub(crate) fn instance_path(&self, report: &TestReport, id: &str) -> GetInstanceRequest {
         GetInstanceRequest {
             project_id: self.project.clone(),

@@ -1,4 +1,4 @@
-//! What others are told of executions.
+//! Events about executions.
 
 use std::iter;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::world::World;
 
 #[tokio::test]
-async fn others_are_told_what_becomes_of_an_execution() -> Result<()> {
+async fn the_start_progress_and_end_of_an_execution_are_published() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 1)]).await?;
     let execution = world.start().await?;
@@ -47,10 +47,10 @@ async fn others_are_told_what_becomes_of_an_execution() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_end_of_an_execution_names_the_first_that_failed() -> Result<()> {
+async fn the_last_event_of_an_execution_lists_its_first_ten_failures() -> Result<()> {
     let world = World::new().await?;
     let identifiers: Vec<String> = (0..13).map(|number| format!("case-{number}")).collect();
-    let cases: Vec<_> = identifiers.iter().map(|one| (one.as_str(), 1)).collect();
+    let cases: Vec<_> = identifiers.iter().map(|identifier| (identifier.as_str(), 1)).collect();
     world.include(&cases).await?;
     let execution = world.start().await?;
     let results: Vec<_> = identifiers
@@ -62,18 +62,19 @@ async fn the_end_of_an_execution_names_the_first_that_failed() -> Result<()> {
     world.complete(&execution.id).await?;
 
     let events = world.events().await?;
-    let of_action = |action: &str| {
+    let failures_in = |action: &str| {
         let mut found = events.iter().filter(|(subject, _)| subject == action);
-        &found.next().unwrap_or_else(|| panic!("no {action}")).1["FailedTestCases"]
+        &found.next().unwrap_or_else(|| panic!("no event {action}")).1["FailedTestCases"]
     };
-    assert_eq!(*of_action("execution.progressed"), json!([]));
-    let named = of_action("execution.completed").as_array().cloned().unwrap_or_default();
-    let said: Vec<_> = named.iter().map(|case| (&case["Identifier"], &case["Result"])).collect();
+    assert_eq!(*failures_in("execution.progressed"), json!([]));
+    let failures = failures_in("execution.completed").as_array().cloned().unwrap_or_default();
+    let published: Vec<_> =
+        failures.iter().map(|case| (&case["Identifier"], &case["Result"])).collect();
     let results = iter::once("Error").chain(iter::repeat("Failed"));
     let expected: Vec<_> = identifiers[1..11].iter().zip(results).collect();
-    assert_eq!(json!(said), json!(expected));
+    assert_eq!(json!(published), json!(expected));
     let report = &execution.test_reports[1];
-    assert_eq!(named[0]["Id"], report.test_case_id);
-    assert_eq!(named[0]["Name"], report.test_case_name);
+    assert_eq!(failures[0]["Id"], report.test_case_id);
+    assert_eq!(failures[0]["Name"], report.test_case_name);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Engines at work. Any of them may be killed at any time, and some are slow.
+//! A group of engines that run tests. Any of them can be killed at any time, and some are slow.
 
 use std::{
     sync::{
@@ -21,18 +21,18 @@ use tokio::{
 
 use crate::world::{Engine, Server, World, now, reason};
 
-/// A report, the number of an instance, and its duration, by which the attempt is known.
+/// A report, the number of an instance, and its duration, which identifies the attempt.
 type Mark = (String, i32, f64);
 
-/// What engines know of what they have sent.
+/// Results that engines sent, by the response of the service.
 #[derive(Clone, Default)]
 pub(super) struct Ledger {
     pub(super) accepted: Vec<Mark>,
     pub(super) refused: Vec<Mark>,
 }
 
-/// What all engines share.
-struct Common {
+/// State that all engines share.
+struct Shared {
     engine: Engine,
     db: PgPool,
     ledger: Mutex<Ledger>,
@@ -40,81 +40,81 @@ struct Common {
     channel: watch::Receiver<Channel>,
 }
 
-pub(super) struct Crew {
-    common: Arc<Common>,
-    /// The engines that live, and all that ever lived.
-    living: Mutex<(Vec<AbortHandle>, JoinSet<()>)>,
+pub(super) struct Engines {
+    shared: Arc<Shared>,
+    /// Handles of the running engines, and the tasks of all engines.
+    running: Mutex<(Vec<AbortHandle>, JoinSet<()>)>,
     server: Mutex<Server>,
     channel: watch::Sender<Channel>,
     killed: AtomicU32,
 }
 
-impl Crew {
-    pub(super) fn muster(world: &World, engines: usize, server: Server) -> Self {
+impl Engines {
+    pub(super) fn start(world: &World, engines: usize, server: Server) -> Self {
         let (channel, current) = watch::channel(server.connect());
-        let common = Common {
+        let shared = Shared {
             engine: world.engine(),
             db: world.db.clone(),
             ledger: Mutex::default(),
             marks: AtomicU32::new(1),
             channel: current,
         };
-        let crew = Self {
-            common: Arc::new(common),
-            living: Mutex::default(),
+        let group = Self {
+            shared: Arc::new(shared),
+            running: Mutex::default(),
             server: Mutex::new(server),
             channel,
             killed: AtomicU32::new(0),
         };
         for _ in 0..engines {
-            crew.recruit();
+            group.spawn();
         }
-        crew
+        group
     }
 
-    fn recruit(&self) {
-        let mut living = self.living.lock().unwrap();
-        let handle = living.1.spawn(work(self.common.clone()));
-        living.0.push(handle);
+    fn spawn(&self) {
+        let mut running = self.running.lock().unwrap();
+        let handle = running.1.spawn(work(self.shared.clone()));
+        running.0.push(handle);
     }
 
-    /// Kills the engine that has lived longest, in the middle of whatever it does. Another one
-    /// takes its place.
+    /// Kills the oldest engine, whatever it is doing, and starts another one.
     pub(super) fn kill_one(&self) {
-        self.living.lock().unwrap().0.remove(0).abort();
+        self.running.lock().unwrap().0.remove(0).abort();
         self.killed.fetch_add(1, Ordering::Relaxed);
-        self.recruit();
+        self.spawn();
     }
 
     pub(super) fn kill_server(&self) {
         self.server.lock().unwrap().kill();
     }
 
-    pub(super) fn serve(&self, server: Server) {
+    /// Connects the engines with another server.
+    pub(super) fn connect(&self, server: Server) {
         self.channel.send_replace(server.connect());
         *self.server.lock().unwrap() = server;
     }
 
-    pub(super) fn dismiss(self) -> Ledger {
-        self.living.lock().unwrap().1.abort_all();
+    pub(super) fn stop(self) -> Ledger {
+        self.running.lock().unwrap().1.abort_all();
         println!("{} engines were killed", self.killed.load(Ordering::Relaxed));
-        self.common.ledger.lock().unwrap().clone()
+        self.shared.ledger.lock().unwrap().clone()
     }
 }
 
-/// An engine, until it is killed.
-async fn work(common: Arc<Common>) {
-    let mut channel = common.channel.clone();
+/// Runs an engine until it is killed.
+async fn work(shared: Arc<Shared>) {
+    let mut channel = shared.channel.clone();
     loop {
-        let engine = common.engine.at(channel.borrow_and_update().clone());
-        let wanted = LeaseInput { wait_in_sec: Some(1), ..now("", 3) };
-        match engine.lease(wanted).await {
+        let engine = shared.engine.at(channel.borrow_and_update().clone());
+        let request = LeaseInput { wait_in_sec: Some(1), ..now("", 3) };
+        match engine.lease(request).await {
             Ok(leases) => {
                 for lease in leases {
-                    run(&common, &lease).await;
+                    run(&shared, &lease).await;
                 }
             }
-            // The service is away; an engine waits for another one, but not for long.
+            // The service is unavailable; wait for another server, but retry soon.
             Err(_) => {
                 let _ = timeout(Duration::from_millis(20), channel.changed()).await;
             }
@@ -122,25 +122,25 @@ async fn work(common: Arc<Common>) {
     }
 }
 
-async fn has_ended(common: &Common, lease: &Lease) -> Option<()> {
+async fn has_ended(shared: &Shared, lease: &Lease) -> Option<()> {
     let ended = sqlx::query_scalar("select ended_at is not null from lease where id::text = $1");
-    let ended: bool = ended.bind(&lease.id).fetch_one(&common.db).await.ok()?;
+    let ended: bool = ended.bind(&lease.id).fetch_one(&shared.db).await.ok()?;
     ended.then_some(())
 }
 
-async fn run(common: &Common, lease: &Lease) {
+async fn run(shared: &Shared, lease: &Lease) {
     for nr in &lease.instance_numbers {
-        let mark = common.marks.fetch_add(1, Ordering::Relaxed);
+        let mark = shared.marks.fetch_add(1, Ordering::Relaxed);
         if mark.is_multiple_of(100) {
-            // It is hung up for longer than the lease lasts.
-            eventually("the lease to be lost", || has_ended(common, lease)).await;
+            // The engine hangs until its lease has expired.
+            eventually("the lease to be lost", || has_ended(shared, lease)).await;
         }
-        let engine = common.engine.at(common.channel.borrow().clone());
+        let engine = shared.engine.at(shared.channel.borrow().clone());
         let seconds = f64::from(mark);
         let instance = json!([{ "InstanceNr": nr, "Result": "Passed", "DurationInSec": seconds }]);
         let sent = engine.report(&lease.id, instance).await;
         let mark = (lease.test_report_id.clone(), *nr, seconds);
-        let mut ledger = common.ledger.lock().unwrap();
+        let mut ledger = shared.ledger.lock().unwrap();
         match sent {
             Ok(stored) if stored[0].duration_in_sec.to_bits() == seconds.to_bits() => {
                 ledger.accepted.push(mark);
@@ -150,13 +150,13 @@ async fn run(common: &Common, lease: &Lease) {
                 ledger.refused.push(mark);
                 return;
             }
-            // Nobody knows: the service was killed.
+            // The outcome is unknown: the service was killed.
             Err(_) => return,
         }
     }
-    // Some leave it at that: with its last instance a report has ended anyway.
-    if common.marks.load(Ordering::Relaxed).is_multiple_of(2) {
-        let engine = common.engine.at(common.channel.borrow().clone());
+    // Half of the engines do not complete the lease: the last instance ends the report anyway.
+    if shared.marks.load(Ordering::Relaxed).is_multiple_of(2) {
+        let engine = shared.engine.at(shared.channel.borrow().clone());
         let _ = engine.complete(&lease.id, false).await;
     }
 }
