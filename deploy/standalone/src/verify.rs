@@ -1,4 +1,4 @@
-//! Whether what is stored of executions, and what the catalog shows of them, is as the results say.
+//! Verification of stored execution data and of the catalog against the recorded results.
 
 use std::fmt::Display;
 
@@ -8,33 +8,33 @@ use futures::TryStreamExt;
 use secrecy::SecretString;
 use sqlx::PgPool;
 
-/// Tells of everything that is not as it should be, in the databases of the execution service and of
-/// the catalog; says how much that is. To be asked while nothing is executed, or what is on its way
-/// is told of, too.
+/// Compares the databases of the execution service and the catalog with the recorded results. Calls
+/// `report` for each difference and returns their number. While tests are executed, changes in
+/// flight are reported, too.
 pub async fn verify(
     execution: &SecretString,
     catalog: &SecretString,
-    mut tell: impl FnMut(&dyn Display),
+    mut report: impl FnMut(&dyn Display),
 ) -> Result<u64> {
     let execution = PgPool::connect_with(connect_options(execution)?).await?;
     let catalog = PgPool::connect_with(connect_options(catalog)?).await?;
-    let mut differences = assay_execution::verify(&execution, &mut tell).await?;
-    let mut all = std::pin::pin!(assay_execution::told(execution.clone()));
-    while let Some(told) = all.try_next().await? {
+    let mut differences = assay_execution::verify(&execution, &mut report).await?;
+    let mut all = std::pin::pin!(assay_execution::published_states(execution.clone()));
+    while let Some(published) = all.try_next().await? {
         differences += assay_catalog::verify(
             &catalog,
-            told.customer,
-            &told.execution,
-            &told.reports,
-            &mut tell,
+            published.customer,
+            &published.execution,
+            &published.reports,
+            &mut report,
         )
         .await?;
     }
     Ok(differences)
 }
 
-/// Makes it so: at once in the execution service, and in the catalog as soon as it hears of it. Says
-/// how many records of the execution service have changed.
+/// Recomputes stored execution data from the results; the catalog follows by events. Returns the
+/// number of changed records of the execution service.
 pub async fn rebuild(execution: &SecretString) -> Result<u64> {
     let execution = PgPool::connect_with(connect_options(execution)?).await?;
     Ok(assay_execution::rebuild(&execution).await?)

@@ -24,20 +24,21 @@ use self::{
 };
 use crate::lease;
 
-/// Where the artifacts are, and how they are reached.
+/// The artifacts: their files, their rows and their links.
 #[derive(Clone)]
 pub struct Artifacts {
     db: PgPool,
     depot: Depot,
     links: Links,
-    /// Who notes files at once.
+    /// Limits the transactions that insert artifacts.
     shares: Shares,
 }
 
-/// How many files are noted at once: few enough to leave connections to the database to others.
-const NOTES: usize = 4;
+/// Maximum number of transactions that insert artifacts at the same time. Other requests need
+/// connections too.
+const WRITERS: usize = 4;
 
-/// Where artifacts are kept, and what their links are like.
+/// Settings of the store of artifacts and of the links to them.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ArtifactConfig {
     #[command(flatten)]
@@ -47,43 +48,44 @@ pub struct ArtifactConfig {
 }
 
 impl ArtifactConfig {
-    /// Artifacts that are kept there, with links to this address that are signed by these keys.
+    /// Returns settings for links that begin with `public_url` and are signed with keys of `seal`.
     pub fn new(depot: DepotConfig, seal: SealConfig, public_url: Url) -> Self {
         Self { depot, links: LinkConfig { seal, public_url } }
     }
 }
 
 impl Artifacts {
+    /// Opens the store. A folder is created if it does not exist.
     pub fn open(db: &PgPool, config: &ArtifactConfig) -> anyhow::Result<Self> {
         let (depot, links) = (Depot::open(&config.depot)?, Links::new(&config.links)?);
-        Ok(Self { db: db.clone(), depot, links, shares: Shares::new(NOTES) })
+        Ok(Self { db: db.clone(), depot, links, shares: Shares::new(WRITERS) })
     }
 
-    /// Keeps a file; one of the same name is replaced once this one is there.
-    pub(crate) async fn keep(&self, new: NewArtifact, file: Pieces) -> Result<Artifact, Status> {
+    /// Stores an artifact. Replaces one of the same name as soon as the new file is complete.
+    pub(crate) async fn store(&self, new: NewArtifact, file: Pieces) -> Result<Artifact, Status> {
         rules::check_name(&new.name)?;
         rules::check_content_type(&new.content_type)?;
         let id = ArtifactId::new();
         let NewArtifact { customer, execution, .. } = new;
-        stray::note(&self.db, customer, execution, id).await?;
+        stray::insert(&self.db, customer, execution, id).await?;
         match self.put(&new, id, file).await {
             Ok((size, replaced, expires)) => {
                 if let Some(replaced) = replaced {
-                    self.forget(customer, execution, replaced).await;
+                    self.remove_file(customer, execution, replaced).await;
                 }
                 let uri = self.links.link(customer, id, &new.name, expires);
                 let NewArtifact { name, content_type, .. } = new;
                 Ok(Artifact { id: id.to_string(), name, content_type, size, uri })
             }
             Err(status) => {
-                self.forget(customer, execution, id).await;
+                self.remove_file(customer, execution, id).await;
                 Err(status)
             }
         }
     }
 
-    /// Stores a file and notes it; says how large it is, which one it replaces, and when a link to
-    /// it expires.
+    /// Stores a file and inserts its artifact. Returns the size, the artifact that it replaces, and
+    /// when a link to it expires.
     async fn put(
         &self,
         new: &NewArtifact,
@@ -92,35 +94,37 @@ impl Artifacts {
     ) -> Result<(i64, Option<ArtifactId>, i64), Status> {
         let size = self.depot.put(new.customer, new.execution, id, file).await?;
         let _share = self.shares.acquire(new.customer).await?;
-        let (replaced, expires) = self.note(new, id, size).await?;
+        let (replaced, expires) = self.insert(new, id, size).await?;
         Ok((size, replaced, expires))
     }
 
-    /// Removes a file that nobody is to find any more. If that fails it is done later.
-    async fn forget(&self, customer: CustomerId, execution: ExecutionId, id: ArtifactId) {
-        let forgotten = async {
+    /// Removes a file that is not an artifact. If this fails, [`Artifacts::sweep`] does it later.
+    async fn remove_file(&self, customer: CustomerId, execution: ExecutionId, id: ArtifactId) {
+        let removed = async {
             self.depot.delete(customer, execution, id).await?;
-            stray::forget(&self.db, customer, id).await
+            stray::delete(&self.db, customer, id).await
         };
-        if let Err(fault) = forgotten.await {
-            tracing::warn!(%fault, artifact.id = %id, "a file is left behind for a while");
+        if let Err(fault) = removed.await {
+            tracing::warn!(%fault, artifact.id = %id, "cannot remove a file; it is removed later");
         }
     }
 
-    /// Removes the files that programs have left behind which ended before they were done.
+    /// Removes abandoned files, of uploads or removals that did not end.
     pub(crate) async fn sweep(&self) -> Result<(), Fault> {
         let mut after = None;
         loop {
-            let files = stray::left_behind(&self.db, after).await?;
+            let files = stray::abandoned(&self.db, after).await?;
             let Some(last) = files.last() else { return Ok(()) };
             after = Some(last.artifact);
             for file in files {
-                self.forget(file.customer, file.execution, file.artifact).await;
+                self.remove_file(file.customer, file.execution, file.artifact).await;
             }
         }
     }
 
-    async fn note(
+    /// Inserts the artifact of a stored file. Returns the artifact that it replaces, and when a link to
+    /// it expires.
+    async fn insert(
         &self,
         new: &NewArtifact,
         id: ArtifactId,
@@ -132,17 +136,16 @@ impl Artifacts {
             lease::store::check_not_lost(&mut *tx, new.customer, lease).await?;
         }
         let replaced = store::replace(&mut tx, new, id, size).await?;
-        stray::forget(&mut *tx, new.customer, id).await?;
+        stray::delete(&mut *tx, new.customer, id).await?;
         if let Some(replaced) = replaced {
-            stray::note(&mut *tx, new.customer, new.execution, replaced).await?;
+            stray::insert(&mut *tx, new.customer, new.execution, replaced).await?;
         }
         let expires = store::now(&mut *tx).await? + link::LIFETIME;
         tx.commit().await?;
         Ok((replaced, expires))
     }
 
-    /// Puts links in the place of the names of artifacts. A name that nothing was stored under says
-    /// nothing.
+    /// Replaces the names of artifacts in an instance by links. Names of missing artifacts are removed.
     pub(crate) async fn resolve(
         &self,
         customer: CustomerId,
@@ -154,7 +157,7 @@ impl Artifacts {
         if names.is_empty() {
             return Ok(());
         }
-        let found = store::named(&self.db, customer, report, &names).await?;
+        let found = store::find_by_names(&self.db, customer, report, &names).await?;
         let expires = store::now(&self.db).await? + link::LIFETIME;
         for text in texts_mut(instance).filter(|text| rules::is_name(text)) {
             let id = found.get(text.as_str());
@@ -166,18 +169,18 @@ impl Artifacts {
         Ok(())
     }
 
-    /// Removes the files of an execution for good.
+    /// Removes the artifacts of an execution: first the files, then the rows.
     pub(crate) async fn remove(
         &self,
         customer: CustomerId,
         execution: ExecutionId,
     ) -> Result<(), Fault> {
         self.depot.remove(customer, execution).await?;
-        store::remove(&self.db, customer, execution).await
+        store::delete_all(&self.db, customer, execution).await
     }
 }
 
-/// What may be the name of an artifact.
+/// Returns the texts of an instance that may be names of artifacts.
 fn texts(instance: &Instance) -> impl Iterator<Item = &String> {
     let of_steps =
         instance.steps.iter().flat_map(|step| step.screenshots.iter().chain([&step.thumbnail]));
@@ -192,7 +195,7 @@ fn texts(instance: &Instance) -> impl Iterator<Item = &String> {
     .chain(of_steps)
 }
 
-/// As [`texts`].
+/// Returns the same texts as [`texts`], to change them.
 fn texts_mut(instance: &mut Instance) -> impl Iterator<Item = &mut String> {
     let of_steps = instance
         .steps

@@ -1,4 +1,4 @@
-//! What the catalog is asked, on behalf of a caller.
+//! Calls of the catalog service on behalf of a caller.
 
 use std::{future::Future, time::Duration};
 
@@ -20,22 +20,22 @@ use futures::{TryStreamExt, stream};
 use prost::Message;
 use tonic::{Status, Streaming};
 
-/// How long a look at a record may take.
-const LOOK: Duration = Duration::from_secs(3);
+/// Time limit for finding a record.
+const FIND: Duration = Duration::from_secs(3);
 
-/// How long records may take that engines need.
+/// Time limit for reading the records that engines need.
 const READ: Duration = Duration::from_secs(10);
 
-/// How long the copy of a large test set may take.
+/// Time limit for copying a large test set.
 const COPY: Duration = Duration::from_mins(1);
 
-/// Maximum size of the copy of a test set, in bytes. The catalog refuses what is larger, too.
+/// Maximum size of the copy of a test set, in bytes. The catalog has the same limit.
 const LARGEST: usize = 64 << 20;
 
-/// How many test cases travel in one message.
+/// Number of test cases in a message.
 const CASES_IN_MESSAGE: usize = 500;
 
-/// The catalog service.
+/// A client of the catalog service.
 #[derive(Clone)]
 pub(crate) struct Catalog(Channel);
 
@@ -44,18 +44,18 @@ impl Catalog {
         Self(channel)
     }
 
-    /// Fails unless the project is there and has these records.
+    /// Fails unless the project exists and has these records.
     pub(crate) async fn find(
         &self,
         caller: &Caller,
         records: FindRecordsRequest,
     ) -> Result<(), Status> {
         let mut lookup = LookupServiceClient::new(self.0.clone());
-        within(LOOK, lookup.find_records(caller.call_within(LOOK, records))).await?;
+        within(FIND, lookup.find_records(caller.call_within(FIND, records))).await?;
         Ok(())
     }
 
-    /// Copies a test set as it is now.
+    /// Copies a test set in its current state.
     pub(crate) async fn take_snapshot(
         &self,
         caller: &Caller,
@@ -70,7 +70,7 @@ impl Catalog {
         .await
     }
 
-    /// What engines need to know of plans, subjects and environments; in clear.
+    /// Reads the plans, subjects and environments that engines need, with secrets in clear text.
     pub(crate) async fn automation_records(
         &self,
         caller: &Caller,
@@ -85,7 +85,7 @@ impl Catalog {
         .await
     }
 
-    /// Copies the test cases with the identifiers of `cases`, in their order; new ones are made.
+    /// Copies the test cases with the identifiers of `cases`, in the same order. Creates missing ones.
     pub(crate) async fn adopt(
         &self,
         caller: &Caller,
@@ -111,8 +111,8 @@ impl Catalog {
     }
 }
 
-/// Puts a snapshot together: only its first part has more than test cases. It takes memory as
-/// bodies do.
+/// Collects the parts of a snapshot. Only the first part has more than test cases. Snapshots share the
+/// memory limit of bodies.
 async fn collect(
     mut parts: Streaming<Snapshot>,
     customer: CustomerId,
@@ -139,7 +139,7 @@ fn too_large() -> Fault {
     Fault::Refused { code: "execution_too_large", reason }
 }
 
-/// A deadline that holds even if the catalog does not keep it.
+/// Enforces a deadline, even if the catalog does not.
 async fn within<T>(
     deadline: Duration,
     call: impl Future<Output = Result<T, Status>>,

@@ -1,6 +1,6 @@
-//! Rows on their way into one statement: each column of them is one array, for `unnest`.
+//! Batch statements: each column of the rows is bound as one array, for `unnest`.
 
-/// One value of each row.
+/// Returns one column of the rows.
 pub(crate) fn column<'r, T, V>(rows: &'r [T], value: impl Fn(&'r T) -> V) -> Vec<V> {
     rows.iter().map(value).collect()
 }

@@ -1,4 +1,4 @@
-//! Debug records: all that is known about a test report, for those who find out what happened.
+//! Debug records: everything that is stored about a test report, for troubleshooting.
 
 mod store;
 
@@ -16,7 +16,7 @@ use tonic::{Request, Response, Status};
 
 use crate::instance;
 
-/// Answers calls about what is kept of a report.
+/// The gRPC service of debug records.
 pub(crate) struct DebugService {
     pub(crate) db: PgPool,
 }

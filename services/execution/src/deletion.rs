@@ -1,5 +1,5 @@
-//! Deleted projects and customers: their executions are not found any more from the moment that the
-//! event is applied, and are removed in the background.
+//! Deleted projects and customers. Their executions are hidden as soon as the event is applied, and
+//! removed in the background.
 
 mod purge;
 pub(crate) mod store;
@@ -12,7 +12,7 @@ use sqlx::PgTransaction;
 pub use self::purge::purge_deleted;
 pub(crate) use self::purge::spawn;
 
-/// Remembers what other services have deleted.
+/// Applies the events about deleted projects and customers.
 pub struct Deletions;
 
 impl Handler for Deletions {
@@ -26,10 +26,10 @@ impl Handler for Deletions {
             EventType::Record(RecordKind::Project, Action::Deleted) => {
                 let changed: RecordChanged = event.data()?;
                 let project = ProjectId::from_field("SourceId", &changed.source_id)?;
-                store::note(tx, event.customer(), project).await
+                store::insert(tx, event.customer(), project).await
             }
             EventType::Record(RecordKind::Customer, Action::Deleted) => {
-                store::note(tx, event.customer(), store::ALL_PROJECTS).await
+                store::insert(tx, event.customer(), store::ALL_PROJECTS).await
             }
             EventType::Record(..)
             | EventType::SecretsSeen

@@ -1,4 +1,4 @@
-//! Instances: single runs of a test, of which a report asks for one or many.
+//! Instances: the single runs of a test case within its report.
 
 pub(crate) mod gaps;
 pub(crate) mod statistics;
@@ -14,7 +14,7 @@ use sqlx::PgPool;
 
 use self::steps::StoredStep;
 
-/// An instance with its steps, and what became of them in earlier executions.
+/// Reads an instance with its steps and the results of the same steps in earlier executions.
 pub(crate) async fn details(
     db: &PgPool,
     customer: CustomerId,
@@ -38,8 +38,8 @@ pub(crate) async fn details(
     Ok(Instance { steps, ..instance })
 }
 
-/// Lists instances of a report, by number, after the one that `slice` says; those that nobody
-/// reported are listed once the report has ended.
+/// Lists instances of a report, by number, after the cursor of `slice`. Missing instances are listed once
+/// the report has ended.
 pub(crate) async fn list(
     db: &PgPool,
     customer: CustomerId,
@@ -68,7 +68,7 @@ pub(crate) async fn list(
     Ok((after + 1..=last).map(entry).collect())
 }
 
-/// Fails unless the report has such an instance, reported or not.
+/// Fails unless the report has the instance, reported or missing.
 pub(crate) async fn check_exists(
     db: &PgPool,
     customer: CustomerId,

@@ -1,5 +1,5 @@
-//! The execution service: executions of test sets, the results that are reported to them, and the
-//! reports, instances and statistics that come of it.
+//! The execution service: executions of test sets, their results, test reports, instances, artifacts and
+//! statistics, and the work of engines.
 
 mod artifact;
 mod automation;
@@ -47,7 +47,7 @@ pub use self::{
     artifact::{ArtifactConfig, Artifacts, depot::DepotConfig},
     deletion::{Deletions, purge_deleted},
     retention::enforce_retention,
-    verify::{Told, rebuild, told, verify},
+    verify::{PublishedState, published_states, rebuild, verify},
 };
 use self::{
     automation::AutomationService, catalog::Catalog, debug::DebugService,
@@ -56,7 +56,7 @@ use self::{
 };
 pub use self::{lease::settings::LeaseSettings, queue::Queue, reconciler::Reconciler};
 
-/// What the service is told.
+/// Settings of the service.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Config {
     #[command(flatten)]
@@ -65,25 +65,25 @@ pub struct Config {
     pub nats: NatsConfig,
     #[command(flatten)]
     pub artifacts: ArtifactConfig,
-    /// Where the service answers other programs
+    /// Address on which the service listens for gRPC
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50053")]
     pub grpc_listen: SocketAddr,
-    /// Where the identity service answers
+    /// URL of the identity service
     #[arg(long, env = "ASSAY_IDENTITY_URL", default_value = "http://127.0.0.1:50051")]
     pub identity_url: String,
-    /// Where the catalog service answers
+    /// URL of the catalog service
     #[arg(long, env = "ASSAY_CATALOG_URL", default_value = "http://127.0.0.1:50052")]
     pub catalog_url: String,
     #[command(flatten)]
     pub leases: LeaseSettings,
 }
 
-/// The schema of the database.
+/// Returns the migrations of the database.
 pub fn migrations() -> Migrator {
     assay_events::migrations(&sqlx::migrate!())
 }
 
-/// Starts the service, and says where it answers.
+/// Starts the service, and returns the address on which it listens.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
     let identity = grpc::connect_with(runtime.tls(), &config.identity_url)?;
     let catalog = grpc::connect_with(runtime.tls(), &config.catalog_url)?;
@@ -113,7 +113,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     grpc::serve(runtime, listener, app, assay_proto::DESCRIPTORS)
 }
 
-/// The gRPC methods, to be served behind [`guard`] with the same shares of the database.
+/// Returns the gRPC services. They must be served behind [`guard`] with the same shares of the database.
 pub fn services(
     db: &PgPool,
     shares: &Shares,

@@ -1,4 +1,4 @@
-//! How much is taken in at once: by whom, into what, and in how much memory.
+//! Limits on results that are received and stored at the same time.
 
 use std::{
     collections::HashMap,
@@ -15,15 +15,15 @@ use tokio::{
 };
 use uuid::Uuid;
 
-/// How many mebibytes bodies and snapshots take at once.
+/// Memory for bodies and snapshots, in MiB.
 const MEMORY: usize = 192;
 
-/// How many transactions write results at once: half of the connections, so that those who read
-/// don't wait for those who report. More would not be faster.
+/// Maximum number of transactions that write results at the same time: half of the connections, so that
+/// readers do not wait for writers. More would not be faster.
 const WRITERS: usize = 4;
 
-/// Maximum time that a writer waits for its turn at a record.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum time that a writer waits for the lock of a record.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The limits that all calls with results share.
 #[derive(Clone)]
@@ -31,19 +31,19 @@ pub(crate) struct IngestLimits {
     pub(crate) intake: Intake,
     database: Shares,
     writers: Shares,
-    turns: Turns<Uuid>,
+    records: Locks<Uuid>,
 }
 
-/// The right to write into one record. Others wait for it without a connection to the database.
-pub(crate) struct Writing {
-    _turn: OwnedMutexGuard<()>,
+/// The right to write results of one record. Others wait for it without a database connection.
+pub(crate) struct WritePermit {
+    _lock: OwnedMutexGuard<()>,
     _shares: [Share; 2],
 }
 
 impl IngestLimits {
     pub(crate) fn new(database: &Shares) -> Self {
-        let (writers, turns) = (Shares::new(WRITERS), Turns::default());
-        Self { intake: Intake::new(MEMORY), database: database.clone(), writers, turns }
+        let (writers, records) = (Shares::new(WRITERS), Locks::default());
+        Self { intake: Intake::new(MEMORY), database: database.clone(), writers, records }
     }
 
     /// Reads with a share of the database, for calls that do not hold one all the time.
@@ -56,40 +56,44 @@ impl IngestLimits {
         read.await
     }
 
-    /// Waits until nobody else in this program writes into a record, and then for shares of the
-    /// writers and of the database: however many write into one record, they take one share.
-    pub(crate) async fn write(&self, customer: CustomerId, record: Uuid) -> Result<Writing, Fault> {
-        let turn = timeout(PATIENCE, self.turns.take(record)).await;
-        let turn = turn.map_err(|_| Fault::Busy(PATIENCE))?;
+    /// Waits for the lock of a record within this process, then for shares of the writers and of the
+    /// database. All writers of one record together take one share.
+    pub(crate) async fn write(
+        &self,
+        customer: CustomerId,
+        record: Uuid,
+    ) -> Result<WritePermit, Fault> {
+        let lock = timeout(LOCK_TIMEOUT, self.records.lock(record)).await;
+        let lock = lock.map_err(|_| Fault::Busy(LOCK_TIMEOUT))?;
         let writer = self.writers.acquire(customer).await?;
         let connection = self.database.acquire(customer).await?;
-        Ok(Writing { _turn: turn, _shares: [writer, connection] })
+        Ok(WritePermit { _lock: lock, _shares: [writer, connection] })
     }
 }
 
-/// Turns: one at a time for each key, in the order in which they were asked for.
-struct Turns<K>(Arc<Mutex<HashMap<K, Weak<sync::Mutex<()>>>>>);
+/// A lock for each key, acquired in the order of the requests.
+struct Locks<K>(Arc<Mutex<HashMap<K, Weak<sync::Mutex<()>>>>>);
 
-impl<K> Clone for Turns<K> {
+impl<K> Clone for Locks<K> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<K> Default for Turns<K> {
+impl<K> Default for Locks<K> {
     fn default() -> Self {
         Self(Arc::default())
     }
 }
 
-impl<K: Eq + Hash> Turns<K> {
-    async fn take(&self, key: K) -> OwnedMutexGuard<()> {
+impl<K: Eq + Hash> Locks<K> {
+    async fn lock(&self, key: K) -> OwnedMutexGuard<()> {
         let lock = {
-            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            turns.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
-                turns.retain(|_, lock| lock.strong_count() > 0);
+            let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            locks.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
+                locks.retain(|_, lock| lock.strong_count() > 0);
                 let lock = Arc::default();
-                turns.insert(key, Arc::downgrade(&lock));
+                locks.insert(key, Arc::downgrade(&lock));
                 lock
             })
         };
@@ -104,7 +108,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn those_who_write_into_one_record_take_one_share() {
+    async fn writers_of_one_record_take_one_share() {
         let limits = IngestLimits::new(&Shares::new(8));
         let (one, other, busy) = (CustomerId::new(), CustomerId::new(), Uuid::now_v7());
         let first = limits.write(one, busy).await.unwrap();

@@ -1,24 +1,23 @@
-//! The execution service as a program of its own, and what an operator does besides.
+//! The execution service as a separate program, with commands for operators.
 
 use std::process::ExitCode;
 
 use assay_events::command::Replay;
-use assay_runtime::{DatabaseConfig, CommandLine, Migrate, connect_options, run_with_commands};
+use assay_runtime::{CommandLine, DatabaseConfig, Migrate, connect_options, run_with_commands};
 use clap::Subcommand;
 use sqlx::PgPool;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What to do instead of serving.
+/// Commands that run instead of the service.
 #[derive(Subcommand)]
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
-    /// Tells what is stored of executions that is not as their results say, and fails if there is
-    /// anything
+    /// Compare the stored executions with their results. Fails if they differ
     Verify,
-    /// Mends what `verify` tells of
+    /// Repair the differences that `verify` reports
     Rebuild,
 }
 
@@ -40,14 +39,14 @@ async fn carry_out(command: Command, command_line: &CommandLine) -> anyhow::Resu
         }
         Command::Replay(replay) => println!("{}", replay.carry_out(url).await?),
         Command::Verify => {
-            let tell = |difference: &dyn std::fmt::Display| println!("{difference}");
-            let differences = assay_execution::verify(&connect().await?, tell).await?;
-            anyhow::ensure!(differences == 0, "{differences} differences; `rebuild` mends them");
-            println!("All is as the results say");
+            let report = |difference: &dyn std::fmt::Display| println!("{difference}");
+            let differences = assay_execution::verify(&connect().await?, report).await?;
+            anyhow::ensure!(differences == 0, "{differences} differences; `rebuild` repairs them");
+            println!("No differences");
         }
         Command::Rebuild => {
-            let mended = assay_execution::rebuild(&connect().await?).await?;
-            println!("Mended {mended} records; others hear of all executions again");
+            let repaired = assay_execution::rebuild(&connect().await?).await?;
+            println!("Repaired {repaired} records and published the state of all executions again");
         }
     }
     Ok(())

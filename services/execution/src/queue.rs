@@ -1,97 +1,94 @@
-//! How engines that wait for work learn that there is some.
+//! Notifies waiting engines of new work.
 //!
-//! Whoever queues something says so on NATS, outside of the subjects that are kept as events.
+//! A program that queues schedules publishes the target group on a NATS subject that no stream stores.
 
 use std::time::Duration;
 
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{OfCustomer, Runtime, Notifier, nats::hear};
+use assay_runtime::{Notifier, OfCustomer, Runtime, nats::subscribe};
 use async_nats::{Client, connection::State};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout};
 
-/// Where it is told that something was queued.
+/// The NATS subject on which programs publish that schedules were queued.
 const QUEUED: &str = "assay.queued";
 
-/// How long telling may take; it is not worth waiting for.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Time limit for a notification. Engines also look for work without one.
+const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Which queue: that of a target group.
+/// The queue of a target group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Line {
+struct GroupQueue {
     customer: CustomerId,
     target_group: String,
 }
 
-impl OfCustomer for Line {
+impl OfCustomer for GroupQueue {
     fn customer(&self) -> CustomerId {
         self.customer
     }
 }
 
-/// Who waits at which queue.
+/// The engines that wait for work.
 #[derive(Clone)]
 pub struct Queue {
-    waiting: Notifier<Line>,
+    waiting: Notifier<GroupQueue>,
     nats: Option<Client>,
 }
 
 impl Queue {
-    /// Tells those who wait in this process only; others find out by themselves, later.
+    /// Returns a queue that notifies only the engines that wait at this process.
     pub fn local(runtime: &Runtime) -> Self {
         Self { waiting: Notifier::new(runtime), nats: None }
     }
 
-    /// Tells those who wait in any process.
+    /// Returns a queue that notifies the engines that wait at any process.
     pub fn connect(runtime: &Runtime, nats: Client) -> Self {
         let waiting = Notifier::new(runtime);
         let here = waiting.clone();
-        hear(
-            runtime,
-            nats.clone(),
-            QUEUED.to_owned(),
-            move |message| match serde_json::from_slice(&message.payload) {
-                Ok(line) => here.wake(&line),
-                Err(error) => tracing::warn!(%error, "not a queue"),
-            },
-        );
+        subscribe(runtime, nats.clone(), QUEUED.to_owned(), move |message| {
+            match serde_json::from_slice(&message.payload) {
+                Ok(queue) => here.wake(&queue),
+                Err(error) => tracing::warn!(%error, "cannot parse the notification of a queue"),
+            }
+        });
         Self { waiting, nats: Some(nats) }
     }
 
-    /// How many engines have found nothing and wait at this server.
+    /// Returns the number of engines that wait at this process.
     pub fn waiting(&self) -> usize {
-        self.waiting.asleep()
+        self.waiting.sleeping()
     }
 
-    /// Tells engines of a group that there is work, right after the commit.
+    /// Notifies the engines of a target group that there is work. Must follow the commit.
     pub(crate) async fn notify(&self, customer: CustomerId, target_group: &str) {
-        let line = Line { customer, target_group: target_group.to_owned() };
-        self.waiting.wake(&line);
+        let queue = GroupQueue { customer, target_group: target_group.to_owned() };
+        self.waiting.wake(&queue);
         let Some(nats) = &self.nats else { return };
         if nats.connection_state() != State::Connected {
             return;
         }
-        let Ok(message) = serde_json::to_vec(&line) else { return };
-        let told = timeout(PATIENCE, nats.publish(QUEUED, message.into())).await;
-        if !matches!(told, Ok(Ok(()))) {
-            tracing::debug!("engines were not told of work; they will look by themselves");
+        let Ok(message) = serde_json::to_vec(&queue) else { return };
+        let published = timeout(TIMEOUT, nats.publish(QUEUED, message.into())).await;
+        if !matches!(published, Ok(Ok(()))) {
+            tracing::debug!("cannot notify engines of work; they find it at their next look");
         }
     }
 
-    /// Looks for work, and again whenever there may be some, until something is found, the time is
-    /// over or the program stops.
+    /// Looks for work, and again after each notification, until there is some, `wait` is over or the
+    /// program stops.
     pub(crate) async fn wait<T, F: Future<Output = Result<Option<T>, Fault>>>(
         &self,
         customer: CustomerId,
         target_group: &str,
-        patience: Duration,
+        wait: Duration,
         mut look: impl FnMut() -> F,
     ) -> Result<Option<T>, Fault> {
-        if patience.is_zero() {
+        if wait.is_zero() {
             return look().await;
         }
-        let line = Line { customer, target_group: target_group.to_owned() };
-        self.waiting.wait_for(line)?.look(Some(Instant::now() + patience), look).await
+        let queue = GroupQueue { customer, target_group: target_group.to_owned() };
+        self.waiting.register(queue)?.poll(Some(Instant::now() + wait), look).await
     }
 }

@@ -1,5 +1,5 @@
-//! Sees to it that nothing runs for ever: takes work back from engines that are not heard of any
-//! more, and ends executions whose time is over. Replicas of the service may do this all at once.
+//! Expires leases that were not renewed, and ends executions whose deadline has passed. All replicas of
+//! the service may do this at the same time.
 
 use std::time::Duration;
 
@@ -18,16 +18,16 @@ use crate::{
     test_report,
 };
 
-/// How often it looks, and more often where leases are very short.
+/// Maximum interval between rounds. Short leases shorten it.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many executions it looks after in one round, of each kind.
+/// Maximum number of executions of each kind in a round.
 const BATCH: i64 = 100;
 
-/// How many leases were taken back from engines.
+/// The metric of expired leases.
 const EXPIRED: &str = "assay_leases_expired_total";
 
-/// What looks after executions.
+/// The task that expires leases and ends executions.
 #[derive(Clone)]
 pub struct Reconciler {
     db: PgPool,
@@ -40,18 +40,18 @@ impl Reconciler {
         Self { db: db.clone(), queue: queue.clone(), settings }
     }
 
-    /// Works until the program stops.
+    /// Starts the task. It works until the program stops.
     pub fn spawn(self, runtime: &Runtime, database: &Database) {
         describe_metrics();
         let (database, stopping) = (database.clone(), runtime.stopping());
         runtime.spawn("reconciler", async move {
             stopping.run_until_cancelled(database.ready()).await;
             let interval = INTERVAL.min(self.settings.lease() / 4);
-            // What has not happened yet can be seen, too.
+            // The metric is 0 until the first lease expires, not absent.
             metrics::counter!(EXPIRED).increment(0);
             while !stopping.is_cancelled() {
                 if let Err(fault) = self.round().await {
-                    tracing::warn!(error = %fault, "executions were not looked after");
+                    tracing::warn!(error = %fault, "cannot read the executions to reconcile");
                 }
                 if let Ok(held) = lease::store::count_held(&self.db).await {
                     metrics::gauge!("assay_leases_held").set(held);
@@ -62,86 +62,86 @@ impl Reconciler {
         });
     }
 
-    /// Looks once after what needs it now. One execution that cannot be helped does not keep others
-    /// from being.
+    /// Reconciles the executions that need it now. A failure of one does not affect the others.
     pub async fn round(&self) -> Result<(), Fault> {
         for (customer, execution) in execution::store::unsettled(&self.db, BATCH).await? {
-            if let Err(fault) = self.look_after(customer, execution).await {
+            if let Err(fault) = self.reconcile(customer, execution).await {
                 let causes = anyhow::Error::from(fault);
                 tracing::warn!(error = %format!("{causes:#}"), execution.id = %execution,
-                    "an execution was not looked after");
+                    "cannot reconcile an execution");
             }
         }
         Ok(())
     }
 
-    async fn look_after(&self, customer: CustomerId, id: ExecutionId) -> Result<(), Fault> {
+    async fn reconcile(&self, customer: CustomerId, id: ExecutionId) -> Result<(), Fault> {
         let mut tx = begin(&self.db).await?;
         let Some(mut state) = execution::store::try_lock(&mut tx, customer, id).await? else {
-            // Somebody is at it; there is another round.
+            // Another transaction has locked it. The next round tries again.
             return Ok(());
         };
-        let (mut told, mut expired) = (Vec::new(), 0);
+        let (mut target_groups, mut expired) = (Vec::new(), 0);
         if state.has_ended() {
             lease::store::cancel_all(&mut tx, customer, id).await?;
         } else if execution::store::is_overdue(&mut tx, customer, id).await? {
             end_execution(&mut tx, customer, &mut state, Ending::Aborted).await?;
         } else {
-            let lost = lease::store::expire(&mut tx, customer, id).await?;
-            expired = lost.len() as u64;
-            let lost = schedule::store::count_lost_leases(&mut tx, customer, &lost).await?;
-            told = self.take_back(&mut tx, customer, &mut state, lost).await?;
+            let schedules = lease::store::expire(&mut tx, customer, id).await?;
+            expired = schedules.len() as u64;
+            let schedules =
+                schedule::store::count_lost_leases(&mut tx, customer, &schedules).await?;
+            target_groups = self.requeue_or_fail(&mut tx, customer, &mut state, schedules).await?;
         }
         tx.commit().await?;
         metrics::counter!(EXPIRED).increment(expired);
-        told.dedup();
-        for group in told {
-            self.queue.notify(customer, &group).await;
+        target_groups.dedup();
+        for target_group in target_groups {
+            self.queue.notify(customer, &target_group).await;
         }
         Ok(())
     }
 
-    /// Takes work back from engines that are not heard of any more: into the queue, unless it is
-    /// not to be done any more, or has been the end of too many engines. Says which engines are to
-    /// be told.
-    async fn take_back(
+    /// Returns schedules with expired leases to the queue, or ends their reports if the execution is
+    /// stopping or too many leases have expired. Returns the target groups to notify.
+    async fn requeue_or_fail(
         &self,
         tx: &mut PgTransaction<'_>,
         customer: CustomerId,
         state: &mut ExecutionState,
-        lost: Vec<ExpiredSchedule>,
+        schedules: Vec<ExpiredSchedule>,
     ) -> Result<Vec<String>, Fault> {
-        let is_hopeless = |lost: &ExpiredSchedule| {
-            state.is_stopping() || lost.lost_leases.unsigned_abs() >= self.settings.lease_losses
+        let fails = |schedule: &ExpiredSchedule| {
+            state.is_stopping() || schedule.lost_leases.unsigned_abs() >= self.settings.lease_losses
         };
-        let (hopeless, again): (Vec<_>, Vec<_>) = lost.into_iter().partition(is_hopeless);
-        let again: Vec<_> = again.into_iter().map(|lost| lost.id).collect();
-        let back = schedule::store::requeue(tx, customer, &again).await?;
-        let (reports, groups): (Vec<TestReportId>, Vec<String>) = back.into_iter().unzip();
+        let (failed, others): (Vec<_>, Vec<_>) = schedules.into_iter().partition(fails);
+        let others: Vec<_> = others.into_iter().map(|schedule| schedule.id).collect();
+        let requeued = schedule::store::requeue(tx, customer, &others).await?;
+        let (reports, groups): (Vec<TestReportId>, Vec<String>) = requeued.into_iter().unzip();
         test_report::store::mark_not_executed(tx, customer, &reports).await?;
-        if !hopeless.is_empty() {
-            self.give_up(tx, customer, state, &hopeless).await?;
+        if !failed.is_empty() {
+            self.fail(tx, customer, state, &failed).await?;
         } else if state.is_dispatched() && state.statistic.test_cases_pending == 0 {
             settle(tx, customer, state, Vec::new()).await?;
         }
         Ok(groups)
     }
 
-    async fn give_up(
+    /// Ends the reports of schedules: canceled if the execution is stopping, otherwise as engine failures.
+    async fn fail(
         &self,
         tx: &mut PgTransaction<'_>,
         customer: CustomerId,
         state: &mut ExecutionState,
-        hopeless: &[ExpiredSchedule],
+        schedules: &[ExpiredSchedule],
     ) -> Result<(), Fault> {
-        let ids: Vec<_> = hopeless.iter().map(|lost| lost.test_report_id).collect();
+        let ids: Vec<_> = schedules.iter().map(|schedule| schedule.test_report_id).collect();
         let mut reports = test_report::store::of_ids(tx, customer, &ids).await?;
         let stopping = state.is_stopping();
         let ending = if stopping { Ending::Canceled } else { Ending::EngineFailure };
         let finished = end_reports(tx, customer, state, &mut reports, ending).await?;
         if !stopping {
             let comment = format!(
-                "Given up: {} engines began with this test and were not heard of again.",
+                "Given up: {} engines began this test and did not renew their leases.",
                 self.settings.lease_losses
             );
             test_report::store::comment(tx, customer, &ids, &comment).await?;

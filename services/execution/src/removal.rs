@@ -1,48 +1,48 @@
-//! Removal of many rows in short statements, so that nobody else waits for the locks of one.
+//! Removes many rows in short statements, so that other transactions do not wait for their locks.
 
 use std::time::Instant;
 
 use assay_proto::{CustomerId, Fault, TestReportId};
-use assay_runtime::Pace;
+use assay_runtime::Throttle;
 use sqlx::PgPool;
 
 /// The pace of removals. Fewer rows at a time would not be faster.
-pub(crate) fn pace() -> Throttle {
+pub(crate) fn throttle() -> Throttle {
     Throttle::within(500..=10_000)
 }
 
-/// Removes what a statement finds of these reports of a customer.
+/// Runs a statement that deletes rows of these reports.
 pub(crate) async fn of_reports(
     db: &PgPool,
-    pace: &mut Throttle,
+    throttle: &mut Throttle,
     statement: &'static str,
     customer: CustomerId,
     reports: &[TestReportId],
 ) -> Result<(), Fault> {
     let begun = Instant::now();
     sqlx::query(statement).bind(customer).bind(reports).execute(db).await?;
-    pace.learn(begun.elapsed()).await;
+    throttle.pause(begun.elapsed()).await;
     Ok(())
 }
 
-/// Removes the instances of reports, of which each has at most so many.
+/// Removes the instances of reports. Each report comes with the maximum number of its instances.
 pub(crate) async fn instances(
     db: &PgPool,
-    pace: &mut Throttle,
+    throttle: &mut Throttle,
     customer: CustomerId,
     reports: &[(TestReportId, i32)],
 ) -> Result<(), Fault> {
     let mut rest = reports;
     while !rest.is_empty() {
-        let (group, others) = rest.split_at(fitting(rest, pace.rows()));
+        let (group, others) = rest.split_at(fitting(rest, throttle.batch_size()));
         let ids: Vec<TestReportId> = group.iter().map(|(id, _)| *id).collect();
-        range(db, pace, customer, &ids).await?;
+        remove_in_ranges(db, throttle, customer, &ids).await?;
         rest = others;
     }
     Ok(())
 }
 
-/// How many of the first reports have so many instances together; one at least.
+/// Returns the number of leading reports, at least one, that have up to `rows` instances together.
 fn fitting(reports: &[(TestReportId, i32)], rows: i64) -> usize {
     let mut instances = 0;
     let fits = |(_, count): &&(TestReportId, i32)| {
@@ -52,10 +52,10 @@ fn fitting(reports: &[(TestReportId, i32)], rows: i64) -> usize {
     reports.iter().take_while(fits).count().max(1)
 }
 
-/// Removes the instances of these reports by their numbers: a single report may have thousands.
-async fn range(
+/// Removes the instances of reports in ranges of their numbers, since a single report may have thousands.
+async fn remove_in_ranges(
     db: &PgPool,
-    pace: &mut Throttle,
+    throttle: &mut Throttle,
     customer: CustomerId,
     reports: &[TestReportId],
 ) -> Result<(), Fault> {
@@ -77,7 +77,7 @@ async fn range(
         let last = last.fetch_one(db).await?.unwrap_or_default();
         let mut first = 1;
         while first <= last {
-            let each = pace.rows() / i64::try_from(reports.len()).unwrap_or(i64::MAX);
+            let each = throttle.batch_size() / i64::try_from(reports.len()).unwrap_or(i64::MAX);
             let until = first.saturating_add(i32::try_from(each.max(1)).unwrap_or(i32::MAX) - 1);
             let begun = Instant::now();
             sqlx::query(statement)
@@ -87,7 +87,7 @@ async fn range(
                 .bind(until)
                 .execute(db)
                 .await?;
-            pace.learn(begun.elapsed()).await;
+            throttle.pause(begun.elapsed()).await;
             first = until.saturating_add(1);
         }
     }
@@ -99,12 +99,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_are_taken_together_as_long_as_their_instances_are_few() {
+    fn reports_with_few_instances_are_removed_together() {
         let reports = |counts: &[i32]| -> Vec<_> {
             counts.iter().map(|count| (TestReportId::new(), *count)).collect()
         };
         assert_eq!(fitting(&reports(&[3, 3, 3]), 6), 2);
-        assert_eq!(fitting(&reports(&[100, 1]), 6), 1, "one at least");
-        assert_eq!(fitting(&reports(&[0, 0, 0]), 2), 2, "those without any count, too");
+        assert_eq!(fitting(&reports(&[100, 1]), 6), 1, "at least one");
+        assert_eq!(
+            fitting(&reports(&[0, 0, 0]), 2),
+            2,
+            "reports without instances count as one row"
+        );
     }
 }

@@ -1,8 +1,8 @@
-//! Retention: what projects do not keep any more, and the partitions that the rest is in.
+//! Retention: results that have expired, and the partitions of those that are kept.
 //!
-//! An execution whose time has come expires: from then on its results and artifacts are nobody's.
-//! They are removed in the background, a whole partition at once where all in it has expired, else
-//! in small batches. The execution and its reports stay.
+//! When an execution expires, its results and artifacts are no longer shown. They are removed in the
+//! background: a whole partition at once if all its executions have expired, otherwise in small batches.
+//! The execution and its reports are kept.
 
 mod partition;
 mod store;
@@ -11,19 +11,19 @@ use std::time::Duration;
 
 use assay_events::{EventType, Handler, Received};
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, events::RetentionChanged};
-use assay_runtime::{AdvisoryLock, Database, Throttle, Runtime};
+use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle};
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
 use crate::{artifact::Artifacts, deletion, removal};
 
-/// How often there is something to do at most.
+/// Interval between the runs of the task.
 const PERIOD: Duration = Duration::from_mins(10);
 
-/// How soon it is tried again to reach the database.
-const PAUSE: Duration = Duration::from_secs(3);
+/// Delay before another attempt to create the first partitions.
+const RETRY_DELAY: Duration = Duration::from_secs(3);
 
-/// Remembers how long projects keep their results.
+/// Applies the events about the retention time of projects.
 pub(crate) struct Reactions;
 
 impl Handler for Reactions {
@@ -50,24 +50,24 @@ async fn set_retention(tx: &mut PgTransaction<'_>, event: &Received) -> Result<(
     if deletion::store::is_deleted(&mut **tx, customer, project).await? {
         return Ok(());
     }
-    store::remember(tx, customer, project, &changed).await
+    store::save(tx, customer, project, &changed).await
 }
 
-/// Keeps up with time. The program is ready when there are partitions for what is to come.
+/// Starts the task that enforces retention. The program is ready once the next partitions exist.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifacts) {
     let (database, artifacts, stopping) = (database.clone(), artifacts.clone(), runtime.stopping());
     let gate = runtime.gate("partitions");
     runtime.spawn("retention", async move {
         let work = async {
             database.ready().await;
-            while let Err(fault) = partition::make_ahead(database.pool()).await {
-                tracing::warn!(%fault, "there are no partitions yet");
-                sleep(PAUSE).await;
+            while let Err(fault) = partition::create_next(database.pool()).await {
+                tracing::warn!(%fault, "cannot create partitions");
+                sleep(RETRY_DELAY).await;
             }
             gate.open();
             loop {
                 if let Err(fault) = enforce_retention(database.pool(), &artifacts).await {
-                    tracing::warn!(%fault, "not all was removed that is not kept any more");
+                    tracing::warn!(%fault, "cannot remove all expired results");
                 }
                 sleep(PERIOD).await;
             }
@@ -77,31 +77,32 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
     });
 }
 
-/// Does now what there is to do: makes partitions ahead, and removes what is not kept any more. Of
-/// several replicas one does it.
+/// Creates the next partitions and removes expired results. Only one replica removes at a time.
 pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
-    partition::make_ahead(db).await?;
-    let Some(mut alone) = AdvisoryLock::try_acquire(db, "assay retention").await? else { return Ok(()) };
+    partition::create_next(db).await?;
+    let Some(mut lock) = AdvisoryLock::try_acquire(db, "assay retention").await? else {
+        return Ok(());
+    };
     while store::expire(db).await? > 0 {}
     partition::drop_expired(db).await?;
-    prune(db, artifacts, &mut alone).await?;
-    alone.end().await
+    prune(db, artifacts, &mut lock).await?;
+    lock.release().await
 }
 
-/// Removes what is left of executions that have expired. One that cannot be removed now is tried
-/// again the next time; others do not wait for it.
-async fn prune(db: &PgPool, artifacts: &Artifacts, alone: &mut AdvisoryLock) -> Result<(), Fault> {
-    let (mut pace, mut after) = (removal::pace(), None);
+/// Removes the results of expired executions. A failed removal is retried in the next run and does not
+/// delay others.
+async fn prune(db: &PgPool, artifacts: &Artifacts, lock: &mut AdvisoryLock) -> Result<(), Fault> {
+    let (mut throttle, mut after) = (removal::throttle(), None);
     loop {
         let executions = store::expired(db, after).await?;
         let Some(last) = executions.last() else { return Ok(()) };
         after = Some(last.id);
         for execution in executions {
-            alone.keep().await?;
+            lock.check().await?;
             let (customer, id) = (execution.customer_id, execution.id);
-            if let Err(fault) = remove(db, artifacts, &mut pace, customer, id).await {
+            if let Err(fault) = remove(db, artifacts, &mut throttle, customer, id).await {
                 tracing::warn!(error = %fault, execution.id = %id,
-                    "results that have expired are removed later");
+                    "cannot remove expired results; they are removed later");
             }
         }
     }
@@ -110,11 +111,11 @@ async fn prune(db: &PgPool, artifacts: &Artifacts, alone: &mut AdvisoryLock) -> 
 async fn remove(
     db: &PgPool,
     artifacts: &Artifacts,
-    pace: &mut Throttle,
+    throttle: &mut Throttle,
     customer: CustomerId,
     id: ExecutionId,
 ) -> Result<(), Fault> {
     artifacts.remove(customer, id).await?;
-    removal::instances(db, pace, customer, &store::reports(db, customer, id).await?).await?;
-    store::note_pruned(db, customer, id).await
+    removal::instances(db, throttle, customer, &store::reports(db, customer, id).await?).await?;
+    store::mark_pruned(db, customer, id).await
 }

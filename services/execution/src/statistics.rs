@@ -1,4 +1,4 @@
-//! Statistics over executions: of a test set, and of a test case.
+//! Statistics of the executions of a test set and of a test case.
 
 mod filter;
 mod flakiness;
@@ -20,14 +20,15 @@ use tonic::{Code, Request, Response, Status};
 use self::filter::Filter;
 use crate::{catalog::Catalog, parent};
 
-/// Answers calls about statistics.
+/// The gRPC service of statistics.
 pub(crate) struct StatisticsService {
     pub(crate) db: PgPool,
     pub(crate) catalog: Catalog,
 }
 
 impl StatisticsService {
-    /// Refuses to filter by an environment that never was; one that is gone may still be asked for.
+    /// Fails if an environment does not exist, unless the test set was executed in it before it was
+    /// deleted.
     async fn check_environment(
         &self,
         caller: &Caller,
@@ -45,7 +46,9 @@ impl StatisticsService {
         };
         let found = self.catalog.find(caller, environment).await;
         found.map_err(|status| match status.code() {
-            Code::NotFound => Fault::invalid("environmentId", "is no environment").into(),
+            Code::NotFound => {
+                Fault::invalid("environmentId", "no such environment in this project").into()
+            }
             _ => status,
         })
     }
@@ -102,7 +105,7 @@ impl statistics_service_server::StatisticsService for StatisticsService {
     }
 }
 
-/// Runs of a test case, each with its score, for which some more are looked at.
+/// Lists runs of a test case with their scores. Reads some more runs, which the scores depend on.
 async fn runs(
     db: &PgPool,
     customer: CustomerId,
@@ -110,13 +113,13 @@ async fn runs(
     case: TestCaseId,
     slice: Slice,
 ) -> Result<Rows<TestCaseRun>, Fault> {
-    let asked = usize::try_from(slice.limit).unwrap_or_default();
+    let limit = usize::try_from(slice.limit).unwrap_or_default();
     let earlier = i64::try_from(flakiness::WINDOW).unwrap_or_default() - 1;
     let more = Slice { limit: slice.limit + earlier, ..slice };
     let mut runs = store::runs(db, customer, project, case, &more).await?;
     flakiness::score(&mut runs.items);
-    // Those at the end have too few before them to be scored.
+    // The last ones have too few earlier runs for a score.
     let scored = runs.items.len().saturating_sub(flakiness::WINDOW - 1).max(1);
-    runs.truncate(if runs.is_cut() { scored.min(asked) } else { asked });
+    runs.truncate(if runs.is_cut() { scored.min(limit) } else { limit });
     Ok(runs)
 }

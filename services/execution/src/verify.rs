@@ -1,6 +1,5 @@
-//! Compares what is stored of executions and reports with the results that it was made of, and mends
-//! it. Nothing should ever differ; this is for those who want to know, and for the day after a
-//! restored backup or a mistake.
+//! Compares the stored executions and reports with the results that they are derived from, and repairs
+//! them. They should never differ. Operators check this after restoring a backup, for example.
 
 mod store;
 
@@ -23,26 +22,26 @@ use crate::{
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 
-/// What other services are told of an execution, and of its reports that have ended.
-pub struct Told {
+/// The state of an execution and its ended reports, as events publish it.
+pub struct PublishedState {
     pub customer: CustomerId,
     pub execution: ExecutionChanged,
     pub reports: Vec<ReportsChanged>,
 }
 
-/// Tells of each difference between what is stored and the results; says how many there are.
-pub async fn verify(db: &PgPool, mut tell: impl FnMut(&dyn Display)) -> Result<u64, Fault> {
+/// Calls `report` with each difference between the stored state and the results. Returns their number.
+pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result<u64, Fault> {
     let (mut differences, mut after) = (0, None);
     loop {
         let slice = store::executions(db, after).await?;
         let Some(last) = slice.last().copied() else { return Ok(differences) };
         for difference in store::differences(db, &slice).await? {
-            tell(&difference);
+            report(&difference);
             differences += 1;
         }
         if slice.len() < store::SLICE {
             for difference in store::counter_differences(db).await? {
-                tell(&difference);
+                report(&difference);
                 differences += 1;
             }
             return Ok(differences);
@@ -51,17 +50,16 @@ pub async fn verify(db: &PgPool, mut tell: impl FnMut(&dyn Display)) -> Result<u
     }
 }
 
-/// Makes what is stored anew from the results, and tells the other services of every execution again.
-/// Each execution is mended in a transaction of its own, locked as if results came for it. Says how
-/// many records have changed.
+/// Repairs the stored state from the results, and publishes the state of every execution again. Locks
+/// each execution in a transaction of its own, like results do. Returns the number of changed rows.
 pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
-    let (mut mended, mut after) = (0, None);
+    let (mut repaired, mut after) = (0, None);
     loop {
         let slice = store::executions(db, after).await?;
         for (customer, id) in &slice {
             let mut tx = begin(db).await?;
             let Some(project) = store::lock(&mut tx, *customer, *id).await? else { continue };
-            mended += store::mend(&mut tx, *customer, *id).await?;
+            repaired += store::repair(&mut tx, *customer, *id).await?;
             let state = execution::store::get(&mut *tx, *customer, project, *id).await?;
             let ended = test_report::store::ended(&mut tx, *customer, *id).await?;
             let actions = (REBUILT, ReportsAction::Rebuilt);
@@ -70,14 +68,14 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
             tx.commit().await?;
         }
         if slice.len() < store::SLICE {
-            return Ok(mended + store::mend_counters(db).await?);
+            return Ok(repaired + store::repair_counters(db).await?);
         }
         after = slice.last().copied();
     }
 }
 
-/// What others have been told of all executions, in the end.
-pub fn told(db: PgPool) -> impl Stream<Item = Result<Told, Fault>> + Send {
+/// Returns the state of all executions, as other services know it once they have received all events.
+pub fn published_states(db: PgPool) -> impl Stream<Item = Result<PublishedState, Fault>> + Send {
     let slices = stream::try_unfold((db.clone(), None, false), async |(db, after, is_last)| {
         if is_last {
             return Ok(None);
@@ -88,19 +86,19 @@ pub fn told(db: PgPool) -> impl Stream<Item = Result<Told, Fault>> + Send {
     });
     slices.try_flatten().try_filter_map(move |(customer, id)| {
         let db = db.clone();
-        async move { told_one(&db, customer, id).await }
+        async move { published_state(&db, customer, id).await }
     })
 }
 
-async fn told_one(
+async fn published_state(
     db: &PgPool,
     customer: CustomerId,
     id: ExecutionId,
-) -> Result<Option<Told>, Fault> {
+) -> Result<Option<PublishedState>, Fault> {
     let mut tx = begin(db).await?;
     let Some(project) = store::lock(&mut tx, customer, id).await? else { return Ok(None) };
     let state = execution::store::get(&mut *tx, customer, project, id).await?;
     let ended = test_report::store::ended(&mut tx, customer, id).await?;
     let reports = reports_changed(&state, ReportsAction::Rebuilt, &ended);
-    Ok(Some(Told { customer, execution: state.event(REBUILT), reports }))
+    Ok(Some(PublishedState { customer, execution: state.event(REBUILT), reports }))
 }

@@ -1,5 +1,4 @@
-//! Where the files themselves are: a folder, or a bucket of an S3-compatible service. Paths are made
-//! of ids alone.
+//! The store of the files: a folder, or a bucket of an S3-compatible service. Paths consist of ids only.
 
 use std::{fs, pin::Pin, sync::Arc, time::Duration};
 
@@ -19,38 +18,40 @@ use url::Url;
 /// The chunks of an uploaded file, as they arrive.
 pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
 
-/// What a file may have at most; the gateway takes no more either.
+/// Maximum size of a file, in bytes. The gateway has the same limit.
 const LARGEST: usize = 32 << 20;
 
-/// How much of a file is sent to the store at once, and how many such parts at a time.
+/// Size of the parts in which files are sent to the store, in bytes.
 const PART: usize = 5 << 20;
+
+/// Maximum number of parts that are sent at the same time.
 const PARTS: usize = 2;
 
-/// How long the store may take for one step.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit for each call of the store.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where files are kept.
+/// Settings of the store of artifacts.
 #[derive(clap::Args, Clone, Debug)]
 pub struct DepotConfig {
-    /// Where artifacts are kept: a folder, or a bucket as `s3://bucket/folder`
+    /// Store of artifacts: a folder, or a bucket as `s3://bucket/folder`
     #[arg(long, env = "ASSAY_ARTIFACTS", default_value = "data/artifacts")]
     pub artifacts: String,
-    /// The address of an S3-compatible service, such as <https://minio.example.org>; by default AWS
+    /// URL of an S3-compatible service, such as <https://minio.example.org>. AWS by default
     #[arg(long, env = "ASSAY_S3_ENDPOINT")]
     pub s3_endpoint: Option<Url>,
-    /// The region of the bucket
+    /// Region of the bucket
     #[arg(long, env = "ASSAY_S3_REGION", default_value = "us-east-1")]
     pub s3_region: String,
-    /// The access key; by default as AWS grants it to the machine
+    /// Access key. By default, the credentials that AWS grants to the machine are used
     #[arg(long, env = "ASSAY_S3_ACCESS_KEY_ID", requires = "s3_secret_access_key")]
     pub s3_access_key_id: Option<String>,
-    /// The secret of the access key
+    /// Secret of the access key
     #[arg(long, env = "ASSAY_S3_SECRET_ACCESS_KEY", hide_env_values = true)]
     pub s3_secret_access_key: Option<SecretString>,
 }
 
 impl DepotConfig {
-    /// This folder.
+    /// Returns the settings of a store in a folder.
     pub fn folder(folder: &std::path::Path) -> Self {
         Self {
             artifacts: folder.to_string_lossy().into_owned(),
@@ -62,7 +63,7 @@ impl DepotConfig {
     }
 }
 
-/// Where files are kept.
+/// The store of the files.
 #[derive(Clone)]
 pub(super) struct Depot(Arc<dyn ObjectStore>);
 
@@ -83,17 +84,17 @@ impl Depot {
         if let (Some(id), Some(secret)) = (&config.s3_access_key_id, &config.s3_secret_access_key) {
             builder = builder.with_access_key_id(id).with_secret_access_key(secret.expose_secret());
         }
-        let store = builder.build().context("ASSAY_ARTIFACTS and ASSAY_S3_…")?;
+        let store = builder.build().context("invalid ASSAY_ARTIFACTS or ASSAY_S3_…")?;
         Ok(Self(Arc::new(PrefixStore::new(store, folder))))
     }
 
     fn folder(folder: &str) -> anyhow::Result<Self> {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {folder}"))?;
+        fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {folder}"))?;
         let store = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(true);
         Ok(Self(Arc::new(store)))
     }
 
-    /// Keeps a file; says how large it is. One that breaks off, or is too large, leaves nothing.
+    /// Stores a file and returns its size. An incomplete or too large file is not stored.
     pub(super) async fn put(
         &self,
         customer: CustomerId,
@@ -110,22 +111,22 @@ impl Depot {
                 Ok(size)
             }
             Err(status) => {
-                if let Err(error) = timeout(PATIENCE, upload.abort()).await {
-                    tracing::warn!(%error, "the rest of an upload is left behind");
+                if let Err(error) = timeout(TIMEOUT, upload.abort()).await {
+                    tracing::warn!(%error, "cannot abort an upload; its parts remain in the store");
                 }
                 Err(status)
             }
         }
     }
 
-    /// The pieces of a file, and its size.
+    /// Returns the size of a file and its chunks.
     pub(super) async fn get(
         &self,
         customer: CustomerId,
         execution: ExecutionId,
         id: ArtifactId,
     ) -> Result<(i64, impl Stream<Item = Result<Bytes, Fault>> + Send + use<>), Fault> {
-        let found = match timeout(PATIENCE, self.0.get(&path(customer, execution, id))).await {
+        let found = match timeout(TIMEOUT, self.0.get(&path(customer, execution, id))).await {
             Ok(Err(Error::NotFound { .. })) => return Err(Fault::NotFound("artifact")),
             Ok(found) => found.map_err(|error| unavailable(&error))?,
             Err(late) => return Err(unavailable(&late)),
@@ -134,14 +135,14 @@ impl Depot {
         Ok((size, found.into_stream().map_err(|error| unavailable(&error))))
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file if it exists.
     pub(super) async fn delete(
         &self,
         customer: CustomerId,
         execution: ExecutionId,
         id: ArtifactId,
     ) -> Result<(), Fault> {
-        match timeout(PATIENCE, self.0.delete(&path(customer, execution, id))).await {
+        match timeout(TIMEOUT, self.0.delete(&path(customer, execution, id))).await {
             Ok(Ok(()) | Err(Error::NotFound { .. })) => Ok(()),
             Ok(Err(error)) => Err(unavailable(&error)),
             Err(late) => Err(unavailable(&late)),
@@ -158,7 +159,7 @@ impl Depot {
         let files = files.map_ok(|file| file.location).boxed();
         let mut removed = self.0.delete_stream(files);
         while let Some(removed) =
-            timeout(PATIENCE, removed.next()).await.map_err(|late| unavailable(&late))?
+            timeout(TIMEOUT, removed.next()).await.map_err(|late| unavailable(&late))?
         {
             match removed {
                 Ok(_) | Err(Error::NotFound { .. }) => {}
@@ -169,7 +170,7 @@ impl Depot {
     }
 }
 
-/// Sends the pieces of a file to the store, as fast as it takes them.
+/// Sends the chunks of a file to the store, as fast as it accepts them.
 async fn fill(upload: &mut WriteMultipart, file: &mut Pieces) -> Result<i64, Status> {
     let mut size = 0;
     while let Some(piece) = file.next().await {
@@ -193,8 +194,8 @@ fn path(customer: CustomerId, execution: ExecutionId, id: ArtifactId) -> Path {
     folder(customer, execution).join(id.to_string())
 }
 
-async fn within<T>(step: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
-    match timeout(PATIENCE, step).await {
+async fn within<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
+    match timeout(TIMEOUT, call).await {
         Ok(done) => done.map_err(|error| unavailable(&error)),
         Err(late) => Err(unavailable(&late)),
     }

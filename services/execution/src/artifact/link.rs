@@ -1,24 +1,23 @@
-//! Links to artifacts: whoever has one may read the file, until the link expires.
+//! Signed links to artifacts. A link lets its bearer read one file until it expires.
 
 use assay_auth::{SealConfig, Signer};
 use assay_proto::{ArtifactId, CustomerId, Fault};
 use url::Url;
 
-/// How long a link leads somewhere, in seconds.
+/// Time until a link expires, in seconds.
 pub(super) const LIFETIME: i64 = 3600;
 
-/// What links are like.
+/// Settings of the links to artifacts.
 #[derive(clap::Args, Clone, Debug)]
 pub struct LinkConfig {
     #[command(flatten)]
     pub seal: SealConfig,
-    /// Where users reach Assay, such as <https://assay.example.org>: what links to artifacts begin
-    /// with
+    /// Public URL of Assay, such as <https://assay.example.org>. Links to artifacts begin with it
     #[arg(long, env = "ASSAY_PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
     pub public_url: Url,
 }
 
-/// Makes and checks links.
+/// Creates and verifies links.
 #[derive(Clone)]
 pub(super) struct Links {
     signer: Signer,
@@ -30,12 +29,12 @@ impl Links {
         let signer = Signer::new(&config.seal, "links to artifacts")?;
         anyhow::ensure!(
             !config.public_url.cannot_be_a_base(),
-            "ASSAY_PUBLIC_URL is no web address"
+            "ASSAY_PUBLIC_URL: not an http or https URL"
         );
         Ok(Self { signer, base: config.public_url.clone() })
     }
 
-    /// The link to an artifact; `expires` is in seconds since 1970.
+    /// Returns the link to an artifact. `expires` is in seconds since 1970.
     pub(super) fn link(
         &self,
         customer: CustomerId,
@@ -53,7 +52,7 @@ impl Links {
         link.into()
     }
 
-    /// Fails unless a link is one of ours and has not expired.
+    /// Fails unless the signature of a link is valid and the link has not expired.
     pub(super) fn check(
         &self,
         customer: CustomerId,
@@ -63,14 +62,14 @@ impl Links {
         signature: &str,
         now: i64,
     ) -> Result<(), Fault> {
-        if now < expires && self.signer.knows(&signed(customer, id, name, expires), signature) {
+        if now < expires && self.signer.verify(&signed(customer, id, name, expires), signature) {
             return Ok(());
         }
         Err(forbidden())
     }
 }
 
-/// The same for whatever is wrong with a link.
+/// Returns the same fault for every invalid link.
 pub(super) fn forbidden() -> Fault {
     Fault::Forbidden("the link is not valid, or has expired".to_owned())
 }
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_is_good_for_one_artifact_and_for_a_while() {
+    fn links_are_valid_for_one_artifact_until_they_expire() {
         let seal = SealConfig { encryption_keys: new_seal_key("1").unwrap() };
         let public_url = Url::parse("https://assay.test/ignored?x#y").unwrap();
         let links = Links::new(&LinkConfig { seal, public_url }).unwrap();

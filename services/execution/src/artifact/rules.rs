@@ -1,18 +1,18 @@
-//! What artifacts are called, and what they may say they are.
+//! Rules for the names and content types of artifacts.
 
 use assay_proto::Fault;
 
-/// How long a name may be.
+/// Maximum length of a name or a content type, in bytes.
 const LONGEST: usize = 200;
 
-/// What is shown in a browser as what it says it is. Nothing here can run.
+/// The content types that browsers may show. None of them can contain scripts.
 const HARMLESS: [&str; 7] =
     ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "text/plain", "video/webm"];
 
-/// What everything else is called.
+/// The content type of all other files.
 const ANYTHING: &str = "application/octet-stream";
 
-/// Whether a text can be the name of an artifact. It is never a link, a path, or hidden.
+/// Whether a text can be the name of an artifact. A name is never a URL, a path or a hidden file.
 pub(crate) fn is_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     (1..=LONGEST).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('.')
@@ -35,7 +35,7 @@ pub(super) fn check_content_type(text: &str) -> Result<(), Fault> {
     Err(Fault::invalid("Content-Type", format!("must have at most {LONGEST} ASCII characters")))
 }
 
-/// What a file is served as.
+/// Returns the content type of a download.
 pub(super) fn served_as(content_type: &str) -> String {
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     let known = HARMLESS.into_iter().find(|harmless| media_type.eq_ignore_ascii_case(harmless));
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_cannot_lead_anywhere() {
+    fn names_are_neither_links_nor_paths() {
         for name in ["a", "shot-1.png", "LOG_2.txt", "a..b", &"x".repeat(LONGEST)] {
             assert!(is_name(name), "{name}");
         }
@@ -71,12 +71,12 @@ mod tests {
             "http://x",
             &"x".repeat(LONGEST + 1),
         ] {
-            assert!(!is_name(wrong), "{wrong:?} was taken");
+            assert!(!is_name(wrong), "{wrong:?} was accepted");
         }
     }
 
     #[test]
-    fn what_could_run_is_never_served_as_itself() {
+    fn active_content_is_served_as_binary() {
         assert_eq!(served_as("IMAGE/PNG; x=y"), "image/png");
         assert_eq!(served_as("text/plain"), "text/plain; charset=utf-8");
         for active in ["text/html", "image/svg+xml", "application/javascript", "text/xml", "", "x"]

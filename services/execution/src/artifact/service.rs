@@ -1,4 +1,4 @@
-//! Artifacts as other programs see them.
+//! The gRPC service of artifacts.
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -27,7 +27,7 @@ impl artifact_service_server::ArtifactService for Artifacts {
         request: Request<Streaming<UploadArtifactRequest>>,
     ) -> Result<Response<Artifact>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let (target, file) = opened(request.into_inner()).await?;
+        let (target, file) = open_file(request.into_inner()).await?;
         let project = ProjectId::from_path(&target.project_id)?;
         let execution = ExecutionId::from_path(&target.execution_id)?;
         let state = execution::store::get(&self.db, customer, project, execution).await?;
@@ -40,7 +40,7 @@ impl artifact_service_server::ArtifactService for Artifacts {
             name: target.name,
             content_type: target.content_type,
         };
-        Ok(Response::new(self.keep(artifact, file).await?))
+        Ok(Response::new(self.store(artifact, file).await?))
     }
 
     async fn upload_artifact_of_lease(
@@ -48,7 +48,7 @@ impl artifact_service_server::ArtifactService for Artifacts {
         request: Request<Streaming<UploadArtifactRequest>>,
     ) -> Result<Response<Artifact>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let (target, file) = opened(request.into_inner()).await?;
+        let (target, file) = open_file(request.into_inner()).await?;
         let id = LeaseId::from_path(&target.lease_id)?;
         let schedule = lease::store::schedule_of(&self.db, customer, id).await?;
         lease::store::check_not_lost(&self.db, customer, id).await?;
@@ -60,7 +60,7 @@ impl artifact_service_server::ArtifactService for Artifacts {
             name: target.name,
             content_type: target.content_type,
         };
-        Ok(Response::new(self.keep(artifact, file).await?))
+        Ok(Response::new(self.store(artifact, file).await?))
     }
 
     async fn download_artifact(
@@ -73,19 +73,19 @@ impl artifact_service_server::ArtifactService for Artifacts {
         let now = store::now(&self.db).await?;
         let DownloadArtifactRequest { name, expires, signature, .. } = request;
         self.links.check(customer, id, &name, expires, &signature, now)?;
-        let kept = store::get(&self.db, customer, id).await?;
-        let (size, pieces) = self.depot.get(customer, kept.execution_id, id).await?;
-        let content_type = rules::served_as(&kept.content_type);
+        let artifact = store::get(&self.db, customer, id).await?;
+        let (size, chunks) = self.depot.get(customer, artifact.execution_id, id).await?;
+        let content_type = rules::served_as(&artifact.content_type);
         let head = ArtifactBatch { content_type, size, ..ArtifactBatch::default() };
-        let pieces = pieces.map_ok(|chunk| ArtifactBatch { chunk, ..ArtifactBatch::default() });
-        let file = stream::iter([Ok(head)]).chain(pieces.map_err(Status::from));
+        let chunks = chunks.map_ok(|chunk| ArtifactBatch { chunk, ..ArtifactBatch::default() });
+        let file = stream::iter([Ok(head)]).chain(chunks.map_err(Status::from));
         Ok(Response::new(Box::pin(file)))
     }
 }
 
-/// What an upload is for, and the pieces of the file up to the one that says that it is the last. A
-/// client that goes away in the middle looks like the end of the stream.
-async fn opened(
+/// Reads the target of an upload. Returns it with the chunks of the file, up to the one that is marked as
+/// the last. A stream that ends before that was aborted by the client.
+async fn open_file(
     messages: Streaming<UploadArtifactRequest>,
 ) -> Result<(UploadArtifactTarget, Pieces), Status> {
     let (target, pieces) = open(messages).await?;

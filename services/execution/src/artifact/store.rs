@@ -1,4 +1,4 @@
-//! What is known about artifacts, in PostgreSQL. Every statement is bound to one customer.
+//! Artifacts in PostgreSQL. Every statement is bound to one customer.
 
 use std::collections::HashMap;
 
@@ -20,9 +20,9 @@ pub(crate) struct NewArtifact {
     pub(crate) content_type: String,
 }
 
-/// Where a file is, and what it is.
+/// A stored artifact, as far as a download needs it.
 #[derive(FromRow)]
-pub(super) struct Kept {
+pub(super) struct StoredArtifact {
     pub(super) execution_id: ExecutionId,
     pub(super) content_type: String,
 }
@@ -46,7 +46,7 @@ pub(super) async fn lock_execution(
     .ok_or(Fault::NotFound("execution"))
 }
 
-/// Notes a file that is there; says which one it replaces.
+/// Inserts the artifact of a stored file. Returns the artifact that it replaces, if any.
 pub(super) async fn replace(
     tx: &mut PgTransaction<'_>,
     new: &NewArtifact,
@@ -78,7 +78,7 @@ pub(super) async fn replace(
     Ok(replaced)
 }
 
-/// Somebody uploads another file of that name at this moment.
+/// Returns the conflict of two concurrent uploads with the same name.
 fn busy() -> Fault {
     Fault::Conflict {
         code: "artifact_in_use",
@@ -86,8 +86,8 @@ fn busy() -> Fault {
     }
 }
 
-/// The artifacts of these names that results of a report may mean.
-pub(super) async fn named(
+/// Finds the artifacts with these names that the results of a report refer to.
+pub(super) async fn find_by_names(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     report: TestReportId,
@@ -112,19 +112,19 @@ pub(super) async fn get(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: ArtifactId,
-) -> Result<Kept, Fault> {
-    let kept = sqlx::query_as(
+) -> Result<StoredArtifact, Fault> {
+    let artifact = sqlx::query_as(
         "select execution_id, content_type from artifact a
          where customer_id = $1 and id = $2 and exists (
              select from live_execution e where e.customer_id = $1 and e.id = a.execution_id
          )",
     );
-    let kept = kept.bind(customer).bind(id).fetch_optional(db).await?;
-    kept.ok_or(Fault::NotFound("artifact"))
+    let artifact = artifact.bind(customer).bind(id).fetch_optional(db).await?;
+    artifact.ok_or(Fault::NotFound("artifact"))
 }
 
-/// Forgets the artifacts of an execution.
-pub(super) async fn remove(
+/// Deletes the artifacts of an execution.
+pub(super) async fn delete_all(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     execution: ExecutionId,
@@ -134,7 +134,7 @@ pub(super) async fn remove(
     Ok(())
 }
 
-/// The time, in seconds since 1970.
+/// Returns the time of the database, in seconds since 1970.
 pub(super) async fn now(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
     let now = sqlx::query_scalar("select extract(epoch from now())::bigint");
     Ok(now.fetch_one(db).await?)

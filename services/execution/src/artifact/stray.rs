@@ -1,10 +1,9 @@
-//! Files that are being stored or removed, in PostgreSQL. What looks for those that were left behind
-//! looks at all customers.
+//! Files that are being stored or removed, in PostgreSQL. The cleanup reads those of all customers.
 
 use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault};
 use sqlx::{FromRow, PgExecutor};
 
-/// A file that may be in the depot without being an artifact.
+/// A file that may be in the store without being an artifact.
 #[derive(FromRow)]
 pub(super) struct Stray {
     pub(super) customer: CustomerId,
@@ -12,8 +11,8 @@ pub(super) struct Stray {
     pub(super) artifact: ArtifactId,
 }
 
-/// Notes a file before it is stored, or when it is nobody's any more.
-pub(super) async fn note(
+/// Inserts a file before it is stored, or once it is no longer an artifact.
+pub(super) async fn insert(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     execution: ExecutionId,
@@ -30,8 +29,8 @@ pub(super) async fn note(
     Ok(())
 }
 
-/// Forgets a file that was removed, or has become an artifact.
-pub(super) async fn forget(
+/// Deletes a file that was removed or has become an artifact.
+pub(super) async fn delete(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: ArtifactId,
@@ -44,8 +43,8 @@ pub(super) async fn forget(
     Ok(())
 }
 
-/// Some files that were left behind, after one of them: storing one takes far less than an hour.
-pub(super) async fn left_behind(
+/// Lists up to 100 abandoned files after one of them. Storing a file takes far less than an hour.
+pub(super) async fn abandoned(
     db: impl PgExecutor<'_>,
     after: Option<ArtifactId>,
 ) -> Result<Vec<Stray>, Fault> {

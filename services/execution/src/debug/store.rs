@@ -8,7 +8,7 @@ use sqlx::{FromRow, PgExecutor};
 use uuid::Uuid;
 
 #[derive(FromRow)]
-struct Kept {
+struct StoredReport {
     project_id: Uuid,
     test_case_id: Uuid,
     test_plan_id: Uuid,
@@ -16,13 +16,13 @@ struct Kept {
     report: DebugTestReport,
 }
 
-/// What is kept of a report, yet without its results.
+/// Reads the debug record of a report, without its results.
 pub(super) async fn report(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: TestReportId,
 ) -> Result<DebugReport, Fault> {
-    let kept: Option<Kept> = sqlx::query_as(
+    let stored: Option<StoredReport> = sqlx::query_as(
         "select e.project_id, r.test_case_id, r.test_plan_id, r.id, r.status, r.result,
                 r.execution_number, r.requested_instances_count as instance_count,
                 r.status not in ('NotExecuted', 'Running') as is_finished,
@@ -36,17 +36,17 @@ pub(super) async fn report(
     .bind(id)
     .fetch_optional(db)
     .await?;
-    let kept = kept.ok_or(Fault::NotFound("test report"))?;
+    let stored = stored.ok_or(Fault::NotFound("test report"))?;
     Ok(DebugReport {
-        project_id: kept.project_id.to_string(),
-        test_case_id: kept.test_case_id.to_string(),
-        test_plan_id: kept.test_plan_id.to_string(),
-        test_report: Some(kept.report),
+        project_id: stored.project_id.to_string(),
+        test_case_id: stored.test_case_id.to_string(),
+        test_plan_id: stored.test_plan_id.to_string(),
+        test_report: Some(stored.report),
         ..DebugReport::default()
     })
 }
 
-/// The work that was put into the queue for a report. Times come without a zone.
+/// Lists the schedules of a report. Times have no time zone.
 pub(super) async fn schedules(
     db: impl PgExecutor<'_>,
     customer: CustomerId,

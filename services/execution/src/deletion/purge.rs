@@ -1,10 +1,10 @@
-//! Removes what is left of deleted projects and customers: rows in short statements, files one
-//! execution at a time. What cannot be removed now is tried again later, after everything else.
+//! Removes the executions of deleted projects and customers: rows in short statements, files one
+//! execution at a time. A failed removal is retried after all others.
 
 use std::time::Duration;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId};
-use assay_runtime::{AdvisoryLock, Database, Throttle, Runtime};
+use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle};
 use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -12,10 +12,10 @@ use uuid::Uuid;
 use super::store::{self, Deleted};
 use crate::{artifact::Artifacts, removal};
 
-/// How often it looks for what was deleted.
+/// Interval between purges.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Removes things until the program stops.
+/// Starts the task that purges until the program stops.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifacts) {
     let (database, artifacts, stopping) = (database.clone(), artifacts.clone(), runtime.stopping());
     runtime.spawn("purge", async move {
@@ -23,7 +23,7 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
             database.ready().await;
             loop {
                 if let Err(fault) = purge_deleted(database.pool(), &artifacts).await {
-                    tracing::warn!(error = %fault, "deleted executions were not removed");
+                    tracing::warn!(error = %fault, "cannot remove deleted executions");
                 }
                 sleep(PERIOD).await;
             }
@@ -33,41 +33,42 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
     });
 }
 
-/// Removes now what is left of deleted projects and customers, and files that were left behind. Of
-/// several replicas one does it.
+/// Removes the executions of deleted projects and customers, and abandoned files. Only one replica purges
+/// at a time.
 pub async fn purge_deleted(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
     artifacts.sweep().await?;
     if store::next(db, None).await?.is_none() {
         return Ok(());
     }
-    let Some(mut alone) = AdvisoryLock::try_acquire(db, "assay purge").await? else { return Ok(()) };
+    let Some(mut lock) = AdvisoryLock::try_acquire(db, "assay purge").await? else { return Ok(()) };
     let mut after = None;
     while let Some(deleted) = store::next(db, after).await? {
-        if purge(db, artifacts, &mut alone, deleted).await? {
-            store::note_purged(db, deleted).await?;
+        if purge(db, artifacts, &mut lock, deleted).await? {
+            store::mark_purged(db, deleted).await?;
         }
         after = Some(deleted);
     }
-    alone.end().await
+    lock.release().await
 }
 
-/// Removes the executions of what was deleted; returns whether none is left.
+/// Removes the executions of a deleted project or customer. Returns whether none is left.
 async fn purge(
     db: &PgPool,
     artifacts: &Artifacts,
-    alone: &mut AdvisoryLock,
+    lock: &mut AdvisoryLock,
     deleted: Deleted,
 ) -> Result<bool, Fault> {
-    let (mut pace, mut is_empty) = (removal::pace(), true);
+    let (mut throttle, mut is_empty) = (removal::throttle(), true);
     let mut after = ExecutionId(Uuid::nil());
     loop {
         let executions = store::executions(db, deleted, after).await?;
         let Some(last) = executions.last().copied() else { return Ok(is_empty) };
         for id in executions {
-            alone.keep().await?;
-            if let Err(fault) = remove(db, artifacts, &mut pace, deleted.customer_id, id).await {
+            lock.check().await?;
+            if let Err(fault) = remove(db, artifacts, &mut throttle, deleted.customer_id, id).await
+            {
                 tracing::warn!(error = %fault, execution.id = %id,
-                    "a deleted execution is removed later");
+                    "cannot remove a deleted execution; it is removed later");
                 is_empty = false;
             }
         }
@@ -75,29 +76,29 @@ async fn purge(
     }
 }
 
-/// Removes an execution with all that belongs to it.
+/// Removes an execution with its reports, instances and artifacts.
 async fn remove(
     db: &PgPool,
     artifacts: &Artifacts,
-    pace: &mut Throttle,
+    throttle: &mut Throttle,
     customer: CustomerId,
     id: ExecutionId,
 ) -> Result<(), Fault> {
-    if !store::is_at_rest(db, customer, id).await? {
+    if !store::is_unlocked(db, customer, id).await? {
         return Err(Fault::Busy(PERIOD));
     }
     loop {
-        let reports = store::reports(db, customer, id, pace.rows()).await?;
+        let reports = store::reports(db, customer, id, throttle.batch_size()).await?;
         if reports.is_empty() {
             break;
         }
-        removal::instances(db, pace, customer, &reports).await?;
+        removal::instances(db, throttle, customer, &reports).await?;
         let ids: Vec<TestReportId> = reports.into_iter().map(|(id, _)| id).collect();
-        // As fast as it is by now, which may be slower than when they were read.
-        let most = usize::try_from(pace.rows()).unwrap_or(usize::MAX);
+        // The batch size may have shrunk since the reports were read.
+        let most = usize::try_from(throttle.batch_size()).unwrap_or(usize::MAX);
         for part in ids.chunks(most) {
             for statement in store::REPORTS {
-                removal::of_reports(db, pace, statement, customer, part).await?;
+                removal::of_reports(db, throttle, statement, customer, part).await?;
             }
         }
     }

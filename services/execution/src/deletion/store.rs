@@ -1,21 +1,21 @@
-//! Deleted projects and customers, in PostgreSQL. The purge looks at all customers.
+//! Deleted projects and customers in PostgreSQL. The purge reads those of all customers.
 
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId, TestReportId};
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 use uuid::Uuid;
 
-/// Stands for the customer itself, with all its projects.
+/// The project id of a deleted customer.
 pub(super) const ALL_PROJECTS: ProjectId = ProjectId(Uuid::nil());
 
-/// A project or a customer that was deleted.
+/// A deleted project or customer.
 #[derive(Clone, Copy, Debug, FromRow)]
 pub(super) struct Deleted {
     pub(super) customer_id: CustomerId,
     pub(super) project_id: ProjectId,
 }
 
-/// Notes a deletion, and forgets how long results were to be kept.
-pub(super) async fn note(
+/// Inserts a deletion and deletes the retention times of its projects.
+pub(super) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
@@ -37,7 +37,7 @@ pub(super) async fn note(
     Ok(())
 }
 
-/// Whether a project, or its customer, was deleted.
+/// Whether a project or its customer was deleted.
 pub(crate) async fn is_deleted(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -51,7 +51,7 @@ pub(crate) async fn is_deleted(
     Ok(deleted.bind(customer).bind(project).bind(ALL_PROJECTS).fetch_one(db).await?)
 }
 
-/// The first deletion after one whose removal has not ended.
+/// Returns the first unfinished deletion after another one.
 pub(super) async fn next(
     db: impl PgExecutor<'_>,
     after: Option<Deleted>,
@@ -67,7 +67,7 @@ pub(super) async fn next(
     Ok(next.bind(customer).bind(project).fetch_optional(db).await?)
 }
 
-/// Some executions of what was deleted, in the order of their ids, after one of them.
+/// Lists up to 100 executions of a deletion, in the order of their ids, after one of them.
 pub(super) async fn executions(
     db: impl PgExecutor<'_>,
     of: Deleted,
@@ -78,7 +78,7 @@ pub(super) async fn executions(
          order by id
          limit 100"
     } else {
-        // One index has those that are in the archive, another one the rest.
+        // Archived executions have an index of their own.
         "(select id from execution
           where customer_id = $1 and project_id = $2 and id > $3 and not archived
           order by id
@@ -95,8 +95,8 @@ pub(super) async fn executions(
     Ok(executions.bind(of.customer_id).bind(of.project_id).bind(after).fetch_all(db).await?)
 }
 
-/// Whether no transaction is writing into an execution. Later ones find that it was deleted.
-pub(super) async fn is_at_rest(
+/// Whether no transaction has locked an execution. Later transactions find it deleted.
+pub(super) async fn is_unlocked(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: ExecutionId,
@@ -108,12 +108,12 @@ pub(super) async fn is_at_rest(
     Ok(locked.is_some())
 }
 
-/// Some reports of an execution, and how many instances each has.
+/// Lists reports of an execution, with the number of instances of each.
 pub(super) async fn reports(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     execution: ExecutionId,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<(TestReportId, i32)>, Fault> {
     let reports = sqlx::query_as(
         "select id, finished_instances_count from test_report
@@ -121,10 +121,11 @@ pub(super) async fn reports(
          order by id
          limit $3",
     );
-    Ok(reports.bind(customer).bind(execution).bind(most).fetch_all(db).await?)
+    Ok(reports.bind(customer).bind(execution).bind(limit).fetch_all(db).await?)
 }
 
-/// What refers to reports, and then the reports; each statement is bound to one customer and these.
+/// Statements that delete reports, after the rows that refer to them. Each is bound to a customer and the
+/// ids of the reports.
 pub(super) const REPORTS: [&str; 4] = [
     "delete from lease where customer_id = $1 and schedule_id = any(array(
          select id from schedule where customer_id = $1 and test_report_id = any($2)
@@ -136,7 +137,7 @@ pub(super) const REPORTS: [&str; 4] = [
     "delete from test_report where customer_id = $1 and id = any($2)",
 ];
 
-/// Removes an execution of which nothing else is left.
+/// Deletes an execution to which no other rows refer.
 pub(super) async fn remove_execution(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -150,9 +151,8 @@ pub(super) async fn remove_execution(
     Ok(())
 }
 
-/// Notes that nothing is left of what was deleted, once nobody can be writing into it who began
-/// before the deletion.
-pub(super) async fn note_purged(db: impl PgExecutor<'_>, of: Deleted) -> Result<(), Fault> {
+/// Marks a deletion as finished, unless transactions that began before it may still be running.
+pub(super) async fn mark_purged(db: impl PgExecutor<'_>, of: Deleted) -> Result<(), Fault> {
     sqlx::query(
         "update deletion set purged_at = now()
          where customer_id = $1 and project_id = $2 and purged_at is null

@@ -1,5 +1,5 @@
-//! Instances that nobody reported, of reports that have ended: they have a result, but no rows, since
-//! a single report may miss thousands.
+//! Missing instances: those that were not reported before their report ended. They have a result but no
+//! rows, since a single report may lack thousands.
 
 use assay_proto::{
     CustomerId, EnumColumn, Fault, InstanceId, ReportStatus, TestReportId, TestResult,
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::progress::rules::result_of_missing;
 
-/// The instances of a report that are known.
+/// A report, as far as its missing instances depend on it.
 #[derive(Debug, FromRow)]
 pub(super) struct Gaps {
     #[sqlx(try_from = "uuid::Uuid")]
@@ -18,10 +18,11 @@ pub(super) struct Gaps {
     pub(super) requested: i32,
     #[sqlx(try_from = "EnumColumn<ReportStatus>")]
     status: i32,
-    /// Whether no rows are missing, or nobody knows any more which.
+    /// Whether all instances are stored, or were before they expired.
     is_whole: bool,
 }
 
+/// Reads the gaps of a report.
 pub(super) async fn of(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -40,28 +41,28 @@ pub(super) async fn of(
 }
 
 impl Gaps {
-    /// The result of the missing instances; nothing as long as they may come.
+    /// Returns the result of the missing instances. `None` if none is missing or the report is pending.
     pub(super) fn result(&self) -> Option<TestResult> {
         let result = result_of_missing(ReportStatus::try_from(self.status).unwrap_or_default());
         (!self.is_whole && result != TestResult::NotExecuted).then_some(result)
     }
 
-    /// The id of a missing instance, which is not stored: the report's with the instance's number
-    /// added to its second half, which is random. So it is the same whenever it is read.
+    /// Returns the id of a missing instance: that of the report, with the number of the instance added
+    /// to the second half, which is random. So the id is stable without being stored.
     fn id(&self, instance_nr: i32) -> InstanceId {
         let (time, random) = self.report.as_u64_pair();
         let random = random.wrapping_add(u64::from(instance_nr.unsigned_abs()));
         InstanceId(Uuid::from_u64_pair(time, random))
     }
 
-    /// The number of the missing instance with this id.
+    /// Returns the number of the missing instance with this id.
     pub(super) fn number(&self, id: InstanceId) -> Option<i32> {
         let (of_report, of_instance) = (self.report.as_u64_pair(), id.0.as_u64_pair());
         let number = i32::try_from(of_instance.1.wrapping_sub(of_report.1)).ok()?;
         (of_report.0 == of_instance.0 && (1..=self.requested).contains(&number)).then_some(number)
     }
 
-    /// A missing instance as lists show it.
+    /// Returns the list entry of a missing instance.
     pub(super) fn entry(&self, instance_nr: i32, result: TestResult) -> InstanceEntry {
         InstanceEntry {
             id: self.id(instance_nr).to_string(),
@@ -72,7 +73,7 @@ impl Gaps {
         }
     }
 
-    /// The missing instance with this id, if it is one.
+    /// Returns the missing instance with this id, if there is one.
     pub(super) fn instance(&self, id: InstanceId) -> Option<Instance> {
         let (instance_nr, result) = (self.number(id)?, self.result()?);
         Some(Instance {
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_instance_is_known_by_its_id() {
+    fn ids_of_missing_instances_contain_their_numbers() {
         let report = Uuid::from_u64_pair(7, u64::MAX - 1);
         let gaps = Gaps { report, requested: 3, status: 0, is_whole: false };
         for number in 1..=3 {

@@ -1,15 +1,15 @@
-//! The durations of a report's instances, as a box plot shows them.
+//! Statistics of the durations of a report's instances, for a box plot.
 
 use assay_proto::{CustomerId, Fault, TestReportId, TestResult, execution::InstanceStatistics};
 use sqlx::PgPool;
 
 use crate::instance::{gaps, store};
 
-/// How far the whiskers reach at most, in interquartile ranges.
+/// Maximum length of the whiskers, in interquartile ranges.
 const REACH: f64 = 1.5;
 
-/// All but the outliers, if there are any: the whiskers end at the shortest and the longest
-/// duration. One pass over one index; quartiles are interpolated linearly.
+/// Computes the statistics without outliers, so that the whiskers end at the shortest and the longest
+/// duration. Reads one index once. Quartiles are interpolated linearly.
 const BOX: &str = "
     select coalesce(lower_value, 0) as lower_value,
            coalesce(quartile[1], 0) as first_quartile,
@@ -32,8 +32,8 @@ const BOX: &str = "
         where customer_id = $1 and test_report_id = $2
     ) as box";
 
-/// The statistics of a report's finished instances. Those that nobody reported are counted, and have
-/// no duration.
+/// Returns the statistics of a report's finished instances. Missing instances are counted, but have no
+/// duration.
 pub(crate) async fn of(
     db: &PgPool,
     customer: CustomerId,
@@ -52,7 +52,7 @@ pub(crate) async fn of(
     if near.contains(&whole.lower_value) && near.contains(&whole.upper_value) {
         return Ok(whole);
     }
-    let (lower_value, upper_value) = store::outermost(db, customer, report, &near).await?;
+    let (lower_value, upper_value) = store::extremes(db, customer, report, &near).await?;
     let outliers = store::outside(db, customer, report, &near).await?;
     Ok(InstanceStatistics { lower_value, upper_value, outliers, ..whole })
 }

@@ -1,8 +1,8 @@
-//! The steps of an instance as they are stored: one compressed JSON array.
+//! The stored form of the steps of an instance: one compressed JSON array.
 //!
-//! Steps are by far the most of what an installation keeps, and are read one instance at a time. As
-//! JSON compressed by the service they take a fifth of the room of rows, on disk, on the way to the
-//! database and in the memory of a request that brings thousands of them.
+//! Steps are most of the data of an installation, and are read one instance at a time. Compressed JSON
+//! needs a fifth of the space of rows: on disk, on the connection to the database, and in the memory of
+//! a request with thousands of steps.
 
 use std::io;
 
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 use zstd::bulk::{Compressor, decompress};
 
-/// What the steps of one instance may have at most, as JSON.
+/// Maximum size of the steps of an instance as JSON, in bytes.
 pub(crate) const LARGEST: usize = 1 << 20;
 
-/// A step as it is stored. What is empty is left out.
+/// A stored step. Empty fields are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(crate) struct StoredStep {
@@ -60,7 +60,7 @@ impl StoredStep {
         TestResult::try_from(self.result).unwrap_or_default()
     }
 
-    /// The step as clients see it, yet without its history.
+    /// Returns the step as clients see it, without its history.
     pub(crate) fn into_step(self, instance: InstanceId) -> Step {
         Step {
             id: id(instance, self.step_nr).to_string(),
@@ -78,14 +78,14 @@ impl StoredStep {
     }
 }
 
-/// The id of a step, which is not stored: the instance's with the step's number added to its second
-/// half, which is random. So it is the same whenever it is read, and as unique as the instance's.
+/// Returns the id of a step: that of the instance, with the number of the step added to the second half,
+/// which is random. So the id is stable without being stored, and as unique as that of the instance.
 fn id(instance: InstanceId, step_nr: i32) -> Uuid {
     let (time, random) = instance.0.as_u64_pair();
     Uuid::from_u64_pair(time, random.wrapping_add(u64::from(step_nr.unsigned_abs())))
 }
 
-/// Writes steps as they are stored.
+/// Converts steps to their stored form.
 pub(crate) struct Writer {
     compressor: Compressor<'static>,
     json: Vec<u8>,
@@ -97,7 +97,7 @@ impl Writer {
         Ok(Self { compressor, json: Vec::new() })
     }
 
-    /// The stored form of some steps; nothing if they are larger than [`LARGEST`].
+    /// Returns the stored form of steps. `None` if they are larger than [`LARGEST`].
     pub(crate) fn write(&mut self, steps: &[StoredStep]) -> Result<Option<Vec<u8>>, Fault> {
         if steps.is_empty() {
             return Ok(Some(Vec::new()));
@@ -113,7 +113,7 @@ impl Writer {
     }
 }
 
-/// Reads stored steps, as far as `T` wants to know.
+/// Parses stored steps, as far as `T` has their fields.
 pub(crate) fn read<T: DeserializeOwned>(stored: &[u8]) -> Result<Vec<T>, Fault> {
     if stored.is_empty() {
         return Ok(Vec::new());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_survive_and_get_smaller() {
+    fn stored_steps_are_compressed() {
         let text = "The page shows the name of the user who is logged in. ".repeat(3);
         let steps: Vec<StoredStep> = (1..=20).map(|nr| step(nr, &text)).collect();
         let stored = Writer::new().unwrap().write(&steps).unwrap().unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn no_steps_take_no_room() {
+    fn no_steps_need_no_space() {
         assert!(Writer::new().unwrap().write(&[]).unwrap().unwrap().is_empty());
         assert!(read::<StoredStep>(&[]).unwrap().is_empty());
     }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn each_step_has_an_id_of_its_own_that_stays() {
+    fn ids_of_steps_are_distinct_and_stable() {
         let instance = InstanceId(Uuid::from_u64_pair(7, u64::MAX));
         assert_ne!(id(instance, 1), id(instance, 2));
         assert_eq!(id(instance, 1), Uuid::from_u64_pair(7, 0));

@@ -22,10 +22,10 @@ use crate::{
     },
 };
 
-/// How many earlier reports the history of a step goes back.
+/// Maximum number of earlier reports in the history of a step.
 const HISTORY: i64 = 10;
 
-/// Reads instances as lists show them; `rest` picks and orders them.
+/// Reads instances as list entries. `rest` selects and orders them.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, InstanceEntry, PgArguments> {
     sqlx::query_as(AssertSqlSafe(format!(
         "select id, test_report_id as test_reports_id, instance_nr, start_date_time,
@@ -34,7 +34,7 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, InstanceEntry, PgArg
     )))
 }
 
-/// Lists instances of a report, by number: those after the first number of a range, up to the last.
+/// Lists instances of a report, by number. `numbers` excludes its start and includes its end.
 pub(crate) async fn list(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -57,7 +57,7 @@ pub(crate) async fn list(
     Ok(entries)
 }
 
-/// The number of an instance of a report.
+/// Returns the number of an instance of a report.
 pub(crate) async fn number(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -85,7 +85,7 @@ pub(crate) async fn of_numbers(
     Ok(entries.bind(customer).bind(report).bind(numbers).fetch_all(db).await?)
 }
 
-/// Lists the instances of a report whose durations lie outside of a range, by number.
+/// Lists the instances of a report whose durations are outside a range, by number.
 pub(crate) async fn outside(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -106,8 +106,8 @@ pub(crate) async fn outside(
     Ok(entries)
 }
 
-/// The shortest and the longest duration within a range that there are in a report.
-pub(crate) async fn outermost(
+/// Returns the shortest and the longest duration in a report that are within a range.
+pub(crate) async fn extremes(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     report: TestReportId,
@@ -127,7 +127,7 @@ pub(crate) async fn outermost(
     Ok(durations)
 }
 
-/// Fails unless the report has such an instance.
+/// Fails unless the report has a row of the instance.
 pub(crate) async fn check_exists(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -145,20 +145,20 @@ pub(crate) async fn check_exists(
 }
 
 #[derive(FromRow)]
-struct Whole {
+struct StoredInstance {
     #[sqlx(flatten)]
     instance: Instance,
     stored_steps: Vec<u8>,
 }
 
-/// Reads an instance, and its steps as they are stored.
+/// Reads an instance, and its steps in their stored form.
 pub(crate) async fn get(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     report: TestReportId,
     id: InstanceId,
 ) -> Result<(Instance, Vec<u8>), Fault> {
-    let found: Option<Whole> = sqlx::query_as(
+    let found: Option<StoredInstance> = sqlx::query_as(
         "select i.id, i.test_report_id as test_reports_id, i.instance_nr, i.start_date_time,
                 i.finish_date_time, i.duration_in_sec, i.result,
                 coalesce(d.artifacts_uri, '') as artifacts_uri,
@@ -177,11 +177,11 @@ pub(crate) async fn get(
     .bind(id)
     .fetch_optional(db)
     .await?;
-    let whole = found.ok_or(Fault::NotFound("instance"))?;
-    Ok((whole.instance, whole.stored_steps))
+    let stored = found.ok_or(Fault::NotFound("instance"))?;
+    Ok((stored.instance, stored.stored_steps))
 }
 
-/// What the history of a step shows of it.
+/// The fields of an earlier step that a history shows.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct EarlierStep {
@@ -191,7 +191,7 @@ struct EarlierStep {
     duration_in_sec: f64,
 }
 
-/// The steps of the same instance in the latest earlier reports of the case, newest first.
+/// Returns the steps of the same instance in the latest earlier reports of the test case, newest first.
 pub(crate) async fn history(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -233,7 +233,7 @@ pub(crate) async fn history(
     Ok(history)
 }
 
-/// Adds instances to reports of a locked execution. Says which of them are new.
+/// Inserts instances of a locked execution, and returns the ids of those that are new.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -262,16 +262,16 @@ pub(crate) async fn insert(
     Ok(added.into_iter().collect())
 }
 
-/// Adds what there is to look at in new instances.
+/// Inserts the details of new instances that have any.
 pub(crate) async fn insert_details(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     reports: &[TestReportState],
     instances: &[NewInstance],
 ) -> Result<(), Fault> {
-    let nothing = Detail::default();
-    let shown: Vec<&NewInstance> =
-        instances.iter().filter(|instance| instance.detail != nothing).collect();
+    let empty = Detail::default();
+    let detailed: Vec<&NewInstance> =
+        instances.iter().filter(|instance| instance.detail != empty).collect();
     sqlx::query(
         "insert into instance_detail (customer_id, test_report_id, instance_nr, steps,
              artifacts_uri, report_uri, debug_log_uri, execution_log_uri, installation_log_uri)
@@ -280,14 +280,14 @@ pub(crate) async fn insert_details(
              $7::text[], $8::text[], $9::text[]) as detail",
     )
     .bind(customer)
-    .bind(column(&shown, |instance| reports[instance.report].published.id.as_str()))
-    .bind(column(&shown, |instance| instance.outcome.instance_nr))
-    .bind(column(&shown, |instance| instance.detail.steps.as_slice()))
-    .bind(column(&shown, |instance| instance.detail.artifacts_uri.as_str()))
-    .bind(column(&shown, |instance| instance.detail.report_uri.as_str()))
-    .bind(column(&shown, |instance| instance.detail.debug_log_uri.as_str()))
-    .bind(column(&shown, |instance| instance.detail.execution_log_uri.as_str()))
-    .bind(column(&shown, |instance| instance.detail.installation_log_uri.as_str()))
+    .bind(column(&detailed, |instance| reports[instance.report].published.id.as_str()))
+    .bind(column(&detailed, |instance| instance.outcome.instance_nr))
+    .bind(column(&detailed, |instance| instance.detail.steps.as_slice()))
+    .bind(column(&detailed, |instance| instance.detail.artifacts_uri.as_str()))
+    .bind(column(&detailed, |instance| instance.detail.report_uri.as_str()))
+    .bind(column(&detailed, |instance| instance.detail.debug_log_uri.as_str()))
+    .bind(column(&detailed, |instance| instance.detail.execution_log_uri.as_str()))
+    .bind(column(&detailed, |instance| instance.detail.installation_log_uri.as_str()))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Gives an execution back as the JUnit XML of a test run.
+//! Exports an execution as the JUnit XML of a test run.
 
 mod store;
 mod writer;
@@ -21,14 +21,16 @@ use crate::{
     test_report::list::of_execution,
 };
 
-/// How many reports are looked at together, and how many instances are held.
+/// Number of reports whose instances one query reads.
 const REPORTS: usize = 100;
+
+/// Maximum number of instances in memory.
 const INSTANCES: i64 = 32;
 
-/// How much one message carries, in bytes.
+/// Maximum size of a message, in bytes.
 const MESSAGE: usize = 256 << 10;
 
-/// The file, piece by piece.
+/// Returns the file in chunks.
 pub(super) async fn file(
     db: PgPool,
     customer: CustomerId,
@@ -44,10 +46,10 @@ pub(super) async fn file(
     };
     let ends = |text: String| stream::iter([Ok(text)]);
     let file = ends(open(state, totals)).chain(tests).chain(ends(writer::CLOSE.to_owned()));
-    Ok(file.map_ok(pieces).try_flatten())
+    Ok(file.map_ok(chunks).try_flatten())
 }
 
-/// Every run of every test.
+/// Returns every instance of every test.
 fn all_tests(
     db: PgPool,
     customer: CustomerId,
@@ -63,7 +65,7 @@ fn all_tests(
         .try_flatten()
 }
 
-/// What is left of tests whose runs are not kept any more.
+/// Returns one summary for each test whose instances have expired.
 fn summaries(reports: &[TestReport]) -> String {
     let mut xml = String::new();
     for report in reports {
@@ -78,7 +80,7 @@ fn summaries(reports: &[TestReport]) -> String {
     xml
 }
 
-/// How the reports of an execution ended.
+/// Returns the totals of an execution's reports.
 fn totals(statistic: &ExecutionStatistic) -> writer::Totals {
     let errors = statistic.test_cases_with_error + statistic.test_cases_aborted;
     let skipped = statistic.test_cases_canceled + statistic.test_cases_pending;
@@ -90,6 +92,7 @@ fn totals(statistic: &ExecutionStatistic) -> writer::Totals {
     }
 }
 
+/// Returns the beginning of the file.
 fn open(state: &ExecutionState, totals: writer::Totals) -> String {
     let execution = &state.execution;
     let property = |name, value: &'_ Option<String>| Some((name, value.clone()?));
@@ -110,75 +113,77 @@ fn open(state: &ExecutionState, totals: writer::Totals) -> String {
     writer::open(&execution.test_set_name, start, seconds, totals, &properties)
 }
 
-/// Cuts a text so that each piece fits into a message.
-fn pieces(text: String) -> impl Stream<Item = Result<ResultsBatch, Fault>> + Send {
+/// Splits a text into chunks that fit into a message.
+fn chunks(text: String) -> impl Stream<Item = Result<ResultsBatch, Fault>> + Send {
     let mut rest = Bytes::from(text);
-    let pieces = std::iter::from_fn(move || {
-        let piece = rest.split_to(rest.len().min(MESSAGE));
-        (!piece.is_empty()).then_some(Ok(ResultsBatch { chunk: piece }))
+    let chunks = std::iter::from_fn(move || {
+        let chunk = rest.split_to(rest.len().min(MESSAGE));
+        (!chunk.is_empty()).then_some(Ok(ResultsBatch { chunk }))
     });
-    stream::iter(pieces)
+    stream::iter(chunks)
 }
 
-/// How far the tests of some reports were written.
-struct Rest {
+/// The progress of an export of reports.
+struct Export {
     reports: Vec<TestReport>,
-    /// The report whose instances come next.
+    /// The index of the report whose instances come next.
     report: usize,
-    /// The last of its instances that was written, and how many were.
+    /// The number of its last written instance.
     after: i32,
+    /// How many of its instances were written.
     written: i32,
-    /// Instances that were read and not written yet, each with its report.
-    found: VecDeque<(usize, StoredInstance)>,
-    /// Whether no more are to be read.
-    is_all: bool,
+    /// Instances that were read but not written yet, each with the index of its report.
+    read: VecDeque<(usize, StoredInstance)>,
+    /// Whether all instances were read.
+    is_complete: bool,
 }
 
-/// The tests of some reports, as XML in pieces of bounded size.
+/// Returns the tests of reports, as XML in parts of bounded size.
 fn tests(
     db: PgPool,
     customer: CustomerId,
     reports: Vec<TestReport>,
 ) -> impl Stream<Item = Result<String, Fault>> + Send {
-    let found = VecDeque::new();
-    let rest = Rest { reports, report: 0, after: 0, written: 0, found, is_all: false };
-    stream::try_unfold((db, rest), move |(db, mut rest)| async move {
+    let read = VecDeque::new();
+    let export = Export { reports, report: 0, after: 0, written: 0, read, is_complete: false };
+    stream::try_unfold((db, export), move |(db, mut export)| async move {
         let mut xml = String::new();
-        while rest.report < rest.reports.len() && xml.len() < MESSAGE {
-            if rest.found.is_empty() && !rest.is_all {
-                rest.read(&db, customer).await?;
+        while export.report < export.reports.len() && xml.len() < MESSAGE {
+            if export.read.is_empty() && !export.is_complete {
+                export.read(&db, customer).await?;
             }
-            rest.write(&mut xml)?;
+            export.write(&mut xml)?;
         }
-        Ok((!xml.is_empty()).then_some((xml, (db, rest))))
+        Ok((!xml.is_empty()).then_some((xml, (db, export))))
     })
 }
 
-impl Rest {
+impl Export {
+    /// Reads the next instances.
     async fn read(&mut self, db: &PgPool, customer: CustomerId) -> Result<(), Fault> {
         let first = self.report;
         let ids: Result<Vec<_>, Fault> =
             self.reports[first..].iter().map(|r| TestReportId::from_path(&r.id)).collect();
         let found = store::next(db, customer, &ids?, self.after, INSTANCES).await?;
-        self.is_all = i64::try_from(found.len()).is_ok_and(|count| count < INSTANCES);
+        self.is_complete = i64::try_from(found.len()).is_ok_and(|count| count < INSTANCES);
         for instance in found {
-            let place = usize::try_from(instance.place - 1).map_err(Fault::internal)?;
-            self.found.push_back((first + place, instance));
+            let index = usize::try_from(instance.report_nr - 1).map_err(Fault::internal)?;
+            self.read.push_back((first + index, instance));
         }
         Ok(())
     }
 
-    /// Writes the next test, or ends a report with those that it misses.
+    /// Writes the next instance, a missing one, or goes on to the next report.
     fn write(&mut self, xml: &mut String) -> Result<(), Fault> {
         let report = &self.reports[self.report];
         let (identifier, name) = (&report.test_case_identifier, &report.test_case_name);
-        let is_next = |(place, _): &mut (usize, StoredInstance)| *place == self.report;
-        if let Some((_, instance)) = self.found.pop_front_if(is_next) {
+        let is_next = |(report, _): &mut (usize, StoredInstance)| *report == self.report;
+        if let Some((_, instance)) = self.read.pop_front_if(is_next) {
             let steps = steps::read::<StoredStep>(&instance.stored_steps)?;
             writer::test(xml, identifier, name, &instance.outcome()?, &steps);
             self.after = instance.instance_nr;
             self.written += 1;
-        } else if self.found.is_empty() && !self.is_all {
+        } else if self.read.is_empty() && !self.is_complete {
             // More of this report may come.
         } else if self.written < report.requested_instances_count {
             let (result, reason) = missing(report);
@@ -198,7 +203,7 @@ impl Rest {
     }
 }
 
-/// How an instance ended that there is no result of.
+/// Returns the result of a missing instance, and its reason.
 fn missing(report: &TestReport) -> (TestResult, &'static str) {
     match result_of_missing(report.status()) {
         TestResult::NotExecuted => (TestResult::NotExecuted, "not executed yet"),

@@ -1,9 +1,9 @@
-//! Reads results in JSON, one at a time: what is kept of each is what will be stored.
+//! Parses results in JSON one at a time, and keeps only what is stored of each.
 
 use std::io::BufReader;
 
-use assay_proto::{Fault, Violation};
-use assay_records::elements;
+use assay_proto::Fault;
+use assay_records::{Check, elements};
 use assay_runtime::body::Body;
 use serde_json::value::RawValue;
 
@@ -12,68 +12,62 @@ use crate::{
     result::rules::{self, MOST_VIOLATIONS, Reported},
 };
 
-/// How many results one request may bring.
+/// Maximum number of results in a request.
 const MOST_RESULTS: usize = 10_000;
 
-/// Who sends results.
+/// The sender of results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Source {
-    /// Who runs an External execution, and says of each result which case it is of: as a JSON array,
-    /// or one result after the other (`lines`).
+    /// The client that runs an external execution. Each result names its test case. They are a JSON
+    /// array, or one JSON value after the other (`lines`).
     Execution { lines: bool },
-    /// An engine, which has leased the one report that they are for.
+    /// An engine. All results are for the report of its lease.
     Engine,
 }
 
-/// Reads results.
+/// Parses and checks the results in a body.
 pub(crate) fn read(body: Body, source: Source) -> Result<Vec<Reported>, Fault> {
     let mut results = Results {
         read: Vec::new(),
-        violations: Vec::new(),
+        check: Check::with_limit(MOST_VIOLATIONS),
         steps: steps::Writer::new()?,
         of_cases: source != Source::Engine,
     };
     let lines = source == (Source::Execution { lines: true });
     elements::read(BufReader::new(body), lines, |result| results.add(result))?;
-    results.finish()
+    results.check.done()?;
+    Ok(results.read)
 }
 
-/// The results that were read so far, or what was wrong with them.
+/// The results so far.
 struct Results {
     read: Vec<Reported>,
-    violations: Vec<Violation>,
+    check: Check,
     steps: steps::Writer,
-    /// Whether each has to name its case.
+    /// Whether each result has to name its test case.
     of_cases: bool,
 }
 
 impl Results {
     fn add(&mut self, json: &RawValue) -> Result<(), Fault> {
-        let index = self.read.len();
+        let Self { read, check, steps, of_cases } = self;
+        let index = read.len();
         if index == MOST_RESULTS {
             let problem = format!("must have at most {MOST_RESULTS} results");
             return Err(Fault::invalid("", problem));
         }
-        match elements::parse(json, index) {
+        let result = match elements::parse(json, index) {
             Ok(input) => {
-                let violations = &mut self.violations;
-                let steps = &mut self.steps;
-                let result = rules::check(input, index, self.of_cases, steps, violations)?;
-                self.read.push(result);
+                let rules = |check: &mut Check| rules::check_result(input, *of_cases, steps, check);
+                check.within(index, rules)?
             }
             Err(violation) => {
-                self.violations.push(violation);
-                self.read.push(Reported::default());
+                check.refuse(violation.field, violation.problem);
+                Reported::default()
             }
-        }
-        if self.violations.len() < MOST_VIOLATIONS { Ok(()) } else { Err(self.refuse()) }
-    }
-
-    fn refuse(&mut self) -> Fault {
-        Fault::Invalid(std::mem::take(&mut self.violations))
-    }
-
-    fn finish(mut self) -> Result<Vec<Reported>, Fault> {
-        if self.violations.is_empty() { Ok(self.read) } else { Err(self.refuse()) }
+        };
+        read.push(result);
+        // Parsing the rest would find no more violations for the answer.
+        if check.is_full() { std::mem::take(check).done() } else { Ok(()) }
     }
 }

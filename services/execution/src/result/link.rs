@@ -1,14 +1,14 @@
-//! Links that reporters send, for people to follow later.
+//! Rules for links in results, which users follow later.
 
 use url::Url;
 
 use crate::artifact;
 
-/// What a link may have at most, in bytes.
+/// Maximum size of a link, in bytes.
 const LARGEST: usize = 8 << 10;
 
-/// What is wrong with a link, if anything is. Nobody's browser is to be led to a script or a file,
-/// and no password is to be kept; no link at all is fine, and so is the name of an artifact.
+/// Returns the rule that a link violates, if any. Links must not lead a browser to a script or a file,
+/// and must not contain a password. An empty text and the name of an artifact are valid.
 pub(super) fn problem(link: &str) -> Option<String> {
     if link.is_empty() || artifact::rules::is_name(link) {
         return None;
@@ -36,7 +36,7 @@ mod tests {
     use super::problem;
 
     #[test]
-    fn only_links_into_the_web_are_kept() {
+    fn only_web_links_and_artifact_names_are_valid() {
         for link in [
             "",
             "https://ci.example/7?a=b&c=%20#log",
@@ -63,7 +63,7 @@ mod tests {
             "https://:secret@ci.example/",
             &format!("https://ci.example/{}", "x".repeat(9000)),
         ] {
-            assert!(problem(link).is_some(), "{link:.80} was taken");
+            assert!(problem(link).is_some(), "{link:.80} was accepted");
         }
     }
 }

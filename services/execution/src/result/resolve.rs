@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use assay_proto::{CustomerId, ExecutionId, Fault, InstanceId, Violation};
+use assay_proto::{CustomerId, ExecutionId, Fault, InstanceId};
+use assay_records::Check;
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
@@ -66,11 +67,9 @@ fn assign(
     reports: &[TestReportState],
     find: impl Fn(&Reported) -> (&'static str, Option<usize>),
 ) -> Result<Vec<NewInstance>, Fault> {
-    let mut violations = Vec::new();
+    let mut check = Check::with_limit(MOST_VIOLATIONS);
     let mut refuse = |index: usize, field: &str, problem: String| {
-        if violations.len() < MOST_VIOLATIONS {
-            violations.push(Violation { field: format!("{index}/{field}"), problem });
-        }
+        check.within(index, |check| check.refuse(field, problem));
     };
     let (mut instances, mut seen) = (Vec::with_capacity(results.len()), HashSet::new());
     for (index, result) in results.into_iter().enumerate() {
@@ -87,5 +86,6 @@ fn assign(
             instances.push(NewInstance { id: InstanceId::new(), report, outcome, detail });
         }
     }
-    if violations.is_empty() { Ok(instances) } else { Err(Fault::Invalid(violations)) }
+    check.done()?;
+    Ok(instances)
 }

@@ -1,11 +1,12 @@
-//! What a reported result must be like.
+//! Rules for reported results.
 
 use std::collections::HashSet;
 
 use assay_proto::{
-    Fault, TestCaseId, TestResult, Timestamp, Violation,
+    Fault, TestCaseId, TestResult, Timestamp,
     execution::{InstanceResultInput, StepResultInput},
 };
+use assay_records::Check;
 use chrono::{Datelike, TimeDelta};
 
 use crate::{
@@ -14,20 +15,20 @@ use crate::{
     result::link,
 };
 
-/// The longest time that something may take, in seconds: some thirty years.
+/// Maximum number of violations in an answer.
+pub(crate) const MOST_VIOLATIONS: usize = 20;
+
+/// Maximum duration of an instance or a step, in seconds: about thirty years.
 const LONGEST: f64 = 1e9;
 
-/// What a text of a step may have at most, in bytes.
-const LARGEST_TEXT: usize = 64 << 10;
-
-/// Which test case a result is for.
+/// The test case that a result is for.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Case {
     Id(TestCaseId),
     Identifier(String),
 }
 
-/// A result that could be stored, if there is such a report.
+/// A valid result. Its report is not known yet.
 #[derive(Debug, Default)]
 pub(crate) struct Reported {
     pub(crate) case: Option<Case>,
@@ -35,66 +36,27 @@ pub(crate) struct Reported {
     pub(crate) detail: Detail,
 }
 
-/// How many violations are told at once.
-pub(crate) const MOST_VIOLATIONS: usize = 20;
-
-/// Gathers what is wrong with the result at one place of a request.
-struct Check<'v> {
-    index: usize,
-    violations: &'v mut Vec<Violation>,
-}
-
-impl Check<'_> {
-    fn refuse(&mut self, field: &str, problem: impl Into<String>) {
-        if self.violations.len() < MOST_VIOLATIONS {
-            let field = format!("{}/{field}", self.index);
-            self.violations.push(Violation { field, problem: problem.into() });
-        }
-    }
-
-    fn text(&mut self, field: &str, text: &str, largest: usize) {
-        if text.contains('\0') {
-            self.refuse(field, "must not contain NUL characters");
-        }
-        if text.len() > largest {
-            self.refuse(field, format!("must have at most {largest} bytes"));
-        }
-    }
-
-    fn link(&mut self, field: &str, link: &str) {
-        if let Some(problem) = link::problem(link) {
-            self.refuse(field, problem);
-        }
-    }
-
-    fn duration(&mut self, field: &str, seconds: f64) {
-        if !(0.0..=LONGEST).contains(&seconds) {
-            self.refuse(field, format!("must be 0 to {LONGEST}"));
-        }
-    }
-}
-
-/// Checks the result at `index` of a request; adds what is wrong to `violations`.
-pub(crate) fn check(
+/// Checks a result. `of_case` states whether it has to name its test case.
+pub(crate) fn check_result(
     input: InstanceResultInput,
-    index: usize,
     of_case: bool,
     writer: &mut Writer,
-    violations: &mut Vec<Violation>,
+    check: &mut Check,
 ) -> Result<Reported, Fault> {
-    let mut check = Check { index, violations };
-    let outcome = outcome(&input, &mut check);
-    let case = of_case.then(|| case(input.test_case_id, input.identifier, &mut check)).flatten();
+    let outcome = outcome(&input, check);
+    let case = of_case.then(|| case(input.test_case_id, input.identifier, check)).flatten();
     let mut numbers = HashSet::with_capacity(input.steps.len());
-    for (place, step) in input.steps.iter().enumerate() {
-        if !numbers.insert(step.step_nr) {
-            check.refuse(&format!("Steps/{place}/StepNr"), "must not be that of another step");
-        }
-        check_step(place, step, &mut check);
+    for (index, step) in input.steps.iter().enumerate() {
+        check.within(format_args!("Steps/{index}"), |check| {
+            if !numbers.insert(step.step_nr) {
+                check.refuse("StepNr", "must not be that of another step");
+            }
+            check_step(step, check);
+        });
     }
     let mut link = |field, link: Option<String>| {
         let link = link.unwrap_or_default();
-        check.link(field, &link);
+        check_link(field, &link, check);
         link
     };
     let mut detail = Detail {
@@ -105,7 +67,8 @@ pub(crate) fn check(
         execution_log_uri: link("ExecutionLogUri", input.execution_log_uri),
         installation_log_uri: link("InstallationLogUri", input.installation_log_uri),
     };
-    if check.violations.is_empty() {
+    // An invalid request is not stored, so its steps need no stored form.
+    if check.is_ok() {
         let stored: Vec<StoredStep> = input.steps.into_iter().map(StoredStep::from).collect();
         match writer.write(&stored)? {
             Some(steps) => detail.steps = steps,
@@ -115,10 +78,10 @@ pub(crate) fn check(
     Ok(Reported { case, outcome, detail })
 }
 
-fn case(id: Option<String>, identifier: Option<String>, check: &mut Check<'_>) -> Option<Case> {
+fn case(id: Option<String>, identifier: Option<String>, check: &mut Check) -> Option<Case> {
     let Some(id) = id else {
         match &identifier {
-            Some(identifier) => check.text("Identifier", identifier, LARGEST_TEXT),
+            Some(identifier) => check.text("Identifier", identifier),
             None => check.refuse("TestCaseId", "must be given, or Identifier"),
         }
         return identifier.map(Case::Identifier);
@@ -130,7 +93,7 @@ fn case(id: Option<String>, identifier: Option<String>, check: &mut Check<'_>) -
     id.map(Case::Id)
 }
 
-fn outcome(input: &InstanceResultInput, check: &mut Check<'_>) -> Outcome {
+fn outcome(input: &InstanceResultInput, check: &mut Check) -> Outcome {
     let instance_nr = input.instance_nr.unwrap_or(1);
     if instance_nr < 1 {
         check.refuse("InstanceNr", "must be 1 or more");
@@ -145,18 +108,18 @@ fn outcome(input: &InstanceResultInput, check: &mut Check<'_>) -> Outcome {
     if between.is_some_and(|seconds| seconds < 0.0) {
         check.refuse("FinishDateTime", "must not be before StartDateTime");
     }
-    let told = input.duration_in_sec;
-    check.duration("DurationInSec", told.unwrap_or_default());
+    let duration = input.duration_in_sec;
+    check_duration(duration.unwrap_or_default(), check);
     Outcome {
         instance_nr,
         result: input.result(),
-        start_date_time: start.or_else(|| shifted(finish?, -told?)),
-        finish_date_time: finish.or_else(|| shifted(start?, told?)),
-        duration_in_sec: told.or(between).unwrap_or_default(),
+        start_date_time: start.or_else(|| shifted(finish?, -duration?)),
+        finish_date_time: finish.or_else(|| shifted(start?, duration?)),
+        duration_in_sec: duration.or(between).unwrap_or_default(),
     }
 }
 
-/// The time so many seconds later; unknown if that is beyond the calendar.
+/// Returns the time that many seconds later. `None` if that is beyond the calendar.
 pub(crate) fn shifted(time: Timestamp, seconds: f64) -> Option<Timestamp> {
     let microseconds = (seconds.abs() <= LONGEST).then_some(seconds * 1e6)?;
     #[expect(clippy::cast_possible_truncation, reason = "it was just checked to fit")]
@@ -164,27 +127,38 @@ pub(crate) fn shifted(time: Timestamp, seconds: f64) -> Option<Timestamp> {
     (0..=9999).contains(&time.year()).then_some(Timestamp(time))
 }
 
-fn check_step(place: usize, step: &StepResultInput, check: &mut Check<'_>) {
-    let at = |field: &str| format!("Steps/{place}/{field}");
+fn check_step(step: &StepResultInput, check: &mut Check) {
     if step.step_nr < 1 {
-        check.refuse(&at("StepNr"), "must be 1 or more");
+        check.refuse("StepNr", "must be 1 or more");
     }
     if step.result() == TestResult::Unspecified {
-        check.refuse(&at("Result"), "must be given");
+        check.refuse("Result", "must be given");
     }
-    check.duration(&at("DurationInSec"), step.duration_in_sec);
+    check_duration(step.duration_in_sec, check);
     for (field, text) in [
         ("TestInput", &step.test_input),
         ("ExpectedResult", &step.expected_result),
         ("ActualResult", &step.actual_result),
     ] {
-        check.text(&at(field), text.as_deref().unwrap_or_default(), LARGEST_TEXT);
+        check.text(field, text.as_deref().unwrap_or_default());
     }
-    check.link(&at("Thumbnail"), step.thumbnail.as_deref().unwrap_or_default());
-    for (number, link) in step.screenshots.iter().enumerate() {
-        check.link(&at(&format!("Screenshots/{number}")), link);
+    check_link("Thumbnail", step.thumbnail.as_deref().unwrap_or_default(), check);
+    for (index, link) in step.screenshots.iter().enumerate() {
+        check.within("Screenshots", |check| check_link(&index.to_string(), link, check));
     }
-    for (number, text) in step.soft_verification.iter().enumerate() {
-        check.text(&at(&format!("SoftVerification/{number}")), text, LARGEST_TEXT);
+    for (index, text) in step.soft_verification.iter().enumerate() {
+        check.within("SoftVerification", |check| check.text(&index.to_string(), text));
+    }
+}
+
+fn check_duration(seconds: f64, check: &mut Check) {
+    if !(0.0..=LONGEST).contains(&seconds) {
+        check.refuse("DurationInSec", format!("must be 0 to {LONGEST}"));
+    }
+}
+
+fn check_link(field: &str, link: &str, check: &mut Check) {
+    if let Some(problem) = link::problem(link) {
+        check.refuse(field, problem);
     }
 }

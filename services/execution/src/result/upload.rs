@@ -68,7 +68,7 @@ pub(crate) fn read(mut body: Body) -> Result<(Vec<UploadedCase>, Vec<u8>), Fault
         }
     }
     if cases.is_empty() {
-        let reason = "there are no tests in the report".to_owned();
+        let reason = "the report has no tests".to_owned();
         return Err(Fault::Refused { code: "no_tests", reason });
     }
     Ok((cases, digest))

@@ -1,15 +1,15 @@
-//! The partitions that instances are in: one for each month of their reports' ids, made ahead, and
-//! dropped when all that is in them has expired.
+//! The partitions of instances, by the month of their report's id. They are created in advance, and
+//! dropped when all their executions have expired.
 
 use assay_proto::Fault;
 use sqlx::{PgExecutor, PgPool};
 
-/// What PostgreSQL says when a lock was not to be had in time.
-const IN_USE: &str = "55P03";
+/// The SQLSTATE of a lock that was not acquired within the lock timeout.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// Makes the partitions of this month and the next ones. New reports are always in one of them, even
-/// if this could not be done for weeks.
-pub(super) async fn make_ahead(db: impl PgExecutor<'_>) -> Result<(), Fault> {
+/// Creates the partitions of this month and the two next ones. Thus new reports have a partition even if
+/// this fails for weeks.
+pub(super) async fn create_next(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     sqlx::query(
         "select make_instance_partitions(
              (date_trunc('month', now() at time zone 'utc') + n * interval '1 month')::date
@@ -21,8 +21,8 @@ pub(super) async fn make_ahead(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Drops the partitions of past months in which every execution has expired. One that is read for
-/// long just then is left for the next time.
+/// Drops the partitions of past months in which every execution has expired. A partition that is in use
+/// is dropped in a later run.
 pub(super) async fn drop_expired(db: &PgPool) -> Result<(), Fault> {
     for partition in expired(db).await? {
         let dropped = sqlx::query("select drop_instance_partition($1::regclass)")
@@ -30,9 +30,11 @@ pub(super) async fn drop_expired(db: &PgPool) -> Result<(), Fault> {
             .execute(db)
             .await;
         match dropped {
-            Ok(_) => tracing::info!(partition, "dropped what has expired"),
-            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(IN_USE) => {
-                tracing::info!(partition, "is in use and will be dropped later");
+            Ok(_) => tracing::info!(partition, "dropped an expired partition"),
+            Err(sqlx::Error::Database(error))
+                if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) =>
+            {
+                tracing::info!(partition, "an expired partition is in use and is dropped later");
             }
             Err(error) => return Err(error.into()),
         }
@@ -40,6 +42,7 @@ pub(super) async fn drop_expired(db: &PgPool) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Lists the partitions in which every execution has expired.
 async fn expired(db: impl PgExecutor<'_>) -> Result<Vec<String>, Fault> {
     let partitions = sqlx::query_scalar(
         "select name
@@ -52,7 +55,7 @@ async fn expired(db: impl PgExecutor<'_>) -> Result<Vec<String>, Fault> {
          ) as partition
          where month + interval '1 month' < now() - interval '1 day'
            and not exists (
-               -- Reports are made right after their execution; clocks may differ.
+               -- Reports are created right after their execution. Clocks may differ.
                select from execution
                where expired_at is null and id >= first_id_at(month - interval '1 day')
                  and id < first_id_at(month + interval '1 month 1 day')

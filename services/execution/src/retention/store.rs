@@ -1,12 +1,12 @@
-//! What is not kept any more, in PostgreSQL. What looks for it looks at all customers.
+//! Retention times and expired executions in PostgreSQL. The task reads those of all customers.
 
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestReportId, events::RetentionChanged,
 };
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 
-/// Remembers what the catalog tells, unless something newer is known.
-pub(super) async fn remember(
+/// Stores the retention time of a project, unless a newer one is stored.
+pub(super) async fn save(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
@@ -27,8 +27,8 @@ pub(super) async fn remember(
     Ok(())
 }
 
-/// Lets some executions expire whose time has come; says how many. Those that somebody has locked
-/// are left for later.
+/// Expires up to 1000 executions whose retention time is over, and returns their number. Skips locked
+/// ones.
 pub(super) async fn expire(db: impl PgExecutor<'_>) -> Result<u64, Fault> {
     let expired = sqlx::query(
         "update execution e
@@ -54,7 +54,7 @@ pub(super) struct Expired {
     pub(super) id: ExecutionId,
 }
 
-/// Some of the executions whose results are still there, or may be, after one of them.
+/// Lists up to 100 expired executions whose results may still be stored, after one of them.
 pub(super) async fn expired(
     db: impl PgExecutor<'_>,
     after: Option<ExecutionId>,
@@ -69,7 +69,7 @@ pub(super) async fn expired(
     Ok(expired.bind(after).fetch_all(db).await?)
 }
 
-/// The reports of an execution, and how many instances each has.
+/// Lists the reports of an execution, with the number of instances of each.
 pub(super) async fn reports(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -83,8 +83,8 @@ pub(super) async fn reports(
     Ok(reports.bind(customer).bind(execution).fetch_all(db).await?)
 }
 
-/// Notes that nothing is left to be removed of an execution.
-pub(super) async fn note_pruned(
+/// Marks the results of an execution as removed.
+pub(super) async fn mark_pruned(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     execution: ExecutionId,

@@ -1,4 +1,4 @@
-//! Which executions of a test set are asked for.
+//! The filter of execution statistics.
 
 use assay_proto::{EnvironmentId, Fault, execution::ListExecutionStatisticsRequest};
 use assay_records::Check;
@@ -7,23 +7,24 @@ use uuid::{NoContext, Timestamp, Uuid};
 
 const DAY: &str = "%Y-%m-%d";
 
-/// How far an execution's id may be from the time of its request: clocks differ.
+/// Maximum difference between the time in an execution's id and that of its request: clocks differ.
 const TOLERANCE: Days = Days::new(1);
 
-/// The last day that is told apart: ids are dated with 48 bits, far beyond it.
+/// The last valid day. Times in ids have 48 bits, which reach far beyond it.
 const LAST: &str = "9998-12-31";
 
-/// Which executions are asked for. Days are in UTC; a bound that is absent is none.
+/// Selects executions of a test set. Days are in UTC.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Filter {
     pub(super) from: Option<NaiveDate>,
-    /// The first day that is out of bounds.
+    /// The first day after the selected ones.
     pub(super) until: Option<NaiveDate>,
     pub(super) tag: Option<String>,
     pub(super) environment: Option<EnvironmentId>,
 }
 
 impl Filter {
+    /// Parses and checks the filter of a request.
     pub(super) fn of(request: &ListExecutionStatisticsRequest) -> Result<Self, Fault> {
         let mut check = Check::default();
         let from = day("fromDate", request.from_date.as_deref(), &mut check);
@@ -42,7 +43,7 @@ impl Filter {
         })
     }
 
-    /// The ids between which those of the executions are, so that no others are looked at.
+    /// Returns the range of ids that contains those of the selected executions.
     pub(super) fn ids(&self) -> (Uuid, Uuid) {
         let from = self.from.and_then(|day| first_id(day.checked_sub_days(TOLERANCE)?));
         let until = self.until.and_then(|day| first_id(day.checked_add_days(TOLERANCE)?));
@@ -50,7 +51,7 @@ impl Filter {
     }
 }
 
-/// A day as `yyyy-MM-dd`, and in no other way that a parser may take.
+/// Parses a day as `yyyy-MM-dd`. Rejects other spellings that the parser accepts.
 fn day(field: &str, text: Option<&str>, check: &mut Check) -> Option<NaiveDate> {
     let text = text?;
     let day = NaiveDate::parse_from_str(text, DAY).ok();
@@ -61,7 +62,7 @@ fn day(field: &str, text: Option<&str>, check: &mut Check) -> Option<NaiveDate> 
     day
 }
 
-/// The smallest id of a day; none before 1970.
+/// Returns the smallest id of a day. `None` before 1970.
 fn first_id(day: NaiveDate) -> Option<Uuid> {
     let seconds = u64::try_from(day.and_time(NaiveTime::MIN).and_utc().timestamp()).ok()?;
     let time = Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0)).as_u128() >> 80;
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_written_in_one_way() {
+    fn days_have_one_spelling() {
         assert!(filter("2026-02-28", "2026-02-28").is_ok());
         for wrong in [
             "",
@@ -94,13 +95,13 @@ mod tests {
             "99999-01-01",
             "9999-12-31",
         ] {
-            assert!(filter(wrong, "2026-02-28").is_err(), "{wrong:?} was taken");
-            assert!(filter("2026-02-28", wrong).is_err(), "{wrong:?} was taken");
+            assert!(filter(wrong, "2026-02-28").is_err(), "{wrong:?} was accepted");
+            assert!(filter("2026-02-28", wrong).is_err(), "{wrong:?} was accepted");
         }
     }
 
     #[test]
-    fn ids_of_executions_of_these_days_are_within_bounds() {
+    fn the_range_of_ids_contains_the_selected_days() {
         let (from, until) = filter("2026-02-28", "2026-02-28").unwrap().ids();
         let id = |time: &str| {
             let seconds = chrono::DateTime::parse_from_rfc3339(time).unwrap().timestamp();

@@ -1,18 +1,18 @@
-//! How flaky a test case is: how often its outcome changes though nothing else does.
+//! The flakiness of a test case: how often its outcome changes although nothing else does.
 //!
-//! This is the flip rate (Kowalczyk et al., *Modeling and Ranking Flaky Tests at Apple*, 2020), of
-//! runs of the same software in the same environment only: that a test fails from a new version on
-//! says something about the version.
+//! The score is the flip rate (Kowalczyk et al., *Modeling and Ranking Flaky Tests at Apple*, 2020)
+//! between runs of the same software in the same environment. A test that fails since a new version is
+//! not flaky; the version may be at fault.
 
 use std::collections::HashMap;
 
 use assay_proto::{TestResult, execution::TestCaseRun};
 
-/// How many runs a score looks at.
+/// Maximum number of runs that a score considers.
 pub(super) const WINDOW: usize = 20;
 
-/// Gives each run its score. The runs are the latest first; of the last ones, those before them
-/// have to be there too, as far as there are any.
+/// Sets the score of each run. The runs are ordered from the latest to the earliest. A score considers the
+/// runs that follow.
 pub(super) fn score(runs: &mut [TestCaseRun]) {
     for newest in 0..runs.len() {
         let oldest = runs.len().min(newest + WINDOW);
@@ -33,7 +33,7 @@ fn flip_rate(runs: &[TestCaseRun]) -> f64 {
     if compared == 0 { 0.0 } else { f64::from(flips) / f64::from(compared) }
 }
 
-/// Whether a run passed, if it came to an end by itself.
+/// Returns whether a run passed. `None` if it did not run to its end.
 fn outcome(result: TestResult) -> Option<bool> {
     match result {
         TestResult::Passed => Some(true),
@@ -46,7 +46,7 @@ fn outcome(result: TestResult) -> Option<bool> {
 mod tests {
     use super::*;
 
-    /// Runs, the latest last: what was tested, and `+` or `-`.
+    /// Returns the score of the last of these runs: the version of the software, and `+` or `-`.
     fn latest_score(runs: &[(&str, char)]) -> f64 {
         let run = |(software, outcome): &(&str, char)| {
             let result = match outcome {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_score_is_the_share_of_changes() {
+    fn the_score_is_the_rate_of_changes() {
         for (outcomes, expected) in [
             ("", 0.0),
             ("+", 0.0),
@@ -76,7 +76,7 @@ mod tests {
             ("+-+-+", 1.0),
             ("++--+", 0.5),
             ("+-++", 2.0 / 3.0),
-            // What was aborted says nothing.
+            // Aborted runs do not count.
             ("+a+a-", 0.5),
         ] {
             assert!((of(outcomes) - expected).abs() < 1e-12, "{outcomes}");
@@ -84,16 +84,16 @@ mod tests {
     }
 
     #[test]
-    fn a_regression_is_not_flaky() {
+    fn regressions_are_not_flaky() {
         let runs = [("1.0", '+'), ("1.0", '+'), ("2.0", '-'), ("2.0", '-'), ("2.1", '+')];
         assert!(latest_score(&runs) < f64::EPSILON);
-        // Versions that are tested in turn are compared with themselves.
+        // Alternating versions are each compared with themselves.
         let runs = [("1.0", '+'), ("2.0", '-'), ("1.0", '+'), ("2.0", '-')];
         assert!(latest_score(&runs) < f64::EPSILON);
     }
 
     #[test]
-    fn what_was_long_ago_does_not_count() {
+    fn runs_before_the_window_do_not_count() {
         let long_ago = format!("+-+-{}", "+".repeat(WINDOW));
         assert!(of(&long_ago) < f64::EPSILON);
         assert!(of(&long_ago[..WINDOW]) > 0.0);

@@ -1,4 +1,4 @@
-//! Statistics from PostgreSQL. Every statement is bound to one customer.
+//! Statistics in PostgreSQL. Every statement is bound to one customer.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::{
     statistics::filter::Filter,
 };
 
-/// Lists how executions of a set went, newest first. They are examined in windows.
+/// Lists the statistics of a test set's executions, newest first. Examines the executions in windows.
 pub(super) async fn list(
     db: &PgPool,
     customer: CustomerId,
@@ -42,9 +42,9 @@ pub(super) async fn list(
         .fetch_optional(db)
         .await?;
         let ids = window.unwrap_or(first)..before;
-        let some = between(db, customer, set, filter, ids, &rest).await?;
-        rest.limit -= i64::try_from(some.items.len()).unwrap_or(i64::MAX);
-        statistics = statistics.and(some);
+        let more = between(db, customer, set, filter, ids, &rest).await?;
+        rest.limit -= i64::try_from(more.items.len()).unwrap_or(i64::MAX);
+        statistics = statistics.and(more);
         match window {
             Some(id) if rest.limit > 0 && !statistics.is_cut() => before = id,
             _ => return Ok(statistics),
@@ -52,6 +52,7 @@ pub(super) async fn list(
     }
 }
 
+/// Lists the statistics of executions within a range of ids.
 async fn between(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -87,7 +88,7 @@ async fn between(
     slice.read(statistics).await
 }
 
-/// Whether an execution of the set ran in that environment.
+/// Whether an execution of the test set ran in the environment.
 pub(super) async fn has_environment(
     db: impl PgExecutor<'_>,
     customer: CustomerId,

@@ -1,4 +1,4 @@
-//! What is stored, beside what it should be. An operator asks, so this looks at all customers.
+//! The stored state and the state derived from results, in PostgreSQL, of all customers.
 
 use std::fmt::{self, Display};
 
@@ -6,14 +6,14 @@ use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId};
 use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 
-/// How many executions are looked at together.
+/// Number of executions that one statement compares.
 pub(super) const SLICE: usize = 100;
 
-/// An execution, after its customer.
+/// The customer and the id of an execution.
 type Key = (CustomerId, ExecutionId);
 
-/// What reports should say, by the instances that are there; of executions that have expired there
-/// are none to go by. A report that has ended without all of them may be worse than they are.
+/// Derives reports from their instances. Expired executions are excluded: they have no instances left.
+/// The result of a report that ended without all its instances may be worse than theirs.
 const REPORTS: &str = "
     select r.customer_id, r.id,
            i.finished_instances_count, i.total_duration_in_sec,
@@ -40,7 +40,7 @@ const REPORTS: &str = "
     ) as i
     where e.expired_at is null";
 
-/// What executions should say, by their reports.
+/// Derives executions from their reports.
 const EXECUTIONS: &str = "
     select sought.customer_id, sought.id, r.*,
            case when r.worst = 'Canceled' and r.test_cases_passed > 0 then 'Passed'
@@ -72,7 +72,7 @@ const EXECUTIONS: &str = "
         group by severity
     ) as r";
 
-/// What of a report, and of an execution, is compared. Sums may differ in their last digits.
+/// The fields of a report that are compared.
 const REPORT_FIELDS: [&str; 6] = [
     "finished_instances_count",
     "result",
@@ -81,6 +81,8 @@ const REPORT_FIELDS: [&str; 6] = [
     "total_duration_in_sec",
     "average_duration_in_sec",
 ];
+
+/// The fields of an execution that are compared.
 const EXECUTION_FIELDS: [&str; 11] = [
     "result",
     "test_cases_total",
@@ -95,39 +97,41 @@ const EXECUTION_FIELDS: [&str; 11] = [
     "total_duration_in_sec",
 ];
 
-/// Whether a field of `stored` is not as in `made`.
+/// Returns the condition that a field of `stored` differs from that of `derived`. Sums may differ in
+/// their last digits.
 fn differs(field: &str) -> String {
     if field.ends_with("_in_sec") {
-        let (stored, made) = (format!("stored.{field}"), format!("made.{field}"));
-        return format!("abs({stored} - {made}) > 1e-6 * greatest(1, abs({made}))");
+        let (stored, derived) = (format!("stored.{field}"), format!("derived.{field}"));
+        return format!("abs({stored} - {derived}) > 1e-6 * greatest(1, abs({derived}))");
     }
-    format!("stored.{field} is distinct from made.{field}")
+    format!("stored.{field} is distinct from derived.{field}")
 }
 
+/// Returns the condition that any of the fields differs.
 fn any_differs(fields: &[&str]) -> String {
     fields.iter().map(|field| differs(field)).collect::<Vec<_>>().join(" or ")
 }
 
-/// Something that is not as it should be.
+/// A field whose stored value differs from the derived one.
 #[derive(Debug, FromRow)]
 pub(super) struct Difference {
-    what: String,
+    noun: String,
     id: String,
     field: String,
     stored: Option<String>,
-    made: Option<String>,
+    derived: Option<String>,
 }
 
 impl Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, id, field, .. } = self;
-        let (stored, made) = (self.stored.as_deref(), self.made.as_deref());
-        let (stored, made) = (stored.unwrap_or("null"), made.unwrap_or("null"));
-        write!(f, "{what} {id}: {field} is {stored}, but should be {made}")
+        let Self { noun, id, field, .. } = self;
+        let (stored, derived) = (self.stored.as_deref(), self.derived.as_deref());
+        let (stored, derived) = (stored.unwrap_or("null"), derived.unwrap_or("null"));
+        write!(f, "{noun} {id}: {field} is {stored}, but should be {derived}")
     }
 }
 
-/// The executions after one, in the order of their keys.
+/// Lists executions after another one, in the order of their keys.
 pub(super) async fn executions(
     db: impl PgExecutor<'_>,
     after: Option<Key>,
@@ -150,19 +154,19 @@ pub(super) async fn executions(
     Ok(executions)
 }
 
-/// What is not as it should be of these executions and their reports.
+/// Lists the differences of these executions and their reports.
 pub(super) async fn differences(
     db: impl PgExecutor<'_>,
     executions: &[Key],
 ) -> Result<Vec<Difference>, Fault> {
-    let of = |what: &str, table: &str, made: &str, fields: &[&str]| -> String {
+    let of = |noun: &str, table: &str, derived: &str, fields: &[&str]| -> String {
         let of_field = |field: &&str| {
             format!(
-                "select '{what}' as what, made.id::text as id, '{field}' as field,
-                        stored.{field}::text as stored, made.{field}::text as made
-                 from {made} as made
+                "select '{noun}' as noun, derived.id::text as id, '{field}' as field,
+                        stored.{field}::text as stored, derived.{field}::text as derived
+                 from {derived} as derived
                  join {table} stored
-                     on stored.customer_id = made.customer_id and stored.id = made.id
+                     on stored.customer_id = derived.customer_id and stored.id = derived.id
                  where {}",
                 differs(field)
             )
@@ -180,30 +184,31 @@ pub(super) async fn differences(
     Ok(differences.fetch_all(db).await?)
 }
 
-/// The counters that are not as the numbers of the reports that they have counted.
+/// Lists the counters that differ from the highest execution number of their test case.
 pub(super) async fn counter_differences(db: impl PgExecutor<'_>) -> Result<Vec<Difference>, Fault> {
     let statement = format!(
-        "select 'test case' as what, test_case_id::text as id, 'ExecutionNumber' as field,
-                executions::text as stored, made::text as made
+        "select 'test case' as noun, test_case_id::text as id, 'ExecutionNumber' as field,
+                executions::text as stored, derived::text as derived
          from ({COUNTERS}) as counted
-         where executions is distinct from coalesce(made, 0)
+         where executions is distinct from coalesce(derived, 0)
          order by id
          limit 1000"
     );
     Ok(sqlx::query_as(AssertSqlSafe(statement)).fetch_all(db).await?)
 }
 
+/// Derives counters from reports.
 const COUNTERS: &str = "
-    select r.customer_id, r.test_case_id, c.executions, r.made
+    select r.customer_id, r.test_case_id, c.executions, r.derived
     from test_case_counter c
     right join (
-        select r.customer_id, r.test_case_id, max(r.execution_number) as made
+        select r.customer_id, r.test_case_id, max(r.execution_number) as derived
         from test_report r
         join live_execution e on e.customer_id = r.customer_id and e.id = r.execution_id
         group by r.customer_id, r.test_case_id
     ) as r on r.customer_id = c.customer_id and r.test_case_id = c.test_case_id";
 
-/// Locks an execution as whoever changes it does; says its project, if it is still there.
+/// Locks an execution and returns its project. `None` if it was deleted.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -217,38 +222,38 @@ pub(super) async fn lock(
     Ok(project.bind(customer).bind(id).fetch_optional(&mut **tx).await?)
 }
 
-/// Makes a locked execution and its reports say what they should; says how many did not.
-pub(super) async fn mend(
+/// Repairs a locked execution and its reports. Returns the number of changed rows.
+pub(super) async fn repair(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ExecutionId,
 ) -> Result<u64, Fault> {
-    let mut mended = 0;
-    for (table, made, fields) in [
+    let mut repaired = 0;
+    for (table, derived, fields) in [
         ("test_report", REPORTS, &REPORT_FIELDS[..]),
         ("execution", EXECUTIONS, &EXECUTION_FIELDS[..]),
     ] {
-        let set: Vec<_> = fields.iter().map(|field| format!("{field} = made.{field}")).collect();
+        let set: Vec<_> = fields.iter().map(|field| format!("{field} = derived.{field}")).collect();
         let statement = format!(
             "update {table} stored set {}, revision = revision + 1
-             from ({made}) as made
-             where stored.customer_id = made.customer_id and stored.id = made.id and ({})",
+             from ({derived}) as derived
+             where stored.customer_id = derived.customer_id and stored.id = derived.id and ({})",
             set.join(", "),
             any_differs(fields)
         );
         let done = sqlx::query(AssertSqlSafe(statement)).bind(vec![customer]).bind(vec![id]);
-        mended += done.execute(&mut **tx).await?.rows_affected();
+        repaired += done.execute(&mut **tx).await?.rows_affected();
     }
-    Ok(mended)
+    Ok(repaired)
 }
 
-/// Makes the counters go on from the highest numbers; says how many did not. Nothing is counted
-/// meanwhile.
-pub(super) async fn mend_counters(db: &PgPool) -> Result<u64, Fault> {
+/// Sets the counters to the highest execution numbers, while nothing is counted. Returns the number of
+/// changed rows.
+pub(super) async fn repair_counters(db: &PgPool) -> Result<u64, Fault> {
     let statement = format!(
         "insert into test_case_counter (customer_id, test_case_id, executions)
-         select customer_id, test_case_id, coalesce(made, 0) from ({COUNTERS}) as counted
-         where executions is distinct from coalesce(made, 0)
+         select customer_id, test_case_id, coalesce(derived, 0) from ({COUNTERS}) as counted
+         where executions is distinct from coalesce(derived, 0)
          order by customer_id, test_case_id
          on conflict on constraint test_case_counter_pkey do update
          set executions = excluded.executions"
@@ -257,7 +262,7 @@ pub(super) async fn mend_counters(db: &PgPool) -> Result<u64, Fault> {
     sqlx::query("lock table test_case_counter in share row exclusive mode")
         .execute(&mut *tx)
         .await?;
-    let mended = sqlx::query(AssertSqlSafe(statement)).execute(&mut *tx).await?.rows_affected();
+    let repaired = sqlx::query(AssertSqlSafe(statement)).execute(&mut *tx).await?.rows_affected();
     tx.commit().await?;
-    Ok(mended)
+    Ok(repaired)
 }

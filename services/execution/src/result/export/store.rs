@@ -1,4 +1,4 @@
-//! What is exported of an execution, from PostgreSQL. Every statement is bound to one customer.
+//! The instances of an export in PostgreSQL. Every statement is bound to one customer.
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, TestResult, Timestamp, value_of};
 use sqlx::{FromRow, PgExecutor};
@@ -9,8 +9,8 @@ use crate::progress::instance::Outcome;
 /// An instance of one of several reports.
 #[derive(FromRow)]
 pub(super) struct StoredInstance {
-    /// The place of its report among those, from 1.
-    pub(super) place: i64,
+    /// The number of its report among those, from 1.
+    pub(super) report_nr: i64,
     pub(super) instance_nr: i32,
     start_date_time: Option<Timestamp>,
     finish_date_time: Option<Timestamp>,
@@ -32,8 +32,8 @@ impl StoredInstance {
     }
 }
 
-/// The next instances of reports with their steps: report by report, each by number, of the first
-/// one those after `after`.
+/// Reads the next instances of reports with their steps, ordered by report and number. Instances of the
+/// first report follow the number `after`.
 pub(super) async fn next(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -42,25 +42,25 @@ pub(super) async fn next(
     limit: i64,
 ) -> Result<Vec<StoredInstance>, Fault> {
     let instances = sqlx::query_as(
-        "select i.place, i.instance_nr, i.start_date_time, i.finish_date_time, i.duration_in_sec,
+        "select i.report_nr, i.instance_nr, i.start_date_time, i.finish_date_time, i.duration_in_sec,
                 i.result, coalesce(d.steps, '') as stored_steps
          from (
-             select report.place, report.id, instance.*
-             from unnest($2::uuid[]) with ordinality as report (id, place)
+             select report.report_nr, report.id, instance.*
+             from unnest($2::uuid[]) with ordinality as report (id, report_nr)
              cross join lateral (
                  select instance_nr, start_date_time, finish_date_time, duration_in_sec, result
                  from instance
                  where customer_id = $1 and test_report_id = report.id
-                   and instance_nr > case when report.place = 1 then $3 else 0 end
+                   and instance_nr > case when report.report_nr = 1 then $3 else 0 end
                  order by instance_nr
                  limit $4
              ) as instance
-             order by report.place, instance_nr
+             order by report.report_nr, instance_nr
              limit $4
          ) as i
          left join instance_detail d on d.customer_id = $1 and d.test_report_id = i.id
              and d.instance_nr = i.instance_nr
-         order by i.place, i.instance_nr",
+         order by i.report_nr, i.instance_nr",
     )
     .bind(customer)
     .bind(reports)
@@ -71,8 +71,8 @@ pub(super) async fn next(
     Ok(instances)
 }
 
-/// How many tests an execution has, and how they ended; those without a result are skipped as long
-/// as they may come, and errors from then on.
+/// Counts the tests of an execution by result. Missing instances count as skipped while their report is
+/// pending, and as errors once it has ended.
 pub(super) async fn totals(
     db: impl PgExecutor<'_>,
     customer: CustomerId,

@@ -1,5 +1,4 @@
-//! Writes tests as JUnit XML, so that [`assay_junit::read`] finds in it what was written: the same tests
-//! with the same results, times and messages.
+//! Writes tests as JUnit XML. [`assay_junit::read`] reads the same tests, results, times and messages.
 
 use std::fmt::Write;
 
@@ -9,10 +8,10 @@ use chrono::SecondsFormat;
 
 use crate::{instance::steps::StoredStep, progress::instance::Outcome};
 
-/// What a message may have at most, in characters; all of it is in the text below it.
+/// Maximum length of the attribute `message`, in characters. The element has the whole text.
 const MESSAGE: usize = 1000;
 
-/// How many tests there are in a file, by how they ended.
+/// The number of tests in a file, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, sqlx::FromRow)]
 pub(crate) struct Totals {
     pub(crate) tests: i64,
@@ -21,7 +20,7 @@ pub(crate) struct Totals {
     pub(crate) skipped: i64,
 }
 
-/// The beginning of a file with one suite.
+/// Returns the beginning of a file with one suite.
 pub(crate) fn open(
     name: &str,
     start: Option<Timestamp>,
@@ -37,7 +36,7 @@ pub(crate) fn open(
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites");
     attribute(&mut xml, "name", name);
     xml.push_str(&counts);
-    // Not at the suite: readers take its time for that of tests which have none.
+    // Not on the suite: readers apply the time of a suite to tests without one.
     time(&mut xml, start);
     xml.push_str(">\n<testsuite");
     attribute(&mut xml, "name", name);
@@ -56,7 +55,7 @@ pub(crate) fn open(
 /// The end of a file.
 pub(crate) const CLOSE: &str = "</testsuite>\n</testsuites>\n";
 
-/// Writes one run of a test. Of its steps those are told that did not pass.
+/// Writes one instance of a test, with the steps that did not pass.
 pub(crate) fn test(
     xml: &mut String,
     identifier: &str,
@@ -77,8 +76,7 @@ pub(crate) fn test(
     xml.push_str("</testcase>\n");
 }
 
-/// How a test is called so that it is recognized: class and name, joined by a dot, are the
-/// identifier.
+/// Splits an identifier into class and name, which readers join with a dot.
 fn names<'t>(identifier: &'t str, title: &'t str) -> (Option<&'t str>, &'t str) {
     let class = identifier.strip_suffix(title).and_then(|rest| rest.strip_suffix('.'));
     let is_kept = |text: &str| !text.is_empty() && text.trim() == text;
@@ -88,6 +86,7 @@ fn names<'t>(identifier: &'t str, title: &'t str) -> (Option<&'t str>, &'t str) 
     }
 }
 
+/// Writes the steps that did not pass, and the output of the test.
 fn problems(xml: &mut String, result: TestResult, steps: &[StoredStep]) {
     let failing = |step: &&StoredStep| {
         matches!(step.result(), TestResult::Failed | TestResult::Error | TestResult::Aborted)
@@ -97,10 +96,10 @@ fn problems(xml: &mut String, result: TestResult, steps: &[StoredStep]) {
     if matches!(result, TestResult::Failed | TestResult::Error | TestResult::Aborted) {
         let has_error = failing.iter().any(|step| step.result() == TestResult::Error);
         for step in &failing {
-            // The worst of these is the result of the test.
-            let told =
+            // The worst of the written results is that of the test.
+            let written =
                 if result == TestResult::Error && has_error { step.result() } else { result };
-            decisive(xml, told, without_output(&step.actual_result).0);
+            decisive(xml, written, without_output(&step.actual_result).0);
         }
         if failing.is_empty() {
             decisive(xml, result, without_output(last).0);
@@ -125,19 +124,19 @@ fn problems(xml: &mut String, result: TestResult, steps: &[StoredStep]) {
     }
 }
 
-/// The text of a step, and the output of the test that stands below it.
+/// Splits the text of a step from the output of the test below it.
 fn without_output(text: &str) -> (&str, Option<&str>) {
     if let Some(output) = text.strip_prefix(OUTPUT) {
         return ("", Some(output));
     }
-    let found = text.match_indices(OUTPUT).find(|(place, _)| text[..*place].ends_with("\n\n"));
-    found.map_or((text, None), |(place, _)| {
-        (&text[..place - 2], Some(&text[place + OUTPUT.len()..]))
+    let found = text.match_indices(OUTPUT).find(|(start, _)| text[..*start].ends_with("\n\n"));
+    found.map_or((text, None), |(start, _)| {
+        (&text[..start - 2], Some(&text[start + OUTPUT.len()..]))
     })
 }
 
-/// A problem that decides about the result. There is no element for what was aborted; other readers
-/// take it for an error.
+/// Writes a problem that decides the result of the test. JUnit has no element for aborted tests. Other
+/// readers see an error.
 fn decisive(xml: &mut String, result: TestResult, text: &str) {
     match result {
         TestResult::Failed => problem(xml, "failure", "", text),
@@ -172,10 +171,10 @@ fn attribute(xml: &mut String, name: &str, value: &str) {
 }
 
 fn append(xml: &mut String, text: std::fmt::Arguments<'_>) {
-    xml.write_fmt(text).expect("a string takes everything");
+    xml.write_fmt(text).expect("writing to a string never fails");
 }
 
-/// Writes text so that a reader gets it back. XML has no way to say most control characters.
+/// Writes text with the escapes of XML. Control characters that XML cannot represent are replaced.
 fn escape(xml: &mut String, text: &str, in_attribute: bool) {
     for char in text.chars() {
         match char {
