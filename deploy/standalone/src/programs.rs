@@ -121,7 +121,7 @@ impl Assay {
                 admin_email: settings.admin_email,
                 admin_password: settings.admin_password,
                 operator_name: "Assay".to_owned(),
-                makes_password: true,
+                generates_password: true,
                 token_lifetime: TOKEN_LIFETIME,
                 session_lifetime: SESSION_LIFETIME,
                 audit_retention_days: AUDIT_RETENTION_DAYS,

@@ -1,4 +1,4 @@
--- Customers: who projects and users belong to.
+-- Customers, which own projects and users.
 create table customer (
     id uuid not null,
     name text not null,
@@ -17,7 +17,7 @@ create table customer (
     archived boolean not null default false,
     created_at timestamptz not null default now(),
     deleted_at timestamptz,
-    -- When all that belonged to the deleted customer was removed.
+    -- The time when the rows of the deleted customer had been removed.
     purged_at timestamptz,
     constraint customer_pkey primary key (id),
     constraint customer_subdomain_check
@@ -27,5 +27,5 @@ create table customer (
 create index customer_purge_idx on customer (deleted_at)
 where deleted_at is not null and purged_at is null;
 
--- A deleted customer's subdomain may be given to another one.
+-- The subdomain of a deleted customer can be reused.
 create unique index customer_subdomain_key on customer (subdomain) where deleted_at is null;

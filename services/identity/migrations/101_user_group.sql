@@ -1,4 +1,4 @@
--- Users with the same permissions. Their names are kept in the contract's order.
+-- Groups of users with the same permissions, stored as names in the order of the contract.
 create table user_group (
     customer_id uuid not null,
     id uuid not null,

@@ -1,10 +1,10 @@
--- Memberships: the users of a customer. A membership grants something when it has an account.
+-- Memberships: the users of a customer. A membership without an account grants no access.
 create table membership (
     customer_id uuid not null,
-    -- The id of the user: towards the customer, in tokens and in events. It is as old as the
-    -- membership, so that it does not reveal whether the account is older.
+    -- The id of the user in the interface, in tokens and in events. It is created with the
+    -- membership and does not reveal whether the account existed before.
     id uuid not null,
-    -- None until the owner of the invited mailbox has accepted.
+    -- Null until the owner of the invited mailbox accepts.
     account_id uuid,
     user_group_id uuid,
     display_name text not null,
@@ -12,7 +12,7 @@ create table membership (
     profile text,
     previous_login timestamptz,
     last_login timestamptz,
-    -- When the account last got a token for this customer; the next login is for it again.
+    -- The time when the account last got a token for this customer. The next login uses the latest.
     last_used_at timestamptz,
     revision bigint not null default 1,
     archived boolean not null default false,
@@ -29,8 +29,8 @@ create table membership (
 create index membership_account_id_idx on membership (account_id);
 create index membership_user_group_id_idx on membership (customer_id, user_group_id);
 
--- Invitations: the mailbox whose owner has to accept a membership. A new user has one, and a user
--- whose address is to change.
+-- Invitations: the mailboxes whose owners have to accept a membership, of new users and of users whose
+-- address is about to change.
 create table invitation (
     customer_id uuid not null,
     user_id uuid not null,

@@ -1,10 +1,10 @@
--- The keys that tokens are signed with. A key is public before it signs, so that every verifier
--- knows it by then, and stays public until the last token that it signed has expired.
+-- Keys for signing tokens. A key is public before it signs, so that every verifier knows it, and until
+-- its last token has expired.
 create table signing_key (
-    -- The thumbprint of the public key (RFC 7638).
+    -- Thumbprint of the public key (RFC 7638).
     kid text not null,
     public_jwk jsonb not null,
-    -- Ed25519 as PKCS#8, encrypted.
+    -- Ed25519 key as PKCS#8, encrypted.
     sealed_key text not null,
     created_at timestamptz not null default now(),
     signs_from timestamptz not null default now(),

@@ -1,4 +1,4 @@
--- The operator's own customer, whose administrators manage the others. There is one, for ever.
+-- The operator's customer, whose administrators manage the others. There is always one.
 alter table customer add column is_operator boolean not null default false;
 
 update customer set is_operator = true

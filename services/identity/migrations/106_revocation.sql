@@ -1,19 +1,19 @@
--- Tokens that have died before their time: those that match all ids given and were issued before.
--- Writers wait for each other, so that a revocation becomes visible after all that precede it.
+-- Revocations: tokens that match all given ids and were issued until a time. Writers lock each other
+-- out, so that revocations become visible in the order of their sequence numbers.
 create table revocation (
     sequence bigint generated always as identity,
     customer_id uuid,
     user_id uuid,
     api_token_id uuid,
     session_id uuid,
-    -- Where this is set, tokens do not die, but carry this name.
+    -- If set, tokens are not revoked but get this name.
     display_name text,
-    -- In microseconds since 1970, as tokens have it.
+    -- Microseconds since 1970, as in tokens.
     issued_until bigint not null,
     created_at timestamptz not null default now(),
     constraint revocation_pkey primary key (sequence)
 );
 
--- The longest that tokens of a key are valid, which says how long a key has to stay public and a
--- revocation known.
+-- The longest lifetime of tokens of a key, which determines how long keys stay public and revocations
+-- are kept.
 alter table signing_key add column token_lifetime_in_s bigint not null default 0;

@@ -1,11 +1,11 @@
--- API tokens: what machines prove themselves with, in the name of a member.
+-- API tokens, by which machines authenticate in the name of a member.
 create table api_token (
     customer_id uuid not null,
     id uuid not null,
     user_id uuid not null,
     name text not null,
     usage_permission text not null,
-    -- SHA-256; the secret has as many random bits, so that it needs no salt.
+    -- SHA-256. The secret has 256 random bits, so that it needs no salt.
     secret_hash bytea not null,
     expires_at timestamptz,
     last_used_at timestamptz,

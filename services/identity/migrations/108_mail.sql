@@ -1,20 +1,20 @@
--- Mails that are to be sent, written in the transaction of the change that they tell of. What a
--- mail says is made when it is sent, so that no secret lies here.
+-- Queued mails, written in the transaction of the change that they report. Their texts are written when
+-- they are sent, so that this table contains no secrets.
 create table mail (
-    -- Of the mail about an execution: the execution's, so that there is one.
+    -- For the end of an execution: the id of the execution, so that it is queued once.
     id uuid not null,
     kind text not null,
-    -- Of the mail for a new password: as it was given, whether or not there is such an account.
+    -- For a password reset: the requested address, which may not have an account.
     recipient text,
-    -- The user it goes to, at whatever address that is when it is sent.
+    -- The user to send it to; the address is looked up when it is sent.
     user_id uuid,
-    -- Where the recipient wants to be led to, as far as they may say so.
+    -- The requested host of the link.
     host text,
-    -- Who asked for it.
+    -- The address that has requested it.
     address text,
-    -- The user's customer.
+    -- The customer of the user.
     customer_id uuid,
-    -- The execution as its event tells of it.
+    -- The data of the event about the execution.
     execution jsonb,
     attempts int not null default 0,
     next_attempt_at timestamptz not null default now(),
@@ -30,15 +30,15 @@ create table mail (
     constraint mail_customer_id_fkey foreign key (customer_id) references customer (id)
 );
 
--- Somebody waits for a link; a report can come a little later.
+-- Links take precedence over reports of executions.
 create index mail_next_attempt_at_idx on mail ((kind = 'ExecutionEnded'), next_attempt_at);
 
 create index mail_customer_id_idx on mail (customer_id);
 
--- The links by which passwords are set and invitations accepted: of an account, or of an
--- invitation. Each has three at most; a fourth one takes the place of the oldest.
+-- Links for setting a password of an account or accepting an invitation. An account or invitation has at
+-- most three; a fourth one replaces the oldest.
 create table password_link (
-    -- SHA-256; the token has as many random bits, so that it needs no salt.
+    -- SHA-256. The token has 256 random bits, so that it needs no salt.
     token_hash bytea not null,
     account_id uuid,
     customer_id uuid,

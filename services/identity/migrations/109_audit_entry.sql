@@ -1,8 +1,7 @@
--- Who did what, when and from where. Nothing is ever changed here, and nothing refers to records
--- that may go.
+-- The audit log. Entries are never changed, and have no foreign keys to records that may be deleted.
 create table audit_entry (
     id uuid not null,
-    -- None for what belongs to no customer, such as a login to an account that does not exist.
+    -- Null for actions without a customer, such as a login to an unknown account.
     customer_id uuid,
     time timestamptz not null default now(),
     action text not null,

@@ -1,6 +1,6 @@
--- How often somebody tried of late what may be tried only so often: a level that falls with time.
+-- Counters of throttled attempts: levels that decrease with time.
 create table throttle (
-    -- Such as an account's email, hashed, or an address.
+    -- The hash of an email address, or a network address, with the purpose.
     subject text not null,
     level double precision not null,
     updated_at timestamptz not null default now(),

@@ -1,4 +1,4 @@
--- What members have chosen for themselves. Who has no row has chosen nothing yet.
+-- Settings of members; a member without a row has the defaults.
 create table user_settings (
     customer_id uuid not null,
     user_id uuid not null,

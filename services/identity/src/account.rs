@@ -1,4 +1,5 @@
-//! Accounts: who can log in. One email has one account, whatever the number of its customers.
+//! Accounts: credentials for logging in. An email address has one account, which may belong to several
+//! customers.
 
 pub(crate) mod rules;
 pub(crate) mod store;

@@ -1,4 +1,4 @@
-//! `ApiTokenService`: for machines, which cannot log in by a password.
+//! `ApiTokenService`: API tokens, by which machines authenticate.
 
 pub(crate) mod rules;
 pub(crate) mod store;
@@ -60,21 +60,21 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
         request: Request<CreateApiTokenRequest>,
     ) -> Result<Response<NewApiToken>, Status> {
         let caller = Caller::of(&request)?;
-        rules::refuse_machines(&caller)?;
+        rules::reject_api_tokens(&caller)?;
         let input = request.into_inner().api_token.unwrap_or_default();
         let input = rules::valid(&self.db, input).await?;
         let permissions = user_group::permissions(&input.usage_permission)?;
-        user_group::rules::may_grant(&caller, permissions, Permissions::default())?;
+        user_group::rules::check_may_grant(&caller, permissions, Permissions::default())?;
         let (secret, hash) = rules::generate()?;
         let id = ApiTokenId::new();
 
         let mut tx = begin(&self.db).await?;
-        let made = store::insert(&mut tx, caller.customer, id, caller.user, &input, &hash).await?;
-        let entry = Entry::new("ApiTokenCreated").of("ApiToken", id);
-        let details = format!("{}: {}", made.name, made.usage_permission);
-        audit::record(&mut tx, &caller, entry.with(Some(details))).await?;
+        let token = store::insert(&mut tx, caller.customer, id, caller.user, &input, &hash).await?;
+        let entry = Entry::new("ApiTokenCreated").target("ApiToken", id);
+        let details = format!("{}: {}", token.name, token.usage_permission);
+        audit::record(&mut tx, &caller, entry.details(Some(details))).await?;
         tx.commit().await.map_err(Fault::from)?;
-        Ok(Response::new(rules::shown(made, secret.expose_secret())))
+        Ok(Response::new(rules::with_secret(token, secret.expose_secret())))
     }
 
     async fn delete_api_token(
@@ -82,7 +82,7 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
         request: Request<DeleteApiTokenRequest>,
     ) -> Result<Response<()>, Status> {
         let caller = Caller::of(&request)?;
-        rules::refuse_machines(&caller)?;
+        rules::reject_api_tokens(&caller)?;
         let id = ApiTokenId::from_path(&request.get_ref().id)?;
         self.delete(&caller, caller.user, id).await
     }
@@ -112,7 +112,7 @@ impl ApiTokenService {
         .await
     }
 
-    /// Revokes an API token of a user of the caller's customer.
+    /// Deletes and revokes an API token of a user of the caller's customer.
     async fn delete(
         &self,
         caller: &Caller,
@@ -122,11 +122,11 @@ impl ApiTokenService {
         let customer = caller.customer;
         let mut tx = begin(&self.db).await?;
         store::delete(&mut tx, customer, id, user).await?;
-        let entry = Entry::new("ApiTokenDeleted").of("ApiToken", id);
+        let entry = Entry::new("ApiTokenDeleted").target("ApiToken", id);
         audit::record(&mut tx, caller, entry).await?;
         revocation::record(&mut tx, Scope::of_api_token(customer, user, id)).await?;
         tx.commit().await.map_err(Fault::from)?;
-        self.revocations.committed();
+        self.revocations.notify();
         Ok(Response::new(()))
     }
 }

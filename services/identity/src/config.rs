@@ -1,4 +1,4 @@
-//! What the service is told.
+//! Settings of the service.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -8,7 +8,7 @@ use assay_runtime::DatabaseConfig;
 use secrecy::SecretString;
 use url::Url;
 
-/// What the service is told.
+/// Settings of the service.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Config {
     #[command(flatten)]
@@ -17,30 +17,30 @@ pub struct Config {
     pub nats: NatsConfig,
     #[command(flatten)]
     pub seal: SealConfig,
-    /// Where gRPC is served
+    /// Address and port to serve gRPC on
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50051")]
     pub grpc_listen: SocketAddr,
-    /// The email of the first administrator, who is made when there is no customer yet;
-    /// admin@assay.local without it
+    /// Email address of the first administrator, who is created if the database has no customer;
+    /// admin@assay.local by default
     #[arg(long, env = "ASSAY_ADMIN_EMAIL")]
     pub admin_email: Option<String>,
-    /// The first administrator's password, 12 to 256 characters; without it a link is printed, by
-    /// which a password is chosen once, within seven days
+    /// Password of the first administrator, 12 to 256 characters. By default, the service prints a link
+    /// for choosing it, which works once and expires after seven days
     #[arg(long, env = "ASSAY_ADMIN_PASSWORD", hide_env_values = true)]
     pub admin_password: Option<SecretString>,
-    /// Whether a password is made, where none is given, instead of a link to choose one.
+    /// Whether to generate a password if none is configured, instead of a link for choosing one.
     #[arg(skip)]
-    pub makes_password: bool,
-    /// The name of the first customer, whose administrators manage the others
+    pub generates_password: bool,
+    /// Name of the first customer, whose administrators manage the other customers
     #[arg(long, env = "ASSAY_OPERATOR_NAME", default_value = "Assay")]
     pub operator_name: String,
-    /// How many hours a token is valid
+    /// Lifetime of a token, in hours, 1 to 8760
     #[arg(long, env = "ASSAY_TOKEN_LIFETIME_IN_H", default_value = "12", value_parser = hours)]
     pub token_lifetime: Duration,
-    /// How many hours after a login a user has to log in again, however often tokens are exchanged
+    /// Lifetime of a session, in hours, 1 to 8760: the time after a login when the user has to log in again
     #[arg(long, env = "ASSAY_SESSION_LIFETIME_IN_H", default_value = "168", value_parser = hours)]
     pub session_lifetime: Duration,
-    /// How many days entries of the audit record are kept
+    /// Retention of entries of the audit log, in days, 1 to 36500
     #[arg(
         long,
         env = "ASSAY_AUDIT_RETENTION_DAYS",
@@ -48,25 +48,25 @@ pub struct Config {
         value_parser = clap::value_parser!(u32).range(1..=36500)
     )]
     pub audit_retention_days: u32,
-    /// Where users reach the service, such as <https://assay.example>; links in mails lead there
+    /// Public URL of Assay, such as <https://assay.example>, for links in mails
     #[arg(long, env = "ASSAY_PUBLIC_URL", value_parser = origin)]
     pub public_url: Url,
-    /// The domain that the customers' hosts are in: users of `acme.<domain>` log in to the customer
-    /// with the subdomain `acme`
+    /// Parent domain of the hosts of customers: a login at `acme.<domain>` is for the customer with the
+    /// subdomain `acme`. By default, customers do not have hosts
     #[arg(long, env = "ASSAY_BASE_DOMAIN")]
     pub base_domain: Option<String>,
-    /// The SMTP server that mails go out by: <smtps://user:password@host:465>, or
-    /// <smtp://user:password@host:587?tls=required> for STARTTLS, or <smtp://host:25> in clear
+    /// URL of the SMTP server: <smtps://user:password@host:465> for TLS,
+    /// <smtp://user:password@host:587?tls=required> for STARTTLS, or <smtp://host:25> without encryption
     #[arg(long, env = "ASSAY_SMTP_URL", hide_env_values = true)]
     pub smtp_url: Option<SecretString>,
-    /// Who mails are from, such as `Assay <assay@example.com>`
+    /// Sender of mails, such as `Assay <assay@example.com>`; required with an SMTP server
     #[arg(long, env = "ASSAY_MAIL_FROM")]
     pub mail_from: Option<String>,
-    /// The folder that mails are written to, as .eml files, where there is no SMTP server
+    /// Folder to write mails to, as .eml files, if no SMTP server is configured
     #[arg(long, env = "ASSAY_MAIL_DIR")]
     pub mail_dir: Option<PathBuf>,
-    /// How many logins of an account may fail at once from an address, and ten times as many from all
-    /// addresses together; then one more in 30 seconds
+    /// Number of failed logins to an account from one address, and ten times as many from all addresses,
+    /// after which further logins are limited to one every 30 seconds
     #[arg(
         long,
         env = "ASSAY_LOGIN_FAILURES_PER_ACCOUNT",
@@ -74,8 +74,8 @@ pub struct Config {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub login_failures_per_account: u32,
-    /// How many logins from an address, or an IPv6 network, may fail at once; then one more in 3
-    /// seconds
+    /// Number of failed logins from one address (IPv6: one /64 network), after which further logins are
+    /// limited to one every 3 seconds
     #[arg(
         long,
         env = "ASSAY_LOGIN_FAILURES_PER_ADDRESS",
@@ -85,7 +85,7 @@ pub struct Config {
     pub login_failures_per_address: u32,
 }
 
-/// Reads a number of hours.
+/// Parses a number of hours.
 fn hours(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(hours @ 1..=8760) => Ok(Duration::from_hours(hours)),
@@ -93,14 +93,14 @@ fn hours(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads an origin: a scheme and a host, perhaps a port, and nothing else.
+/// Parses an origin: a scheme, a host and an optional port, without a path.
 fn origin(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     let is_origin = url.origin().ascii_serialization() == url.as_str().trim_end_matches('/');
     if matches!(url.scheme(), "http" | "https") && is_origin {
         return Ok(url);
     }
-    Err("must be such as https://assay.example or http://localhost:8080".to_owned())
+    Err("must be an origin, such as https://assay.example or http://localhost:8080".to_owned())
 }
 
 #[cfg(test)]
@@ -120,7 +120,7 @@ mod tests {
             "https://user@assay.example",
             "mailto:a@b",
         ] {
-            assert!(origin(wrong).is_err(), "{wrong} was taken");
+            assert!(origin(wrong).is_err(), "{wrong} was accepted");
         }
     }
 }

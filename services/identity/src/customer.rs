@@ -1,4 +1,4 @@
-//! `CustomerService`: who projects and users belong to.
+//! `CustomerService`: customers, which own projects and users.
 
 pub(crate) mod purge;
 mod rules;
@@ -34,7 +34,7 @@ use crate::{
 pub(crate) struct CustomerService {
     pub(crate) db: PgPool,
     pub(crate) revocations: Revocations,
-    /// Notified when a customer was deleted, so that what it had is removed.
+    /// Wakes the purge after a customer was deleted.
     pub(crate) deletions: Arc<Notify>,
 }
 
@@ -81,8 +81,8 @@ impl customer_service_server::CustomerService for CustomerService {
 
         let mut tx = begin(&self.db).await?;
         let customer = store::insert(&mut tx, id, &input).await?;
-        make_groups(&mut tx, id, false).await?;
-        Record::Customer(id).was(&mut tx, Action::Created, &caller, None).await?;
+        create_groups(&mut tx, id, false).await?;
+        Record::Customer(id).record_change(&mut tx, Action::Created, &caller, None).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(customer))
     }
@@ -102,17 +102,17 @@ impl customer_service_server::CustomerService for CustomerService {
         let input = rules::valid_change(&current, input)?;
         let action = Action::of_change(current.archived, input.archived);
         if action == Action::Archived {
-            store::refuse_operator(&mut *tx, id).await?;
+            store::reject_operator(&mut *tx, id).await?;
         }
         let customer = store::update(&mut tx, id, &input).await?;
         let user_groups = user_group::store::list(&mut *tx, id).await?;
         let details = difference::<CustomerInput>(&current, &customer)?;
-        Record::Customer(id).was(&mut tx, action, &caller, Some(details)).await?;
+        Record::Customer(id).record_change(&mut tx, action, &caller, Some(details)).await?;
         if action == Action::Archived {
             revocation::record_of_customer(&mut tx, id).await?;
         }
         tx.commit().await.map_err(Fault::from)?;
-        self.revocations.committed();
+        self.revocations.notify();
         Ok(Response::new(Customer { user_groups, ..customer }))
     }
 
@@ -125,15 +125,17 @@ impl customer_service_server::CustomerService for CustomerService {
 
         let mut tx = begin(&self.db).await?;
         let customer = store::lock(&mut tx, id).await?;
-        store::refuse_operator(&mut *tx, id).await?;
+        store::reject_operator(&mut *tx, id).await?;
         store::delete(&mut tx, id).await?;
-        // A visitor's deed belongs to the customer at home: this one's record is removed.
+        // The audit log of the deleted customer is purged, so the entry goes to the caller's own customer.
         let home = membership::store::of_user(&mut *tx, caller.user).await?;
         caller.customer = home.map_or(caller.customer, |home| home.membership.customer_id);
-        Record::Customer(id).was(&mut tx, Action::Deleted, &caller, Some(customer.name)).await?;
+        Record::Customer(id)
+            .record_change(&mut tx, Action::Deleted, &caller, Some(customer.name))
+            .await?;
         revocation::record_of_customer(&mut tx, id).await?;
         tx.commit().await.map_err(Fault::from)?;
-        self.revocations.committed();
+        self.revocations.notify();
         self.deletions.notify_one();
         Ok(Response::new(()))
     }
@@ -147,18 +149,18 @@ impl CustomerService {
     }
 }
 
-/// Gives a new customer its groups.
-pub(crate) async fn make_groups(
+/// Creates the user groups of a new customer.
+pub(crate) async fn create_groups(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     is_operator: bool,
 ) -> Result<Vec<UserGroup>, Fault> {
-    let mut made = Vec::new();
+    let mut groups = Vec::new();
     for (name, permissions) in user_group::rules::first_groups(is_operator) {
         let (name, usage_permission) = (name.to_owned(), permissions.to_string());
         let input = UserGroupInput { name, description: None, usage_permission };
         let group = user_group::store::insert(tx, customer, UserGroupId::new(), &input).await?;
-        made.push(group);
+        groups.push(group);
     }
-    Ok(made)
+    Ok(groups)
 }

@@ -1,5 +1,4 @@
-//! What an empty database needs before anybody can log in: a customer, its administrator, and a key
-//! to sign tokens with.
+//! The first start on an empty database: creates a customer, its administrator and a signing key.
 
 use std::time::Duration;
 
@@ -10,45 +9,44 @@ use sqlx::{PgPool, PgTransaction};
 use tokio::sync::oneshot;
 
 use crate::{
-    Config, account, customer, invitation, mail::INVITATION_VALIDITY, membership, password,
+    account, config::Config, customer, invitation, mail::INVITATION_VALIDITY, membership, password,
     password_link::PasswordLinks, signing_key::Keys, user_group::rules::ADMINISTRATORS,
 };
 
-/// Who administers an installation that names nobody.
-const NAMELESS: &str = "admin@assay.local";
+/// Default email address of the first administrator.
+const DEFAULT_EMAIL: &str = "admin@assay.local";
 
-/// What others see of the first administrator.
+/// Display name of the first administrator.
 const NAME: &str = "Administrator";
 
-/// How long to wait for a database that was lost.
-const PAUSE: Duration = Duration::from_millis(500);
+/// Delay before a retry if the database is unavailable.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// How the administrator of a new installation logs in. The secret is known nowhere else.
+/// The login of the administrator of a new installation. The secret is stored nowhere else.
 #[derive(Debug)]
 pub struct FirstLogin {
     pub email: String,
     pub secret: FirstSecret,
 }
 
-/// What the administrator of a new installation proves themselves with.
+/// The generated password of the administrator, or a link for choosing one.
 #[derive(Debug)]
 pub enum FirstSecret {
     Password(SecretString),
-    /// Where the password is chosen, once.
     Link(SecretString),
 }
 
-/// What the first start makes.
+/// Creates the first customer and its administrator.
 pub(crate) struct FirstStart {
     operator_name: String,
     email: String,
     password: Option<SecretString>,
-    makes_password: bool,
+    generates_password: bool,
 }
 
 impl FirstStart {
-    pub(crate) fn of(config: &Config) -> Result<Self, Fault> {
-        let email = config.admin_email.as_deref().unwrap_or(NAMELESS);
+    pub(crate) fn new(config: &Config) -> Result<Self, Fault> {
+        let email = config.admin_email.as_deref().unwrap_or(DEFAULT_EMAIL);
         if let Some(password) = &config.admin_password {
             let password = password.expose_secret();
             account::rules::password("ASSAY_ADMIN_PASSWORD", password, email)?;
@@ -57,11 +55,12 @@ impl FirstStart {
             operator_name: config.operator_name.clone(),
             email: account::rules::email("ASSAY_ADMIN_EMAIL", email)?.to_owned(),
             password: config.admin_password.clone(),
-            makes_password: config.makes_password,
+            generates_password: config.generates_password,
         })
     }
 
-    /// Makes what is missing, and loads the keys, in the background. The program is ready then.
+    /// Starts to create missing records and to load the keys, in the background. The program is ready
+    /// afterwards.
     pub(crate) fn spawn(
         self,
         runtime: &Runtime,
@@ -79,7 +78,7 @@ impl FirstStart {
             };
             let Some(done) = stopping.run_until_cancelled(work).await else { return Ok(()) };
             if let Some(login) = done? {
-                // Whoever started the program may not want to know.
+                // The receiver may have been dropped.
                 let _ = sender.send(login);
             }
             gate.open();
@@ -94,21 +93,21 @@ impl FirstStart {
         links: &PasswordLinks,
         keys: &Keys,
     ) -> Result<Option<FirstLogin>, Fault> {
-        let mut made = None;
+        let mut login = None;
         loop {
             let attempt = async {
-                made = self.run(db, links, keys).await?.or(made.take());
+                login = self.run(db, links, keys).await?.or(login.take());
                 keys.load(db).await
             };
             match attempt.await {
-                Ok(()) => return Ok(made),
-                Err(Fault::Unavailable(_)) => tokio::time::sleep(PAUSE).await,
+                Ok(()) => return Ok(login),
+                Err(Fault::Unavailable(_)) => tokio::time::sleep(RETRY_DELAY).await,
                 Err(fault) => return Err(fault),
             }
         }
     }
 
-    /// Makes what is missing. Of several replicas, one does.
+    /// Creates missing records. A lock prevents that several replicas do.
     async fn run(
         &self,
         db: &PgPool,
@@ -119,53 +118,54 @@ impl FirstStart {
         sqlx::query("select pg_advisory_xact_lock(hashtextextended('assay first start', 0))")
             .execute(&mut *tx)
             .await?;
-        keys.make_first(&mut tx).await?;
-        let login = if customer::store::any(&mut *tx).await? {
+        keys.create_first(&mut tx).await?;
+        let login = if customer::store::any_exists(&mut *tx).await? {
             None
         } else {
-            self.make_operator(&mut tx, links).await?
+            self.create_operator(&mut tx, links).await?
         };
         tx.commit().await?;
         Ok(login)
     }
 
-    /// Makes the first customer with its groups and administrator.
-    async fn make_operator(
+    /// Creates the first customer with its user groups and administrator.
+    async fn create_operator(
         &self,
         tx: &mut PgTransaction<'_>,
         links: &PasswordLinks,
     ) -> Result<Option<FirstLogin>, Fault> {
         let customer = CustomerId::new();
         customer::store::insert(tx, customer, &operator(&self.operator_name)).await?;
-        customer::store::make_operator(tx, customer).await?;
-        let groups = customer::make_groups(tx, customer, true).await?;
+        customer::store::set_operator(tx, customer).await?;
+        let groups = customer::create_groups(tx, customer, true).await?;
         let group = groups.iter().find(|group| group.name == ADMINISTRATORS);
-        let group = group.ok_or_else(|| Fault::internal("there are no administrators"))?;
+        let group = group
+            .ok_or_else(|| Fault::internal("the new customer has no group of administrators"))?;
         let group = UserGroupId::from_field("UserGroup", &group.id)?;
 
         let secret = match &self.password {
             Some(password) => {
-                self.make_administrator(tx, links, customer, group, password).await?;
+                self.create_administrator(tx, links, customer, group, password).await?;
                 None
             }
-            None if self.makes_password => {
+            None if self.generates_password => {
                 let password = password::generate()?;
-                self.make_administrator(tx, links, customer, group, &password).await?;
+                self.create_administrator(tx, links, customer, group, &password).await?;
                 Some(FirstSecret::Password(password))
             }
             None => {
                 let user = UserId::new();
                 membership::store::insert(tx, customer, user, None, group, NAME).await?;
-                invitation::store::put(tx, customer, user, &self.email).await?;
+                invitation::store::replace(tx, customer, user, &self.email).await?;
                 let link = links.invite(tx, customer, user, INVITATION_VALIDITY).await?;
-                Some(FirstSecret::Link(link.url))
+                Some(FirstSecret::Link(link))
             }
         };
-        tracing::info!(customer.id = %customer, "made the first customer and its administrator");
+        tracing::info!(customer.id = %customer, "created the first customer and its administrator");
         Ok(secret.map(|secret| FirstLogin { email: self.email.clone(), secret }))
     }
 
-    async fn make_administrator(
+    async fn create_administrator(
         &self,
         tx: &mut PgTransaction<'_>,
         links: &PasswordLinks,
@@ -173,7 +173,7 @@ impl FirstStart {
         group: UserGroupId,
         password: &SecretString,
     ) -> Result<(), Fault> {
-        let hash = links.passwords.turn()?.hash(password.clone()).await?;
+        let hash = links.passwords.acquire()?.hash(password.clone()).await?;
         let (account, user) = (AccountId::new(), UserId::new());
         account::store::insert(tx, account, &self.email, &hash).await?;
         membership::store::insert(tx, customer, user, Some(account), group, NAME).await

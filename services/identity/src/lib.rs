@@ -1,5 +1,4 @@
-//! Who may do what: customers, their users and groups, and the tokens that users prove themselves
-//! with.
+//! The identity service: customers, their users and user groups, permissions, and tokens.
 
 mod account;
 mod api_token;
@@ -50,12 +49,12 @@ use self::{
     audit::AuditService,
     customer::CustomerService,
     first_start::FirstStart,
-    mail::{Mails, Sender, Transport},
+    mail::{MailNotifier, sender::Sender, transport::Transport},
     password::Passwords,
     password_link::{Hosts, PasswordLinks},
     revocation::Revocations,
     signing_key::Keys,
-    token::{LoginLimits, TokenService},
+    token::{LoginLimits, PasswordLogin, TokenService},
     user::UserService,
     user_group::UserGroupService,
     user_settings::UserSettingsService,
@@ -68,25 +67,25 @@ pub use self::{
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// A service that was started.
+/// A started service.
 #[derive(Debug)]
 pub struct Started {
-    /// Where it serves gRPC.
+    /// The address of its gRPC server.
     pub address: SocketAddr,
-    /// How to log in, if this start makes the administrator with a password of its own; fails if it
-    /// does not. To be shown once, and to be logged never.
+    /// The first login, if this start creates an administrator without a configured password; fails
+    /// otherwise. It must be shown once and never be logged.
     pub first_login: oneshot::Receiver<FirstLogin>,
 }
 
-/// The schema of the service's database.
+/// Returns the migrations of the service's database.
 pub fn migrations() -> Migrator {
     assay_events::migrations(&sqlx::migrate!())
 }
 
-/// Starts the service. It is ready when its database is migrated, its first start done and what was
-/// revoked is known.
+/// Starts the service. It is ready when its database is migrated, the first customer exists, and the
+/// keys and revocations are loaded.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started> {
-    let first_start = FirstStart::of(&config)?;
+    let first_start = FirstStart::new(&config)?;
     let transport = Transport::new(
         config.smtp_url.as_ref(),
         config.mail_from.as_deref(),
@@ -100,15 +99,16 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
     let db = database.pool();
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("identity"));
-    let seen = Consumer::new("identity", Stream::of("catalog")).only(EventType::SecretsSeen.noun());
-    seen.start(runtime, &database, &nats, reactions::Secrets);
+    let secrets =
+        Consumer::new("identity", Stream::of("catalog")).only(EventType::SecretsSeen.noun());
+    secrets.start(runtime, &database, &nats, reactions::Secrets);
     let executions =
         Consumer::new("identity", Stream::of("execution")).only(RecordKind::Execution.noun());
     executions.start(runtime, &database, &nats, reactions::Executions);
     let links = PasswordLinks {
         db: db.clone(),
         passwords: passwords.clone(),
-        mails: Mails::default(),
+        mails: MailNotifier::default(),
         hosts: Hosts { public: config.public_url, base_domain: config.base_domain.clone() },
     };
     let first_login = first_start.spawn(runtime, &database, &links, &keys);
@@ -122,16 +122,21 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
 
     let tokens = TokenService {
         db: db.clone(),
-        passwords,
+        login: PasswordLogin {
+            db: db.clone(),
+            passwords,
+            keys: keys.clone(),
+            session_lifetime: config.session_lifetime,
+            limits: LoginLimits {
+                of_account: config.login_failures_per_account,
+                from_address: config.login_failures_per_address,
+            },
+        },
         keys,
         verifier: verifier.clone(),
         revocations,
         base_domain: config.base_domain,
         session_lifetime: config.session_lifetime,
-        limits: LoginLimits {
-            of_account: config.login_failures_per_account,
-            from_address: config.login_failures_per_address,
-        },
     };
     let listener = TcpListener::bind(config.grpc_listen)
         .await

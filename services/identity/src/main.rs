@@ -1,30 +1,30 @@
-//! The identity service as a program of its own, and what an operator does besides.
+//! The program `assay-identity`: the identity service and commands for operators.
 
 use std::process::ExitCode;
 
 use assay_auth::SealConfig;
 use assay_events::command::Replay;
 use assay_identity::{FirstLogin, FirstSecret};
-use assay_runtime::{DatabaseConfig, Given, Migrate, Runtime, run_or};
+use assay_runtime::{CommandLine, DatabaseConfig, Migrate, Runtime, run_with_commands};
 use clap::Subcommand;
 use secrecy::ExposeSecret;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What to do instead of serving.
+/// Commands for operators.
 #[derive(Subcommand)]
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
-    /// Makes a new key that tokens are signed with from a few minutes on
+    /// Rotate the signing keys: tokens are signed with a new key after two minutes
     RotateKeys,
-    /// Stores all keys under the first of the encryption keys
+    /// Re-encrypt all signing keys with the first encryption key
     Reseal,
 }
 
 fn main() -> ExitCode {
-    run_or("assay-identity", start, carry_out)
+    run_with_commands("assay-identity", start, carry_out)
 }
 
 async fn start(runtime: &Runtime, config: assay_identity::Config) -> anyhow::Result<()> {
@@ -33,11 +33,11 @@ async fn start(runtime: &Runtime, config: assay_identity::Config) -> anyhow::Res
         match started.first_login.await {
             Ok(FirstLogin { email, secret: FirstSecret::Link(link) }) => {
                 let link = link.expose_secret();
-                println!("Choose the password of {email}, once and within seven days: {link}");
+                println!("Choose the password of {email} within seven days: {link}");
             }
             Ok(FirstLogin { email, secret: FirstSecret::Password(password) }) => {
                 let password = password.expose_secret();
-                println!("Log in as {email} with the password {password}, shown only now");
+                println!("Log in as {email} with the password {password} (it is not shown again)");
             }
             Err(_) => {}
         }
@@ -46,8 +46,8 @@ async fn start(runtime: &Runtime, config: assay_identity::Config) -> anyhow::Res
     Ok(())
 }
 
-async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
-    let database = given.read::<DatabaseConfig>();
+async fn carry_out(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
+    let database = command_line.read::<DatabaseConfig>();
     let url = &database.database_url;
     match command {
         Command::Migrate(migrate) => {
@@ -55,12 +55,12 @@ async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
         }
         Command::Replay(replay) => println!("{}", replay.carry_out(url).await?),
         Command::RotateKeys => {
-            let kid = assay_identity::rotate_keys(url, &given.read::<SealConfig>()).await?;
-            println!("Tokens are signed with the key {kid} from two minutes on");
+            let kid = assay_identity::rotate_keys(url, &command_line.read::<SealConfig>()).await?;
+            println!("New key {kid}: signs tokens in two minutes");
         }
         Command::Reseal => {
-            let count = assay_identity::reseal(url, &given.read::<SealConfig>()).await?;
-            println!("{count} keys are stored under another encryption key than before");
+            let count = assay_identity::reseal(url, &command_line.read::<SealConfig>()).await?;
+            println!("Re-encrypted {count} keys");
         }
     }
     Ok(())

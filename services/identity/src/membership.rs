@@ -1,20 +1,20 @@
-//! Memberships: an account as one customer sees it.
+//! Memberships: the users of customers, with the accounts they log in with.
 
 pub(crate) mod rules;
 pub(crate) mod store;
 
 use assay_proto::{CustomerId, Fault, Permission, Permissions, UserId};
 
-/// What an account may do for a customer.
+/// A membership of an account in a customer.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(crate) struct Membership {
     pub(crate) customer_id: CustomerId,
-    /// The user that the account is for the customer.
+    /// The id of the user.
     pub(crate) id: UserId,
-    /// The customer's.
+    /// The subdomain of the customer.
     pub(crate) subdomain: String,
     pub(crate) display_name: String,
-    /// The user group's.
+    /// The permissions of the user group.
     usage_permission: String,
 }
 
@@ -27,12 +27,12 @@ impl Membership {
         self.may(Permission::Login)
     }
 
-    /// Whether its owner could see for themselves what their customer's records say.
+    /// Returns whether the user may read the records of the customer.
     pub(crate) fn may_read(&self) -> bool {
         self.may_log_in() && self.may(Permission::Read)
     }
 
-    /// Whether its owner may work for any customer.
+    /// Returns whether the user may get tokens for other customers.
     pub(crate) fn may_visit(&self) -> bool {
         self.may_log_in() && self.may(Permission::CustomerManagement)
     }

@@ -1,4 +1,4 @@
-//! Passwords: hashed and verified with Argon2id, on as many cores as there are and no more.
+//! Hashing and verification of passwords with Argon2id, on at most as many threads as there are cores.
 
 use std::{sync::Arc, thread::available_parallelism, time::Duration};
 
@@ -14,18 +14,18 @@ use tokio::{
     task::spawn_blocking,
 };
 
-/// What OWASP recommends: 19 MiB of memory, two passes, one lane.
+/// Parameters as recommended by OWASP: 19 MiB of memory, two passes, one lane.
 const MEMORY_IN_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
 
-/// How many may wait for a core; with more, the last one would wait for over a second.
-const WAITING: usize = 64;
+/// Maximum number of passwords that wait for a core; the last one waits for about a second.
+const QUEUE_LENGTH: usize = 64;
 
-/// When those who found the queue full may come again.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Delay after which clients should retry if the queue is full.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Five bits for each; without those that look alike.
+/// Characters of generated passwords, five bits each, without similar ones.
 const READABLE: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
 /// Hashes and verifies passwords.
@@ -33,52 +33,53 @@ const READABLE: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 pub(crate) struct Passwords(Arc<Inner>);
 
 struct Inner {
-    places: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
     cores: Arc<Semaphore>,
     argon2: Argon2<'static>,
-    /// What hashes begin with that are made as they are made today.
-    current: String,
-    /// What the passwords of accounts that do not exist are compared with.
-    nobodys: String,
+    /// Prefix of hashes with the current parameters.
+    current_prefix: String,
+    /// Hash to verify passwords of unknown accounts against.
+    dummy_hash: String,
 }
 
-/// Whether a password is right.
+/// The result of a verification.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Verdict {
     Wrong,
     Right,
-    /// Right, and this is a hash as they are made today; the stored one was made with less effort.
+    /// Right, but the stored hash has outdated parameters; this is a new one.
     Outdated(String),
 }
 
-/// A place in the queue, for one password.
-pub(crate) struct Turn {
+/// A place in the queue, for hashing or verifying one password.
+pub(crate) struct Slot {
     passwords: Arc<Inner>,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 }
 
 impl Passwords {
     pub(crate) fn new() -> Result<Self, Fault> {
-        Self::sized(available_parallelism().map_or(1, Into::into), WAITING)
+        Self::with_size(available_parallelism().map_or(1, Into::into), QUEUE_LENGTH)
     }
 
-    fn sized(cores: usize, waiting: usize) -> Result<Self, Fault> {
+    fn with_size(cores: usize, queue_length: usize) -> Result<Self, Fault> {
         let params = Params::new(MEMORY_IN_KIB, PASSES, LANES, None).map_err(Fault::internal)?;
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-        let nobodys = argon2.hash_password(generate()?.expose_secret().as_bytes());
+        let dummy_hash = argon2.hash_password(generate()?.expose_secret().as_bytes());
         Ok(Self(Arc::new(Inner {
-            places: Arc::new(Semaphore::new(cores + waiting)),
+            queue: Arc::new(Semaphore::new(cores + queue_length)),
             cores: Arc::new(Semaphore::new(cores)),
-            current: format!("$argon2id$v=19$m={MEMORY_IN_KIB},t={PASSES},p={LANES}$"),
-            nobodys: nobodys.map_err(Fault::internal)?.to_string(),
+            current_prefix: format!("$argon2id$v=19$m={MEMORY_IN_KIB},t={PASSES},p={LANES}$"),
+            dummy_hash: dummy_hash.map_err(Fault::internal)?.to_string(),
             argon2,
         })))
     }
 
-    /// Queues up; refused at once if the queue is full.
-    pub(crate) fn turn(&self) -> Result<Turn, Fault> {
-        let place = self.0.places.clone().try_acquire_owned().map_err(|_| Fault::Busy(PAUSE))?;
-        Ok(Turn { passwords: self.0.clone(), place })
+    /// Takes a place in the queue. Fails immediately if the queue is full.
+    pub(crate) fn acquire(&self) -> Result<Slot, Fault> {
+        let permit =
+            self.0.queue.clone().try_acquire_owned().map_err(|_| Fault::Busy(RETRY_AFTER))?;
+        Ok(Slot { passwords: self.0.clone(), permit })
     }
 }
 
@@ -89,18 +90,18 @@ impl Inner {
     }
 }
 
-impl Turn {
-    /// Whether the hash is the password's. Without a hash it is not, which takes as long to say.
+impl Slot {
+    /// Verifies a password. Without a hash the password is wrong, after the same time.
     pub(crate) async fn verify(
         self,
         password: SecretString,
         hash: Option<String>,
     ) -> Result<Verdict, Fault> {
         self.compute(move |passwords| {
-            let stored = hash.as_deref().unwrap_or(&passwords.nobodys);
+            let stored = hash.as_deref().unwrap_or(&passwords.dummy_hash);
             match passwords.argon2.verify_password(password.expose_secret().as_bytes(), stored) {
                 Ok(()) if hash.is_none() => Ok(Verdict::Wrong),
-                Ok(()) if stored.starts_with(&passwords.current) => Ok(Verdict::Right),
+                Ok(()) if stored.starts_with(&passwords.current_prefix) => Ok(Verdict::Right),
                 Ok(()) => passwords.hash(&password).map(Verdict::Outdated),
                 Err(Error::PasswordInvalid) => Ok(Verdict::Wrong),
                 Err(error) => Err(Fault::internal(error)),
@@ -109,29 +110,30 @@ impl Turn {
         .await
     }
 
-    /// The hash of a new password, as a PHC string.
+    /// Hashes a new password, as a PHC string.
     pub(crate) async fn hash(self, password: SecretString) -> Result<String, Fault> {
         self.compute(move |passwords| passwords.hash(&password)).await
     }
 
-    /// Computes on a core of its own. A caller who leaves meanwhile does not free the core.
+    /// Computes on a thread of its own. If the caller is cancelled, the core stays in use until the
+    /// computation ends.
     async fn compute<T: Send + 'static>(
         self,
         work: impl FnOnce(&Inner) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let core = self.passwords.cores.clone().acquire_owned().await.map_err(Fault::internal)?;
         let computed = spawn_blocking(move || {
-            let _until_done = (self.place, core);
+            let _until_done = (self.permit, core);
             work(&self.passwords)
         });
         computed.await.map_err(Fault::internal)?
     }
 }
 
-/// Makes a password of 120 bits that can be read out and typed.
+/// Generates a password of 120 bits that is easy to read and type.
 pub(crate) fn generate() -> Result<SecretString, Fault> {
     let mut bytes = [0; 24];
-    rand::fill(&mut bytes).map_err(|_| Fault::internal("no random numbers"))?;
+    rand::fill(&mut bytes).map_err(|_| Fault::internal("no source of random numbers"))?;
     let characters = bytes.map(|byte| char::from(READABLE[usize::from(byte % 32)]));
     let words: Vec<String> = characters.chunks(6).map(|word| word.iter().collect()).collect();
     Ok(words.join("-").into())
@@ -144,63 +146,68 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_password_is_the_one_that_was_hashed() {
-        let passwords = Passwords::sized(1, 0).unwrap();
-        let hash = passwords.turn().unwrap().hash("correct horse".into()).await.unwrap();
+    async fn only_the_hashed_password_is_right() {
+        let passwords = Passwords::with_size(1, 0).unwrap();
+        let hash = passwords.acquire().unwrap().hash("correct horse".into()).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         for (password, verdict) in [
             ("correct horse", Verdict::Right),
             ("Correct horse", Verdict::Wrong),
             ("", Verdict::Wrong),
         ] {
-            let turn = passwords.turn().unwrap();
-            assert_eq!(turn.verify(password.into(), Some(hash.clone())).await.unwrap(), verdict);
+            let slot = passwords.acquire().unwrap();
+            assert_eq!(slot.verify(password.into(), Some(hash.clone())).await.unwrap(), verdict);
         }
     }
 
     #[tokio::test]
-    async fn a_hash_of_less_effort_is_made_anew() {
-        let passwords = Passwords::sized(1, 0).unwrap();
+    async fn a_hash_with_outdated_parameters_is_replaced() {
+        let passwords = Passwords::with_size(1, 0).unwrap();
         let params = Params::new(1024, 1, 1, None).unwrap();
         let cheap = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         let old = cheap.hash_password(b"correct horse").unwrap().to_string();
 
         let verify = async |password: &str, hash: &str| {
-            passwords.turn().unwrap().verify(password.into(), Some(hash.to_owned())).await.unwrap()
+            passwords
+                .acquire()
+                .unwrap()
+                .verify(password.into(), Some(hash.to_owned()))
+                .await
+                .unwrap()
         };
         assert_eq!(verify("wrong", &old).await, Verdict::Wrong);
         let Verdict::Outdated(new) = verify("correct horse", &old).await else {
-            panic!("the hash was kept");
+            panic!("the hash was not replaced");
         };
         assert_eq!(verify("correct horse", &new).await, Verdict::Right);
     }
 
     #[tokio::test]
-    async fn nobodys_password_is_never_right() {
-        let passwords = Passwords::sized(1, 0).unwrap();
-        let turn = passwords.turn().unwrap();
-        assert_eq!(turn.verify("anything".into(), None).await.unwrap(), Verdict::Wrong);
+    async fn a_password_of_an_unknown_account_is_wrong() {
+        let passwords = Passwords::with_size(1, 0).unwrap();
+        let slot = passwords.acquire().unwrap();
+        assert_eq!(slot.verify("anything".into(), None).await.unwrap(), Verdict::Wrong);
     }
 
     #[tokio::test]
-    async fn a_full_queue_is_refused_until_somebody_leaves() {
-        let passwords = Passwords::sized(1, 1).unwrap();
-        let (first, second) = (passwords.turn().unwrap(), passwords.turn().unwrap());
-        assert!(matches!(passwords.turn(), Err(Fault::Busy(_))));
+    async fn a_full_queue_rejects_passwords_until_a_slot_is_released() {
+        let passwords = Passwords::with_size(1, 1).unwrap();
+        let (first, second) = (passwords.acquire().unwrap(), passwords.acquire().unwrap());
+        assert!(matches!(passwords.acquire(), Err(Fault::Busy(_))));
         drop(second);
-        let second = passwords.turn().unwrap();
-        assert!(matches!(passwords.turn(), Err(Fault::Busy(_))));
-        for turn in [first, second] {
-            turn.verify("anything".into(), None).await.unwrap();
+        let second = passwords.acquire().unwrap();
+        assert!(matches!(passwords.acquire(), Err(Fault::Busy(_))));
+        for slot in [first, second] {
+            slot.verify("anything".into(), None).await.unwrap();
         }
-        assert!(passwords.turn().is_ok());
+        assert!(passwords.acquire().is_ok());
     }
 
     #[test]
-    fn made_passwords_are_long_and_differ() {
-        let made: HashSet<String> =
+    fn generated_passwords_are_long_and_unique() {
+        let generated: HashSet<String> =
             (0..100).map(|_| generate().unwrap().expose_secret().to_owned()).collect();
-        assert_eq!(made.len(), 100);
-        assert!(made.iter().all(|password| password.len() == 27));
+        assert_eq!(generated.len(), 100);
+        assert!(generated.iter().all(|password| password.len() == 27));
     }
 }

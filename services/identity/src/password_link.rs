@@ -1,6 +1,5 @@
-//! Links by which the owner of a mailbox sets the password of its account, because it is forgotten,
-//! or accepts an invitation. Who has the mail has the account, so a link is hard to guess, works once
-//! and not for long.
+//! Links in mails for setting a new password or accepting an invitation. Access to the mailbox grants
+//! access to the account, so a link is hard to guess, works once and expires soon.
 
 mod rules;
 mod store;
@@ -21,8 +20,8 @@ use self::store::Target;
 pub(crate) use self::{rules::Hosts, store::prune};
 use crate::{
     account, api_token, audit,
-    invitation::{self, store::Taken},
-    mail::{Mail, Mails},
+    invitation::{self, store::AcceptedInvitation},
+    mail::{Mail, MailNotifier},
     membership,
     password::Passwords,
     revocation,
@@ -30,28 +29,23 @@ use crate::{
     token,
 };
 
-/// How many links an account, and all accounts together from one address, can be sent.
+/// Limits of mails with links, for an account and for all requests from an address.
 const LINKS_OF_ACCOUNT: Limit = Limit { burst: 10, every: Duration::from_mins(5) };
 const LINKS_FROM_ADDRESS: Limit = Limit { burst: 100, every: Duration::from_secs(10) };
 
-/// Makes links, and takes them back.
+/// Creates and redeems links.
 #[derive(Clone)]
 pub(crate) struct PasswordLinks {
     pub(crate) db: PgPool,
     pub(crate) passwords: Passwords,
-    pub(crate) mails: Mails,
+    pub(crate) mails: MailNotifier,
     pub(crate) hosts: Hosts,
 }
 
-/// A link that was just made.
-pub(crate) struct Link {
-    pub(crate) url: SecretString,
-}
-
 impl PasswordLinks {
-    /// Has a link sent, if there is such an account. Whether there is, is looked up only when the
-    /// mail is sent, so that neither the answer nor its time tells.
-    pub(crate) async fn prepare(
+    /// Queues a mail with a link. The sender looks up the account, so that neither the response nor its
+    /// duration reveals whether it exists.
+    pub(crate) async fn request_reset(
         &self,
         email: &str,
         host: &str,
@@ -70,15 +64,17 @@ impl PasswordLinks {
             }
         }
         if allowed {
-            Mail::password_reset(email, rules::shortened(host), address).enqueue(&mut tx).await?;
+            Mail::password_reset(email, rules::host_or_empty(host), address)
+                .enqueue(&mut tx)
+                .await?;
         }
         tx.commit().await?;
-        self.mails.committed();
+        self.mails.notify();
         Ok(())
     }
 
-    /// Sets the password of the account that the token was sent to, and kills what was proven by the
-    /// old one. With the token of an invitation, accepts that too; the account may be a new one.
+    /// Sets the password of the account that the token was sent to, and revokes its tokens. The token of an
+    /// invitation also accepts the invitation, with a new account if necessary.
     pub(crate) async fn reset(
         &self,
         token: &str,
@@ -88,21 +84,21 @@ impl PasswordLinks {
         let hash = hash(token);
         let email = store::email(&self.db, &hash).await?.ok_or_else(rules::invalid_token)?;
         account::rules::password("NewPassword", password.expose_secret(), &email)?;
-        let password_hash = self.passwords.turn()?.hash(password).await?;
+        let password_hash = self.passwords.acquire()?.hash(password).await?;
 
         let mut tx = begin(&self.db).await?;
-        match store::take(&mut tx, &hash).await?.ok_or_else(rules::invalid_token)? {
+        match store::consume(&mut tx, &hash).await?.ok_or_else(rules::invalid_token)? {
             Target::Account(account) => {
                 set_password(&mut tx, account, &password_hash, address).await?;
             }
             Target::Invitation(customer, user) => {
-                let offer = invitation::store::take(&mut tx, customer, user).await?;
-                let offer = offer.ok_or_else(rules::invalid_token)?;
-                accept_with(&mut tx, &offer, &password_hash, address).await?;
+                let invitation = invitation::store::consume(&mut tx, customer, user).await?;
+                let invitation = invitation.ok_or_else(rules::invalid_token)?;
+                accept_with_password(&mut tx, &invitation, &password_hash, address).await?;
             }
         }
         for subject in token::throttled(&email, address) {
-            throttle::forget(&mut *tx, &subject).await?;
+            throttle::reset(&mut *tx, &subject).await?;
         }
         tx.commit().await?;
         Ok(())
@@ -111,53 +107,54 @@ impl PasswordLinks {
     /// Accepts an invitation with an account that has a password already.
     pub(crate) async fn accept(&self, token: &str, address: Option<IpAddr>) -> Result<(), Fault> {
         let mut tx = begin(&self.db).await?;
-        let target = store::take(&mut tx, &hash(token)).await?.ok_or_else(rules::invalid_token)?;
+        let target =
+            store::consume(&mut tx, &hash(token)).await?.ok_or_else(rules::invalid_token)?;
         let Target::Invitation(customer, user) = target else { return Err(rules::invalid_token()) };
-        let offer = invitation::store::take(&mut tx, customer, user).await?;
-        let offer = offer.ok_or_else(rules::invalid_token)?;
-        let account = account::store::hold(&mut tx, &offer.email).await?;
+        let invitation = invitation::store::consume(&mut tx, customer, user).await?;
+        let invitation = invitation.ok_or_else(rules::invalid_token)?;
+        let account = account::store::lock_shared(&mut tx, &invitation.email).await?;
         let account = account.ok_or_else(rules::password_needed)?;
-        invitation::accept(&mut tx, &offer, account, address).await?;
+        invitation::accept(&mut tx, &invitation, account, address).await?;
         tx.commit().await?;
         Ok(())
     }
 
-    /// Makes a link for an account.
-    pub(crate) async fn make(
+    /// Creates a link for a new password of an account.
+    pub(crate) async fn create(
         &self,
         tx: &mut PgTransaction<'_>,
         account: AccountId,
         host: &str,
         validity: Duration,
-    ) -> Result<Link, Fault> {
-        let token = generate()?;
+    ) -> Result<SecretString, Fault> {
+        let token = generate_token()?;
         store::insert(tx, Target::Account(account), &hash(&token), validity).await?;
-        let own = membership::store::of_account(&mut **tx, account).await?;
-        let subdomains: Vec<&str> = own.iter().map(|one| one.subdomain.as_str()).collect();
-        Ok(self.link(host, &subdomains, &token))
+        let memberships = membership::store::of_account(&mut **tx, account).await?;
+        let subdomains: Vec<&str> = memberships.iter().map(|one| one.subdomain.as_str()).collect();
+        Ok(self.url(host, &subdomains, &token))
     }
 
-    /// Makes a link by which the owner of an invited mailbox accepts.
+    /// Creates a link for accepting an invitation.
     pub(crate) async fn invite(
         &self,
         tx: &mut PgTransaction<'_>,
         customer: CustomerId,
         user: UserId,
         validity: Duration,
-    ) -> Result<Link, Fault> {
-        let token = generate()?;
+    ) -> Result<SecretString, Fault> {
+        let token = generate_token()?;
         store::insert(tx, Target::Invitation(customer, user), &hash(&token), validity).await?;
-        Ok(self.link("", &[], &token))
+        Ok(self.url("", &[], &token))
     }
 
-    fn link(&self, host: &str, subdomains: &[&str], token: &str) -> Link {
+    fn url(&self, host: &str, subdomains: &[&str], token: &str) -> SecretString {
         let origin = self.hosts.origin(host, subdomains);
-        // Behind the `#`, so that it is in no log of a server on the way.
-        Link { url: format!("{origin}/reset-password#token={token}").into() }
+        // Browsers do not send the fragment, so the token is in no log.
+        format!("{origin}/reset-password#token={token}").into()
     }
 }
 
-/// Sets a new password, and kills all that the old one has opened.
+/// Sets a new password, and revokes all tokens and links of the account.
 async fn set_password(
     tx: &mut PgTransaction<'_>,
     account: AccountId,
@@ -172,26 +169,26 @@ async fn set_password(
     revocation::record_of_account(tx, account).await
 }
 
-/// Accepts an invitation with the account of its mailbox, which is made if there is none, and sets
-/// its password.
-async fn accept_with(
+/// Accepts an invitation with the account of its mailbox, which is created if necessary, and sets its
+/// password.
+async fn accept_with_password(
     tx: &mut PgTransaction<'_>,
-    offer: &Taken,
+    invitation: &AcceptedInvitation,
     password_hash: &str,
     address: Option<IpAddr>,
 ) -> Result<(), Fault> {
-    if let Some(account) = account::store::hold(tx, &offer.email).await? {
-        invitation::accept(tx, offer, account, address).await?;
+    if let Some(account) = account::store::lock_shared(tx, &invitation.email).await? {
+        invitation::accept(tx, invitation, account, address).await?;
         return set_password(tx, account, password_hash, address).await;
     }
     let account = AccountId::new();
-    account::store::insert(tx, account, &offer.email, password_hash).await?;
-    invitation::accept(tx, offer, account, address).await
+    account::store::insert(tx, account, &invitation.email, password_hash).await?;
+    invitation::accept(tx, invitation, account, address).await
 }
 
-fn generate() -> Result<String, Fault> {
+fn generate_token() -> Result<String, Fault> {
     let mut token = [0; 32];
-    rand::fill(&mut token).map_err(|_| Fault::internal("no random numbers"))?;
+    rand::fill(&mut token).map_err(|_| Fault::internal("no source of random numbers"))?;
     Ok(BASE64_URL_SAFE_NO_PAD.encode(token))
 }
 

@@ -1,4 +1,4 @@
-//! What happens in other services and concerns users.
+//! Handlers for events of other services.
 
 use assay_events::{EventType, ExecutionAction, Handler, Received};
 use assay_proto::{
@@ -13,7 +13,7 @@ use crate::{
     user_settings,
 };
 
-/// Writes down who has seen secrets.
+/// Adds access to secrets to the audit log.
 pub(crate) struct Secrets;
 
 impl Handler for Secrets {
@@ -40,10 +40,10 @@ async fn record_access(tx: &mut PgTransaction<'_>, event: &Received) -> Result<(
         user: UserId::from_field("UserId", &seen.user_id)?,
         address: seen.address.and_then(|address| address.parse().ok()),
     };
-    audit::record(tx, actor, Entry::new("SecretsSeen").of(&seen.source, &seen.source_id)).await
+    audit::record(tx, actor, Entry::new("SecretsSeen").target(&seen.source, &seen.source_id)).await
 }
 
-/// Sends a mail to those who want one when an execution of theirs ends.
+/// Queues a mail to the requester of an execution when it ends, if the requester has enabled these mails.
 pub(crate) struct Executions;
 
 impl Handler for Executions {
@@ -70,7 +70,7 @@ impl Handler for Executions {
 
 async fn mail_requester(tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
     let ended: ExecutionChanged = event.data()?;
-    // Events from before there were such mails do not say.
+    // Events of earlier versions do not have the requester.
     let requester = UserId::from_field_if_any("RequestedById", ended.requested_by_id.as_deref())?;
     let Some(requester) = requester else { return Ok(()) };
     if !user_settings::wants_mail(tx, event.customer(), requester).await? {

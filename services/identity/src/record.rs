@@ -1,4 +1,4 @@
-//! What others are told of records, and what is kept of it in the audit record.
+//! Events and audit entries about changed records.
 
 use assay_auth::Caller;
 use assay_events::{Event, EventType, RecordKind, publish};
@@ -8,7 +8,7 @@ use sqlx::PgTransaction;
 
 use crate::audit::{self, Entry};
 
-/// A record, with those that it belongs to.
+/// A record with the ids of its owners.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Record {
     Customer(CustomerId),
@@ -17,8 +17,8 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    /// Tells others of what the caller did to the record, and keeps it in the audit record.
-    pub(crate) async fn was(
+    /// Publishes a change and adds it to the audit log.
+    pub(crate) async fn record_change(
         self,
         tx: &mut PgTransaction<'_>,
         action: Action,
@@ -26,22 +26,22 @@ impl Record {
         details: Option<String>,
     ) -> Result<(), Fault> {
         self.publish(tx, action).await?;
-        let told = self.changed(action);
-        let entry = Entry::new(&format!("{}{}", told.source, action.name()))
-            .of(&told.source, &told.source_id)
-            .with(details);
+        let change = self.changed(action);
+        let entry = Entry::new(&format!("{}{}", change.source, action.name()))
+            .target(&change.source, &change.source_id)
+            .details(details);
         audit::record(tx, caller, entry).await
     }
 
-    /// Publishes what happened to the record, for others.
+    /// Publishes a change.
     pub(crate) async fn publish(
         self,
         tx: &mut PgTransaction<'_>,
         action: Action,
     ) -> Result<(), Fault> {
-        let told = self.changed(action);
+        let change = self.changed(action);
         let event_type = EventType::Record(self.kind(), action);
-        publish(tx, &Event::new(self.customer(), &told.source_id, event_type, &told)?).await
+        publish(tx, &Event::new(self.customer(), &change.source_id, event_type, &change)?).await
     }
 
     fn customer(self) -> CustomerId {

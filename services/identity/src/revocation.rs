@@ -1,4 +1,4 @@
-//! Tokens that die before their time, and how all programs that verify tokens learn of it.
+//! Revocations of tokens, and hints about them to all programs that verify tokens.
 
 mod store;
 
@@ -19,14 +19,14 @@ pub(crate) use self::store::{
     record_of_group, record_of_session,
 };
 
-/// How often this program looks for what other replicas have revoked.
+/// Interval of polls for revocations of other replicas.
 const POLL: Duration = Duration::from_secs(1);
 
-/// How long NATS may take to accept a message. Programs that verify tokens read the revocations every
-/// other second without it.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum time until NATS accepts a hint. Without hints, programs that verify tokens fetch revocations
+/// every two seconds.
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Tells of revocations.
+/// Applies revocations to the verifier of this program, and publishes hints about them.
 #[derive(Clone)]
 pub(crate) struct Revocations(Arc<Inner>);
 
@@ -34,46 +34,44 @@ struct Inner {
     db: PgPool,
     nats: Nats,
     verifier: Verifier,
-    /// The last one that `verifier` knows, with all before it.
-    known: Mutex<i64>,
+    /// Sequence number of the last revocation that `verifier` has applied.
+    applied: Mutex<i64>,
     recorded: Notify,
 }
 
 impl Revocations {
-    /// `verifier` learns them first.
     pub(crate) fn new(db: &PgPool, nats: &Nats, verifier: &Verifier) -> Self {
         Self(Arc::new(Inner {
             db: db.clone(),
             nats: nats.clone(),
             verifier: verifier.clone(),
-            known: Mutex::default(),
+            applied: Mutex::default(),
             recorded: Notify::new(),
         }))
     }
 
-    /// To be called after a revocation was committed. What is not told because the program ends
-    /// here, another replica tells.
-    pub(crate) fn committed(&self) {
+    /// Wakes the publisher after a revocation was committed. If the program ends before, another replica
+    /// publishes the hint.
+    pub(crate) fn notify(&self) {
         self.0.recorded.notify_one();
     }
 
-    /// Learns all that is committed by now, and says what was new of it.
+    /// Applies all committed revocations, and returns the new ones.
     pub(crate) async fn catch_up(&self, db: &mut PgConnection) -> Result<Vec<Revocation>, Fault> {
-        let mut known = self.0.known.lock().await;
+        let mut applied = self.0.applied.lock().await;
         let mut new = Vec::new();
         loop {
-            let part = list(&mut *db, *known).await?;
-            let Some(last) = part.last() else { return Ok(new) };
-            for revocation in &part {
+            let batch = list(&mut *db, *applied).await?;
+            let Some(last) = batch.last() else { return Ok(new) };
+            for revocation in &batch {
                 self.0.verifier.revoke(revocation);
             }
-            *known = last.sequence;
-            new.extend(part);
+            *applied = last.sequence;
+            new.extend(batch);
         }
     }
 
-    /// Learns what was revoked before the program started, and tells of what is revoked from now
-    /// on. The program is ready then.
+    /// Starts to apply and publish revocations. The program is ready when all existing ones are applied.
     pub(crate) fn spawn(&self, runtime: &Runtime, database: &Database) {
         let (this, database) = (self.clone(), database.clone());
         let (gate, stopping) = (runtime.gate("revocations"), runtime.stopping());
@@ -81,9 +79,11 @@ impl Revocations {
             let work = async {
                 database.ready().await;
                 loop {
-                    match this.tell().await {
+                    match this.apply_and_publish().await {
                         Ok(()) => gate.open(),
-                        Err(fault) => tracing::debug!(%fault, "the revocations cannot be read"),
+                        Err(fault) => {
+                            tracing::debug!(%fault, "cannot read revocations; will retry")
+                        }
                     }
                     tokio::select! {
                         () = sleep(POLL) => {}
@@ -96,14 +96,14 @@ impl Revocations {
         });
     }
 
-    async fn tell(&self) -> Result<(), Fault> {
+    async fn apply_and_publish(&self) -> Result<(), Fault> {
         let mut db = self.0.db.acquire().await?;
         let new = self.catch_up(&mut db).await?;
         drop(db);
         if !new.is_empty() && self.0.nats.is_connected() {
             let published = self.0.nats.client().publish(REVOCATIONS, "".into());
-            if !matches!(timeout(PATIENCE, published).await, Ok(Ok(()))) {
-                tracing::debug!("NATS does not accept that there are revocations");
+            if !matches!(timeout(PUBLISH_TIMEOUT, published).await, Ok(Ok(()))) {
+                tracing::debug!("NATS has not accepted the hint about revocations");
             }
         }
         Ok(())

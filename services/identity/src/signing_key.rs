@@ -1,5 +1,5 @@
-//! The keys that tokens are signed with: one signs, and several can be public, so that a key can
-//! follow another one without a token that is refused.
+//! Keys for signing tokens. One key signs, and several may be public, so that keys can be rotated without
+//! rejected tokens.
 
 pub(crate) mod store;
 
@@ -14,13 +14,13 @@ use secrecy::SecretString;
 use sqlx::{Connection, PgConnection, PgPool, PgTransaction};
 use tokio::{sync::watch, time::sleep};
 
-/// How often the keys are read again, since another program may have rotated them.
+/// Interval of reading the keys, which another program may have rotated.
 const REFRESH: Duration = Duration::from_secs(5);
 
-/// How long a new key is public before it signs, so that all who verify tokens know it by then.
+/// Time for which a new key is public before it signs, so that all verifiers know it.
 const NOTICE: Duration = Duration::from_mins(2);
 
-/// Signs tokens, and says which public keys they are verified with.
+/// Signs tokens, and returns the public keys for verifying them.
 #[derive(Clone)]
 pub(crate) struct Keys(Arc<Inner>);
 
@@ -31,44 +31,43 @@ struct Inner {
     loaded: watch::Sender<Option<Arc<Loaded>>>,
 }
 
-/// The keys as they were when they were last read.
+/// The keys as last read.
 struct Loaded {
     issuer: Issuer,
     jwks: String,
 }
 
 impl Keys {
-    /// No keys, until they are loaded. Tokens are valid for `lifetime`; `verifier` learns the
-    /// public keys.
+    /// Returns an empty set until the keys are loaded. `verifier` gets the public keys.
     pub(crate) fn new(seal: Seal, lifetime: Duration, verifier: Verifier) -> Self {
         let loaded = watch::Sender::new(None);
         Self(Arc::new(Inner { seal, lifetime, verifier, loaded }))
     }
 
-    /// Makes the first key.
-    pub(crate) async fn make_first(&self, tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
+    /// Creates a key if there is none.
+    pub(crate) async fn create_first(&self, tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
         if store::list(&mut **tx).await?.is_empty() {
-            make(tx, &self.0.seal, Duration::ZERO).await?;
+            create(tx, &self.0.seal, Duration::ZERO).await?;
         }
         Ok(())
     }
 
-    /// Reads the keys, to sign and verify with these from now on.
+    /// Reads the keys, and uses them from now on.
     pub(crate) async fn load(&self, db: &PgPool) -> Result<(), Fault> {
         let keys = store::list(db).await?;
         let signing = keys.iter().find(|key| key.signs);
-        let signing = signing.ok_or_else(|| Fault::internal("there is no key to sign with"))?;
+        let signing = signing.ok_or_else(|| Fault::internal("no signing key is active"))?;
         let issuer = self.issuer(&signing.kid, &signing.sealed_key)?;
         store::record_lifetime(db, &signing.kid, self.0.lifetime).await?;
 
         let public = keys.into_iter().map(|key| key.public_jwk.0).collect();
         let jwks = serde_json::to_string(&JwkSet { keys: public }).map_err(Fault::internal)?;
-        self.0.verifier.learn(&jwks).map_err(Fault::internal)?;
+        self.0.verifier.set_keys(&jwks).map_err(Fault::internal)?;
         self.0.loaded.send_replace(Some(Arc::new(Loaded { issuer, jwks })));
         Ok(())
     }
 
-    /// Reads the keys again and again, once they were loaded.
+    /// Starts to read the keys periodically, after they were loaded.
     pub(crate) fn spawn(&self, runtime: &Runtime, db: &PgPool) {
         let (this, db, stopping) = (self.clone(), db.clone(), runtime.stopping());
         runtime.spawn("signing keys", async move {
@@ -79,7 +78,9 @@ impl Keys {
                     sleep(REFRESH).await;
                     match this.load(&db).await {
                         Ok(()) => {}
-                        Err(Fault::Unavailable(_)) => tracing::debug!("the keys cannot be read"),
+                        Err(Fault::Unavailable(_)) => {
+                            tracing::debug!("cannot read the signing keys; will retry")
+                        }
                         Err(fault) => return Err(anyhow::Error::from(fault)),
                     }
                 }
@@ -93,13 +94,13 @@ impl Keys {
         self.loaded()?.issuer.issue(grant)
     }
 
-    /// The public keys as a JSON web key set.
+    /// Returns the public keys as a JSON web key set.
     pub(crate) fn public(&self) -> Result<String, Fault> {
         Ok(self.loaded()?.jwks.clone())
     }
 
     fn loaded(&self) -> Result<Arc<Loaded>, Fault> {
-        self.0.loaded.borrow().clone().ok_or(Fault::Unavailable("the key for tokens"))
+        self.0.loaded.borrow().clone().ok_or(Fault::Unavailable("signing key"))
     }
 
     fn issuer(&self, kid: &str, sealed: &str) -> Result<Issuer, Fault> {
@@ -108,19 +109,19 @@ impl Keys {
     }
 }
 
-/// Makes a new key, which signs all tokens from a few minutes on, and says its id. The old ones stay
-/// public until what they have signed has expired. Running programs find it by themselves.
+/// Creates a key that signs all tokens after two minutes, and returns its id. Old keys stay public until
+/// their tokens have expired. Running programs read the new key within seconds.
 pub async fn rotate_keys(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<String> {
     let seal = Seal::new(seal)?;
     let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
     let mut tx = db.begin().await?;
-    let kid = make(&mut tx, &seal, NOTICE).await?;
+    let kid = create(&mut tx, &seal, NOTICE).await?;
     store::retire_all_but(&mut tx, &kid).await?;
-    tx.commit().await.context("the new key cannot be stored")?;
+    tx.commit().await.context("cannot store the new key")?;
     Ok(kid)
 }
 
-/// Stores all keys under the first of the encryption keys; says how many were not.
+/// Re-encrypts all keys with the first encryption key. Returns the number of keys that used another one.
 pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<u64> {
     let seal = Seal::new(seal)?;
     let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
@@ -136,8 +137,12 @@ pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::R
     Ok(count)
 }
 
-/// Makes a key that signs after the given time.
-async fn make(tx: &mut PgTransaction<'_>, seal: &Seal, notice: Duration) -> Result<String, Fault> {
+/// Creates a key that signs after `notice`.
+async fn create(
+    tx: &mut PgTransaction<'_>,
+    seal: &Seal,
+    notice: Duration,
+) -> Result<String, Fault> {
     let key = SigningKey::generate()?;
     let issuer = Issuer::new(&key, Duration::ZERO)?;
     let sealed = seal.close(&owner(issuer.kid()), key.der())?;
@@ -145,7 +150,7 @@ async fn make(tx: &mut PgTransaction<'_>, seal: &Seal, notice: Duration) -> Resu
     Ok(issuer.kid().to_owned())
 }
 
-/// The record that a sealed key belongs to.
+/// Returns the record that an encrypted key is bound to.
 fn owner(kid: &str) -> String {
     format!("signing_key/{kid}")
 }

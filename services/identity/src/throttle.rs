@@ -1,5 +1,5 @@
-//! How often something may be tried that could be a guess: so often at once, and then at a slow
-//! rate. The counts are in the database, so that replicas agree on them.
+//! Throttling of attempts that may be guesses: a burst, then a slow rate. The counters are in the database
+//! and shared by all replicas.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -8,32 +8,32 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use sqlx::PgExecutor;
 
-/// What may be tried at once, and how long it takes until it may be tried once more.
+/// The number of attempts in a burst, and the time after which another one is allowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
     pub(crate) burst: u32,
     pub(crate) every: Duration,
 }
 
-/// Who tries, or whom it is tried on.
+/// The source or the target of attempts.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject(String);
 
 impl Subject {
-    /// An account, whether or not it exists, as named by `email`. Emails are not kept: they may be
-    /// anything, even a password in the wrong field.
+    /// An account that may not exist, by its email address. Only the hash is stored, because the text may
+    /// be anything, even a password in the wrong field.
     pub(crate) fn of_email(purpose: &str, email: &str) -> Self {
         let hash = digest(&SHA256, email.to_lowercase().as_bytes());
         Self(format!("{purpose} email {}", BASE64_URL_SAFE_NO_PAD.encode(hash)))
     }
 
-    /// As [`Subject::of_email`], as far as it is tried from that address.
+    /// Like [`Subject::of_email`], for attempts from one address.
     pub(crate) fn of_email_at(purpose: &str, email: &str, address: Option<IpAddr>) -> Self {
         let Self(email) = Self::of_email(purpose, email);
         Self(format!("{email} from {}", address.map(network).unwrap_or_default()))
     }
 
-    /// An address; of IPv6 the network, since whoever has one address there has all of them.
+    /// An address, or the /64 network of an IPv6 address, which usually has one owner.
     pub(crate) fn of_address(purpose: &str, address: IpAddr) -> Self {
         Self(format!("{purpose} address {}", network(address)))
     }
@@ -49,7 +49,7 @@ fn network(address: IpAddr) -> String {
     }
 }
 
-/// Fails if the subject has tried too often; says when it may again.
+/// Fails if the limit is reached, with the time until the next attempt.
 pub(crate) async fn check(
     db: impl PgExecutor<'_>,
     subject: &Subject,
@@ -66,7 +66,7 @@ pub(crate) async fn check(
     limit.allow(level.unwrap_or_default() + 1.0)
 }
 
-/// Counts a try, and fails if it was one too many.
+/// Counts an attempt. Fails if it exceeds the limit.
 pub(crate) async fn count(
     db: impl PgExecutor<'_>,
     subject: &Subject,
@@ -82,20 +82,20 @@ pub(crate) async fn count(
     )
     .bind(&subject.0)
     .bind(limit.every.as_secs_f64())
-    // Who goes on trying does not wait the longer for it.
+    // Further attempts do not extend the wait.
     .bind(f64::from(limit.burst) + 1.0)
     .fetch_one(db)
     .await?;
     limit.allow(level)
 }
 
-/// Forgets what the subject has tried.
-pub(crate) async fn forget(db: impl PgExecutor<'_>, subject: &Subject) -> Result<(), Fault> {
+/// Resets the counter of a subject.
+pub(crate) async fn reset(db: impl PgExecutor<'_>, subject: &Subject) -> Result<(), Fault> {
     sqlx::query("delete from throttle where subject = $1").bind(&subject.0).execute(db).await?;
     Ok(())
 }
 
-/// Removes what has no effect any more.
+/// Deletes counters that have no effect any more.
 pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     sqlx::query("delete from throttle where updated_at < now() - interval '1 day'")
         .execute(db)
@@ -104,13 +104,13 @@ pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
 }
 
 impl Limit {
-    /// Fails if a try that brings the count to `level` is one too many.
+    /// Fails if a counter at `level` exceeds the limit.
     fn allow(self, level: f64) -> Result<(), Fault> {
         let excess = level - f64::from(self.burst);
         if excess <= 0.0 {
             return Ok(());
         }
-        // In whole seconds, as `Retry-After` has them.
+        // `Retry-After` has whole seconds.
         let seconds = (excess * self.every.as_secs_f64()).ceil().max(1.0);
         Err(Fault::Busy(Duration::from_secs_f64(seconds)))
     }
@@ -121,20 +121,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_tried_too_often_learns_when_to_come_back() {
+    fn exceeding_the_limit_returns_the_time_to_wait() {
         let limit = Limit { burst: 3, every: Duration::from_secs(30) };
         for (level, wait) in [(0.5, None), (3.0, None), (3.125, Some(4)), (4.0, Some(30))] {
-            let refused = match limit.allow(level) {
+            let rejected = match limit.allow(level) {
                 Ok(()) => None,
                 Err(Fault::Busy(wait)) => Some(wait.as_secs()),
                 Err(fault) => panic!("{fault}"),
             };
-            assert_eq!(refused, wait, "at {level}");
+            assert_eq!(rejected, wait, "at {level}");
         }
     }
 
     #[test]
-    fn an_email_is_the_same_in_any_case_and_a_network_is_one_subject() {
+    fn subjects_ignore_the_case_of_emails_and_unite_ipv6_networks() {
         let email = |email: &str| Subject::of_email("login", email).0;
         assert_eq!(email("Ada@Example.com"), email("ada@example.COM"));
         assert!(!email("ada@example.com").contains("ada"));

@@ -1,4 +1,4 @@
-//! `TokenService`: how a user proves who they are.
+//! `TokenService`: login, tokens, sessions and revocations.
 
 mod login;
 pub(crate) mod rules;
@@ -18,30 +18,28 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use self::login::Attempt;
-pub(crate) use self::login::{LoginLimits, throttled};
+pub(crate) use self::login::{LoginLimits, PasswordLogin, throttled};
 use crate::{
     api_token,
     audit::{self, Actor, Entry},
     customer,
     membership::{self, Membership},
-    password::Passwords,
     revocation::{self, Revocations, Scope},
     signing_key::Keys,
     user_group,
 };
 
-/// How long a token is valid that an API token is exchanged for.
-const EXCHANGED_FOR: Duration = Duration::from_mins(5);
+/// Lifetime of a token that an API token is exchanged for.
+const EXCHANGED_LIFETIME: Duration = Duration::from_mins(5);
 
 pub(crate) struct TokenService {
     pub(crate) db: PgPool,
-    pub(crate) passwords: Passwords,
+    pub(crate) login: PasswordLogin,
     pub(crate) keys: Keys,
     pub(crate) verifier: Verifier,
     pub(crate) revocations: Revocations,
     pub(crate) base_domain: Option<String>,
     pub(crate) session_lifetime: Duration,
-    pub(crate) limits: LoginLimits,
 }
 
 #[tonic::async_trait]
@@ -52,33 +50,38 @@ impl token_service_server::TokenService for TokenService {
         let login = login.unwrap_or_default();
         let subdomain = rules::subdomain(&host, self.base_domain.as_deref());
         let attempt = Attempt::new(&login.email, subdomain, address);
-        Ok(Response::new(Token { token: self.log_in(&attempt, login.password.into()).await? }))
+        let token = self.login.log_in(&attempt, login.password.into()).await?;
+        Ok(Response::new(Token { token }))
     }
 
     async fn refine(&self, request: Request<RefineRequest>) -> Result<Response<Token>, Status> {
         let caller = Caller::of(&request)?;
         if caller.api_token.is_some() {
-            return Err(Fault::Forbidden("an API token is for one customer".to_owned()).into());
+            return Err(Fault::Forbidden(
+                "API tokens are valid for one customer only; log in with a password".to_owned(),
+            )
+            .into());
         }
         let customer = CustomerId::from_field("CustomerId", &request.get_ref().customer_id)?;
 
         let mut tx = begin(&self.db).await?;
         let issued_at = revocation::date_token(&mut tx).await?;
-        self.confirm(&mut tx, &request).await?;
+        self.verify_latest(&mut tx, &request).await?;
         let session = caller.session.unwrap_or_else(Session::start);
-        let rest = session.rest(self.session_lifetime);
-        if rest.is_zero() {
+        let remaining = session.remaining(self.session_lifetime);
+        if remaining.is_zero() {
             return Err(Fault::Unauthenticated.into());
         }
-        let access = access(&mut tx, &caller, customer).await?;
-        let grant = Grant::new(customer, access.id, &access.display_name, access.permissions()?);
+        let membership = membership_for(&mut tx, &caller, customer).await?;
+        let permissions = membership.permissions()?;
+        let grant = Grant::new(customer, membership.id, &membership.display_name, permissions);
         let token = self.keys.issue(Grant {
             issued_at: Some(issued_at),
             session: Some(session),
-            lifetime: Some(rest),
+            lifetime: Some(remaining),
             ..grant
         })?;
-        let actor = Actor { customer, user: access.id, address: caller.address };
+        let actor = Actor { customer, user: membership.id, address: caller.address };
         audit::record(&mut tx, actor, Entry::new("TokenRefined")).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(Token { token }))
@@ -87,7 +90,7 @@ impl token_service_server::TokenService for TokenService {
     async fn logout(&self, request: Request<()>) -> Result<Response<()>, Status> {
         let caller = Caller::of(&request)?;
         if caller.api_token.is_some() {
-            let reason = "an API token has no session; delete the API token instead";
+            let reason = "API tokens do not have a session; delete the API token instead";
             return Err(Fault::Forbidden(reason.to_owned()).into());
         }
         let mut tx = begin(&self.db).await?;
@@ -96,11 +99,11 @@ impl token_service_server::TokenService for TokenService {
             Some(session) => {
                 revocation::record_of_session(&mut tx, caller.user, session.id).await?;
             }
-            // A token from before there were sessions.
+            // Tokens of earlier versions do not have a session.
             None => revocation::record(&mut tx, Scope::of_user(caller.user)).await?,
         }
         tx.commit().await.map_err(Fault::from)?;
-        self.revocations.committed();
+        self.revocations.notify();
         Ok(Response::new(()))
     }
 
@@ -115,22 +118,23 @@ impl token_service_server::TokenService for TokenService {
         let hash = api_token::rules::hash(&request.get_ref().secret);
         let mut tx = begin(&self.db).await?;
         let issued_at = revocation::date_token(&mut tx).await?;
-        let found = api_token::store::find(&mut *tx, &hash).await?.ok_or(Fault::Unauthenticated)?;
-        let own = membership::store::find(&mut *tx, found.customer_id, found.user_id).await?;
-        let own = own.filter(Membership::may_log_in).ok_or(Fault::Unauthenticated)?;
-        let permissions = user_group::permissions(&found.usage_permission)?;
-        let permissions = permissions.both(own.permissions()?);
+        let api_token = api_token::store::find(&mut *tx, &hash).await?;
+        let api_token = api_token.ok_or(Fault::Unauthenticated)?;
+        let (customer, user) = (api_token.customer_id, api_token.user_id);
+        let membership = membership::store::find(&mut *tx, customer, user).await?;
+        let membership = membership.filter(Membership::may_log_in).ok_or(Fault::Unauthenticated)?;
+        let permissions = user_group::permissions(&api_token.usage_permission)?;
+        let permissions = permissions.both(membership.permissions()?);
         if permissions.is_empty() {
             return Err(Fault::Unauthenticated.into());
         }
-        let name = &own.display_name;
         let token = self.keys.issue(Grant {
-            api_token: Some(found.id),
+            api_token: Some(api_token.id),
             issued_at: Some(issued_at),
-            lifetime: Some(found.rest().min(EXCHANGED_FOR)),
-            ..Grant::new(found.customer_id, found.user_id, name, permissions)
+            lifetime: Some(api_token.remaining().min(EXCHANGED_LIFETIME)),
+            ..Grant::new(customer, user, &membership.display_name, permissions)
         })?;
-        api_token::store::record_use(&mut tx, found.customer_id, found.id).await?;
+        api_token::store::record_use(&mut tx, customer, api_token.id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(Token { token }))
     }
@@ -145,9 +149,9 @@ impl token_service_server::TokenService for TokenService {
 }
 
 impl TokenService {
-    /// Makes sure that the caller's token is valid by all that is committed, of which the guard may
-    /// not know yet: otherwise a token that was revoked could be exchanged for a new one.
-    async fn confirm<T>(
+    /// Verifies the caller's token against all committed revocations, some of which the guard may not know
+    /// yet. Otherwise a revoked token could be exchanged for a new one.
+    async fn verify_latest<T>(
         &self,
         tx: &mut PgTransaction<'_>,
         request: &Request<T>,
@@ -159,9 +163,10 @@ impl TokenService {
     }
 }
 
-/// The membership by which the caller works for a customer: the account's own one, or that of a
-/// visitor who manages customers at home. What the caller's token says of that is not believed.
-async fn access(
+/// Finds the membership that grants the caller access to a customer: that of the account in the customer,
+/// or one with the permission to manage customers. The permissions in the caller's token may be outdated
+/// and are ignored.
+async fn membership_for(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     customer: CustomerId,
@@ -177,8 +182,8 @@ async fn access(
     if !home.membership.may_visit() {
         return Err(Fault::Forbidden("the account does not belong to this customer".to_owned()));
     }
-    if !customer::store::is_open(&mut **tx, customer).await? {
-        return Err(Fault::invalid("CustomerId", "must be the id of a customer"));
+    if !customer::store::is_active(&mut **tx, customer).await? {
+        return Err(Fault::invalid("CustomerId", "no such customer"));
     }
     Ok(home.membership)
 }

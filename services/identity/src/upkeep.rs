@@ -1,4 +1,4 @@
-//! Removes what is of no use any more.
+//! Deletion of expired rows.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use crate::{audit, invitation, mail, password_link, revocation, signing_key, thr
 
 const PERIOD: Duration = Duration::from_mins(10);
 
-/// Cleans up every now and then. Of several replicas each one does, which is as well.
+/// Starts to delete expired rows periodically. Replicas may do so concurrently.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database, audit_retention: Duration) {
     let (database, stopping) = (database.clone(), runtime.stopping());
     runtime.spawn("upkeep", async move {
         let work = async {
             database.ready().await;
             loop {
-                if let Err(fault) = clean(database.pool(), audit_retention).await {
-                    tracing::warn!(%fault, "cannot clean up");
+                if let Err(fault) = delete_expired(database.pool(), audit_retention).await {
+                    tracing::warn!(%fault, "failed to delete expired rows; will retry");
                 }
                 sleep(PERIOD).await;
             }
@@ -29,7 +29,7 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, audit_retention: Dur
     });
 }
 
-async fn clean(db: &PgPool, audit_retention: Duration) -> Result<(), Fault> {
+async fn delete_expired(db: &PgPool, audit_retention: Duration) -> Result<(), Fault> {
     revocation::prune(db).await?;
     signing_key::store::prune(db).await?;
     password_link::prune(db).await?;

@@ -1,4 +1,4 @@
-//! `UserService`: accounts as the customers see them that they belong to.
+//! `UserService`: users of customers, their memberships, invitations and password resets.
 
 mod rules;
 mod store;
@@ -20,12 +20,12 @@ use assay_runtime::{
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
-use self::rules::Valid;
+use self::rules::ValidUser;
 use crate::{
     account,
     audit::{self, Entry},
     customer, invitation,
-    mail::{Mail, Mails},
+    mail::{Mail, MailNotifier},
     membership,
     password_link::PasswordLinks,
     record::Record,
@@ -36,7 +36,7 @@ use crate::{
 pub(crate) struct UserService {
     pub(crate) db: PgPool,
     pub(crate) revocations: Revocations,
-    pub(crate) mails: Mails,
+    pub(crate) mails: MailNotifier,
     pub(crate) links: PasswordLinks,
 }
 
@@ -51,7 +51,7 @@ impl user_service_server::UserService for UserService {
             Err(Fault::NotFound(_)) => {}
             found => return Ok(Response::new(found?)),
         }
-        // Who manages customers can be a visitor.
+        // The caller may work for a customer without a membership.
         let (_, email) = account::store::of_user(&self.db, caller.user).await?;
         Ok(Response::new(rules::visitor(&caller, email)))
     }
@@ -82,18 +82,18 @@ impl user_service_server::UserService for UserService {
         let input = rules::valid(request.into_inner().user.unwrap_or_default())?;
 
         let mut tx = begin(&self.db).await?;
-        customer::store::hold(&mut tx, caller.customer).await?;
-        may_join(&mut tx, &caller, input.group).await?;
-        invitation::store::refuse_taken(&mut *tx, caller.customer, &input.email).await?;
+        customer::store::lock_shared(&mut tx, caller.customer).await?;
+        check_group(&mut tx, &caller, input.group).await?;
+        invitation::store::check_available(&mut *tx, caller.customer, &input.email).await?;
         let (id, name) = (UserId::new(), &input.display_name);
         membership::store::insert(&mut tx, caller.customer, id, None, input.group, name).await?;
-        invitation::store::put(&mut tx, caller.customer, id, &input.email).await?;
+        invitation::store::replace(&mut tx, caller.customer, id, &input.email).await?;
         let user = store::get(&mut *tx, caller.customer, id).await?;
         let record = Record::User(caller.customer, input.group, id);
-        record.was(&mut tx, Action::Created, &caller, None).await?;
+        record.record_change(&mut tx, Action::Created, &caller, None).await?;
         Mail::invitation(caller.customer, id).enqueue(&mut tx).await?;
         tx.commit().await.map_err(Fault::from)?;
-        self.mails.committed();
+        self.mails.notify();
         Ok(Response::new(user))
     }
 
@@ -114,7 +114,7 @@ impl user_service_server::UserService for UserService {
         let user = update(&mut tx, &caller, id, &current, &input).await?;
         let details = difference::<UserInput>(&current, &user)?;
         let record = Record::User(caller.customer, input.group, id);
-        record.was(&mut tx, Action::Changed, &caller, Some(details)).await?;
+        record.record_change(&mut tx, Action::Changed, &caller, Some(details)).await?;
         if rules::group(&current) != Some(input.group) {
             revocation::record(&mut tx, Scope::of_user(id)).await?;
         }
@@ -122,8 +122,8 @@ impl user_service_server::UserService for UserService {
             revocation::record_name(&mut tx, id, &user.display_name).await?;
         }
         tx.commit().await.map_err(Fault::from)?;
-        self.revocations.committed();
-        self.mails.committed();
+        self.revocations.notify();
+        self.mails.notify();
         Ok(Response::new(user))
     }
 
@@ -141,19 +141,19 @@ impl user_service_server::UserService for UserService {
         let managed = membership::store::has_manager(&mut *tx, caller.customer).await?;
         let group = rules::group(&user).ok_or_else(|| Fault::internal("a user has no group"))?;
         let record = Record::User(caller.customer, group, id);
-        record.was(&mut tx, Action::Deleted, &caller, Some(user.email.clone())).await?;
+        record.record_change(&mut tx, Action::Deleted, &caller, Some(user.email.clone())).await?;
         let account = membership::store::account(&mut *tx, caller.customer, id).await?;
         if let Some(account) = account {
             account::store::lock(&mut tx, account).await?;
         }
         membership::store::delete(&mut tx, caller.customer, id).await?;
-        membership::store::keep_manager(&mut tx, caller.customer, managed).await?;
+        membership::store::require_manager(&mut tx, caller.customer, managed).await?;
         if let Some(account) = account {
             account::store::delete_if_unused(&mut tx, account).await?;
         }
         revocation::record(&mut tx, Scope::of_user(id)).await?;
         tx.commit().await.map_err(Fault::from)?;
-        self.revocations.committed();
+        self.revocations.notify();
         Ok(Response::new(()))
     }
 
@@ -163,7 +163,7 @@ impl user_service_server::UserService for UserService {
     ) -> Result<Response<()>, Status> {
         let address = client_address(&request);
         let reset = request.into_inner().reset.unwrap_or_default();
-        self.links.prepare(&reset.user_email, &reset.host, address).await?;
+        self.links.request_reset(&reset.user_email, &reset.host, address).await?;
         Ok(Response::new(()))
     }
 
@@ -174,7 +174,7 @@ impl user_service_server::UserService for UserService {
         let address = client_address(&request);
         let reset = request.into_inner().reset.unwrap_or_default();
         self.links.reset(&reset.token, reset.new_password.into(), address).await?;
-        self.revocations.committed();
+        self.revocations.notify();
         Ok(Response::new(()))
     }
 
@@ -185,7 +185,7 @@ impl user_service_server::UserService for UserService {
         let address = client_address(&request);
         let invitation = request.into_inner().invitation.unwrap_or_default();
         self.links.accept(&invitation.token, address).await?;
-        self.revocations.committed();
+        self.revocations.notify();
         Ok(Response::new(()))
     }
 
@@ -194,7 +194,7 @@ impl user_service_server::UserService for UserService {
         request: Request<ListMembershipsRequest>,
     ) -> Result<Response<Self::ListMembershipsStream>, Status> {
         let caller = Caller::of(&request)?;
-        rules::refuse_machines(&caller)?;
+        rules::reject_api_tokens(&caller)?;
         let (account, _) = account::store::of_user(&self.db, caller.user).await?;
         let db = self.db.clone();
         list::answer(request.into_inner().page, move |slice| {
@@ -209,7 +209,7 @@ impl user_service_server::UserService for UserService {
         request: Request<AcceptMembershipRequest>,
     ) -> Result<Response<()>, Status> {
         let caller = Caller::of(&request)?;
-        rules::refuse_machines(&caller)?;
+        rules::reject_api_tokens(&caller)?;
         let id = UserId::from_path(&request.get_ref().id)?;
         let unknown = || Fault::NotFound("invitation");
 
@@ -217,74 +217,75 @@ impl user_service_server::UserService for UserService {
         let (account, _) = account::store::of_user(&mut *tx, caller.user).await?;
         let customer = invitation::store::of_account(&mut *tx, account, id).await?;
         let customer = customer.ok_or_else(unknown)?;
-        let taken = invitation::store::take(&mut tx, customer, id).await?.ok_or_else(unknown)?;
-        // The address may be another one's by now.
-        let owner = account::store::hold(&mut tx, &taken.email).await?;
+        let invitation = invitation::store::consume(&mut tx, customer, id).await?;
+        let invitation = invitation.ok_or_else(unknown)?;
+        // The address may belong to another account by now.
+        let owner = account::store::lock_shared(&mut tx, &invitation.email).await?;
         let account = owner.filter(|owner| *owner == account).ok_or_else(unknown)?;
-        invitation::accept(&mut tx, &taken, account, caller.address).await?;
+        invitation::accept(&mut tx, &invitation, account, caller.address).await?;
         tx.commit().await.map_err(Fault::from)?;
-        self.revocations.committed();
+        self.revocations.notify();
         Ok(Response::new(()))
     }
 }
 
-/// Makes of a locked user what the input says. A new address becomes the user's when the owner of
-/// that mailbox has accepted.
+/// Writes the changes of a locked user. A new email address is only invited here: it takes effect when
+/// its owner accepts.
 async fn update(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     id: UserId,
     current: &User,
-    input: &Valid,
+    input: &ValidUser,
 ) -> Result<User, Fault> {
     if input.email.to_lowercase() != current.email.to_lowercase() {
-        invite_instead(tx, caller, id, current, &input.email).await?;
+        invite_new_address(tx, caller, id, current, &input.email).await?;
     }
     if rules::group(current) != Some(input.group) {
-        may_join(tx, caller, input.group).await?;
+        check_group(tx, caller, input.group).await?;
     }
     let managed = membership::store::has_manager(&mut **tx, caller.customer).await?;
     store::update(tx, caller.customer, id, input.group, &input.display_name).await?;
-    membership::store::keep_manager(tx, caller.customer, managed).await?;
+    membership::store::require_manager(tx, caller.customer, managed).await?;
     store::get(&mut **tx, caller.customer, id).await
 }
 
-/// Invites another mailbox to take the place of a user's own one.
-async fn invite_instead(
+/// Invites another mailbox to replace that of a user.
+async fn invite_new_address(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     id: UserId,
     current: &User,
     email: &str,
 ) -> Result<(), Fault> {
-    rules::may_rename(caller, current)?;
+    rules::check_may_change_email(caller, current)?;
     let account = membership::store::account(&mut **tx, caller.customer, id).await?;
     if let Some(account) = account
         && membership::store::count(&mut **tx, account).await? > 1
     {
         return Err(rules::shared_email());
     }
-    if !invitation::store::invites(&mut **tx, caller.customer, id, email).await? {
-        invitation::store::refuse_taken(&mut **tx, caller.customer, email).await?;
-        invitation::store::put(tx, caller.customer, id, email).await?;
+    if !invitation::store::is_for(&mut **tx, caller.customer, id, email).await? {
+        invitation::store::check_available(&mut **tx, caller.customer, email).await?;
+        invitation::store::replace(tx, caller.customer, id, email).await?;
     }
     Mail::invitation(caller.customer, id).enqueue(tx).await?;
     if account.is_some() {
         Mail::email_change(caller.customer, id).enqueue(tx).await?;
-        let entry = Entry::new("EmailChangeRequested").of("User", id);
-        audit::record(tx, caller, entry.with(Some(email.to_owned()))).await?;
+        let entry = Entry::new("EmailChangeRequested").target("User", id);
+        audit::record(tx, caller, entry.details(Some(email.to_owned()))).await?;
     }
     Ok(())
 }
 
-/// Makes sure that there is such a group, which the caller may put users into.
-async fn may_join(
+/// Checks that a group exists and that the caller may add users to it.
+async fn check_group(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
     group: UserGroupId,
 ) -> Result<(), Fault> {
-    let found = user_group::store::hold(tx, caller.customer, group).await?;
+    let found = user_group::store::lock_shared(tx, caller.customer, group).await?;
     let found = found.ok_or_else(rules::unknown_group)?;
     let permissions = user_group::permissions(&found.usage_permission)?;
-    user_group::rules::may_grant(caller, permissions, Permissions::default())
+    user_group::rules::check_may_grant(caller, permissions, Permissions::default())
 }

@@ -1,4 +1,4 @@
-//! `UserGroupService`: users with the same permissions.
+//! `UserGroupService`: user groups, which define the permissions of their members.
 
 pub(crate) mod rules;
 pub(crate) mod store;
@@ -35,14 +35,18 @@ impl user_group_service_server::UserGroupService for UserGroupService {
     ) -> Result<Response<UserGroup>, Status> {
         let caller = Caller::of(&request)?;
         let input = rules::valid(request.into_inner().user_group.unwrap_or_default())?;
-        rules::may_grant(&caller, permissions(&input.usage_permission)?, Permissions::default())?;
+        rules::check_may_grant(
+            &caller,
+            permissions(&input.usage_permission)?,
+            Permissions::default(),
+        )?;
         let id = UserGroupId::new();
 
         let mut tx = begin(&self.db).await?;
-        customer::store::hold(&mut tx, caller.customer).await?;
+        customer::store::lock_shared(&mut tx, caller.customer).await?;
         let group = store::insert(&mut tx, caller.customer, id, &input).await?;
         let record = Record::UserGroup(caller.customer, id);
-        record.was(&mut tx, Action::Created, &caller, None).await?;
+        record.record_change(&mut tx, Action::Created, &caller, None).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(group))
     }
@@ -63,19 +67,19 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         let input = rules::valid(change.of("user group", &current, &version)?)?;
         let before = permissions(&current.usage_permission)?;
         let after = permissions(&input.usage_permission)?;
-        rules::may_grant(&caller, after, before)?;
+        rules::check_may_grant(&caller, after, before)?;
 
         let managed = membership::store::has_manager(&mut *tx, caller.customer).await?;
         let group = store::update(&mut tx, caller.customer, id, &input).await?;
-        membership::store::keep_manager(&mut tx, caller.customer, managed).await?;
+        membership::store::require_manager(&mut tx, caller.customer, managed).await?;
         let details = difference::<UserGroupInput>(&current, &group)?;
         let record = Record::UserGroup(caller.customer, id);
-        record.was(&mut tx, Action::Changed, &caller, Some(details)).await?;
+        record.record_change(&mut tx, Action::Changed, &caller, Some(details)).await?;
         if before != after {
             revocation::record_of_group(&mut tx, caller.customer, id).await?;
         }
         tx.commit().await.map_err(Fault::from)?;
-        self.revocations.committed();
+        self.revocations.notify();
         Ok(Response::new(group))
     }
 
@@ -91,13 +95,13 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         let group = store::lock(&mut tx, caller.customer, id).await?;
         store::delete(&mut tx, caller.customer, id).await?;
         let record = Record::UserGroup(caller.customer, id);
-        record.was(&mut tx, Action::Deleted, &caller, Some(group.name)).await?;
+        record.record_change(&mut tx, Action::Deleted, &caller, Some(group.name)).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }
 }
 
-/// The permissions of a group, as they are stored.
+/// Parses the stored permissions of a group.
 pub(crate) fn permissions(text: &str) -> Result<Permissions, Fault> {
     Permissions::parse("UsagePermission", text).map_err(Fault::internal)
 }

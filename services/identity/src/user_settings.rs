@@ -1,4 +1,4 @@
-//! `UserSettingsService`: what users choose for themselves, at each of their customers.
+//! `UserSettingsService`: settings of users, separate for each of their customers.
 
 mod store;
 
@@ -46,14 +46,14 @@ impl user_settings_service_server::UserSettingsService for UserSettingsService {
         let input = change.of("user settings", &current, &current.data_version)?;
         let settings = store::put(&mut tx, caller.customer, caller.user, &input).await?;
         let details = difference::<UserSettingsInput>(&current, &settings)?;
-        let entry = Entry::new("UserSettingsChanged").of("User", caller.user);
-        audit::record(&mut tx, &caller, entry.with(Some(details))).await?;
+        let entry = Entry::new("UserSettingsChanged").target("User", caller.user);
+        audit::record(&mut tx, &caller, entry.details(Some(details))).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(settings))
     }
 }
 
-/// Whether a user wants a mail when an execution of theirs ends, and may still read of it.
+/// Returns whether a user has enabled mails about the end of executions, and may read executions.
 pub(crate) async fn wants_mail(
     db: &mut PgConnection,
     customer: CustomerId,

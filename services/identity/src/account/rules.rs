@@ -1,4 +1,4 @@
-//! What an email and a password may be.
+//! Rules for email addresses and passwords.
 
 use std::str::FromStr;
 
@@ -8,11 +8,10 @@ use lettre::Address;
 /// The longest path that SMTP delivers to (RFC 5321), without its brackets.
 const LONGEST_EMAIL: usize = 254;
 
-/// What an address may contain by the letter of RFC 5321, quoted, and nobody's does; programs on
-/// the way of a mail read it in different ways.
-const ODD: [char; 11] = ['"', '(', ')', ',', ':', ';', '<', '>', '[', ']', '\\'];
+/// Characters that RFC 5321 allows in quotes, and that mail programs interpret in different ways.
+const UNSAFE: [char; 11] = ['"', '(', ')', ',', ':', ';', '<', '>', '[', ']', '\\'];
 
-/// Long passwords that are the first to be guessed, in lower case, without what is not a letter.
+/// Common passwords and their parts, in lower case, letters only.
 const COMMON: [&str; 24] = [
     "password",
     "passwort",
@@ -40,7 +39,7 @@ const COMMON: [&str; 24] = [
     "assay",
 ];
 
-/// The rows of keyboards, which are no better than an alphabet.
+/// Alphabets and rows of keyboards.
 const SEQUENCES: [&str; 6] = [
     "abcdefghijklmnopqrstuvwxyz",
     "01234567890",
@@ -50,48 +49,51 @@ const SEQUENCES: [&str; 6] = [
     "1qaz2wsx3edc4rfv5tgb6yhn7ujm",
 ];
 
-/// Checks an email, without the space around it. Whether it exists, only a mail to it can tell.
+/// Checks the syntax of an email address, and trims it.
 pub(crate) fn email<'a>(field: &'static str, text: &'a str) -> Result<&'a str, Fault> {
     let email = text.trim();
-    let odd = |c: char| c.is_whitespace() || c.is_control() || ODD.contains(&c);
+    let invalid = |c: char| c.is_whitespace() || c.is_control() || UNSAFE.contains(&c);
     let one_at = email.matches('@').count() == 1;
     if one_at
-        && !email.contains(odd)
+        && !email.contains(invalid)
         && email.len() <= LONGEST_EMAIL
         && Address::from_str(email).is_ok()
     {
         return Ok(email);
     }
-    Err(Fault::invalid(field, "must be an email address"))
+    Err(Fault::invalid(field, "must be a valid email address"))
 }
 
-/// Checks a new password of the account with that email.
+/// Checks a new password of the account with an email address.
 pub(crate) fn password(field: &'static str, text: &str, email: &str) -> Result<(), Fault> {
     if !(12..=256).contains(&text.chars().count()) {
         return Err(Fault::invalid(field, "must have 12 to 256 characters"));
     }
     let text = text.to_lowercase();
-    if is_common(&text) || is_made_of(&text, &email.to_lowercase()) {
-        return Err(Fault::invalid(field, "is too easy to guess"));
+    if is_common(&text) || is_derived_from(&text, &email.to_lowercase()) {
+        return Err(Fault::invalid(
+            field,
+            "must not be easy to guess: avoid common words, sequences and the email address",
+        ));
     }
     Ok(())
 }
 
-/// Whether a password in lower case is one that many have, or that a pattern makes.
+/// Returns whether a password, in lower case, is common or follows a pattern.
 fn is_common(password: &str) -> bool {
     let mut characters: Vec<char> = password.chars().collect();
     characters.sort_unstable();
     characters.dedup();
     let letters: String = password.chars().filter(|c| c.is_alphabetic()).collect();
     let word = password.trim_matches(|c: char| !c.is_alphabetic());
-    let unmasked: String = word.chars().map(plain).filter(|c| c.is_alphabetic()).collect();
+    let unmasked: String = word.chars().map(letter_for).filter(|c| c.is_alphabetic()).collect();
     characters.len() < 5
         || is_repetition(password)
         || is_sequence(password)
         || [letters, unmasked].iter().any(|word| is_common_word(word))
 }
 
-/// Whether there is nothing but common words, whatever the digits and signs among them.
+/// Returns whether letters consist of common words only.
 fn is_common_word(letters: &str) -> bool {
     letters.is_empty()
         || COMMON.iter().any(|word| {
@@ -99,8 +101,8 @@ fn is_common_word(letters: &str) -> bool {
         })
 }
 
-/// The letter that a character often stands for.
-fn plain(c: char) -> char {
+/// Returns the letter that a character often replaces.
+fn letter_for(c: char) -> char {
     match c {
         '0' => 'o',
         '1' | '!' => 'i',
@@ -112,7 +114,7 @@ fn plain(c: char) -> char {
     }
 }
 
-/// Whether a short part makes all of it, again and again.
+/// Returns whether a password repeats a short part.
 fn is_repetition(password: &str) -> bool {
     let characters: Vec<char> = password.chars().collect();
     (1..=characters.len() / 3).any(|length| {
@@ -120,7 +122,7 @@ fn is_repetition(password: &str) -> bool {
     })
 }
 
-/// Whether most of it follows an alphabet or a keyboard, forwards or backwards.
+/// Returns whether most of a password follows an alphabet or a keyboard, in either direction.
 fn is_sequence(password: &str) -> bool {
     let characters: Vec<char> = password.chars().collect();
     let follows = |pair: &[char]| {
@@ -132,8 +134,9 @@ fn is_sequence(password: &str) -> bool {
     steps * 4 >= characters.len().saturating_sub(1) * 3
 }
 
-/// Whether there is little more in it than the email or its name.
-fn is_made_of(password: &str, email: &str) -> bool {
+/// Returns whether a password has fewer than 8 characters in addition to the email address or its local
+/// part.
+fn is_derived_from(password: &str, email: &str) -> bool {
     let name = email.split('@').next().unwrap_or_default();
     [email, name]
         .into_iter()
@@ -146,18 +149,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_email_has_a_name_and_a_host() {
+    fn an_email_has_a_local_part_and_a_host() {
         for good in ["a@b", " ada.lovelace+test@example.com\n", "jürgen@müller.example"] {
             assert_eq!(email("Email", good).unwrap(), good.trim());
         }
         let long = format!("{}@example.com", "x".repeat(250));
         for wrong in ["", "a", "@b", "a@", "a@b@c", "a b@c", "a\0@b", &long] {
-            assert!(email("Email", wrong).is_err(), "{wrong:?} was taken");
+            assert!(email("Email", wrong).is_err(), "{wrong:?} was accepted");
         }
     }
 
     #[test]
-    fn an_email_smuggles_nothing() {
+    fn an_email_cannot_inject_recipients_or_headers() {
         for wrong in [
             "a@b.example,c@d.example",
             "a@b.example;c@d.example",
@@ -173,7 +176,7 @@ mod tests {
             "a@-b.example",
             "a@b..example",
         ] {
-            assert!(email("Email", wrong).is_err(), "{wrong:?} was taken");
+            assert!(email("Email", wrong).is_err(), "{wrong:?} was accepted");
         }
     }
 
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_not_one_that_many_have() {
+    fn a_common_password_is_rejected() {
         for easy in [
             "aaaaaaaaaaaa",
             "abababababab",

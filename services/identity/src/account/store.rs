@@ -1,20 +1,20 @@
-//! Accounts in PostgreSQL. They are the one thing that belongs to no customer.
+//! Accounts in PostgreSQL. They do not belong to a customer.
 
 use assay_proto::{AccountId, Fault, OnConstraint, UserId};
 use sqlx::{PgExecutor, PgTransaction};
 
-/// What an account proves itself with.
+/// The credentials of an account.
 #[derive(sqlx::FromRow)]
 pub(crate) struct Credentials {
     pub(crate) id: AccountId,
-    /// As its owner spells it.
+    /// The email address as its owner spells it.
     pub(crate) email: String,
     pub(crate) password_hash: String,
-    /// Grows with every new password.
+    /// Incremented with every new password.
     pub(crate) password_revision: i64,
 }
 
-/// Finds an account by its email, in whatever case that is written.
+/// Finds an account by its email address, ignoring case.
 pub(crate) async fn find(
     db: impl PgExecutor<'_>,
     email: &str,
@@ -26,7 +26,7 @@ pub(crate) async fn find(
     Ok(account.bind(email).fetch_optional(db).await?)
 }
 
-/// The account behind a user, whatever their customer, and its email.
+/// Returns the account of a user of any customer, and its email address.
 pub(crate) async fn of_user(
     db: impl PgExecutor<'_>,
     user: UserId,
@@ -51,12 +51,15 @@ pub(crate) async fn insert(
         .bind(password_hash)
         .execute(&mut **tx)
         .await
-        .on_constraint("account_email_key", Fault::AlreadyExists("account"))?;
+        .on_constraint(
+            "account_email_key",
+            Fault::AlreadyExists("account with this email address"),
+        )?;
     Ok(())
 }
 
-/// Finds the account with that email, and keeps others from removing it meanwhile.
-pub(crate) async fn hold(
+/// Finds an account by its email address, and prevents its deletion until the transaction ends.
+pub(crate) async fn lock_shared(
     tx: &mut PgTransaction<'_>,
     email: &str,
 ) -> Result<Option<AccountId>, Fault> {
@@ -65,10 +68,10 @@ pub(crate) async fn hold(
     Ok(account.bind(email).fetch_optional(&mut **tx).await?)
 }
 
-/// Keeps others from changing the account meanwhile.
+/// Locks an account until the transaction ends.
 pub(crate) async fn lock(tx: &mut PgTransaction<'_>, id: AccountId) -> Result<(), Fault> {
-    let locked = sqlx::query("select from account where id = $1 for update");
-    locked.bind(id).fetch_optional(&mut **tx).await?.map(drop).ok_or(Fault::NotFound("user"))
+    let account = sqlx::query("select from account where id = $1 for update");
+    account.bind(id).fetch_optional(&mut **tx).await?.map(drop).ok_or(Fault::NotFound("user"))
 }
 
 pub(crate) async fn set_password(
@@ -87,7 +90,7 @@ pub(crate) async fn set_password(
     Ok(())
 }
 
-/// Whether the account still has the password with that revision.
+/// Returns whether the account still has the password with a revision.
 pub(crate) async fn is_unchanged(
     db: impl PgExecutor<'_>,
     id: AccountId,
@@ -99,7 +102,7 @@ pub(crate) async fn is_unchanged(
     Ok(unchanged.bind(id).bind(password_revision).fetch_one(db).await?)
 }
 
-/// Replaces the hash of a password by another one of the same password.
+/// Replaces the hash of an unchanged password.
 pub(crate) async fn replace_hash(
     tx: &mut PgTransaction<'_>,
     id: AccountId,
@@ -115,7 +118,7 @@ pub(crate) async fn replace_hash(
     Ok(())
 }
 
-/// Removes the account if it belongs to no customer any more.
+/// Deletes the account if it has no memberships.
 pub(crate) async fn delete_if_unused(
     tx: &mut PgTransaction<'_>,
     id: AccountId,

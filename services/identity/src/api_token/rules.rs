@@ -1,4 +1,4 @@
-//! What makes an API token.
+//! Rules for API tokens.
 
 use assay_auth::{API_TOKEN_PREFIX, Caller};
 use assay_proto::{
@@ -14,7 +14,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use secrecy::SecretString;
 use sqlx::PgPool;
 
-/// Checks an API token, and puts its permissions in order.
+/// Checks an API token, and sorts its permissions.
 pub(super) async fn valid(db: &PgPool, input: ApiTokenInput) -> Result<ApiTokenInput, Fault> {
     let mut check = Check::default();
     check.name_on_one_line("Name", &input.name);
@@ -28,30 +28,32 @@ pub(super) async fn valid(db: &PgPool, input: ApiTokenInput) -> Result<ApiTokenI
     Ok(ApiTokenInput { usage_permission: permissions.to_string(), ..input })
 }
 
-/// A machine makes no secrets that outlive its own.
-pub(super) fn refuse_machines(caller: &Caller) -> Result<(), Fault> {
+/// Rejects API tokens, which must not create others that outlive them.
+pub(super) fn reject_api_tokens(caller: &Caller) -> Result<(), Fault> {
     if caller.api_token.is_none() {
         return Ok(());
     }
-    Err(Fault::Forbidden("API tokens are made and deleted by users who have logged in".to_owned()))
+    Err(Fault::Forbidden(
+        "API tokens cannot create or delete API tokens; log in with a password".to_owned(),
+    ))
 }
 
-/// A new secret, and its hash.
+/// Generates a secret and its hash.
 pub(super) fn generate() -> Result<(SecretString, Vec<u8>), Fault> {
     let mut bytes = [0; 32];
-    rand::fill(&mut bytes).map_err(|_| Fault::internal("no random numbers"))?;
+    rand::fill(&mut bytes).map_err(|_| Fault::internal("no source of random numbers"))?;
     let secret = format!("{API_TOKEN_PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(bytes));
     let hash = hash(&secret);
     Ok((secret.into(), hash))
 }
 
-/// What a secret is stored as.
+/// Returns the stored hash of a secret.
 pub(crate) fn hash(secret: &str) -> Vec<u8> {
     digest(&SHA256, secret.as_bytes()).as_ref().to_vec()
 }
 
-/// The API token as its maker sees it, this once.
-pub(super) fn shown(token: ApiToken, secret: &str) -> NewApiToken {
+/// Adds the secret to a new API token.
+pub(super) fn with_secret(token: ApiToken, secret: &str) -> NewApiToken {
     NewApiToken {
         id: token.id,
         name: token.name,

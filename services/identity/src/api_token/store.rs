@@ -1,5 +1,4 @@
-//! API tokens in PostgreSQL. Every statement but the one that looks for a secret is bound to one
-//! customer.
+//! API tokens in PostgreSQL. Every statement names the customer, except for the lookup of a secret.
 
 use std::time::Duration;
 
@@ -12,35 +11,38 @@ use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 const COLUMNS: &str = "id, name, usage_permission, expires_at, last_used_at, created_at";
 
-/// What an API token is good for.
+/// The owner, permissions and remaining lifetime of an API token.
 #[derive(sqlx::FromRow)]
-pub(crate) struct Found {
+pub(crate) struct ValidApiToken {
     pub(crate) customer_id: CustomerId,
     pub(crate) id: ApiTokenId,
     pub(crate) user_id: UserId,
     pub(crate) usage_permission: String,
-    rest_in_s: Option<f64>,
+    remaining_in_s: Option<f64>,
 }
 
-impl Found {
-    /// How long it is valid yet.
-    pub(crate) fn rest(&self) -> Duration {
-        self.rest_in_s.map_or(Duration::MAX, |rest| Duration::from_secs_f64(rest.max(0.0)))
+impl ValidApiToken {
+    /// Returns the remaining lifetime.
+    pub(crate) fn remaining(&self) -> Duration {
+        self.remaining_in_s.map_or(Duration::MAX, |rest| Duration::from_secs_f64(rest.max(0.0)))
     }
 }
 
-/// Finds the API token with that secret, unless it has expired.
-pub(crate) async fn find(db: impl PgExecutor<'_>, hash: &[u8]) -> Result<Option<Found>, Fault> {
-    let found = sqlx::query_as(
+/// Finds the API token with a secret, unless it has expired.
+pub(crate) async fn find(
+    db: impl PgExecutor<'_>,
+    hash: &[u8],
+) -> Result<Option<ValidApiToken>, Fault> {
+    let token = sqlx::query_as(
         "select customer_id, id, user_id, usage_permission,
-                extract(epoch from expires_at - now())::float8 as rest_in_s
+                extract(epoch from expires_at - now())::float8 as remaining_in_s
          from api_token
          where secret_hash = $1 and (expires_at is null or expires_at > now())",
     );
-    Ok(found.bind(hash).fetch_optional(db).await?)
+    Ok(token.bind(hash).fetch_optional(db).await?)
 }
 
-/// Takes note that the API token is used, to within a minute: many use it at once.
+/// Records the last use of an API token, at most once per minute.
 pub(crate) async fn record_use(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -92,7 +94,7 @@ pub(super) async fn insert(
     token: &ApiTokenInput,
     hash: &[u8],
 ) -> Result<ApiToken, Fault> {
-    let visitor = "API tokens are for the members of a customer".to_owned();
+    let not_a_member = "only members of the customer can create API tokens".to_owned();
     let statement = format!(
         "insert into api_token
             (customer_id, id, user_id, name, usage_permission, secret_hash, expires_at)
@@ -109,7 +111,7 @@ pub(super) async fn insert(
         .bind(token.expires_at)
         .fetch_one(&mut **tx)
         .await
-        .on_constraint("api_token_membership_fkey", Fault::Forbidden(visitor))
+        .on_constraint("api_token_membership_fkey", Fault::Forbidden(not_a_member))
 }
 
 pub(super) async fn delete(
@@ -128,7 +130,7 @@ pub(super) async fn delete(
     if done.rows_affected() == 0 { Err(Fault::NotFound("API token")) } else { Ok(()) }
 }
 
-/// Removes all API tokens of a user.
+/// Deletes all API tokens of a user.
 pub(crate) async fn delete_all(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -142,7 +144,7 @@ pub(crate) async fn delete_all(
     Ok(())
 }
 
-/// Removes all API tokens of an account, at all of its customers.
+/// Deletes all API tokens of an account, in all of its customers.
 pub(crate) async fn delete_of_account(
     tx: &mut PgTransaction<'_>,
     account: AccountId,

@@ -1,4 +1,4 @@
-//! The audit record in PostgreSQL.
+//! The audit log in PostgreSQL.
 
 use std::{
     net::IpAddr,
@@ -9,15 +9,15 @@ use assay_proto::{
     AccountId, AuditEntryId, CustomerId, Fault, Timestamp, UserId, identity::AuditEntry,
 };
 use assay_runtime::{
-    history::{self, EXAMINED},
+    history::{self, SCANNED},
     list::{Rows, Slice},
 };
 use sqlx::{PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
-use super::{Actor, Entry};
+use super::entry::{Actor, Entry};
 
-/// Which entries to list.
+/// The entries to list.
 #[derive(Clone)]
 pub(super) struct Filter {
     pub(super) from: Option<Timestamp>,
@@ -33,7 +33,7 @@ impl Filter {
     }
 }
 
-/// Lists a slice of a customer's entries, newest first. What is rare is searched for in short looks.
+/// Lists a slice of a customer's entries, newest first. Filters examine the entries in short steps.
 pub(super) async fn list(
     db: &PgPool,
     customer: CustomerId,
@@ -48,7 +48,7 @@ pub(super) async fn list(
             "select id from audit_entry where customer_id = $1 and id < $2
              order by id desc offset $3 limit 1",
         );
-        let bound = bound.bind(customer).bind(before).bind(EXAMINED - 1);
+        let bound = bound.bind(customer).bind(before).bind(SCANNED - 1);
         Ok(bound.fetch_optional(db).await?)
     };
     let find = move |from: Uuid, before: Uuid, limit: i64| async move {
@@ -99,7 +99,7 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Writes down what happened to an account, in each of its customers.
+/// Records an action on an account in all of its customers.
 pub(crate) async fn record_of_account(
     tx: &mut PgTransaction<'_>,
     account: AccountId,
@@ -113,14 +113,14 @@ pub(crate) async fn record_of_account(
             .await?;
     for (customer, user) in users {
         let actor = Actor { customer, user, address };
-        insert(tx, &actor, &Entry::new(action).of("User", user)).await?;
+        insert(tx, &actor, &Entry::new(action).target("User", user)).await?;
     }
     Ok(())
 }
 
-/// Writes down that a login was refused: in the customer whose host it was sent to, and in the one
-/// that the account works for, if it has any. What the customer of the host reads does not depend on
-/// the account's other customers. It takes as long for an account that does not exist.
+/// Records a rejected login in the customer whose host it was sent to, and in the customer that the account
+/// has used last. The entry for the former does not depend on other customers of the account. The statement
+/// takes as long for an unknown account.
 pub(crate) async fn record_refused_login(
     db: impl PgExecutor<'_>,
     email: &str,
@@ -160,11 +160,11 @@ pub(crate) async fn record_refused_login(
     Ok(())
 }
 
-/// How many entries are removed at once.
+/// Number of entries that a statement deletes.
 const BATCH: i64 = 2000;
 
-/// Removes some of the entries that are older than `retention`; false if none is left. Ids begin
-/// with the time, so that the oldest entries are found by the primary key.
+/// Deletes a batch of entries that are older than `retention`; returns false if none is left. Ids begin with
+/// the time, so that the primary key finds the oldest entries.
 pub(crate) async fn prune(db: impl PgExecutor<'_>, retention: Duration) -> Result<bool, Fault> {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let oldest = since_1970.saturating_sub(retention).as_millis() << 80;

@@ -1,5 +1,5 @@
-//! Removes what deleted customers have left behind: in the background, in batches that hold no lock
-//! for long, and again from where it stopped if the program ends meanwhile.
+//! Purge of deleted customers: removes their rows in the background, in short transactions. After a
+//! restart it continues where it stopped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,16 +8,16 @@ use assay_runtime::{Database, Runtime, begin};
 use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
 use tokio::{sync::Notify, time::sleep};
 
-/// How often deleted customers are looked for that another replica was told of.
+/// Interval of polls for customers deleted through other replicas.
 const PERIOD: Duration = Duration::from_mins(1);
 
-/// How many rows a transaction removes.
+/// Number of rows that a transaction removes.
 const BATCH: i64 = 500;
 
-/// What else a customer has, in an order in which it can be removed.
+/// Tables with rows of customers, in addition to `membership`, in an order that respects foreign keys.
 const TABLES: [(&str, &str); 3] = [("mail", "id"), ("user_group", "id"), ("audit_entry", "id")];
 
-/// Purges when a customer is deleted, and every now and then.
+/// Starts the purge, which runs after each deletion and periodically.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database, deletions: Arc<Notify>) {
     let (database, stopping) = (database.clone(), runtime.stopping());
     runtime.spawn("purge", async move {
@@ -25,7 +25,7 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, deletions: Arc<Notif
             database.ready().await;
             loop {
                 if let Err(fault) = purge(database.pool()).await {
-                    tracing::warn!(%fault, "deleted customers cannot be purged yet");
+                    tracing::warn!(%fault, "failed to purge deleted customers; will retry");
                 }
                 tokio::select! {
                     () = sleep(PERIOD) => {}
@@ -43,8 +43,8 @@ async fn purge(db: &PgPool) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Removes a batch of what one deleted customer has left; false if there is nothing to do, or
-/// another replica does it.
+/// Removes a batch of rows of a deleted customer. Returns false if there is none, or another replica purges
+/// it.
 async fn batch(db: &PgPool) -> Result<bool, Fault> {
     let mut tx = begin(db).await?;
     let customer: Option<CustomerId> = sqlx::query_scalar(
@@ -64,7 +64,7 @@ async fn batch(db: &PgPool) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// Removes a batch; false if nothing is left.
+/// Removes a batch of rows; returns false if none is left.
 async fn remove(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<bool, Fault> {
     if remove_members(tx, customer).await? {
         return Ok(true);
@@ -87,8 +87,8 @@ async fn remove(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<bool
     Ok(false)
 }
 
-/// Removes members with their API tokens, settings, invitations and links, and the accounts that
-/// have no other membership.
+/// Removes a batch of memberships with their API tokens, settings, invitations and links, and accounts
+/// without another membership.
 async fn remove_members(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<bool, Fault> {
     let removed: Vec<Option<AccountId>> = sqlx::query_scalar(
         "delete from membership
@@ -101,7 +101,7 @@ async fn remove_members(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Res
     .fetch_all(&mut **tx)
     .await?;
     let accounts: Vec<AccountId> = removed.iter().copied().flatten().collect();
-    // Locked first, so that none of them gains a membership meanwhile.
+    // The lock prevents new memberships of these accounts.
     sqlx::query("select from account where id = any($1) order by id for update")
         .bind(&accounts)
         .execute(&mut **tx)

@@ -1,4 +1,4 @@
-//! What makes a customer.
+//! Rules for customers.
 
 use assay_proto::{
     Fault,
@@ -6,10 +6,10 @@ use assay_proto::{
 };
 use assay_records::Check;
 
-/// The longest label that DNS knows.
+/// Maximum length of a DNS label.
 const LONGEST_LABEL: usize = 63;
 
-/// Hosts that are not a customer's, or that users would take for the service's own.
+/// Subdomains that are used by other services, or that users would mistake for Assay itself.
 const RESERVED: [&str; 24] = [
     "admin",
     "api",
@@ -37,12 +37,12 @@ const RESERVED: [&str; 24] = [
     "www",
 ];
 
-/// Checks a new customer, and spells its subdomain as DNS does.
+/// Checks a new customer, and converts its subdomain to lower case.
 pub(super) fn valid(input: CustomerInput) -> Result<CustomerInput, Fault> {
     check(input, None)
 }
 
-/// Checks a customer that there is already; it may keep the subdomain that it has.
+/// Checks a changed customer, which may keep a reserved subdomain.
 pub(super) fn valid_change(
     current: &Customer,
     input: CustomerInput,
@@ -50,7 +50,7 @@ pub(super) fn valid_change(
     check(input, Some(&current.subdomain))
 }
 
-fn check(input: CustomerInput, own: Option<&str>) -> Result<CustomerInput, Fault> {
+fn check(input: CustomerInput, current: Option<&str>) -> Result<CustomerInput, Fault> {
     let subdomain = input.subdomain.to_ascii_lowercase();
     let mut check = Check::default();
     check.name_on_one_line("Name", &input.name);
@@ -64,20 +64,23 @@ fn check(input: CustomerInput, own: Option<&str>) -> Result<CustomerInput, Fault
     ] {
         check.text(field, text.as_deref().unwrap_or_default());
     }
-    invoicing(&mut check, &input, own.is_some());
+    invoicing(&mut check, &input, current.is_some());
     if !is_label(&subdomain) {
         check.refuse(
             "Subdomain",
-            format!("must have 1 to {LONGEST_LABEL} letters, digits and, within, hyphens"),
+            format!(
+                "must have 1 to {LONGEST_LABEL} letters, digits or hyphens, and no hyphen at its start \
+                 or end"
+            ),
         );
-    } else if RESERVED.contains(&subdomain.as_str()) && own != Some(&subdomain) {
-        check.refuse("Subdomain", "is reserved");
+    } else if RESERVED.contains(&subdomain.as_str()) && current != Some(&subdomain) {
+        check.refuse("Subdomain", "is reserved; choose another one");
     }
     check.done()?;
     Ok(CustomerInput { subdomain, ..input })
 }
 
-/// Checks what invoices need. A new customer may leave it out, a known one may not lose it.
+/// Checks the fields for invoices, which have defaults for a new customer.
 fn invoicing(check: &mut Check, input: &CustomerInput, is_known: bool) {
     let numbers = [
         ("Tax", input.tax),
@@ -102,7 +105,7 @@ fn invoicing(check: &mut Check, input: &CustomerInput, is_known: bool) {
     }
 }
 
-/// Whether it is a label of a host name (RFC 1123).
+/// Returns whether a text is a label of a host name (RFC 1123).
 fn is_label(text: &str) -> bool {
     (1..=LONGEST_LABEL).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
@@ -132,12 +135,12 @@ mod tests {
         }
         let long = "x".repeat(64);
         for wrong in ["", "-a", "a-", "a.b", "a_b", "a b", "münchen", "a\n", "a/", "www", &long] {
-            assert!(valid(input(wrong)).is_err(), "{wrong:?} was taken");
+            assert!(valid(input(wrong)).is_err(), "{wrong:?} was accepted");
         }
     }
 
     #[test]
-    fn a_customer_keeps_the_subdomain_that_it_has() {
+    fn an_existing_customer_may_keep_a_reserved_subdomain() {
         let current = Customer { subdomain: "docs".into(), ..Customer::default() };
         let known = |subdomain| CustomerInput {
             currency: Some("EUR".into()),

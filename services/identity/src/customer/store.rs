@@ -13,7 +13,7 @@ const COLUMNS: &str = "id, name, account_number, address, cost_center, currency,
      minimum_consumption_in_h, due_days, technical_name, subdomain, appliances,
      revision::text as data_version, archived";
 
-/// Reads customers, without their user groups; `rest` picks and orders them.
+/// Selects customers without their user groups; `rest` adds conditions and the order.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, Customer, PgArguments> {
     sqlx::query_as(AssertSqlSafe(format!("select {COLUMNS} from customer {rest}")))
 }
@@ -26,7 +26,7 @@ pub(crate) async fn get(db: impl PgExecutor<'_>, customer: CustomerId) -> Result
         .ok_or(Fault::NotFound("customer"))
 }
 
-/// Lists a slice of the active customers, or of those in the archive, newest first.
+/// Lists a slice of the active or archived customers, newest first.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
     archived: bool,
@@ -48,7 +48,7 @@ pub(super) async fn list(
     slice.read(customers).await
 }
 
-/// Reads a customer and keeps others from changing it, and from getting tokens for it, meanwhile.
+/// Reads and locks a customer. The lock also blocks new tokens for it.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -60,7 +60,7 @@ pub(super) async fn lock(
         .ok_or(Fault::NotFound("customer"))
 }
 
-/// Keeps others from changing who manages the customer's users meanwhile.
+/// Locks the assignment of permissions to the customer's users.
 pub(crate) async fn lock_managers(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -73,8 +73,11 @@ pub(crate) async fn lock_managers(
         .ok_or(Fault::NotFound("customer"))
 }
 
-/// Makes sure that there is such a customer, and that it is not deleted meanwhile.
-pub(crate) async fn hold(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<(), Fault> {
+/// Prevents the deletion of a customer until the transaction ends. Fails if it does not exist.
+pub(crate) async fn lock_shared(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+) -> Result<(), Fault> {
     sqlx::query("select from customer where id = $1 and deleted_at is null for key share")
         .bind(customer)
         .fetch_optional(&mut **tx)
@@ -83,22 +86,25 @@ pub(crate) async fn hold(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Re
         .ok_or(Fault::NotFound("customer"))
 }
 
-/// Whether there is, or ever was, any customer.
-pub(crate) async fn any(db: impl PgExecutor<'_>) -> Result<bool, Fault> {
+/// Returns whether a customer exists or has existed.
+pub(crate) async fn any_exists(db: impl PgExecutor<'_>) -> Result<bool, Fault> {
     Ok(sqlx::query_scalar("select exists (select from customer)").fetch_one(db).await?)
 }
 
-/// Whether there is such a customer to work for.
-pub(crate) async fn is_open(db: impl PgExecutor<'_>, customer: CustomerId) -> Result<bool, Fault> {
-    let open = sqlx::query_scalar(
+/// Returns whether a customer exists and is not archived.
+pub(crate) async fn is_active(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+) -> Result<bool, Fault> {
+    let active = sqlx::query_scalar(
         "select exists
             (select from customer where id = $1 and not archived and deleted_at is null)",
     );
-    Ok(open.bind(customer).fetch_one(db).await?)
+    Ok(active.bind(customer).fetch_one(db).await?)
 }
 
-/// Fails for the operator's own customer.
-pub(super) async fn refuse_operator(
+/// Fails for the operator's customer.
+pub(super) async fn reject_operator(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
 ) -> Result<(), Fault> {
@@ -106,13 +112,12 @@ pub(super) async fn refuse_operator(
     if is_operator.bind(customer).fetch_one(db).await? {
         return Err(Fault::Conflict {
             code: "operator_customer",
-            reason: "the operator's own customer can be neither archived nor deleted".to_owned(),
+            reason: "the operator's customer cannot be archived or deleted".to_owned(),
         });
     }
     Ok(())
 }
 
-/// Adds a customer.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     id: CustomerId,
@@ -142,11 +147,14 @@ pub(crate) async fn insert(
         .bind(&customer.technical_name)
         .fetch_one(&mut **tx)
         .await
-        .on_constraint("customer_subdomain_key", Fault::AlreadyExists("customer"))
+        .on_constraint(
+            "customer_subdomain_key",
+            Fault::AlreadyExists("customer with this subdomain"),
+        )
 }
 
-/// Makes a customer the operator's own.
-pub(crate) async fn make_operator(tx: &mut PgTransaction<'_>, id: CustomerId) -> Result<(), Fault> {
+/// Marks a customer as the operator's.
+pub(crate) async fn set_operator(tx: &mut PgTransaction<'_>, id: CustomerId) -> Result<(), Fault> {
     sqlx::query("update customer set is_operator = true where id = $1")
         .bind(id)
         .execute(&mut **tx)
@@ -154,7 +162,7 @@ pub(crate) async fn make_operator(tx: &mut PgTransaction<'_>, id: CustomerId) ->
     Ok(())
 }
 
-/// Replaces what a client may write of a locked customer.
+/// Writes the changeable fields of a locked customer.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     id: CustomerId,
@@ -187,7 +195,10 @@ pub(super) async fn update(
         .bind(&customer.technical_name)
         .fetch_one(&mut **tx)
         .await
-        .on_constraint("customer_subdomain_key", Fault::AlreadyExists("customer"))
+        .on_constraint(
+            "customer_subdomain_key",
+            Fault::AlreadyExists("customer with this subdomain"),
+        )
 }
 
 pub(super) async fn delete(tx: &mut PgTransaction<'_>, id: CustomerId) -> Result<(), Fault> {

@@ -1,29 +1,28 @@
-//! Invitations in PostgreSQL. What a deleted customer has left behind counts as gone.
+//! Invitations in PostgreSQL. Those of deleted or archived customers are ignored.
 
 use assay_proto::{AccountId, CustomerId, Fault, OnConstraint, UserGroupId, UserId};
 use sqlx::{PgExecutor, PgTransaction};
 
-/// An invitation as its mail needs it.
+/// The data for the mail of an invitation.
 #[derive(sqlx::FromRow)]
 pub(crate) struct Invitation {
     pub(crate) customer_id: CustomerId,
     pub(crate) user_id: UserId,
     pub(crate) email: String,
-    /// The customer's.
-    pub(crate) name: String,
+    pub(crate) customer_name: String,
 }
 
-/// An invitation that is being accepted.
+/// A consumed invitation, which is being accepted.
 #[derive(sqlx::FromRow)]
-pub(crate) struct Taken {
+pub(crate) struct AcceptedInvitation {
     pub(crate) customer_id: CustomerId,
     pub(crate) user_id: UserId,
     pub(crate) user_group_id: Option<UserGroupId>,
     pub(crate) email: String,
 }
 
-/// Invites a mailbox in place of the one that was invited before, whose links die.
-pub(crate) async fn put(
+/// Replaces the invitation of a user. The links of the previous one are deleted.
+pub(crate) async fn replace(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     user: UserId,
@@ -40,13 +39,15 @@ pub(crate) async fn put(
         .bind(email)
         .execute(&mut **tx)
         .await
-        .on_constraint("invitation_email_key", Fault::AlreadyExists("user"))?;
+        .on_constraint(
+            "invitation_email_key",
+            Fault::AlreadyExists("user with this email address"),
+        )?;
     Ok(())
 }
 
-/// Fails if the customer has a user with that address already, or has invited it. What the address
-/// is elsewhere makes no difference.
-pub(crate) async fn refuse_taken(
+/// Fails if the customer has a user or an invitation with that address.
+pub(crate) async fn check_available(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     email: &str,
@@ -59,32 +60,32 @@ pub(crate) async fn refuse_taken(
             select from invitation where customer_id = $1 and lower(email) = lower($2))",
     );
     if taken.bind(customer).bind(email).fetch_one(db).await? {
-        return Err(Fault::AlreadyExists("user"));
+        return Err(Fault::AlreadyExists("user with this email address"));
     }
     Ok(())
 }
 
-/// Whether a user's invitation is to that mailbox already.
-pub(crate) async fn invites(
+/// Returns whether a user's invitation is for that address.
+pub(crate) async fn is_for(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     user: UserId,
     email: &str,
 ) -> Result<bool, Fault> {
-    let invites = sqlx::query_scalar(
+    let is_for = sqlx::query_scalar(
         "select exists (
             select from invitation
             where customer_id = $1 and user_id = $2 and lower(email) = lower($3))",
     );
-    Ok(invites.bind(customer).bind(user).bind(email).fetch_one(db).await?)
+    Ok(is_for.bind(customer).bind(user).bind(email).fetch_one(db).await?)
 }
 
 const SELECT: &str = "select invitation.customer_id, invitation.user_id, invitation.email,
-        customer.name
+        customer.name as customer_name
      from invitation join customer on customer.id = invitation.customer_id
      where customer.deleted_at is null and not customer.archived";
 
-/// The invitation of a user.
+/// Finds the invitation of a user.
 pub(crate) async fn find(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -95,7 +96,7 @@ pub(crate) async fn find(
     Ok(invitation.bind(customer).bind(user).fetch_optional(db).await?)
 }
 
-/// The latest invitation of a mailbox.
+/// Finds the latest invitation of a mailbox.
 pub(crate) async fn latest(
     db: impl PgExecutor<'_>,
     email: &str,
@@ -108,14 +109,13 @@ pub(crate) async fn latest(
     Ok(invitation.bind(email).fetch_optional(db).await?)
 }
 
-/// Uses an invitation up, and keeps others from changing its membership. Of several who try, one
-/// finds it.
-pub(crate) async fn take(
+/// Deletes and returns an invitation, and locks its membership. Of several concurrent calls, one succeeds.
+pub(crate) async fn consume(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     user: UserId,
-) -> Result<Option<Taken>, Fault> {
-    let taken: Option<Taken> = sqlx::query_as(
+) -> Result<Option<AcceptedInvitation>, Fault> {
+    let invitation: Option<AcceptedInvitation> = sqlx::query_as(
         "select membership.customer_id, membership.id as user_id, membership.user_group_id,
                 invitation.email
          from membership
@@ -135,10 +135,10 @@ pub(crate) async fn take(
         .bind(user)
         .execute(&mut **tx)
         .await?;
-    Ok(taken.filter(|_| deleted.rows_affected() == 1))
+    Ok(invitation.filter(|_| deleted.rows_affected() == 1))
 }
 
-/// The invitation with that id to the address of an account.
+/// Returns the customer of the invitation with that id to the address of an account.
 pub(crate) async fn of_account(
     db: impl PgExecutor<'_>,
     account: AccountId,
@@ -151,7 +151,7 @@ pub(crate) async fn of_account(
     Ok(customer.bind(account).bind(user).fetch_optional(db).await?)
 }
 
-/// Removes invitations to another mailbox that nobody has accepted; users keep their old address.
+/// Deletes expired invitations of users who have an account; they keep their address.
 pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     sqlx::query(
         "delete from invitation using membership

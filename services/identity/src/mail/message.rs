@@ -1,91 +1,56 @@
-//! What mails say, as plain text and as HTML.
+//! Texts of mails, as plain text and as HTML.
 
 mod execution_ended;
+mod letter;
 
-pub(super) use self::execution_ended::execution_ended;
+use secrecy::SecretString;
 
-use secrecy::{ExposeSecret, SecretString};
+use self::letter::{escape, one_line, page, with_link};
+pub(super) use self::{execution_ended::execution_ended, letter::Letter};
 
-/// A mail without its addresses.
-pub(super) struct Letter {
-    pub(super) subject: String,
-    pub(super) text: String,
-    pub(super) html: String,
-}
-
-/// To the owner of a mailbox that a customer has invited.
+/// Writes to the owner of a mailbox that a customer has invited.
 pub(super) fn invitation(customer: &str, link: &SecretString) -> Letter {
     let customer = one_line(customer);
-    letter(
-        &format!("Welcome to Assay at {customer}"),
+    with_link(
+        &format!("You have been invited to {customer} on Assay"),
         &format!(
-            "{customer} has made you a user of Assay, where tests and their results are kept."
+            "{customer} has invited you to Assay, a service for managing tests and their results."
         ),
-        "Accept here, within seven days; without an account yet, you choose its password there:",
+        "To accept the invitation, open this link within seven days. If you do not have a password \
+         yet, you can choose one there:",
         link,
-        "If you did not expect this mail, you need not do anything: without you nothing happens.",
+        "If you did not expect this invitation, you can ignore this mail.",
     )
 }
 
-/// To a user whose place another mailbox is invited to take.
+/// Writes to a user whose mailbox is about to be replaced by another one.
 pub(super) fn email_change(customer: &str) -> Letter {
     let customer = one_line(customer);
-    let subject = format!("Your address for Assay at {customer}");
-    let why = format!(
-        "{customer} wants to reach you at another address. When the owner of that address has \
-         accepted, you can no longer log in to {customer} with this one: its password, sessions and \
-         API tokens end."
+    let subject = format!("Your email address at {customer} on Assay is about to change");
+    let reason = format!(
+        "{customer} has requested to change the email address of your user on Assay. As soon as the \
+         owner of the new address accepts, you can no longer log in to {customer} with this address, \
+         and its password, sessions and API tokens stop working."
     );
-    let else_ = format!("If this is not right, ask those who manage the users of {customer}.");
-    let text = format!("Hello,\r\n\r\n{why}\r\n\r\n{else_}\r\n");
-    let html = page(&subject, &format!("<p>{}</p>\r\n<p>{}</p>", escaped(&why), escaped(&else_)));
+    let otherwise = format!(
+        "If you did not expect this change, please contact the user administrators of {customer}."
+    );
+    let text = format!("Hello,\r\n\r\n{reason}\r\n\r\n{otherwise}\r\n");
+    let body = format!("<p>{}</p>\r\n<p>{}</p>", escape(&reason), escape(&otherwise));
+    let html = page(&subject, &body);
     Letter { subject, text, html }
 }
 
-/// To somebody who has forgotten their password.
+/// Writes to a user who has requested a new password.
 pub(super) fn password_reset(link: &SecretString) -> Letter {
-    letter(
-        "Your new password for Assay",
-        "Somebody, probably you, wants to set a new password for your account at Assay.",
-        "Choose it here, within an hour:",
+    with_link(
+        "Reset your Assay password",
+        "We received a request to reset the password of your Assay account.",
+        "To choose a new password, open this link within one hour:",
         link,
-        "If it was not you, you need not do anything: your password is what it was.",
+        "If you did not request a new password, you can ignore this mail. Your password has not been \
+         changed.",
     )
-}
-
-fn letter(subject: &str, why: &str, ask: &str, link: &SecretString, else_: &str) -> Letter {
-    let link = link.expose_secret();
-    let text = format!("Hello,\r\n\r\n{why}\r\n\r\n{ask}\r\n\r\n{link}\r\n\r\n{else_}\r\n");
-    let [why, ask, link, else_] = [why, ask, link, else_].map(escaped);
-    let html = format!(
-        "<p>{why}</p>\r\n<p>{ask}</p>\r\n\
-         <p><a href=\"{link}\">{link}</a></p>\r\n<p>{else_}</p>"
-    );
-    Letter { subject: subject.to_owned(), text, html: page(subject, &html) }
-}
-
-/// A page that greets; its body is HTML already.
-fn page(title: &str, body: &str) -> String {
-    let title = escaped(title);
-    format!(
-        "<!doctype html>\r\n\
-         <html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head>\r\n\
-         <body><p>Hello,</p>\r\n{body}</body></html>\r\n"
-    )
-}
-
-/// The text with nothing in it that could begin another line.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
-/// The text as it has to be spelt in HTML, in an attribute too.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-        .replace('\'', "&#39;")
 }
 
 #[cfg(test)]
@@ -93,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_become_part_of_a_page_or_begin_a_header() {
+    fn names_are_escaped_in_html_and_kept_out_of_headers() {
         let name = "<script>alert(\"1\")</script>\r\nBcc: eve@example.com";
         let letter = invitation(name, &"https://assay.example/#token=x".into());
         assert!(!letter.html.contains("<script>"), "{}", letter.html);

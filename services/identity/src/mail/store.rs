@@ -6,52 +6,61 @@ use assay_proto::{CustomerId, Fault, Timestamp, UserId, events::ExecutionChanged
 use sqlx::{PgExecutor, PgTransaction, types::Json};
 use uuid::Uuid;
 
-use super::Kind;
+/// The kind of a mail.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// To a mailbox whose owner has to accept a membership.
+    Invitation,
+    /// To the mailbox of a user whose address is about to change.
+    EmailChange,
+    PasswordReset,
+    ExecutionEnded,
+}
 
-/// A mail to be sent.
+/// A mail to queue.
 pub(crate) struct Mail {
     pub(super) id: Uuid,
     pub(super) kind: Kind,
     pub(super) recipient: Option<String>,
-    /// The user it goes to, where there is no recipient.
+    /// The user to send it to, if it has no recipient.
     pub(super) user: Option<UserId>,
-    /// Where the recipient wants the link to lead to.
+    /// The requested host of the link.
     pub(super) host: Option<String>,
-    /// The user's customer.
+    /// The customer of the user.
     pub(super) customer: Option<CustomerId>,
-    /// Who asked for it.
+    /// The address that has requested it.
     pub(super) address: Option<IpAddr>,
     pub(super) execution: Option<ExecutionChanged>,
-    /// When there was a reason for it; now, unless set.
-    pub(super) since: Option<Timestamp>,
+    /// Now by default.
+    pub(super) created_at: Option<Timestamp>,
 }
 
-/// A mail whose turn it is.
+/// A due mail.
 pub(super) struct Queued {
     pub(super) id: Uuid,
     pub(super) kind: Kind,
-    /// Of a mail to a user, none yet.
+    /// Empty if the mail is for a user whose address is looked up when it is written.
     pub(super) recipient: String,
     pub(super) host: String,
-    /// The name of the user's customer.
+    /// The name of the customer.
     pub(super) customer: Option<String>,
     pub(super) user: Option<(CustomerId, UserId)>,
-    /// How often it was tried, this time included.
+    /// Number of attempts, including this one.
     pub(super) attempts: i32,
     pub(super) age: Duration,
-    pub(super) report: Option<Report>,
+    pub(super) execution: Option<EndedExecution>,
     address: Option<String>,
 }
 
-/// What is to be told to the requester of an execution.
-pub(super) struct Report {
+/// An execution that has ended, and its requester.
+pub(super) struct EndedExecution {
     pub(super) customer: CustomerId,
     pub(super) requester: UserId,
     pub(super) execution: ExecutionChanged,
 }
 
 impl Mail {
-    /// A mail that says nothing yet.
+    /// Returns a mail without a recipient.
     pub(super) fn new(kind: Kind) -> Self {
         Self {
             id: Uuid::now_v7(),
@@ -62,13 +71,13 @@ impl Mail {
             customer: None,
             address: None,
             execution: None,
-            since: None,
+            created_at: None,
         }
     }
 }
 
 impl Queued {
-    /// Who asked for it.
+    /// Returns the address that has requested it.
     pub(super) fn address(&self) -> Option<IpAddr> {
         self.address.as_ref()?.parse().ok()
     }
@@ -87,13 +96,13 @@ impl Kind {
         }
     }
 
-    fn named(name: &str) -> Result<Self, Fault> {
+    fn parse(name: &str) -> Result<Self, Fault> {
         let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| Fault::internal(format!("no mail is of the kind {name}")))
+        found.ok_or_else(|| Fault::internal(format!("unknown kind of mail: {name}")))
     }
 }
 
-/// Adds a mail to the queue, unless the same is there.
+/// Adds a mail to the queue, unless one with its id is queued.
 pub(super) async fn insert(tx: &mut PgTransaction<'_>, mail: &Mail) -> Result<(), Fault> {
     sqlx::query(
         "insert into mail (id, kind, recipient, user_id, host, customer_id, address, execution,
@@ -109,7 +118,7 @@ pub(super) async fn insert(tx: &mut PgTransaction<'_>, mail: &Mail) -> Result<()
     .bind(mail.customer)
     .bind(mail.address.map(|address| address.to_string()))
     .bind(mail.execution.as_ref().map(Json))
-    .bind(mail.since)
+    .bind(mail.created_at)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -131,15 +140,15 @@ struct Row {
 }
 
 impl Row {
-    fn report(&mut self) -> Option<Report> {
+    fn ended_execution(&mut self) -> Option<EndedExecution> {
         let (customer, requester) = self.customer_id.zip(self.user_id)?;
         let Json(execution) = self.execution.take()?;
-        Some(Report { customer, requester, execution })
+        Some(EndedExecution { customer, requester, execution })
     }
 }
 
-/// Takes the mail that is due first, for as long as it is not tried again: from 30 seconds up to an
-/// hour, the longer the more often it was tried. However many reports there are, a link goes first.
+/// Claims the next due mail until its next attempt, which follows after 30 seconds, doubled with each attempt
+/// up to one hour. Links take precedence over reports of executions.
 pub(super) async fn claim(db: impl PgExecutor<'_>) -> Result<Option<Queued>, Fault> {
     let row: Option<Row> = sqlx::query_as(
         "update mail
@@ -158,8 +167,8 @@ pub(super) async fn claim(db: impl PgExecutor<'_>) -> Result<Option<Queued>, Fau
     let Some(mut row) = row else { return Ok(None) };
     Ok(Some(Queued {
         id: row.id,
-        kind: Kind::named(&row.kind)?,
-        report: row.report(),
+        kind: Kind::parse(&row.kind)?,
+        execution: row.ended_execution(),
         recipient: row.recipient.unwrap_or_default(),
         host: row.host.unwrap_or_default(),
         user: row.customer_id.zip(row.user_id),
@@ -175,7 +184,7 @@ pub(super) async fn delete(db: impl PgExecutor<'_>, id: Uuid) -> Result<(), Faul
     Ok(())
 }
 
-/// Removes the mails that could never be written.
+/// Deletes mails that could not be written for two days.
 pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     sqlx::query("delete from mail where created_at < now() - interval '2 days'")
         .execute(db)

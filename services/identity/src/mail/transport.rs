@@ -1,4 +1,4 @@
-//! How mails go out: by SMTP, or into a folder.
+//! Delivery of mails by SMTP or into a folder.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,70 +14,73 @@ use lettre::{
 };
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Kind, message::Letter, store::Queued};
+use super::{
+    message::Letter,
+    store::{Kind, Queued},
+};
 
-/// How long an SMTP server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of responses of the SMTP server.
+const SMTP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Who mails in a folder are from.
-const NOBODY: &str = "Assay <assay@localhost>";
+/// Default sender of mails in a folder.
+const DEFAULT_FROM: &str = "Assay <assay@localhost>";
 
-/// How mails go out.
+/// Delivers mails.
 pub(crate) struct Transport {
     from: Mailbox,
-    way: Way,
+    destination: Destination,
 }
 
-enum Way {
+enum Destination {
     Smtp(AsyncSmtpTransport<Tokio1Executor>),
     Folder(PathBuf),
 }
 
 /// Why a mail was not sent.
 pub(super) enum SendError {
-    /// It may be sent yet.
-    Passing(String),
-    /// The server will not have it.
-    Refused(String),
+    /// A retry may succeed.
+    Transient(String),
+    /// The server has rejected this mail.
+    Permanent(String),
 }
 
 impl Transport {
-    /// By SMTP if there is a URL, else into the folder.
+    /// Delivers by SMTP if a URL is configured, otherwise into the folder.
     pub(crate) fn new(
         smtp_url: Option<&SecretString>,
         from: Option<&str>,
         folder: Option<&Path>,
     ) -> anyhow::Result<Self> {
-        let way = match (smtp_url, folder) {
-            (Some(url), _) => Way::Smtp(smtp(url)?),
-            (None, Some(folder)) => Way::Folder(folder.to_owned()),
-            (None, None) => bail!("ASSAY_SMTP_URL or ASSAY_MAIL_DIR has to say how mails go out"),
+        let destination = match (smtp_url, folder) {
+            (Some(url), _) => Destination::Smtp(smtp(url)?),
+            (None, Some(folder)) => Destination::Folder(folder.to_owned()),
+            (None, None) => bail!("set ASSAY_SMTP_URL or ASSAY_MAIL_DIR for sending mails"),
         };
-        let from = match (from, &way) {
+        let from = match (from, &destination) {
             (Some(from), _) => from,
-            (None, Way::Folder(_)) => NOBODY,
-            (None, Way::Smtp(_)) => bail!("ASSAY_MAIL_FROM has to say who mails are from"),
+            (None, Destination::Folder(_)) => DEFAULT_FROM,
+            (None, Destination::Smtp(_)) => bail!("set ASSAY_MAIL_FROM to the sender of mails"),
         };
-        Ok(Self { from: from.parse().context("ASSAY_MAIL_FROM")?, way })
+        Ok(Self { from: from.parse().context("ASSAY_MAIL_FROM")?, destination })
     }
 
     pub(super) async fn send(&self, mail: &Queued, letter: &Letter) -> Result<(), SendError> {
         let message = self.message(mail, letter);
-        let message = message.map_err(|fault| SendError::Refused(fault.to_string()))?;
-        match &self.way {
-            Way::Smtp(server) => {
+        let message = message.map_err(|fault| SendError::Permanent(fault.to_string()))?;
+        match &self.destination {
+            Destination::Smtp(server) => {
                 server.send(message).await.map(drop).map_err(|error| failure(&error))
             }
-            Way::Folder(folder) => write(folder, mail, &message.formatted())
+            Destination::Folder(folder) => write(folder, mail, &message.formatted())
                 .await
-                .map_err(|error| SendError::Passing(error.to_string())),
+                .map_err(|error| SendError::Transient(error.to_string())),
         }
     }
 
     fn message(&self, mail: &Queued, letter: &Letter) -> Result<Message, Fault> {
         let to: Address = mail.recipient.parse().map_err(Fault::internal)?;
-        // Of the same mail, sent again because it was not known to have been, only one is kept by
-        // those who look at this. A link is another one each time.
+        // Mail servers may drop a repeated mail by its id. Each attempt of a mail with a link has a new
+        // link, so that it needs another id.
         let edition = match mail.kind {
             Kind::Invitation | Kind::PasswordReset => mail.attempts,
             Kind::EmailChange | Kind::ExecutionEnded => 1,
@@ -94,26 +97,27 @@ impl Transport {
 }
 
 fn smtp(url: &SecretString) -> anyhow::Result<AsyncSmtpTransport<Tokio1Executor>> {
-    // The cause is left out on purpose: it may quote the URL and with it the password.
+    // The cause may quote the URL and its password.
     let server = AsyncSmtpTransport::<Tokio1Executor>::from_url(url.expose_secret())
-        .map_err(|_| anyhow::anyhow!("ASSAY_SMTP_URL is not the URL of an SMTP server"))?;
-    Ok(server.timeout(Some(PATIENCE)).build())
+        .map_err(|_| anyhow::anyhow!("ASSAY_SMTP_URL is not a valid URL of an SMTP server"))?;
+    Ok(server.timeout(Some(SMTP_TIMEOUT)).build())
 }
 
-/// A server that refuses this mail will go on doing so; one that refuses us may be set up wrongly,
-/// which somebody will mend.
+/// Classifies a failure. A rejection of the mail itself is permanent; other rejections may be caused by a
+/// wrong configuration, which can be fixed.
 fn failure(error: &smtp::Error) -> SendError {
     let status = error.status();
-    // What the server says may quote the recipient, who is nobody's business.
-    let cause = status.map_or_else(|| error.to_string(), |code| format!("it answered {code}"));
+    // The response of the server may quote the recipient, which must not be logged.
+    let cause =
+        status.map_or_else(|| error.to_string(), |code| format!("the server returned {code}"));
     let about_mail = status.is_some_and(|code| code.category == Category::MailSystem);
     if error.is_permanent() && about_mail {
-        return SendError::Refused(cause);
+        return SendError::Permanent(cause);
     }
-    SendError::Passing(cause)
+    SendError::Transient(cause)
 }
 
-/// Writes a file that is whole as soon as it has its name.
+/// Writes a file under a temporary name, and renames it when it is complete.
 async fn write(folder: &Path, mail: &Queued, message: &[u8]) -> std::io::Result<()> {
     tokio::fs::create_dir_all(folder).await?;
     let draft = folder.join(format!(".{}", mail.id));

@@ -1,10 +1,10 @@
-//! Which of its customers an account works for.
+//! The choice of a membership at login.
 
 use assay_proto::Fault;
 
 use super::Membership;
 
-/// Chooses the membership to log in with: that of the customer with the `subdomain`, else the first.
+/// Chooses the membership of the customer with the `subdomain`, otherwise the first one.
 pub(crate) fn choose(
     memberships: Vec<Membership>,
     subdomain: Option<&str>,
@@ -12,12 +12,12 @@ pub(crate) fn choose(
     if memberships.is_empty() {
         return Err(Fault::Unauthenticated);
     }
-    let mut open: Vec<_> = memberships.into_iter().filter(Membership::may_log_in).collect();
-    let named = open.iter().position(|one| Some(one.subdomain.as_str()) == subdomain);
-    if open.is_empty() {
+    let mut usable: Vec<_> = memberships.into_iter().filter(Membership::may_log_in).collect();
+    let named = usable.iter().position(|one| Some(one.subdomain.as_str()) == subdomain);
+    if usable.is_empty() {
         return Err(Fault::Forbidden("this needs the permission Login".to_owned()));
     }
-    Ok(open.swap_remove(named.unwrap_or_default()))
+    Ok(usable.swap_remove(named.unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_chooses_the_customer_and_else_the_order() {
+    fn the_subdomain_takes_precedence_over_the_order() {
         let memberships = vec![
             membership("closed", "Read"),
             membership("recent", "Login, Read"),
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_permission_login_there_is_no_login() {
+    fn a_login_requires_the_permission_login() {
         let closed = vec![membership("a", "Read")];
         assert!(matches!(choose(closed, None), Err(Fault::Forbidden(_))));
         assert!(matches!(choose(Vec::new(), None), Err(Fault::Unauthenticated)));

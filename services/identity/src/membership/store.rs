@@ -8,8 +8,8 @@ use sqlx::{
 
 use super::Membership;
 
-/// Reads the memberships that can be used: those that are archived, or whose customer is archived
-/// or deleted, are none of them. `rest` picks and orders them.
+/// Selects usable memberships: neither they nor their customers are archived or deleted. `rest` adds
+/// conditions and the order.
 fn select<T>(rest: &'static str) -> QueryAs<'static, Postgres, T, PgArguments>
 where
     T: for<'r> sqlx::FromRow<'r, sqlx::postgres::PgRow>,
@@ -27,7 +27,7 @@ where
     )))
 }
 
-/// The memberships that an account can use, the last used first, then the oldest.
+/// Lists the usable memberships of an account, by last use, then by age.
 pub(crate) async fn of_account(
     db: impl PgExecutor<'_>,
     account: AccountId,
@@ -47,12 +47,12 @@ pub(crate) struct Owned {
     pub(crate) membership: Membership,
 }
 
-/// The membership of a user, whatever their customer, if it can be used.
+/// Finds the usable membership of a user of any customer.
 pub(crate) async fn of_user(db: impl PgExecutor<'_>, user: UserId) -> Result<Option<Owned>, Fault> {
     Ok(select("and membership.id = $1").bind(user).fetch_optional(db).await?)
 }
 
-/// The membership of a customer's user, if it can be used.
+/// Finds the usable membership of a user of a customer.
 pub(crate) async fn find(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -62,7 +62,7 @@ pub(crate) async fn find(
     Ok(membership.bind(customer).bind(user).fetch_optional(db).await?)
 }
 
-/// Adds a user: with an account, or without one until the invited mailbox has accepted.
+/// Adds a user, without an account until the owner of the invited mailbox accepts.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -85,7 +85,7 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// The account of a customer's user, if there is one yet.
+/// Returns the account of a user, if the user has one.
 pub(crate) async fn account(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -96,7 +96,7 @@ pub(crate) async fn account(
     account.bind(customer).bind(user).fetch_optional(db).await?.ok_or(Fault::NotFound("user"))
 }
 
-/// Records that the account has logged in.
+/// Records a login.
 pub(crate) async fn record_login(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -114,7 +114,7 @@ pub(crate) async fn record_login(
     Ok(())
 }
 
-/// Records that the account works for the customer now.
+/// Records the use of a membership without a login.
 pub(crate) async fn record_use(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -128,7 +128,7 @@ pub(crate) async fn record_use(
     Ok(())
 }
 
-/// Whether somebody can manage the customer's users.
+/// Returns whether the customer has a user who can log in and manage users.
 pub(crate) async fn has_manager(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -146,9 +146,9 @@ pub(crate) async fn has_manager(
     Ok(managed.bind(customer).fetch_one(db).await?)
 }
 
-/// Fails if somebody could manage the customer's users, and after this transaction nobody can. The
-/// customer has to be locked.
-pub(crate) async fn keep_manager(
+/// Fails if the transaction has left the customer without a user who manages users; `managed` is whether
+/// it had one before. The customer must be locked.
+pub(crate) async fn require_manager(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     managed: bool,
@@ -156,13 +156,15 @@ pub(crate) async fn keep_manager(
     if managed && !has_manager(&mut **tx, customer).await? {
         return Err(Fault::Conflict {
             code: "last_user_management",
-            reason: "nobody would be left who can manage the customer's users".to_owned(),
+            reason: "the customer needs a user with the permissions Login and UserManagement; \
+                     give them to another user first"
+                .to_owned(),
         });
     }
     Ok(())
 }
 
-/// How many customers the account belongs to, among those that are not deleted.
+/// Counts the customers of an account, without deleted ones.
 pub(crate) async fn count(db: impl PgExecutor<'_>, account: AccountId) -> Result<i64, Fault> {
     let count = sqlx::query_scalar(
         "select count(*) from membership join customer on customer.id = membership.customer_id
@@ -184,7 +186,7 @@ pub(crate) async fn delete(
     Ok(())
 }
 
-/// Lists a slice of the memberships of an account, and of those that its address is invited to.
+/// Lists a slice of the memberships of an account and of the invitations to its address.
 pub(crate) async fn list(
     db: impl PgExecutor<'_>,
     account: AccountId,
@@ -218,16 +220,16 @@ pub(crate) async fn list(
     Ok(memberships)
 }
 
-/// Gives a membership to an account, in place of the one that it had.
-pub(crate) async fn give(
+/// Replaces the account of a membership.
+pub(crate) async fn transfer(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     user: UserId,
     account: AccountId,
 ) -> Result<(), Fault> {
-    let twice = Fault::Conflict {
+    let already_member = Fault::Conflict {
         code: "already_member",
-        reason: "the account belongs to this customer already".to_owned(),
+        reason: "the account is already a member of this customer".to_owned(),
     };
     sqlx::query(
         "update membership set account_id = $3, revision = revision + 1
@@ -238,6 +240,6 @@ pub(crate) async fn give(
     .bind(account)
     .execute(&mut **tx)
     .await
-    .on_constraint("membership_account_id_key", twice)?;
+    .on_constraint("membership_account_id_key", already_member)?;
     Ok(())
 }

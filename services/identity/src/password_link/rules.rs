@@ -1,38 +1,38 @@
-//! Where a link may lead to. A host that somebody else chose could read the token from the link, so
-//! a link leads to hosts that are known to be ours, spelt as they are known.
+//! Hosts of links. The host of a link gets its token, so links use configured hosts only, spelled as
+//! configured.
 
 use assay_proto::Fault;
 use url::Url;
 
 use crate::token::rules::subdomain;
 
-/// What is kept at most of a host that somebody asks for; a longer one is none.
+/// Maximum length of a requested host, in bytes; longer ones are ignored.
 const LONGEST_HOST: usize = 512;
 
-/// The hosts that are ours.
+/// The configured hosts.
 #[derive(Clone)]
 pub(crate) struct Hosts {
     pub(crate) public: Url,
-    /// The domain that the hosts of the customers are in.
+    /// The parent domain of the hosts of customers.
     pub(crate) base_domain: Option<String>,
 }
 
 impl Hosts {
-    /// The origin that a link leads to, for somebody who asked for `host`, and who belongs to the
-    /// customers with these subdomains.
+    /// Returns the origin of a link for a request that names `host`, from a member of the customers with
+    /// these subdomains.
     pub(super) fn origin(&self, host: &str, subdomains: &[&str]) -> String {
         self.of_customer(host, subdomains)
             .unwrap_or_else(|| self.public.origin().ascii_serialization())
     }
 
-    /// The origin of the customer that `host` belongs to, if it is one of these.
+    /// Returns the origin of the customer with the host, if it is one of these.
     fn of_customer(&self, host: &str, subdomains: &[&str]) -> Option<String> {
         let domain = self.base_domain.as_deref()?.trim_matches('.').to_ascii_lowercase();
-        let asked = parse(host, self.public.scheme())?;
-        let label = subdomain(asked.host_str()?, Some(&domain))?;
+        let requested = parse(host, self.public.scheme())?;
+        let label = subdomain(requested.host_str()?, Some(&domain))?;
         let known = subdomains.contains(&label.as_str());
-        // Behind which port of ours the customers' hosts are, is known from the public one.
-        if !known || asked.port().is_some_and(|port| Some(port) != self.public.port()) {
+        // Hosts of customers use the port of the public URL.
+        if !known || requested.port().is_some_and(|port| Some(port) != self.public.port()) {
             return None;
         }
         let port = self.public.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -40,7 +40,7 @@ impl Hosts {
     }
 }
 
-/// Reads an origin, with or without its scheme. What has more to it is none.
+/// Parses an origin, with or without its scheme. Returns none if it has other parts.
 fn parse(host: &str, scheme: &str) -> Option<Url> {
     let text = if host.contains("://") { host.to_owned() } else { format!("{scheme}://{host}") };
     let url = Url::parse(&text).ok()?;
@@ -53,22 +53,22 @@ fn parse(host: &str, scheme: &str) -> Option<Url> {
     is_origin.then_some(url)
 }
 
-/// The host, or nothing where that is longer than any host is.
-pub(super) fn shortened(host: &str) -> &str {
+/// Returns the host, or an empty text if it is too long or not valid.
+pub(super) fn host_or_empty(host: &str) -> &str {
     if host.len() > LONGEST_HOST || host.contains('\0') { "" } else { host }
 }
 
 pub(super) fn invalid_token() -> Fault {
     Fault::Refused {
         code: "invalid_reset_token",
-        reason: "the link is not valid any more; have another one sent".to_owned(),
+        reason: "the link has expired or has been used; request a new one".to_owned(),
     }
 }
 
 pub(super) fn password_needed() -> Fault {
     Fault::Conflict {
         code: "password_needed",
-        reason: "the address has no account yet; choose a password with the same link".to_owned(),
+        reason: "the address has no account yet; set a password with the same link".to_owned(),
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_leads_to_nobody_elses_host() {
+    fn a_link_never_leads_to_another_host() {
         for host in [
             "",
             "https://evil.example",
@@ -125,8 +125,8 @@ mod tests {
             let origin = origin("https://www.assay.example", Some("assay.example"), host);
             assert_eq!(origin, "https://www.assay.example", "{host}");
         }
-        let alone = origin("https://assay.example", None, "https://acme.assay.example");
-        assert_eq!(alone, "https://assay.example");
+        let without_domain = origin("https://assay.example", None, "https://acme.assay.example");
+        assert_eq!(without_domain, "https://assay.example");
     }
 
     #[test]
@@ -138,9 +138,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_a_host_is_not_kept() {
-        assert_eq!(shortened("acme.assay.example"), "acme.assay.example");
-        assert_eq!(shortened(&"x".repeat(513)), "");
-        assert_eq!(shortened("\0"), "");
+    fn an_overlong_host_is_ignored() {
+        assert_eq!(host_or_empty("acme.assay.example"), "acme.assay.example");
+        assert_eq!(host_or_empty(&"x".repeat(513)), "");
+        assert_eq!(host_or_empty("\0"), "");
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use assay_proto::{AccountId, CustomerId, Fault, UserId};
 use sqlx::{PgExecutor, PgTransaction};
 
-/// How many links an account has at most, and how many an invitation.
-const MOST: i64 = 3;
+/// Maximum number of links of an account or an invitation.
+const MAX_LINKS: i64 = 3;
 
 /// The purpose of a link.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ impl Target {
     }
 }
 
-/// Keeps a link, in place of the oldest one if there are too many for the same.
+/// Adds a link. If its target has too many, deletes the oldest one.
 pub(super) async fn insert(
     tx: &mut PgTransaction<'_>,
     target: Target,
@@ -62,13 +62,13 @@ pub(super) async fn insert(
     .bind(target.account())
     .bind(customer)
     .bind(user)
-    .bind(MOST)
+    .bind(MAX_LINKS)
     .execute(&mut **tx)
     .await?;
     Ok(())
 }
 
-/// The email of the mailbox that a valid link was sent to.
+/// Returns the email address that a valid link was sent to.
 pub(super) async fn email(db: impl PgExecutor<'_>, hash: &[u8]) -> Result<Option<String>, Fault> {
     let email = sqlx::query_scalar(
         "select coalesce(account.email, invitation.email)
@@ -81,8 +81,11 @@ pub(super) async fn email(db: impl PgExecutor<'_>, hash: &[u8]) -> Result<Option
     Ok(email.bind(hash).fetch_optional(db).await?)
 }
 
-/// Uses a valid link up. Of several who try, one finds what it is for.
-pub(super) async fn take(tx: &mut PgTransaction<'_>, hash: &[u8]) -> Result<Option<Target>, Fault> {
+/// Consumes a valid link and returns its target. Of several concurrent calls, one succeeds.
+pub(super) async fn consume(
+    tx: &mut PgTransaction<'_>,
+    hash: &[u8],
+) -> Result<Option<Target>, Fault> {
     let target: Option<(Option<AccountId>, Option<CustomerId>, Option<UserId>)> = sqlx::query_as(
         "delete from password_link where token_hash = $1 and expires_at > now()
          returning account_id, customer_id, user_id",
@@ -96,7 +99,7 @@ pub(super) async fn take(tx: &mut PgTransaction<'_>, hash: &[u8]) -> Result<Opti
     }))
 }
 
-/// Voids the links of an account.
+/// Deletes the links of an account.
 pub(super) async fn delete_of_account(
     tx: &mut PgTransaction<'_>,
     account: AccountId,
@@ -108,7 +111,7 @@ pub(super) async fn delete_of_account(
     Ok(())
 }
 
-/// Removes the links that are too old.
+/// Deletes expired links.
 pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     sqlx::query("delete from password_link where expires_at < now()").execute(db).await?;
     Ok(())

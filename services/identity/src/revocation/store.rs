@@ -6,10 +6,10 @@ use assay_proto::{
 };
 use sqlx::{PgExecutor, PgTransaction};
 
-/// How many are read at once.
-const PART: i64 = 1000;
+/// Number of revocations in a batch.
+const BATCH: i64 = 1000;
 
-/// Which tokens die: those that match all ids given.
+/// The tokens that a revocation affects: those that match all given ids.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scope {
     pub(crate) customer: Option<CustomerId>,
@@ -22,7 +22,7 @@ impl Scope {
         Self { customer: Some(customer), ..Self::default() }
     }
 
-    /// All tokens of a user: those for the own customer, and those for customers that are visited.
+    /// All tokens of a user, including those for other customers.
     pub(crate) fn of_user(user: UserId) -> Self {
         Self { user: Some(user), ..Self::default() }
     }
@@ -32,12 +32,11 @@ impl Scope {
     }
 }
 
-/// Keeps tokens from being revoked until the end of the transaction, and says what time it is by
-/// the clock that revocations are dated with.
+/// Blocks revocations until the transaction ends, and returns the current time by the clock of revocations.
 ///
-/// A token has to be made from what is read after this, and dated with this. Then every revocation
-/// either was committed before, and the token tells of what it was for; or it is dated later, and
-/// the token dies.
+/// A token must contain data that is read after this call, and have the returned time of issue. Then every
+/// revocation either was committed before, and the token reflects the change that caused it; or it has a
+/// later time, and revokes the token.
 pub(crate) async fn date_token(tx: &mut PgTransaction<'_>) -> Result<Timestamp, Fault> {
     sqlx::query("select pg_advisory_xact_lock_shared(hashtextextended('assay revocation', 0))")
         .execute(&mut **tx)
@@ -45,10 +44,10 @@ pub(crate) async fn date_token(tx: &mut PgTransaction<'_>) -> Result<Timestamp, 
     Ok(sqlx::query_scalar("select clock_timestamp()").fetch_one(&mut **tx).await?)
 }
 
-/// Kills all tokens of that scope issued so far. It has to come last in a transaction, since those
-/// who make tokens wait for its end.
+/// Revokes all tokens of a scope that were issued until now. It must come last in a transaction, because it
+/// blocks the issue of tokens until the end.
 pub(crate) async fn record(tx: &mut PgTransaction<'_>, scope: Scope) -> Result<(), Fault> {
-    queue_up(tx).await?;
+    lock_revocations(tx).await?;
     sqlx::query(
         "insert into revocation (customer_id, user_id, api_token_id, issued_until)
          values ($1, $2, $3, extract(epoch from clock_timestamp()) * 1000000)",
@@ -61,13 +60,13 @@ pub(crate) async fn record(tx: &mut PgTransaction<'_>, scope: Scope) -> Result<(
     Ok(())
 }
 
-/// As [`record`], for the members of a group.
+/// Like [`record`], for the members of a user group.
 pub(crate) async fn record_of_group(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     group: UserGroupId,
 ) -> Result<(), Fault> {
-    queue_up(tx).await?;
+    lock_revocations(tx).await?;
     sqlx::query(
         "insert into revocation (user_id, issued_until)
          select id, extract(epoch from clock_timestamp()) * 1000000
@@ -80,7 +79,7 @@ pub(crate) async fn record_of_group(
     Ok(())
 }
 
-/// As [`record`], for a customer: all tokens for it, and those by which its members visit others.
+/// Like [`record`], for all tokens for a customer, and those of its members for other customers.
 pub(crate) async fn record_of_customer(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -101,12 +100,12 @@ pub(crate) async fn record_of_customer(
     Ok(())
 }
 
-/// As [`record`], for an account at all of its customers.
+/// Like [`record`], for an account in all of its customers.
 pub(crate) async fn record_of_account(
     tx: &mut PgTransaction<'_>,
     account: AccountId,
 ) -> Result<(), Fault> {
-    queue_up(tx).await?;
+    lock_revocations(tx).await?;
     sqlx::query(
         "insert into revocation (user_id, issued_until)
          select id, extract(epoch from clock_timestamp()) * 1000000
@@ -118,13 +117,13 @@ pub(crate) async fn record_of_account(
     Ok(())
 }
 
-/// As [`record`], for the session of a user, at all customers of the account.
+/// Like [`record`], for a session of a user, in all customers of the account.
 pub(crate) async fn record_of_session(
     tx: &mut PgTransaction<'_>,
     user: UserId,
     session: SessionId,
 ) -> Result<(), Fault> {
-    queue_up(tx).await?;
+    lock_revocations(tx).await?;
     sqlx::query(
         "insert into revocation (user_id, session_id, issued_until)
          select id, $2, extract(epoch from clock_timestamp()) * 1000000
@@ -138,14 +137,14 @@ pub(crate) async fn record_of_session(
     Ok(())
 }
 
-/// Gives tokens of a user that were issued so far another name. As for [`record`], it has to come
-/// last in a transaction.
+/// Changes the name in tokens of a user that were issued until now. Like [`record`], it must come last in a
+/// transaction.
 pub(crate) async fn record_name(
     tx: &mut PgTransaction<'_>,
     user: UserId,
     name: &str,
 ) -> Result<(), Fault> {
-    queue_up(tx).await?;
+    lock_revocations(tx).await?;
     sqlx::query(
         "insert into revocation (user_id, display_name, issued_until)
          values ($1, $2, extract(epoch from clock_timestamp()) * 1000000)",
@@ -157,26 +156,26 @@ pub(crate) async fn record_name(
     Ok(())
 }
 
-/// Waits for those who make tokens; and for other writers, so that sequences become visible in
-/// their order: who has read up to one has missed none before it.
-async fn queue_up(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
+/// Waits for transactions that issue tokens, and for other revocations, so that sequence numbers become
+/// visible in order and readers miss none.
+async fn lock_revocations(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
     sqlx::query("select pg_advisory_xact_lock(hashtextextended('assay revocation', 0))")
         .execute(&mut **tx)
         .await?;
     Ok(())
 }
 
-/// Lists the next part of the revocations after one, oldest first.
+/// Lists the next batch of revocations after a sequence number, oldest first.
 pub(crate) async fn list(db: impl PgExecutor<'_>, after: i64) -> Result<Vec<Revocation>, Fault> {
     let revocations = sqlx::query_as(
         "select sequence, customer_id, user_id, api_token_id, issued_until, session_id,
                 display_name
          from revocation where sequence > $1 order by sequence limit $2",
     );
-    Ok(revocations.bind(after).bind(PART).fetch_all(db).await?)
+    Ok(revocations.bind(after).bind(BATCH).fetch_all(db).await?)
 }
 
-/// Removes those whose tokens have all expired.
+/// Deletes revocations whose tokens have all expired.
 pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     sqlx::query(
         "delete from revocation

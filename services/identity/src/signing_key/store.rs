@@ -1,4 +1,4 @@
-//! The keys in PostgreSQL: the public part in clear, the other one sealed.
+//! Signing keys in PostgreSQL. The private part is encrypted.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ pub(super) struct StoredKey {
     pub(super) kid: String,
     pub(super) public_jwk: Json<Jwk>,
     pub(super) sealed_key: String,
-    /// Whether its time has come; of several such keys the first one signs.
+    /// Whether the key may sign; of several, the first one does.
     pub(super) signs: bool,
 }
 
-/// Lists the keys that tokens are verified with, the newest first.
+/// Lists the public keys, newest first.
 pub(super) async fn list(db: impl PgExecutor<'_>) -> Result<Vec<StoredKey>, Fault> {
     let keys = sqlx::query_as(
         "select kid, public_jwk, sealed_key, signs_from <= now() as signs
@@ -47,7 +47,7 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Takes note of how long the tokens are valid that a key signs from now on.
+/// Records the lifetime of the tokens that a key signs.
 pub(super) async fn record_lifetime(
     db: impl PgExecutor<'_>,
     kid: &str,
@@ -65,7 +65,7 @@ pub(super) async fn record_lifetime(
     Ok(())
 }
 
-/// Locks all keys; answers their ids and what is sealed of them.
+/// Locks all keys, and returns their ids and encrypted private parts.
 pub(super) async fn lock_all(tx: &mut PgTransaction<'_>) -> Result<Vec<(String, String)>, Fault> {
     let keys = sqlx::query_as("select kid, sealed_key from signing_key order by kid for update");
     Ok(keys.fetch_all(&mut **tx).await?)
@@ -81,8 +81,8 @@ pub(super) async fn update(
     Ok(())
 }
 
-/// Says how long the keys before this one stay public: until the tokens have expired that they sign
-/// up to its turn, and for an hour more, since no clock is right.
+/// Retires the earlier keys: they stay public until their last tokens have expired, and for one more hour
+/// to allow for clock skew.
 pub(super) async fn retire_all_but(tx: &mut PgTransaction<'_>, kid: &str) -> Result<(), Fault> {
     sqlx::query(
         "update signing_key as old
@@ -97,7 +97,7 @@ pub(super) async fn retire_all_but(tx: &mut PgTransaction<'_>, kid: &str) -> Res
     Ok(())
 }
 
-/// Removes the keys that are public no longer.
+/// Deletes keys that are no longer public.
 pub(crate) async fn prune(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     sqlx::query("delete from signing_key where public_until < now()").execute(db).await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Logging in by email and password, so that whoever guesses learns nothing and guesses seldom.
+//! Login by email address and password. Failures are throttled and do not reveal their cause.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -6,35 +6,36 @@ use assay_auth::{Grant, Session};
 use assay_proto::Fault;
 use assay_runtime::begin;
 use secrecy::SecretString;
+use sqlx::PgPool;
 
-use super::TokenService;
 use crate::{
     account::{self, store::Credentials},
     audit::{self, Actor, Entry},
     membership,
-    password::Verdict,
+    password::{Passwords, Verdict},
     revocation,
+    signing_key::Keys,
     throttle::{self, Limit, Subject},
 };
 
-/// How long it takes until one more login may fail, of an account and from an address.
+/// Time after which another login may fail, for an account and for an address.
 const OF_ACCOUNT: Duration = Duration::from_secs(30);
 const FROM_ADDRESS: Duration = Duration::from_secs(3);
 
-/// How many times as many logins of an account may fail from all addresses together as from one, so
-/// that nobody keeps its owner out from a single place.
+/// Factor between the limits of failed logins to an account from all addresses and from one: an attacker
+/// with one address cannot lock the owner out.
 const ADDRESSES: u32 = 10;
 
-/// How many logins may fail at once; `of_account` is meant of an account from one address.
+/// Numbers of logins that may fail in a burst: to an account from one address, and from an address.
 #[derive(Clone, Copy)]
 pub(crate) struct LoginLimits {
     pub(crate) of_account: u32,
     pub(crate) from_address: u32,
 }
 
-/// Somebody's try to log in.
+/// An attempt to log in.
 pub(super) struct Attempt<'a> {
-    /// Empty for what is no email, and so belongs to no account.
+    /// Empty if the email address is not valid.
     email: &'a str,
     subdomain: Option<String>,
     address: Option<IpAddr>,
@@ -47,42 +48,51 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Under which names the failed logins of an account are counted: from one address, and from all.
+/// Returns the subjects that count failed logins to an account: from one address, and from all.
 pub(crate) fn throttled(email: &str, address: Option<IpAddr>) -> [Subject; 2] {
     [Subject::of_email_at("login", email, address), Subject::of_email("login", email)]
 }
 
-impl TokenService {
-    /// A token for the account with that email. What does not exist takes as long to be refused as
-    /// a wrong password.
+/// Logs accounts in by their passwords.
+pub(crate) struct PasswordLogin {
+    pub(crate) db: PgPool,
+    pub(crate) passwords: Passwords,
+    pub(crate) keys: Keys,
+    pub(crate) session_lifetime: Duration,
+    pub(crate) limits: LoginLimits,
+}
+
+impl PasswordLogin {
+    /// Returns a token for the account with an email address. The failure for an unknown account takes as
+    /// long as that for a wrong password.
     pub(super) async fn log_in(
         &self,
         attempt: &Attempt<'_>,
         password: SecretString,
     ) -> Result<String, Fault> {
-        let turn = self.passwords.turn()?;
+        let slot = self.passwords.acquire()?;
         self.check(attempt).await?;
         let account = account::store::find(&self.db, attempt.email).await?;
         let hash = account.as_ref().map(|account| account.password_hash.clone());
-        let new_hash = match turn.verify(password, hash).await? {
-            Verdict::Wrong => return self.refuse(attempt, "wrong email or password").await,
+        let new_hash = match slot.verify(password, hash).await? {
+            Verdict::Wrong => return self.reject(attempt, "wrong email or password").await,
             Verdict::Right => None,
             Verdict::Outdated(new) => Some(new),
         };
         let account = account.ok_or(Fault::Unauthenticated)?;
-        // Those who guess at once do not all come through before the first of them has failed.
+        // Concurrent attempts may have failed in the meantime.
         self.check(attempt).await?;
-        match self.open(attempt, &account, new_hash).await {
-            Err(Fault::Unauthenticated) => self.refuse(attempt, "no customer to work for").await,
+        match self.issue_token(attempt, &account, new_hash).await {
+            Err(Fault::Unauthenticated) => self.reject(attempt, "no usable membership").await,
             Err(Fault::Forbidden(reason)) => {
-                self.record_refusal(attempt, "the permission Login is missing").await?;
+                self.record_rejection(attempt, "the permission Login is missing").await?;
                 Err(Fault::Forbidden(reason))
             }
-            opened => opened,
+            result => result,
         }
     }
 
-    /// Fails if too many logins have failed of late.
+    /// Fails if too many logins have failed recently.
     async fn check(&self, attempt: &Attempt<'_>) -> Result<(), Fault> {
         for (subject, limit) in self.counts(attempt) {
             throttle::check(&self.db, &subject, limit).await?;
@@ -90,21 +100,26 @@ impl TokenService {
         Ok(())
     }
 
-    /// Counts and records the failure, the same for all causes.
-    async fn refuse(&self, attempt: &Attempt<'_>, why: &'static str) -> Result<String, Fault> {
+    /// Counts and records a failure. The fault does not reveal its reason.
+    async fn reject(&self, attempt: &Attempt<'_>, reason: &'static str) -> Result<String, Fault> {
         for (subject, limit) in self.counts(attempt) {
             match throttle::count(&self.db, &subject, limit).await {
                 Ok(()) | Err(Fault::Busy(_)) => {}
                 Err(fault) => return Err(fault),
             }
         }
-        self.record_refusal(attempt, why).await?;
+        self.record_rejection(attempt, reason).await?;
         Err(Fault::Unauthenticated)
     }
 
-    async fn record_refusal(&self, attempt: &Attempt<'_>, why: &'static str) -> Result<(), Fault> {
+    async fn record_rejection(
+        &self,
+        attempt: &Attempt<'_>,
+        reason: &'static str,
+    ) -> Result<(), Fault> {
         let subdomain = attempt.subdomain.as_deref();
-        audit::record_refused_login(&self.db, attempt.email, subdomain, attempt.address, why).await
+        audit::record_refused_login(&self.db, attempt.email, subdomain, attempt.address, reason)
+            .await
     }
 
     fn counts(&self, attempt: &Attempt<'_>) -> Vec<(Subject, Limit)> {
@@ -120,8 +135,8 @@ impl TokenService {
         counts
     }
 
-    /// Chooses the customer and makes the token, once the password was right.
-    async fn open(
+    /// Chooses the membership and issues a token, after the password was verified.
+    async fn issue_token(
         &self,
         attempt: &Attempt<'_>,
         account: &Credentials,
@@ -130,7 +145,7 @@ impl TokenService {
         let (id, revision) = (account.id, account.password_revision);
         let mut tx = begin(&self.db).await?;
         let issued_at = revocation::date_token(&mut tx).await?;
-        // The password may be another one by now.
+        // The password may have changed in the meantime.
         if !account::store::is_unchanged(&mut *tx, id, revision).await? {
             return Err(Fault::Unauthenticated);
         }
@@ -150,7 +165,7 @@ impl TokenService {
             account::store::replace_hash(&mut tx, id, revision, &hash).await?;
         }
         let [here, _] = throttled(attempt.email, attempt.address);
-        throttle::forget(&mut *tx, &here).await?;
+        throttle::reset(&mut *tx, &here).await?;
         let actor = Actor { customer, user, address: attempt.address };
         audit::record(&mut tx, actor, Entry::new("LoggedIn")).await?;
         tx.commit().await?;

@@ -1,6 +1,6 @@
-//! What the host of a request says about the customer.
+//! The customer named by the host of a request.
 
-/// The subdomain of `base_domain` that `host` is, with or without a port.
+/// Returns the label of `host` below `base_domain`; `host` may have a port.
 pub(crate) fn subdomain(host: &str, base_domain: Option<&str>) -> Option<String> {
     let domain = base_domain?.trim_matches('.').to_ascii_lowercase();
     let host = host.split(':').next()?.trim_end_matches('.').to_ascii_lowercase();

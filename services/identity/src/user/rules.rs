@@ -1,4 +1,4 @@
-//! What makes a user, and who may change what of one.
+//! Rules for users and for changes of them.
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -9,63 +9,66 @@ use assay_records::Check;
 
 use crate::{account, user_group};
 
-/// A user as a client may write it, checked.
+/// The checked input of a user.
 #[derive(Debug)]
-pub(super) struct Valid {
+pub(super) struct ValidUser {
     pub(super) email: String,
     pub(super) display_name: String,
     pub(super) group: UserGroupId,
 }
 
-pub(super) fn valid(input: UserInput) -> Result<Valid, Fault> {
+pub(super) fn valid(input: UserInput) -> Result<ValidUser, Fault> {
     let mut check = Check::default();
     check.name_on_one_line("DisplayName", &input.display_name);
     let email = check.read(account::rules::email("Email", &input.email))?;
     let group = match &input.user_group {
         Some(group) => UserGroupId::from_field("UserGroup/Id", &group.id),
-        None => Err(Fault::invalid("UserGroup", "must name a user group")),
+        None => Err(Fault::invalid("UserGroup", "is required")),
     };
     let group = check.read(group)?;
     let valid = email.map(ToOwned::to_owned).zip(group);
     check.done()?;
     let (email, group) =
-        valid.ok_or_else(|| Fault::internal("a user is neither right nor wrong"))?;
-    Ok(Valid { email, display_name: input.display_name, group })
+        valid.ok_or_else(|| Fault::internal("invalid user without a violation"))?;
+    Ok(ValidUser { email, display_name: input.display_name, group })
 }
 
 pub(super) fn unknown_group() -> Fault {
-    Fault::invalid("UserGroup/Id", "must be the id of a user group")
+    Fault::invalid("UserGroup/Id", "no such user group")
 }
 
 pub(super) fn shared_email() -> Fault {
     Fault::Conflict {
         code: "email_of_other_customers",
-        reason: "the account belongs to other customers too, so its email cannot be changed here"
+        reason: "the email address cannot be changed, because the account belongs to other customers as \
+                 well; invite the new address as another user"
             .to_owned(),
     }
 }
 
-/// The id of the user's group.
+/// Returns the id of the user's group.
 pub(super) fn group(user: &User) -> Option<UserGroupId> {
     UserGroupId::from_field("UserGroup", &user.user_group.as_ref()?.id).ok()
 }
 
-/// Whoever changes an email can have the password reset, and so gets all that the user may do:
-/// which has to be no more than they may do themselves.
-pub(super) fn may_rename(caller: &Caller, user: &User) -> Result<(), Fault> {
+/// Checks that the caller has all permissions of a user whose email address changes: the new mailbox
+/// gets them.
+pub(super) fn check_may_change_email(caller: &Caller, user: &User) -> Result<(), Fault> {
     let permissions = user_group::permissions(&user.usage_permission)?;
-    user_group::rules::may_grant(caller, permissions, Permissions::default())
+    user_group::rules::check_may_grant(caller, permissions, Permissions::default())
 }
 
-/// What an account is elsewhere is no business of a customer's machine.
-pub(super) fn refuse_machines(caller: &Caller) -> Result<(), Fault> {
+/// Rejects API tokens, which must not access other memberships of the account.
+pub(super) fn reject_api_tokens(caller: &Caller) -> Result<(), Fault> {
     if caller.api_token.is_none() {
         return Ok(());
     }
-    Err(Fault::Forbidden("an API token is for one customer".to_owned()))
+    Err(Fault::Forbidden(
+        "API tokens are valid for one customer only; log in with a password".to_owned(),
+    ))
 }
 
-/// A caller who works for a customer without being its member.
+/// Returns the user of a caller who works for a customer without a membership.
 pub(super) fn visitor(caller: &Caller, email: String) -> User {
     User {
         id: caller.user.to_string(),
@@ -84,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_is_wrong_with_a_user_is_told_at_once() {
+    fn all_violations_of_a_user_are_reported_together() {
         let wrong = UserInput {
             email: "nobody".into(),
             display_name: " ".into(),

@@ -1,5 +1,5 @@
-//! Users in PostgreSQL: memberships with their accounts and groups. Every statement is bound to one
-//! customer.
+//! Users in PostgreSQL: memberships with their accounts and groups. Every statement
+//! names the customer.
 
 use assay_proto::{CustomerId, Fault, UserGroupId, UserId, identity::User};
 use assay_runtime::list::{Rows, Slice};
@@ -7,7 +7,7 @@ use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
 
-/// Reads users; `rest` picks and orders them.
+/// Selects users; `rest` adds conditions and the order.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, User, PgArguments> {
     sqlx::query_as(AssertSqlSafe(format!(
         "select membership.id, coalesce(account.email, invitation.email) as email,
@@ -69,7 +69,7 @@ pub(super) async fn list(
     slice.read(users).await
 }
 
-/// Keeps others from changing the user, and the user from getting a token, meanwhile.
+/// Locks a user. The lock also blocks new tokens of the user.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -84,7 +84,7 @@ pub(super) async fn lock(
         .ok_or(Fault::NotFound("user"))
 }
 
-/// Replaces what a client may write of a locked user, but for the email, which is the account's.
+/// Writes the changeable fields of a locked user, except for the email address of the account.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

@@ -1,4 +1,4 @@
-//! What makes a user group, who may grant what, and which groups a customer starts with.
+//! Rules for user groups and their permissions, and the groups of a new customer.
 
 use assay_auth::Caller;
 use assay_proto::{Fault, Permission, Permissions, identity::UserGroupInput, name_of};
@@ -19,18 +19,18 @@ const TESTERS: [Permission; 7] = [
 
 const VIEWERS: [Permission; 3] = [Permission::Login, Permission::Read, Permission::UserSettings];
 
-/// The names and permissions of a new customer's groups. Only the operator's administrators manage
-/// customers.
+/// Returns the names and permissions of a new customer's groups. Only administrators of the operator may
+/// manage customers.
 pub(crate) fn first_groups(is_operator: bool) -> [(&'static str, Permissions); 3] {
-    let own = all().filter(|one| is_operator || *one != Permission::CustomerManagement);
+    let permissions = all().filter(|one| is_operator || *one != Permission::CustomerManagement);
     [
-        (ADMINISTRATORS, own.collect()),
+        (ADMINISTRATORS, permissions.collect()),
         ("Testers", TESTERS.into_iter().collect()),
         ("Viewers", VIEWERS.into_iter().collect()),
     ]
 }
 
-/// Checks a group, and puts its permissions in order.
+/// Checks a group, and sorts its permissions.
 pub(super) fn valid(input: UserGroupInput) -> Result<UserGroupInput, Fault> {
     let mut check = Check::default();
     check.name_on_one_line("Name", &input.name);
@@ -41,20 +41,23 @@ pub(super) fn valid(input: UserGroupInput) -> Result<UserGroupInput, Fault> {
     Ok(UserGroupInput { usage_permission: permissions.to_string(), ..input })
 }
 
-/// Nobody grants a permission that they lack; what was granted before may stay.
-pub(crate) fn may_grant(
+/// Checks that the caller has all permissions that a change adds.
+pub(crate) fn check_may_grant(
     caller: &Caller,
-    wanted: Permissions,
+    after: Permissions,
     before: Permissions,
 ) -> Result<(), Fault> {
-    let lacking: Vec<String> = all()
-        .filter(|one| wanted.contains(*one) && !before.contains(*one) && !caller.may(*one))
+    let missing: Vec<String> = all()
+        .filter(|one| after.contains(*one) && !before.contains(*one) && !caller.may(*one))
         .map(name_of)
         .collect();
-    if lacking.is_empty() {
+    if missing.is_empty() {
         return Ok(());
     }
-    Err(Fault::Forbidden(format!("this needs the permission {} too", lacking.join(", "))))
+    Err(Fault::Forbidden(format!(
+        "you cannot grant permissions that you do not have: {}",
+        missing.join(", ")
+    )))
 }
 
 fn all() -> impl Iterator<Item = Permission> {
@@ -66,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_operators_administrators_manage_customers() {
+    fn only_administrators_of_the_operator_manage_customers() {
         let permissions = |is_operator: bool| first_groups(is_operator)[0].1;
         assert!(permissions(true).contains(Permission::CustomerManagement));
         assert!(!permissions(false).contains(Permission::CustomerManagement));

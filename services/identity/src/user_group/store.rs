@@ -1,4 +1,4 @@
-//! User groups in PostgreSQL. Every statement is bound to one customer.
+//! User groups in PostgreSQL. Every statement names the customer.
 
 use assay_proto::{
     CustomerId, Fault, OnConstraint, UserGroupId,
@@ -11,7 +11,7 @@ use sqlx::{
 const COLUMNS: &str =
     "id, name, description, usage_permission, revision::text as data_version, archived";
 
-/// Reads user groups; `rest` picks and orders them.
+/// Selects user groups; `rest` adds conditions and the order.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, UserGroup, PgArguments> {
     sqlx::query_as(AssertSqlSafe(format!("select {COLUMNS} from user_group {rest}")))
 }
@@ -35,8 +35,8 @@ pub(crate) async fn find(
     Ok(group.bind(customer).bind(id).fetch_optional(db).await?)
 }
 
-/// Finds a group, which is not deleted meanwhile.
-pub(crate) async fn hold(
+/// Finds a group, and prevents its deletion until the transaction ends.
+pub(crate) async fn lock_shared(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: UserGroupId,
@@ -45,8 +45,7 @@ pub(crate) async fn hold(
     Ok(group.bind(customer).bind(id).fetch_optional(&mut **tx).await?)
 }
 
-/// Reads a group and keeps others from changing it, and its members from getting a token,
-/// meanwhile.
+/// Reads and locks a group. The lock also blocks new tokens of its members.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -79,10 +78,10 @@ pub(crate) async fn insert(
         .bind(&group.usage_permission)
         .fetch_one(&mut **tx)
         .await
-        .on_constraint("user_group_name_key", Fault::AlreadyExists("user group"))
+        .on_constraint("user_group_name_key", Fault::AlreadyExists("user group with this name"))
 }
 
-/// Replaces what a client may write of a locked group.
+/// Writes the changeable fields of a locked group.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -103,10 +102,10 @@ pub(super) async fn update(
         .bind(&group.usage_permission)
         .fetch_one(&mut **tx)
         .await
-        .on_constraint("user_group_name_key", Fault::AlreadyExists("user group"))
+        .on_constraint("user_group_name_key", Fault::AlreadyExists("user group with this name"))
 }
 
-/// Deletes a locked group, provided that it has no members.
+/// Deletes a locked group. Fails if it has members.
 pub(super) async fn delete(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

@@ -1,4 +1,4 @@
-//! Settings of users in PostgreSQL. Every statement is bound to one customer.
+//! Settings of users in PostgreSQL. Every statement names the customer.
 
 use assay_proto::{
     CustomerId, Fault, UserId,
@@ -6,8 +6,7 @@ use assay_proto::{
 };
 use sqlx::{PgExecutor, PgTransaction};
 
-/// The settings of a member, who may have chosen nothing yet. Who only visits a customer has none
-/// there.
+/// Returns the settings of a member, or their defaults. Fails for users without a membership.
 pub(super) async fn get(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -26,7 +25,7 @@ pub(super) async fn get(
     settings.ok_or(Fault::NotFound("user settings"))
 }
 
-/// As [`get`], and keeps others from changing them meanwhile.
+/// Like [`get`], and locks the settings.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -40,7 +39,7 @@ pub(super) async fn lock(
     get(&mut **tx, customer, user).await
 }
 
-/// Makes of a member's settings, which are locked, what the input says.
+/// Writes the locked settings of a member.
 pub(super) async fn put(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

@@ -215,6 +215,6 @@ async fn mails_with_links_are_sent_before_mails_about_executions() -> Result<()>
     world.wait_for_queued_mails(6).await;
     world.release().await?;
     let all = world.mailbox.mails(6).await;
-    assert!(all[0].text.contains("Subject: Your new password"), "{}", all[0].text);
+    assert!(all[0].text.contains("Subject: Reset your Assay password"), "{}", all[0].text);
     Ok(())
 }

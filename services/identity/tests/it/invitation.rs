@@ -81,7 +81,7 @@ async fn a_changed_address_gives_no_access_to_another_customer() -> Result<()> {
     let invitation = eventually("the invitation", async || {
         let files = std::fs::read_dir(&identity.mail_dir).ok()?.flatten();
         let mut mails = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
-        mails.find(|mail| readable(mail).contains("Customer victim has made you a user"))
+        mails.find(|mail| readable(mail).contains("Customer victim has invited you"))
     })
     .await;
     assert!(invitation.contains("To: ceo@victim.example\r\n"), "{invitation}");
@@ -113,7 +113,7 @@ async fn a_confirmed_new_address_replaces_the_old_one_and_revokes_its_sessions()
         "grace@example.com"
     );
     let mails = identity.mails(4).await;
-    let notice = mails.iter().find(|mail| readable(mail).contains("at another address"));
+    let notice = mails.iter().find(|mail| readable(mail).contains("change the email address"));
     assert!(notice.expect("a notice").contains("To: grace@example.com\r\n"));
     let invitation = mails.iter().find(|mail| mail.contains("To: hopper@example.com\r\n"));
     let token = link(invitation.expect("an invitation"))?.1;

@@ -128,7 +128,7 @@ async fn a_mail_is_sent_as_text_and_html() -> Result<()> {
     assert_eq!((mail.from.as_str(), &mail.to[..]), ("assay@example.com", &[ADMIN.to_owned()][..]));
     for part in [
         "From: Assay <assay@example.com>\r\n",
-        "Subject: Your new password for Assay\r\n",
+        "Subject: Reset your Assay password\r\n",
         "Content-Type: multipart/alternative;",
         "Content-Type: text/plain; charset=utf-8\r\n",
         "Content-Type: text/html; charset=utf-8\r\n",

@@ -58,7 +58,7 @@ async fn a_new_user_is_invited_and_sets_a_password() -> Result<()> {
 
     let mails = identity.mails(1).await;
     assert!(mails[0].contains("To: grace@example.com\r\n"), "{}", mails[0]);
-    assert!(readable(&mails[0]).contains("Customer acme has made you a user"));
+    assert!(readable(&mails[0]).contains("Customer acme has invited you"));
     let (origin, token) = link(&mails[0])?;
     assert_eq!(origin, "https://www.assay.example");
     identity.reset(&token, "a password of her own").await?;

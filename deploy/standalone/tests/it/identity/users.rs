@@ -171,7 +171,7 @@ async fn a_new_address_counts_when_its_mailbox_has_accepted() {
     let renamed = admin.put(&own, json!({"UserData": {"email": "hopper@example.org"}})).await.ok();
     assert_eq!(renamed["Email"], GRACE);
     let notice = world.mail_to(GRACE).await;
-    assert!(notice.body.contains("another address"), "{}", notice.body);
+    assert!(notice.body.contains("change the email address"), "{}", notice.body);
     grace.api.get("/api/users/current").await.ok();
     let mail = world.mail_to("hopper@example.org").await;
     let new = "an altogether different phrase";

@@ -1,4 +1,4 @@
-//! What the requester of an execution is told when it has ended.
+//! The mail to the requester of an execution that has ended.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use assay_proto::{
     ExecutionStatistic, ExecutionStatus, TestResult, events::ExecutionChanged, name_of,
 };
 
-use super::{Letter, escaped, one_line, page};
+use super::{Letter, escape, one_line, page};
 
-/// To the requester of an execution, as a member of that customer.
+/// Writes to the requester of an execution.
 pub(in crate::mail) fn execution_ended(
     customer: &str,
     origin: &str,
@@ -20,12 +20,12 @@ pub(in crate::mail) fn execution_ended(
     let outcome = if canceled { "Canceled" } else { &result };
     let set = one_line(execution.test_set_name.as_deref().unwrap_or("a test set"));
     let counts = counts(&statistic);
-    let mail = Report {
+    let report = Report {
         subject: format!("[Assay] {outcome}: {set} ({counts})"),
-        what: if canceled {
-            "an execution that was requested in your name was canceled."
+        summary: if canceled {
+            "An execution that was requested in your name was canceled."
         } else {
-            "an execution that was requested in your name has ended."
+            "An execution that was requested in your name has ended."
         },
         facts: facts(customer, set, counts, execution, &statistic),
         failed: failed(execution, &statistic),
@@ -33,28 +33,28 @@ pub(in crate::mail) fn execution_ended(
             "{origin}/api/projects/{}/executions/{}",
             execution.project_id, execution.execution_id
         ),
-        why: format!(
-            "You get this mail because you have switched on MailWhenExecutionEnds in your settings. \
-             To switch it off, set it to false: PUT {origin}/api/users/current/settings"
+        reason: format!(
+            "You receive this mail because MailWhenExecutionEnds is enabled in your settings. To stop \
+             these mails, set it to false: PUT {origin}/api/users/current/settings"
         ),
     };
-    Letter { text: mail.text(), html: mail.html(), subject: mail.subject }
+    Letter { text: report.text(), html: report.html(), subject: report.subject }
 }
 
-/// A mail before it is spelt.
+/// The content of the mail, before escaping.
 struct Report {
     subject: String,
-    what: &'static str,
+    summary: &'static str,
     facts: Vec<(&'static str, String)>,
     failed: Vec<String>,
     link: String,
-    why: String,
+    reason: String,
 }
 
 impl Report {
     fn text(&self) -> String {
         let mut lines =
-            vec!["Hello,".to_owned(), String::new(), self.what.to_owned(), String::new()];
+            vec!["Hello,".to_owned(), String::new(), self.summary.to_owned(), String::new()];
         lines.extend(
             self.facts.iter().map(|(name, fact)| format!("{:<13}{fact}", format!("{name}:"))),
         );
@@ -62,32 +62,33 @@ impl Report {
             lines.extend([String::new(), "Failed:".to_owned()]);
             lines.extend(self.failed.iter().map(|failed| format!("- {failed}")));
         }
-        for part in [&self.link, &self.why] {
+        for part in [&self.link, &self.reason] {
             lines.extend([String::new(), part.clone()]);
         }
         lines.join("\r\n") + "\r\n"
     }
 
     fn html(&self) -> String {
-        let (what, link, why) = (escaped(self.what), escaped(&self.link), escaped(&self.why));
+        let (summary, link) = (escape(self.summary), escape(&self.link));
+        let reason = escape(&self.reason);
         let row = |(name, fact): &(&str, String)| {
-            format!("<tr><th align=\"left\">{name}</th><td>{}</td></tr>\r\n", escaped(fact))
+            format!("<tr><th align=\"left\">{name}</th><td>{}</td></tr>\r\n", escape(fact))
         };
         let facts: String = self.facts.iter().map(row).collect();
-        let item = |failed: &String| format!("<li>{}</li>\r\n", escaped(failed));
+        let item = |failed: &String| format!("<li>{}</li>\r\n", escape(failed));
         let mut failed: String = self.failed.iter().map(item).collect();
         if !failed.is_empty() {
             failed = format!("<p>Failed:</p>\r\n<ul>\r\n{failed}</ul>\r\n");
         }
         let body = format!(
-            "<p>{what}</p>\r\n<table>\r\n{facts}</table>\r\n{failed}\
-             <p><a href=\"{link}\">{link}</a></p>\r\n<p>{why}</p>"
+            "<p>{summary}</p>\r\n<table>\r\n{facts}</table>\r\n{failed}\
+             <p><a href=\"{link}\">{link}</a></p>\r\n<p>{reason}</p>"
         );
         page(&self.subject, &body)
     }
 }
 
-/// What is known of the execution, each on one line.
+/// Lists the known facts about the execution, each on one line.
 fn facts(
     customer: &str,
     set: String,
@@ -117,7 +118,7 @@ fn facts(
     facts.into_iter().filter(|(_, fact)| !fact.is_empty()).collect()
 }
 
-/// How many test cases came out how; of those that passed, also that none has.
+/// Summarizes the results of the test cases. The number of passed ones is always included.
 fn counts(statistic: &ExecutionStatistic) -> String {
     let counts = [
         (statistic.test_cases_failed, "failed"),
@@ -126,14 +127,14 @@ fn counts(statistic: &ExecutionStatistic) -> String {
         (statistic.test_cases_canceled, "canceled"),
     ];
     let others = counts.into_iter().filter(|(count, _)| *count > 0);
-    let others = others.map(|(count, how)| format!(", {count} {how}"));
+    let others = others.map(|(count, result)| format!(", {count} {result}"));
     format!("{} passed{}", statistic.test_cases_passed, others.collect::<String>())
 }
 
-/// The first test cases that failed, and how many more did.
+/// Lists the first failed test cases, and the number of others.
 fn failed(execution: &ExecutionChanged, statistic: &ExecutionStatistic) -> Vec<String> {
-    let named = &execution.failed_test_cases;
-    let mut lines: Vec<String> = named
+    let listed = &execution.failed_test_cases;
+    let mut lines: Vec<String> = listed
         .iter()
         .map(|case| {
             let error = if case.result() == TestResult::Error { " (error)" } else { "" };
@@ -141,14 +142,14 @@ fn failed(execution: &ExecutionChanged, statistic: &ExecutionStatistic) -> Vec<S
         })
         .collect();
     let all = statistic.test_cases_failed + statistic.test_cases_with_error;
-    let more = usize::try_from(all).unwrap_or_default().saturating_sub(named.len());
+    let more = usize::try_from(all).unwrap_or_default().saturating_sub(listed.len());
     if more > 0 {
         lines.push(format!("and {more} more"));
     }
     lines
 }
 
-/// Hours, minutes and seconds.
+/// Formats a duration as hours, minutes and seconds.
 fn duration(seconds: f64) -> String {
     let seconds = Duration::try_from_secs_f64(seconds).unwrap_or_default().as_secs();
     format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_what_is_known_and_nothing_else() {
+    fn a_report_lists_only_known_facts() {
         let letter = execution_ended("Acme", "https://assay.example", &execution());
         assert_eq!(
             letter.subject,
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_canceled_execution_is_called_so_whatever_its_result() {
+    fn a_canceled_execution_is_reported_as_canceled() {
         let mut execution = execution();
         execution.set_status(ExecutionStatus::Canceled);
         let letter = execution_ended("Acme", "https://assay.example", &execution);
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_becomes_markup_or_another_line() {
+    fn names_are_escaped_and_kept_on_one_line() {
         let name = "<b>\"x\"</b>\r\nBcc: eve@example.com\r\n\r\n- forged";
         let mut execution = execution();
         execution.test_set_name = Some(name.to_owned());

@@ -1,0 +1,167 @@
+//! The sender: writes and sends queued mails.
+
+use std::time::Duration;
+
+use assay_proto::{AccountId, Fault};
+use assay_runtime::{Database, Runtime, begin};
+use sqlx::PgPool;
+use tokio::time::sleep;
+
+use super::{
+    INVITATION_VALIDITY, RESET_VALIDITY,
+    message::{self, Letter},
+    store::{self, EndedExecution, Kind, Queued},
+    transport::{SendError, Transport},
+};
+use crate::{
+    account, audit,
+    invitation::{self, store::Invitation},
+    membership,
+    password_link::PasswordLinks,
+    user_settings,
+};
+
+/// Interval of polls for mails of other replicas and for retries.
+const POLL: Duration = Duration::from_secs(2);
+
+/// Age after which a mail that cannot be sent is dropped.
+const MAX_AGE: Duration = Duration::from_hours(24);
+
+/// Sends queued mails.
+pub(crate) struct Sender {
+    pub(crate) db: PgPool,
+    pub(crate) transport: Transport,
+    pub(crate) links: PasswordLinks,
+}
+
+impl Sender {
+    /// Starts sending when the database is ready, until the program stops.
+    pub(crate) fn spawn(self, runtime: &Runtime, database: &Database) {
+        let (database, stopping) = (database.clone(), runtime.stopping());
+        runtime.spawn("mails", async move {
+            let work = async {
+                database.ready().await;
+                loop {
+                    match self.send_next().await {
+                        Ok(true) => continue,
+                        Ok(false) => {}
+                        Err(Fault::Unavailable(_)) => {
+                            tracing::debug!("cannot read queued mails: database is unavailable");
+                        }
+                        Err(fault) => tracing::error!(%fault, "failed to write a mail"),
+                    }
+                    tokio::select! {
+                        () = sleep(POLL) => {}
+                        () = self.links.mails.notified() => {}
+                    }
+                }
+            };
+            stopping.run_until_cancelled(work).await;
+            Ok(())
+        });
+    }
+
+    /// Sends the next due mail; returns false if none is due.
+    async fn send_next(&self) -> Result<bool, Fault> {
+        let Some(mut mail) = store::claim(&self.db).await? else { return Ok(false) };
+        let Some(letter) = self.write(&mut mail).await? else {
+            store::delete(&self.db, mail.id).await?;
+            return Ok(true);
+        };
+        match self.transport.send(&mail, &letter).await {
+            Ok(()) => store::delete(&self.db, mail.id).await?,
+            Err(SendError::Transient(error)) if mail.age < MAX_AGE => {
+                tracing::warn!(mail.id = %mail.id, error, "failed to send a mail; will retry");
+            }
+            Err(SendError::Transient(error) | SendError::Permanent(error)) => {
+                tracing::error!(mail.id = %mail.id, error, "failed to send a mail; dropped it");
+                store::delete(&self.db, mail.id).await?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes a mail; returns none if it has no recipient any more.
+    async fn write(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
+        match mail.kind {
+            Kind::Invitation => self.write_invitation(mail).await,
+            Kind::EmailChange => self.write_email_change(mail).await,
+            Kind::PasswordReset => self.write_password_reset(mail).await,
+            Kind::ExecutionEnded => self.write_execution_ended(mail).await,
+        }
+    }
+
+    /// Writes to the requester of an execution who has enabled these mails and may read the execution.
+    async fn write_execution_ended(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
+        let Some(EndedExecution { customer, requester, execution }) = mail.execution.take() else {
+            return Ok(None);
+        };
+        let mut db = self.db.acquire().await?;
+        if mail.age >= MAX_AGE || !user_settings::wants_mail(&mut db, customer, requester).await? {
+            return Ok(None);
+        }
+        mail.recipient = account::store::of_user(&mut *db, requester).await?.1;
+        let customer = mail.customer.as_deref().unwrap_or_default();
+        let origin = self.links.hosts.public.origin().ascii_serialization();
+        Ok(Some(message::execution_ended(customer, &origin, &execution)))
+    }
+
+    /// Writes to a mailbox that is still invited.
+    async fn write_invitation(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
+        let Some((customer, user)) = mail.user else { return Ok(None) };
+        match invitation::store::find(&self.db, customer, user).await? {
+            Some(invitation) => self.invite(mail, invitation).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn invite(&self, mail: &mut Queued, to: Invitation) -> Result<Letter, Fault> {
+        let mut tx = begin(&self.db).await?;
+        let (customer, user) = (to.customer_id, to.user_id);
+        let url = self.links.invite(&mut tx, customer, user, INVITATION_VALIDITY).await?;
+        tx.commit().await?;
+        mail.recipient = to.email;
+        Ok(message::invitation(&to.customer_name, &url))
+    }
+
+    /// Writes to a user whose address is still about to change.
+    async fn write_email_change(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
+        let Some((customer, user)) = mail.user else { return Ok(None) };
+        let Some(invitation) = invitation::store::find(&self.db, customer, user).await? else {
+            return Ok(None);
+        };
+        match account::store::of_user(&self.db, user).await {
+            Ok((_, email)) => mail.recipient = email,
+            Err(Fault::NotFound(_)) => return Ok(None),
+            Err(fault) => return Err(fault),
+        }
+        Ok(Some(message::email_change(&invitation.customer_name)))
+    }
+
+    /// Writes a link for a new password, or the latest invitation if the address has no account with a
+    /// membership. The recipient is the address of the account, which may differ from the requested one
+    /// in more than its case.
+    async fn write_password_reset(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
+        if let Some(account) = account::store::find(&self.db, &mail.recipient).await?
+            && !membership::store::of_account(&self.db, account.id).await?.is_empty()
+        {
+            mail.recipient = account.email;
+            return self.reset(mail, account.id).await.map(Some);
+        }
+        match invitation::store::latest(&self.db, &mail.recipient).await? {
+            Some(invitation) => self.invite(mail, invitation).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn reset(&self, mail: &Queued, account: AccountId) -> Result<Letter, Fault> {
+        let mut tx = begin(&self.db).await?;
+        let url = self.links.create(&mut tx, account, &mail.host, RESET_VALIDITY).await?;
+        if mail.attempts == 1 {
+            let action = "PasswordResetPrepared";
+            audit::record_of_account(&mut tx, account, mail.address(), action).await?;
+        }
+        tx.commit().await?;
+        Ok(message::password_reset(&url))
+    }
+}
