@@ -1,4 +1,4 @@
-//! `assay`: the whole service with one command.
+//! The `assay` program: all of Assay with one command.
 
 mod command;
 mod keys;
@@ -30,11 +30,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let options = parse::<Options>();
     install_crypto();
-    let done = threads().context("no threads").and_then(|tokio| {
+    let done = threads().context("cannot start threads").and_then(|tokio| {
         tokio.block_on(async {
             match options.command.clone() {
                 None => serve(options).await,
-                Some(command) => command.carry_out(&options).await,
+                Some(command) => command.run(&options).await,
             }
         })
     });
@@ -89,37 +89,37 @@ async fn serve(options: Options) -> Result<()> {
         notification_retention_days: options.notification_retention_days,
         webhooks: options.webhooks,
     };
-    let watched = Watched::start(&telemetry, options.admin_listen).await;
+    let admin = Admin::start(&telemetry, options.admin_listen).await;
 
-    let served = match &watched {
-        Ok(watched) => run(&backends, settings, &servers, watched).await,
+    let served = match &admin {
+        Ok(admin) => run(&backends, settings, &servers, admin).await,
         Err(_) => Ok(()),
     };
     let stopped = servers.stop().await;
-    watched?.runtime.stop(Duration::from_secs(1)).await?;
+    admin?.runtime.stop(Duration::from_secs(1)).await?;
     telemetry.flush().await;
     served.and(stopped)
 }
 
-/// What whoever looks after the whole sees of it.
-struct Watched {
+/// Health and metrics of the process.
+struct Admin {
     runtime: Runtime,
     /// Closed until all programs are ready.
     programs: Gate,
-    /// Where it is to be seen, if anywhere.
+    /// Address of the admin endpoints, if they are served.
     address: Option<SocketAddr>,
 }
 
-impl Watched {
+impl Admin {
     async fn start(telemetry: &Telemetry, admin_listen: Option<SocketAddr>) -> Result<Self> {
         let runtime = Runtime::new("assay");
-        telemetry.keep_up(&runtime);
+        telemetry.spawn_upkeep(&runtime);
         let programs = runtime.gate("programs");
         let mut address = None;
         if let Some(admin_listen) = admin_listen {
             let served = serve_admin(&runtime, admin_listen, telemetry.metrics()).await;
             address = Some(served.with_context(|| {
-                format!("cannot listen on {admin_listen}; see ASSAY_ADMIN_LISTEN")
+                format!("cannot listen on {admin_listen}; check ASSAY_ADMIN_LISTEN")
             })?);
         }
         Ok(Self { runtime, programs, address })
@@ -131,22 +131,22 @@ async fn run(
     backends: &Backends,
     settings: Settings,
     servers: &Servers,
-    watched: &Watched,
+    admin: &Admin,
 ) -> Result<()> {
     let assay = tokio::select! {
         started = Assay::start(backends, settings) => started?,
         error = servers.failed() => return Err(error),
         () = stop_signal() => return Ok(()),
     };
-    watched.programs.open();
-    print_welcome(&assay, watched.address);
+    admin.programs.open();
+    print_welcome(&assay, admin.address);
     let failed = tokio::select! {
         () = stop_signal() => Ok(()),
         () = assay.stopped() => Ok(()),
         error = servers.failed() => Err(error),
     };
-    // It is not ready any more.
-    watched.runtime.stopping().cancel();
+    // `/readyz` fails from now on.
+    admin.runtime.stopping().cancel();
     let stopped = tokio::select! {
         stopped = assay.stop() => stopped,
         () = stop_signal() => Err(anyhow!("stopped by a second signal")),
@@ -154,17 +154,16 @@ async fn run(
     failed.and(stopped)
 }
 
-/// Says early that the address cannot be used, before servers are started for nothing.
+/// Fails before servers are started if the address cannot be used.
 async fn check_address(address: SocketAddr) -> Result<()> {
     match TcpListener::bind(address).await {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AddrInUse => bail!(
-            "{address} is in use by another program: stop that, or choose another address with \
-             ASSAY_HTTP_LISTEN"
+            "{address} is in use by another program: stop it or set ASSAY_HTTP_LISTEN to another \
+             address"
         ),
-        Err(error) => {
-            Err(error).with_context(|| format!("cannot listen on {address}; see ASSAY_HTTP_LISTEN"))
-        }
+        Err(error) => Err(error)
+            .with_context(|| format!("cannot listen on {address}; check ASSAY_HTTP_LISTEN")),
     }
 }
 
@@ -177,18 +176,18 @@ fn print_welcome(assay: &Assay, admin: Option<SocketAddr>) {
     }
     match &assay.first_login {
         Some(login) => {
-            println!("Log in as:      {}", login.email);
+            println!("Email:          {}", login.email);
             match &login.secret {
                 FirstSecret::Password(password) => {
                     let password = password.expose_secret();
-                    println!("Password:       {password}   (made now; shown only this once)");
+                    println!("Password:       {password}   (generated; shown only once)");
                 }
                 FirstSecret::Link(link) => {
-                    println!("Choose it at:   {}", link.expose_secret());
+                    println!("Set password:   {}", link.expose_secret());
                 }
             }
         }
         None => println!("Log in:         POST {url}/api/token/login with Email and Password"),
     }
-    println!("Ctrl-C stops it.");
+    println!("Press Ctrl-C to stop.");
 }

@@ -1,34 +1,34 @@
-//! The catalog service as a program of its own, and what an operator does besides.
+//! The catalog service as a program, and the commands for its operators.
 
 use std::process::ExitCode;
 
 use assay_auth::SealConfig;
 use assay_events::command::Replay;
-use assay_runtime::{DatabaseConfig, Given, Migrate, run_or};
+use assay_runtime::{CommandLine, DatabaseConfig, Migrate, run_with_commands};
 use clap::Subcommand;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What to do instead of serving.
+/// A command that runs instead of the service.
 #[derive(Subcommand)]
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
-    /// Stores all secrets under the first of the encryption keys
+    /// Re-encrypt all secrets with the first of the encryption keys
     Reseal,
 }
 
 fn main() -> ExitCode {
-    run_or(
+    run_with_commands(
         "assay-catalog",
         async |runtime, config| assay_catalog::start(runtime, config).await.map(drop),
         carry_out,
     )
 }
 
-async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
-    let database = given.read::<DatabaseConfig>();
+async fn carry_out(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
+    let database = command_line.read::<DatabaseConfig>();
     let url = &database.database_url;
     match command {
         Command::Migrate(migrate) => {
@@ -36,8 +36,8 @@ async fn carry_out(command: Command, given: &Given) -> anyhow::Result<()> {
         }
         Command::Replay(replay) => println!("{}", replay.carry_out(url).await?),
         Command::Reseal => {
-            let count = assay_catalog::reseal(url, &given.read::<SealConfig>()).await?;
-            println!("{count} records are stored under another encryption key than before");
+            let count = assay_catalog::reseal(url, &command_line.read::<SealConfig>()).await?;
+            println!("re-encrypted the secrets of {count} records");
         }
     }
     Ok(())

@@ -1,9 +1,9 @@
-//! Removal of what belonged to deleted projects, in the background.
+//! Removal of the records of deleted projects in the background.
 //!
-//! A deleted project is refused from the moment of its deletion. What belonged to it is removed in
-//! batches, each in a short transaction with the events that announce it. The batches adapt to how
-//! long they take, and wait while many events are unpublished, so that neither the database nor the
-//! consumers of events are kept from other work. Removal goes on after a restart where it stopped.
+//! Lookups refuse a deleted project and its records at once. The records are removed in batches, each in
+//! a short transaction with the events of their deletion. The size of a batch adapts to the time that
+//! batches take. They wait while many events are unpublished, so that other work on the database and by
+//! the consumers of events is not delayed. Removal continues after a restart.
 
 mod store;
 
@@ -12,23 +12,23 @@ use std::time::{Duration, Instant};
 use assay_events::{is_behind, publish_all};
 use assay_proto::Fault;
 use assay_records::Action;
-use assay_runtime::{Alone, Database, Pace, Runtime, begin};
+use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle, begin};
 use sqlx::PgPool;
 use tokio::time::sleep;
 use uuid::Uuid;
 
 use self::store::{PARTS, Project, Table};
 
-/// How often to look for deleted projects.
+/// Time between two searches for deleted projects.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Maximum number of events that may wait to be published before a batch.
+/// Maximum number of unpublished events before a batch.
 const UNPUBLISHED: i64 = 2000;
 
-/// Time between two looks whether events were published.
+/// Time between two checks for unpublished events.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Removes what was deleted, until the program stops.
+/// Removes the records of deleted projects until the program stops.
 pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
     let (database, stopping) = (database.clone(), runtime.stopping());
     runtime.spawn("purge", async move {
@@ -41,7 +41,7 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
                 if let Err(fault) = done
                     && !failed_before
                 {
-                    tracing::warn!(%fault, "not all was removed of deleted projects; trying again");
+                    tracing::warn!(%fault, "cannot remove the records of deleted projects; retrying");
                 }
                 sleep(PERIOD).await;
             }
@@ -51,27 +51,27 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
     });
 }
 
-/// Removes all that belongs to deleted projects. Of several replicas one does it.
+/// Removes the records of all deleted projects, unless another replica is doing so.
 pub async fn purge(db: &PgPool) -> Result<(), Fault> {
     store::delete_late_projects(db).await?;
     if store::next_project(db).await?.is_none() {
         return Ok(());
     }
-    let Some(mut alone) = Alone::at(db, "assay purge").await? else { return Ok(()) };
-    let mut pace = Pace::within(20..=1000);
+    let Some(mut lock) = AdvisoryLock::try_acquire(db, "assay purge").await? else { return Ok(()) };
+    let mut throttle = Throttle::within(20..=1000);
     while let Some(project) = store::next_project(db).await? {
         for table in Table::ALL {
             for part in PARTS {
-                remove(db, project, table, part, &mut pace, &mut alone).await?;
+                remove(db, project, table, part, &mut throttle, &mut lock).await?;
             }
         }
         store::finish(db, project).await?;
-        tracing::info!(project.id = %project.id, "removed all of a deleted project");
+        tracing::info!(project.id = %project.id, "removed the records of a deleted project");
     }
-    alone.end().await
+    lock.release().await
 }
 
-/// Waits while many events are unpublished, so that those of others are published soon.
+/// Waits while many events are unpublished, so that other events are not delayed.
 async fn wait_for_relay(db: &PgPool) -> Result<(), Fault> {
     while is_behind(db, UNPUBLISHED).await? {
         sleep(PAUSE).await;
@@ -79,37 +79,39 @@ async fn wait_for_relay(db: &PgPool) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Removes the records of a table that belong to a project, in the order of their ids.
+/// Removes the records of a project from a part of a table, in the order of their ids.
 async fn remove(
     db: &PgPool,
     project: Project,
     table: Table,
     part: &'static str,
-    pace: &mut Pace,
-    alone: &mut Alone,
+    throttle: &mut Throttle,
+    lock: &mut AdvisoryLock,
 ) -> Result<(), Fault> {
     let mut after = Uuid::nil();
     loop {
         wait_for_relay(db).await?;
-        alone.keep().await?;
-        let batch = pace.rows();
+        lock.check().await?;
+        let batch = throttle.batch_size();
         let ids = store::ids(db, project, table, part, after, batch).await?;
         let Some(last) = ids.last() else { return Ok(()) };
 
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut tx = begin(db).await?;
-        let (mut gone, is_complete) =
+        let (mut removed, is_complete) =
             store::remove_below(&mut tx, project, table, &ids, batch).await?;
         if is_complete {
-            gone.extend(store::remove(&mut tx, project, table, &ids).await?);
+            removed.extend(store::remove(&mut tx, project, table, &ids).await?);
             after = *last;
         }
         if project.is_announced {
-            let events: Result<Vec<_>, _> =
-                gone.iter().map(|gone| gone.was(Action::Deleted, project.customer_id)).collect();
+            let events: Result<Vec<_>, _> = removed
+                .iter()
+                .map(|record| record.event(Action::Deleted, project.customer_id))
+                .collect();
             publish_all(&mut tx, &events?).await?;
         }
         tx.commit().await?;
-        pace.learn(begun.elapsed()).await;
+        throttle.pause(started.elapsed()).await;
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use assay_events::Subscribers;
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::Pace;
+use assay_runtime::Throttle;
 use async_nats::Client;
 use sqlx::{PgPool, PgTransaction};
 

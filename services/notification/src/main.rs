@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use assay_auth::SealConfig;
 use assay_events::command::{AtNats, Replay};
-use assay_runtime::{DatabaseConfig, CommandLine, Migrate, nats::NatsServers, run_with_commands};
+use assay_runtime::{CommandLine, DatabaseConfig, Migrate, nats::NatsServers, run_with_commands};
 use clap::Subcommand;
 
 #[global_allocator]
@@ -40,7 +40,8 @@ async fn carry_out(command: Command, command_line: &CommandLine) -> anyhow::Resu
         }
         Command::Reseal => {
             let url = command_line.read::<DatabaseConfig>().database_url;
-            let count = assay_notification::reseal(&url, &command_line.read::<SealConfig>()).await?;
+            let count =
+                assay_notification::reseal(&url, &command_line.read::<SealConfig>()).await?;
             format!("re-encrypted the secrets of {count} records")
         }
         Command::AtNats(command) => command.carry_out(&command_line.read::<NatsServers>()).await?,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use assay_events::Nats;
 use assay_proto::Fault;
-use assay_runtime::{Database, Throttle, Runtime};
+use assay_runtime::{Database, Runtime, Throttle};
 use sqlx::PgPool;
 use tokio::time::sleep;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use assay_events::Subject;
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::{Waiter, Runtime, Notifier, nats::subscribe};
+use assay_runtime::{Notifier, Runtime, Waiter, nats::subscribe};
 use async_nats::Client;
 use tokio::sync::Notify;
 

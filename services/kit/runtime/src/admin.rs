@@ -1,4 +1,4 @@
-//! What an orchestrator asks a program: is it alive, is it ready, how is it doing.
+//! The administration server: liveness, readiness and metrics.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -14,19 +14,19 @@ use crate::{
     http::{self, Connections},
 };
 
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum time that the check of another program's readiness takes.
+const READINESS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Maximum number of connections of orchestrators and monitoring.
+/// Maximum number of connections from orchestrators and monitoring.
 const CONNECTIONS: usize = 200;
 
-/// Where a program answers its orchestrator.
+/// Settings of the administration server.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct AdminConfig {
-    /// Where `/livez`, `/readyz` and `/metrics` are served
+    /// Address on which `/livez`, `/readyz` and `/metrics` are served
     #[arg(long, env = "ASSAY_ADMIN_LISTEN", default_value = "127.0.0.1:9090")]
     pub(crate) admin_listen: SocketAddr,
-    /// Describe gRPC methods to every client that asks (server reflection)
+    /// Enable gRPC server reflection
     #[arg(
         long,
         env = "ASSAY_GRPC_REFLECTION",
@@ -34,12 +34,12 @@ pub(crate) struct AdminConfig {
         action = clap::ArgAction::Set
     )]
     pub(crate) grpc_reflection: bool,
-    /// Asks the program that runs with these options whether it is ready, and fails if it is not
+    /// Check whether the program that runs with these options is ready, and exit with an error if not
     #[arg(long)]
     pub(crate) is_ready: bool,
 }
 
-/// Serves `/livez`, `/readyz` and `/metrics`.
+/// Serves `/livez`, `/readyz` and `/metrics`, and returns the address.
 pub async fn serve_admin(
     runtime: &Runtime,
     address: SocketAddr,
@@ -54,11 +54,12 @@ pub async fn serve_admin(
     http::serve(runtime, listener, app, Connections::new(CONNECTIONS, Networks::default()))
 }
 
-/// Fails with what the program that is served at this address waits for.
-pub(crate) async fn ask_readiness(address: SocketAddr) -> anyhow::Result<()> {
+/// Fails if the program with this administration address is not ready; the error lists what it waits
+/// for.
+pub(crate) async fn check_readiness(address: SocketAddr) -> anyhow::Result<()> {
     let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
     let url = format!("http://{address}/readyz").parse()?;
-    let answer = timeout(PATIENCE, client.get(url)).await??;
+    let answer = timeout(READINESS_TIMEOUT, client.get(url)).await??;
     if answer.status() == StatusCode::OK {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! The PostgreSQL database of a service: lazily connected, migrated in the background.
 
-mod alone;
+mod lock;
 mod migration;
 mod transaction;
 
@@ -16,43 +16,42 @@ use sqlx::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub use self::{alone::Alone, migration::Migrate, transaction::begin};
+pub use self::{lock::AdvisoryLock, migration::Migrate, transaction::begin};
 use crate::{Runtime, Shares};
 
-/// How long the wait for a connection may take: who asks is told within three seconds that there is
-/// none.
-const PATIENCE: Duration = Duration::from_millis(2500);
+/// Maximum wait for a connection. Requests fail within three seconds if there is none.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(2500);
 
-/// How often the connections are counted.
-const MEASURE: Duration = Duration::from_secs(5);
+/// Interval of the metrics of connections.
+const METRICS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Statements that take longer are logged.
-const SLOW: Duration = Duration::from_secs(5);
+/// Duration from which statements are logged as slow.
+const SLOW_STATEMENT: Duration = Duration::from_secs(5);
 
-/// PostgreSQL's own limits. It ends the session, and frees the locks, of a program that is frozen
-/// within a transaction or whose machine has vanished, and statements that take too long.
-const SESSION: [(&str, &str); 7] = [
+/// Limits that PostgreSQL enforces. It cancels long statements, and closes the session and releases
+/// the locks of a program that is frozen within a transaction or whose machine has vanished.
+const SESSION_LIMITS: [(&str, &str); 7] = [
     ("statement_timeout", "30s"),
     ("lock_timeout", "10s"),
     ("idle_in_transaction_session_timeout", "5s"),
     ("tcp_keepalives_idle", "5"),
     ("tcp_keepalives_interval", "5"),
     ("tcp_keepalives_count", "3"),
-    // In milliseconds: how long sent data may stay unacknowledged.
+    // Maximum time in milliseconds that sent data stays unacknowledged.
     ("tcp_user_timeout", "20000"),
 ];
 
-/// How to reach the database.
+/// Settings of the connection to the database.
 #[derive(clap::Args, Clone, Debug)]
 pub struct DatabaseConfig {
-    /// The PostgreSQL database of this service, as <postgres://user:password@host/database>
+    /// URL of the PostgreSQL database of this service, as <postgres://user:password@host/database>
     #[arg(long, env = "ASSAY_DATABASE_URL", hide_env_values = true)]
     pub database_url: SecretString,
-    /// How many connections to the database are used at most
+    /// Maximum number of connections to the database
     #[arg(long, env = "ASSAY_DATABASE_CONNECTIONS", default_value_t = 8)]
     pub database_connections: u32,
-    /// Whether the program migrates its database when it starts; if not, it waits until its command
-    /// `migrate` has done so, which can then be left to another PostgreSQL role
+    /// Migrate the database at startup. If false, the program waits until its command `migrate` has
+    /// migrated the database, for example with another PostgreSQL role
     #[arg(
         long,
         env = "ASSAY_DATABASE_MIGRATE",
@@ -70,18 +69,20 @@ pub struct Database {
     migrated: CancellationToken,
 }
 
-/// How sqlx connects to a database given by its URL.
+/// Parses the URL of a database.
 pub fn connect_options(url: &SecretString) -> anyhow::Result<PgConnectOptions> {
-    // The cause is left out on purpose: it may quote the URL and with it the password.
+    // Without the cause, which may quote the URL and its password.
     PgConnectOptions::from_str(url.expose_secret())
         .map_err(|_| anyhow::anyhow!("ASSAY_DATABASE_URL is not a PostgreSQL URL"))
 }
 
-/// A pool that takes no connections to a server that follows another one: after a failover, its
-/// address may lead there for a while, where reads are old and writes fail.
+/// Returns options of a pool that refuses connections to a standby: after a failover, the address may
+/// lead to one for a while, where reads are stale and writes fail.
 fn pool_options(connections: u32) -> PgPoolOptions {
-    PgPoolOptions::new().max_connections(connections).acquire_timeout(PATIENCE).after_connect(
-        |connection, _| {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .after_connect(|connection, _| {
             Box::pin(async move {
                 let is_standby = sqlx::query_scalar("select pg_is_in_recovery()");
                 if is_standby.fetch_one(connection).await? {
@@ -89,13 +90,12 @@ fn pool_options(connections: u32) -> PgPoolOptions {
                 }
                 Ok(())
             })
-        },
-    )
+        })
 }
 
 impl Database {
-    /// Returns at once. The program is ready when the database was reached and migrated, which is
-    /// tried until it works.
+    /// Opens the database without waiting for it. The program is not ready until the database is
+    /// migrated, which is retried until it succeeds.
     pub fn open(
         runtime: &Runtime,
         config: &DatabaseConfig,
@@ -103,16 +103,16 @@ impl Database {
     ) -> anyhow::Result<Self> {
         let options = connect_options(&config.database_url)?
             .application_name(runtime.name())
-            .options(SESSION)
-            .log_slow_statements(LevelFilter::Warn, SLOW);
+            .options(SESSION_LIMITS)
+            .log_slow_statements(LevelFilter::Warn, SLOW_STATEMENT);
         let pool = pool_options(config.database_connections)
-            // Testing each connection before use costs a fifth of the reads; one that was in use
-            // a moment ago is not tested.
+            // Testing every connection before use would cost a fifth of the throughput of reads, so
+            // only those that have idled are tested.
             .test_before_acquire(false)
             .before_acquire(|connection, meta| {
                 Box::pin(async move {
                     if meta.idle_for > Duration::from_secs(1) {
-                        tokio::time::timeout(PATIENCE, connection.ping())
+                        tokio::time::timeout(ACQUIRE_TIMEOUT, connection.ping())
                             .await
                             .map_err(|_| sqlx::Error::PoolTimedOut)??;
                     }
@@ -143,7 +143,7 @@ impl Database {
         &self.pool
     }
 
-    /// Shares of the connections: whoever works with the database on behalf of a customer holds one.
+    /// Returns the shares of the connections. Work for a customer holds one while it uses the database.
     pub fn shares(&self) -> &Shares {
         &self.shares
     }
@@ -154,11 +154,11 @@ impl Database {
     }
 }
 
-/// Tells every few seconds how many connections there are.
+/// Exports the number of connections every few seconds.
 fn measure(runtime: &Runtime, pool: PgPool) {
     let (program, stopping) = (runtime.name(), runtime.stopping());
     runtime.spawn("pool metrics", async move {
-        let mut tick = tokio::time::interval(MEASURE);
+        let mut tick = tokio::time::interval(METRICS_INTERVAL);
         while stopping.run_until_cancelled(tick.tick()).await.is_some() {
             let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
             for (state, count) in [("idle", idle), ("used", pool.size().saturating_sub(idle))] {

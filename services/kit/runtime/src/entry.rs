@@ -1,4 +1,4 @@
-//! How a program begins and ends: configuration, signals, exit code.
+//! Start and end of a program: configuration, signals, exit code.
 
 use std::{ffi::OsString, io, process::ExitCode, time::Duration};
 
@@ -10,20 +10,19 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     Runtime,
-    admin::{AdminConfig, ask_readiness, serve_admin},
+    admin::{AdminConfig, check_readiness, serve_admin},
     files::raise_file_limit,
     telemetry::{Telemetry, TelemetryConfig},
     tls::{Tls, TlsConfig},
 };
 
-/// How long the tasks of a program get to end.
-const GRACE: Duration = Duration::from_secs(25);
+/// Maximum time until the tasks of a program have ended after a signal.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(25);
 
-/// What `--help` begins with.
-const ABOUT: &str =
-    "A program of Assay. Every variable X can also be given by a file, named in X_FILE.";
+/// The first line of `--help`.
+const ABOUT: &str = "A program of Assay. X_FILE names a file with the value of the variable X.";
 
-// No documentation comment: `--help` would begin with it.
+// A doc comment would be the first line of `--help`.
 #[derive(Parser)]
 #[command(
     version,
@@ -48,17 +47,17 @@ pub fn run<C: Args>(
     serve(name, parse::<Options<C>>(), start)
 }
 
-/// As [`run`], or carries out a command: something that an operator does besides, such as
-/// `assay-identity rotate-keys`. Options of the program come before the command, which needs only
+/// Runs the program as [`run`] does, or one of its commands for operators, such as
+/// `assay-identity rotate-keys`. Options of the program precede the command, which requires only
 /// those that it reads.
-pub fn run_or<C: Args, D: Subcommand>(
+pub fn run_with_commands<C: Args, D: Subcommand>(
     name: &'static str,
     start: impl AsyncFnOnce(&Runtime, C) -> anyhow::Result<()>,
-    carry_out: impl AsyncFnOnce(D, &Given) -> anyhow::Result<()>,
+    carry_out: impl AsyncFnOnce(D, &CommandLine) -> anyhow::Result<()>,
 ) -> ExitCode {
     let program = Options::<C>::command().name(name).subcommand_negates_reqs(true);
     let mut program = D::augment_subcommands(program).subcommand_required(false).about(ABOUT);
-    let given = Given { matches: matches(&program), program: program.clone() };
+    let given = CommandLine { matches: matches(&program), program: program.clone() };
     if given.matches.subcommand_name().is_none() {
         return serve(name, read(&mut program, &given.matches), start);
     }
@@ -69,14 +68,15 @@ pub fn run_or<C: Args, D: Subcommand>(
     exit_code(name, done.and_then(|tokio| tokio.block_on(carry_out(command, &given))))
 }
 
-/// What a program was given, for the commands to read what they need of it.
-pub struct Given {
+/// The command line of a program, from which a command reads the options that it needs.
+pub struct CommandLine {
     program: Command,
     matches: ArgMatches,
 }
 
-impl Given {
-    /// Reads options that the program has, too. What is missing is said, with exit code 2.
+impl CommandLine {
+    /// Reads options of the program. Exits with code 2, and lists what is missing, if required
+    /// options are missing.
     pub fn read<A: Args>(&self) -> A {
         let options = A::augment_args(Command::new(""));
         let is_missing = |option: &&Arg| {
@@ -122,7 +122,7 @@ fn serve<C: Args>(
     let served = threads().map_err(anyhow::Error::from).and_then(|tokio| {
         tokio.block_on(async {
             if options.admin.is_ready {
-                return ask_readiness(options.admin.admin_listen).await;
+                return check_readiness(options.admin.admin_listen).await;
             }
             let telemetry = Telemetry::install(name, &options.telemetry)?;
             raise_file_limit();
@@ -130,7 +130,7 @@ fn serve<C: Args>(
             if options.admin.grpc_reflection {
                 runtime.reflect();
             }
-            telemetry.keep_up(&runtime);
+            telemetry.spawn_upkeep(&runtime);
             serve_admin(&runtime, options.admin.admin_listen, telemetry.metrics()).await?;
             start(&runtime, options.program).await?;
             tokio::select! {
@@ -138,7 +138,7 @@ fn serve<C: Args>(
                 () = runtime.stopping().cancelled_owned() => {}
             }
             let stopped = tokio::select! {
-                stopped = runtime.stop(GRACE) => stopped,
+                stopped = runtime.stop(SHUTDOWN_TIMEOUT) => stopped,
                 () = stop_signal() => Err(anyhow::anyhow!("stopped by a second signal")),
             };
             telemetry.flush().await;
@@ -159,9 +159,8 @@ fn exit_code(name: &'static str, ended: anyhow::Result<()>) -> ExitCode {
 }
 
 /// Reads a program's configuration from the command line and the environment. For every variable
-/// `X` there is `X_FILE`, which names a file holding the value. A variable that is empty is as good
-/// as none; what is given on the command line goes before both. All problems are reported at once,
-/// with exit code 2.
+/// `X`, `X_FILE` names a file with the value. An empty variable counts as unset, and the command
+/// line precedes both. Exits with code 2, and reports all problems at once, if there are any.
 pub fn parse<C: Parser>() -> C {
     let mut program = C::command();
     let matches = matches(&program);
@@ -185,7 +184,7 @@ fn matches(program: &Command) -> ArgMatches {
             continue;
         }
         match std::fs::read_to_string(&file) {
-            // Before all others: after a command, or after `--`, it would be taken for theirs.
+            // First, because options after a command or after `--` do not belong to the program.
             Ok(value) => arguments.insert(1, format!("--{long}={}", value.trim_end()).into()),
             Err(error) => {
                 let problem = format!("{}: {error}", file.display());
@@ -196,7 +195,7 @@ fn matches(program: &Command) -> ArgMatches {
     asked.get_matches_from(arguments)
 }
 
-/// Whether an option is on the command line; what follows `--` is for others.
+/// Whether an option is on the command line. Arguments after `--` are not options.
 fn is_given(arguments: &[OsString], long: &str) -> bool {
     let options = arguments.iter().map(|given| given.to_string_lossy());
     options.take_while(|given| given != "--").any(|given| {
@@ -208,15 +207,15 @@ fn read<C: FromArgMatches>(program: &mut Command, matches: &ArgMatches) -> C {
     C::from_arg_matches(matches).unwrap_or_else(|error| error.format(program).exit())
 }
 
-/// Chooses the one cryptographic library that TLS and tokens use in this process. Calling it again
-/// changes nothing.
+/// Selects the cryptographic library for TLS and tokens in this process. Calling it again has no
+/// effect.
 pub fn install_crypto() {
-    // Both fail only if a choice was made before, and ours is the only one there is.
+    // Both fail only if the library was selected before.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let _ = jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER.install_default();
 }
 
-/// Resolves when the process is asked to stop.
+/// Resolves when the process receives SIGTERM or SIGINT.
 pub async fn stop_signal() {
     let mut terminate = signal(SignalKind::terminate()).expect("signals can be received");
     let mut interrupt = signal(SignalKind::interrupt()).expect("signals can be received");

@@ -1,4 +1,4 @@
-//! gRPC between the programs: how they serve it, and how they reach each other.
+//! gRPC servers and clients of the programs.
 
 mod budget;
 mod channel;
@@ -15,16 +15,15 @@ pub use self::{
     server::serve,
 };
 
-/// How much of one stream may be under way, or unread; with the default of HTTP/2, 64 KiB, lists are a
-/// third slower.
+/// HTTP/2 window of a stream in bytes. With the default of 64 KiB, lists are a third slower.
 const STREAM_WINDOW: u32 = 1 << 20;
 
-/// The same of a connection. It is more than streams that nobody reads any more will fill: those would
-/// hold up all others.
+/// HTTP/2 window of a connection in bytes, large enough that unread streams do not fill it and block
+/// all others.
 const CONNECTION_WINDOW: u32 = 1 << 30;
 
-/// How long a call may take until its answer begins, whatever its caller allows.
+/// Maximum time until the response of a call begins, even if its caller allows more.
 const LONGEST_CALL: Duration = Duration::from_mins(2);
 
-/// What a message of a call that is no list may have at most.
+/// Maximum size in bytes of a message of a unary call.
 pub const MESSAGE_LIMIT: usize = 16 << 20;

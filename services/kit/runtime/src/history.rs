@@ -1,17 +1,17 @@
-//! Long histories, searched for what is rare: in short looks, so that none holds a connection to the
-//! database for long.
+//! Search for rare rows in long histories. Each query scans a bounded number of rows, so that none
+//! holds a database connection for long.
 
 use assay_proto::Fault;
 use uuid::Uuid;
 
 use crate::list::{Rows, Slice};
 
-/// How many rows a look examines.
-pub const EXAMINED: i64 = 10_000;
+/// Maximum number of rows that a query scans.
+pub const SCANNED: i64 = 10_000;
 
-/// Reads a slice of a list that is ordered by ids, newest first. `bound` finds the oldest id that a
-/// look examines, which begins before an id; none where less than [`EXAMINED`] rows are left. `find`
-/// finds at most so many rows from the first id on and before the second, newest first.
+/// Reads a slice of a list that is ordered by ids, newest first. `bound` returns the oldest of the
+/// [`SCANNED`] ids before an id, or none if fewer are left. `find` returns at most so many rows,
+/// newest first, with ids from the first one on and before the second one.
 pub async fn search<T, B, F>(
     slice: &Slice,
     bound: impl Fn(Uuid) -> B,
@@ -27,12 +27,12 @@ where
         let from = bound(before).await?;
         let count = found.as_ref().map_or(0, |found| found.items.len());
         let missing = slice.limit - i64::try_from(count).map_err(Fault::internal)?;
-        let look = find(from.unwrap_or_default(), before, missing).await?;
-        let is_whole = i64::try_from(look.items.len()).is_ok_and(|count| count == missing);
-        let is_over = is_whole || look.is_cut();
+        let rows = find(from.unwrap_or_default(), before, missing).await?;
+        let is_complete = i64::try_from(rows.items.len()).is_ok_and(|count| count == missing);
+        let is_over = is_complete || rows.is_cut();
         let rows = match found.take() {
-            Some(found) => found.and(look),
-            None => look,
+            Some(found) => found.and(rows),
+            None => rows,
         };
         match from {
             Some(from) if !is_over => before = from,

@@ -1,9 +1,9 @@
-//! An HTTP server that slow or silent clients cannot hold.
+//! An HTTP server that bounds how long slow and silent clients occupy a connection.
 
-mod answers;
 mod connections;
-mod lingering;
-mod opening;
+mod protocol;
+mod responses;
+mod stream;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -22,40 +22,49 @@ use tokio::{
 use tower::ServiceExt;
 
 pub use self::connections::{Connections, network};
-use self::{answers::Answers, connections::Permit, lingering::Lingering};
-use crate::{Runtime, lifecycle::NOTICE};
+use self::{connections::Permit, responses::Responses, stream::ClientStream};
+use crate::{Runtime, lifecycle::SHUTDOWN_DELAY};
 
-/// How long a client may take to send the head of a request, and a connection may idle.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a server waits for a client.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// Until a client has sent the head of a request. Connections that idle for longer are closed.
+    pub head: Duration,
+    /// Until a client has read part of a response.
+    pub read: Duration,
+}
 
-/// How long a client may read nothing of what waits for it.
-const UNTIL_READ: Duration = Duration::from_secs(30);
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { head: Duration::from_secs(5), read: Duration::from_secs(30) }
+    }
+}
 
 /// Maximum number of concurrent requests on one HTTP/2 connection.
 const STREAMS: u32 = 100;
 
-/// Maximum size of what is kept for a client that is slow to take one answer over HTTP/2, in bytes.
-const SENT_AHEAD: usize = 64 << 10;
+/// Maximum number of bytes of a response that are buffered for a slow client over HTTP/2.
+const SEND_BUFFER: usize = 64 << 10;
 
-/// How long open requests may take to end when the program stops.
-const DRAIN: Duration = Duration::from_secs(20);
+/// Maximum time until open requests have ended when the program stops.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// TCP keepalive: idle time, interval and number of probes.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(30), Duration::from_secs(10), 3);
 
-/// Serves `app`. Handlers find the address of the peer in `ConnectInfo<SocketAddr>`. Connections
-/// that are not admitted are closed at once.
+/// Serves `app`, and returns the address. Handlers find the address of the peer in
+/// `ConnectInfo<SocketAddr>`. Connections beyond the limits are closed at once.
 pub fn serve(
     runtime: &Runtime,
     listener: TcpListener,
     app: Router,
-    admitted: Connections,
+    limits: Connections,
 ) -> anyhow::Result<SocketAddr> {
     let address = listener.local_addr()?;
     let (runtime, stopping) = (runtime.clone(), runtime.stopping());
     let this = runtime.clone();
     let accept = move |connections: &GracefulShutdown, stream, peer: SocketAddr| {
-        if let Some(permit) = admitted.admit(peer.ip()) {
+        if let Some(permit) = limits.admit(peer.ip()) {
             begin(&this, connections, stream, peer, app.clone(), permit);
         }
     };
@@ -65,22 +74,22 @@ pub fn serve(
             match accepted {
                 Ok((stream, peer)) => accept(&connections, stream, peer),
                 Err(error) => {
-                    // Out of file descriptors, most likely; others have to be closed first.
+                    // Most likely out of file descriptors, until other connections are closed.
                     tracing::warn!(%error, "a connection could not be accepted");
                     sleep(Duration::from_millis(100)).await;
                 }
             }
         }
-        // A connection that nobody has accepted would be reset, though it looks open to its client.
+        // Connections in the backlog look open to their clients and would be reset.
         let listener = listener.into_std()?;
         while let Ok((stream, peer)) = listener.accept() {
             stream.set_nonblocking(true)?;
             accept(&connections, TcpStream::from_std(stream)?, peer);
         }
         drop(listener);
-        sleep(NOTICE).await;
-        if timeout(DRAIN, connections.shutdown()).await.is_err() {
-            tracing::warn!("requests were cut off: they did not end in time");
+        sleep(SHUTDOWN_DELAY).await;
+        if timeout(DRAIN_TIMEOUT, connections.shutdown()).await.is_err() {
+            tracing::warn!("open requests did not end in time and were cut off");
         }
         Ok(())
     });
@@ -97,24 +106,25 @@ fn begin(
 ) {
     let _ = stream.set_nodelay(true);
     let _ = keep_alive(&stream);
-    let answers = Answers::default();
-    let watched = answers.clone();
+    let timeouts = permit.timeouts();
+    let responses = Responses::new(timeouts.read);
+    let watched = responses.clone();
     let service = app.map_request(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
         request
     });
-    let service = service.map_response(move |answer| watched.watch(answer));
+    let service = service.map_response(move |response| watched.watch(response));
     let mut server = Builder::new(TokioExecutor::new());
-    server.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    server.http1().timer(TokioTimer::new()).header_read_timeout(timeouts.head);
     server
         .http2()
         .max_concurrent_streams(STREAMS)
-        .max_send_buf_size(SENT_AHEAD)
+        .max_send_buf_size(SEND_BUFFER)
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(20))
-        .keep_alive_timeout(HEAD_TIMEOUT);
-    let stream = TokioIo::new(Lingering::new(stream, HEAD_TIMEOUT));
+        .keep_alive_timeout(timeouts.head);
+    let stream = TokioIo::new(ClientStream::new(stream, timeouts));
     let connection = server.serve_connection(stream, TowerToHyperService::new(service));
     let connection = connections.watch(connection.into_owned());
     runtime.spawn("http connection", async move {
@@ -122,14 +132,14 @@ fn begin(
             ended = connection => if let Err(error) = ended {
                 tracing::debug!(error = &*error, "connection ended early");
             },
-            () = answers.stuck() => tracing::debug!("the client took nothing of an answer"),
+            () = responses.stuck() => tracing::debug!("the client did not read a response"),
         }
         drop(permit);
         Ok(())
     });
 }
 
-/// Has the system end the connection when the client is not there any more.
+/// Enables TCP keepalive, which closes the connection when the client has vanished.
 fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
     let (after, every, times) = KEEPALIVE;
     sockopt::set_socket_keepalive(stream, true)?;

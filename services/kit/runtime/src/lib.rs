@@ -1,5 +1,5 @@
-//! What every program of Assay is made of: its life from start to stop, its database, its servers
-//! and connections, and how it is observed.
+//! Common parts of all programs of Assay: startup and shutdown, database, servers, connections and
+//! telemetry.
 
 mod admin;
 pub mod body;
@@ -13,22 +13,22 @@ mod lifecycle;
 pub mod list;
 pub mod nats;
 mod networks;
-mod pace;
+mod notifier;
 mod shares;
 pub mod telemetry;
+mod throttle;
 mod tls;
 pub mod trace;
-mod wakeups;
 
 pub use self::{
     admin::serve_admin,
-    database::{Alone, Database, DatabaseConfig, Migrate, begin, connect_options},
-    entry::{Given, install_crypto, parse, run, run_or, stop_signal, threads},
+    database::{AdvisoryLock, Database, DatabaseConfig, Migrate, begin, connect_options},
+    entry::{CommandLine, install_crypto, parse, run, run_with_commands, stop_signal, threads},
     files::raise_file_limit,
     lifecycle::{Gate, Runtime},
     networks::Networks,
-    pace::Pace,
+    notifier::{Notifier, OfCustomer, Waiter},
     shares::{Share, Shares},
+    throttle::Throttle,
     tls::{Tls, TlsConfig},
-    wakeups::{OfCustomer, Place, Wakeups},
 };

@@ -1,4 +1,4 @@
-//! The life of a program: its tasks, whether it is ready, and how it stops.
+//! The life cycle of a program: tasks, readiness, shutdown.
 
 use std::{
     future::Future,
@@ -18,11 +18,11 @@ use tracing::Instrument;
 
 use crate::{Tls, telemetry::TASK};
 
-/// How long connections go on after a program was told to stop. Callers hear of it meanwhile, so that
-/// nobody sends a call that is not taken any more; and who has just connected sends a request.
-pub(crate) const NOTICE: Duration = Duration::from_millis(250);
+/// Time between the signal to stop and the end of open connections. Callers see in the meantime that
+/// the program stops serving, and clients that have just connected send their requests.
+pub(crate) const SHUTDOWN_DELAY: Duration = Duration::from_millis(250);
 
-/// One running program. Its tasks live and end together.
+/// A running program, whose tasks start and end together.
 #[derive(Clone)]
 pub struct Runtime(Arc<Inner>);
 
@@ -34,11 +34,11 @@ struct Inner {
     gates: Mutex<Vec<Gate>>,
     opened: Notify,
     failure: Mutex<Option<Error>>,
-    /// Reflection of gRPC servers is switched on.
+    /// Whether gRPC reflection is enabled.
     reflects: AtomicBool,
 }
 
-/// Something that has to happen before a program is ready.
+/// A condition for a program to be ready.
 #[derive(Clone)]
 pub struct Gate {
     what: &'static str,
@@ -56,7 +56,7 @@ impl Gate {
 }
 
 impl Runtime {
-    /// A program that is reached, and reaches others, without TLS.
+    /// Creates a program that uses no TLS towards other programs.
     pub fn new(name: &'static str) -> Self {
         Self::with_tls(name, None)
     }
@@ -78,12 +78,12 @@ impl Runtime {
         self.0.name
     }
 
-    /// Certificates for mutual TLS; none without it.
+    /// Returns the certificates for mutual TLS, if it is enabled.
     pub fn tls(&self) -> Option<&Tls> {
         self.0.tls.as_ref()
     }
 
-    /// Has gRPC servers that start from now on describe their methods to anybody who asks.
+    /// Enables gRPC reflection in servers that are started from now on.
     pub(crate) fn reflect(&self) {
         self.0.reflects.store(true, Ordering::Relaxed);
     }
@@ -92,13 +92,13 @@ impl Runtime {
         self.0.reflects.load(Ordering::Relaxed)
     }
 
-    /// Cancelled when the program is to stop.
+    /// Returns a token that is cancelled when the program must stop.
     pub fn stopping(&self) -> CancellationToken {
         self.0.stopping.clone()
     }
 
-    /// Runs a task until it ends, which it must do soon after [`Runtime::stopping`]. One that fails
-    /// or panics stops the program: better restarted than half alive.
+    /// Runs a task, which must end soon after [`Runtime::stopping`]. A task that fails or panics stops
+    /// the program, because a restart is better than running without the task.
     pub fn spawn(
         &self,
         task: &'static str,
@@ -125,7 +125,7 @@ impl Runtime {
         self.0.stopping.cancel();
     }
 
-    /// Keeps the program from being ready until the gate is opened.
+    /// Adds a condition: the program is not ready until the gate is opened.
     pub fn gate(&self, what: &'static str) -> Gate {
         let gate = Gate { what, open: Arc::default(), runtime: Arc::downgrade(&self.0) };
         self.gates().push(gate.clone());
@@ -136,7 +136,7 @@ impl Runtime {
         self.0.gates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the program still waits for.
+    /// Returns the names of the gates that are still closed.
     pub fn waits_for(&self) -> Vec<&'static str> {
         let closed = |gate: &&Gate| !gate.open.load(Ordering::Acquire);
         self.gates().iter().filter(closed).map(|gate| gate.what).collect()
@@ -162,8 +162,8 @@ impl Runtime {
         }
     }
 
-    /// Stops the program: its tasks get `grace` to end. Fails with what made the program stop by
-    /// itself, if that is what happened.
+    /// Stops the program and waits at most `grace` until its tasks have ended. Fails with the error of
+    /// the task that stopped the program, if one did.
     pub async fn stop(&self, grace: Duration) -> anyhow::Result<()> {
         self.0.stopping.cancel();
         self.0.tasks.close();

@@ -1,6 +1,6 @@
-//! Lists of any length: read in slices, each by a short query of its own, so that neither memory
-//! nor a database connection is held while a slow client reads. A slice is bounded in rows and in
-//! bytes: the rows of a slice are read one by one, and reading stops at a byte budget.
+//! Lists of any length. A list is read in slices, each by a short query, so that a slow client holds
+//! neither memory nor a database connection. Slices are bounded in rows and in bytes: rows are read
+//! one by one, and reading stops at a byte budget.
 
 use std::{future::Future, pin::Pin};
 
@@ -10,53 +10,53 @@ use prost::Message;
 use tonic::{Response, Status};
 use uuid::Uuid;
 
-/// What a client may ask for at most in one page.
+/// Maximum number of rows in a page.
 const LONGEST_PAGE: i32 = 1000;
 
-/// Bytes after which a page ends even if it has fewer rows than were asked for.
+/// Number of bytes after which a page ends even if it has fewer rows than requested.
 const PAGE_SIZE: usize = 4 << 20;
 
-/// How many rows a list reads at first, when it is not known yet what they weigh, and then at most.
+/// Number of rows in the first slice, when their size is not known, and maximum of the following ones.
 const FIRST_SLICE: i64 = 16;
 const NEXT_SLICES: i64 = 1000;
 
-/// Bytes after which a slice ends.
+/// Number of bytes after which a slice ends.
 const SLICE_SIZE: usize = 1 << 20;
 
-/// What one gRPC message carries at most, in bytes; far below what a peer takes.
+/// Maximum number of bytes of rows in a gRPC message, far below the limit of receivers.
 const MESSAGE_SIZE: usize = 64 << 10;
 
-/// A list as a gRPC method answers it.
+/// The response stream of a gRPC method that returns a list.
 pub type Batches<B> = Pin<Box<dyn Stream<Item = Result<B, Status>> + Send>>;
 
-/// Which rows of a list to read.
+/// A range of rows to read from a list.
 #[derive(Clone, Debug)]
 pub struct Slice {
-    /// The cursor of the row after which to begin.
+    /// Cursor of the row after which the slice begins; `None` for the start of the list.
     pub after: Option<String>,
-    /// How many rows to read at most.
+    /// Maximum number of rows.
     pub limit: i64,
-    /// The pattern, for `ilike`, that names have to match.
+    /// Pattern for `ilike` that names must match.
     pub pattern: Option<String>,
 }
 
 impl Slice {
-    /// The first slice of a whole list.
+    /// Returns the first slice of a list.
     pub fn first() -> Self {
         Self { after: None, limit: FIRST_SLICE, pattern: None }
     }
 
-    /// Where a list that is ordered by ids goes on, newest first: all ids of the slice come before
-    /// this one. No record has the largest id.
+    /// Returns the upper bound of the ids in the slice, for a list that is ordered by ids, newest first.
+    /// No record has the largest id.
     pub fn before(&self) -> Result<Uuid, Fault> {
         let Some(cursor) = &self.after else { return Ok(Uuid::max()) };
         Uuid::try_parse(cursor)
-            .map_err(|_| Fault::invalid("cursor", "must be one that a list answered"))
+            .map_err(|_| Fault::invalid("cursor", "must be a cursor from a response"))
     }
 
-    /// Reads the rows of the slice as they arrive from the database, and keeps them until they weigh
-    /// enough. The rest of the query is discarded row by row, before this returns: the connection
-    /// is free again while its share is still held.
+    /// Reads the rows of the slice as they arrive from the database, up to the byte budget. The rest of
+    /// the query is discarded row by row before this returns, so that the connection is free again
+    /// while its share is still held.
     pub async fn read<T: Message, E: Into<Fault>>(
         &self,
         rows: impl Stream<Item = Result<T, E>>,
@@ -82,9 +82,9 @@ impl Slice {
 #[derive(Debug)]
 pub struct Rows<T> {
     pub items: Vec<T>,
-    /// Their size, in bytes.
+    /// Size of the rows in bytes.
     size: usize,
-    /// Whether reading stopped before the slice had as many rows as it may have.
+    /// Whether reading stopped at the byte budget.
     is_cut: bool,
 }
 
@@ -94,26 +94,26 @@ impl<T> Rows<T> {
         self.is_cut
     }
 
-    /// Keeps the first rows only.
+    /// Keeps only the first rows.
     pub fn truncate(&mut self, count: usize) {
         self.items.truncate(count);
     }
 
-    /// These rows and those that follow them.
+    /// Appends the rows that follow.
     #[must_use]
     pub fn and(mut self, following: Self) -> Self {
         self.items.extend(following.items);
         Self { items: self.items, size: self.size + following.size, is_cut: following.is_cut }
     }
 
-    /// The same slice of something else that is made of each row.
+    /// Converts each row.
     pub fn map<U>(self, of: impl FnMut(T) -> U) -> Rows<U> {
         let Self { items, size, is_cut } = self;
         Rows { items: items.into_iter().map(of).collect(), size, is_cut }
     }
 }
 
-/// Rows that were read whole: for those that are small or few.
+/// For lists of few or small rows, which are read without a byte budget.
 impl<T: Message> From<Vec<T>> for Rows<T> {
     fn from(items: Vec<T>) -> Self {
         let size = items.iter().map(Message::encoded_len).sum();
@@ -128,8 +128,8 @@ struct Slices<F> {
 }
 
 impl<F> Slices<F> {
-    /// Reads the next slice, of at most so many rows, and says what it weighs. An empty one is the
-    /// end.
+    /// Reads the next slice of at most so many rows. Returns the rows, none at the end of the list, and
+    /// their size in bytes.
     async fn next<T, V, R>(&mut self, most: i64) -> Result<(Vec<T>, usize), Fault>
     where
         F: Fn(Slice) -> R,
@@ -140,11 +140,11 @@ impl<F> Slices<F> {
         let Some(mut slice) = self.next.take() else { return Ok((Vec::new(), 0)) };
         slice.limit = slice.limit.min(most);
         let rows = (self.read)(slice.clone()).await?.into();
-        self.note(slice, rows)
+        self.advance(slice, rows)
     }
 
-    /// Notes where the list goes on after the rows of a slice; returns them with what they weigh.
-    fn note<T: Listed>(
+    /// Sets the position after the rows of a slice. Returns the rows and their size in bytes.
+    fn advance<T: Listed>(
         &mut self,
         mut slice: Slice,
         Rows { items, size, is_cut }: Rows<T>,
@@ -154,22 +154,22 @@ impl<F> Slices<F> {
             && let Some(last) = items.last()
         {
             slice.after = Some(last.cursor().to_owned());
-            slice.limit = fitting(count, size);
+            slice.limit = next_limit(count, size);
             self.next = Some(slice);
         }
         Ok((items, size))
     }
 }
 
-/// How many rows to ask for next, where `count` rows had `size` bytes.
-fn fitting(count: i64, size: usize) -> i64 {
+/// Returns the limit of the next slice after one in which `count` rows had `size` bytes.
+fn next_limit(count: i64, size: usize) -> i64 {
     let budget = i64::try_from(SLICE_SIZE).unwrap_or(i64::MAX);
     let size = i64::try_from(size).unwrap_or(i64::MAX).max(1);
     budget.saturating_mul(count).div_euclid(size).clamp(1, NEXT_SLICES)
 }
 
-/// Answers a list. `read` runs one query; the rows have to be ordered so that a row's cursor says
-/// where to go on.
+/// Returns a list, or the requested page of it. `read` runs the query of one slice. Rows must be
+/// ordered by the value that is their cursor.
 pub async fn answer<B, V, R>(
     page: Option<Page>,
     read: impl Fn(Slice) -> R + Send + 'static,
@@ -199,8 +199,8 @@ where
     Ok(Response::new(Box::pin(stream::iter(batches))))
 }
 
-/// Reads a page, and the cursor of the next one if there is more: at most `limit` rows, or as many
-/// as do not weigh too much.
+/// Reads a page of at most `limit` rows, or fewer if they are large. Also returns the cursor of the
+/// next page, if there is one.
 async fn one_page<T, V, R>(
     mut slices: Slices<impl Fn(Slice) -> R>,
     limit: i64,
@@ -211,7 +211,7 @@ where
     R: Future<Output = Result<V, Fault>>,
 {
     let (mut rows, mut size) = (Vec::new(), 0);
-    // One row more than is answered shows that there is a next page.
+    // One more row than the page has shows that there is a next page.
     let mut missing = limit + 1;
     while missing > 0 && size < PAGE_SIZE {
         let (mut slice, slice_size) = slices.next(missing).await?;
@@ -232,7 +232,7 @@ where
     Ok((rows, next))
 }
 
-/// All rows from `after` on, in parts that fit into a message each.
+/// Streams all rows from `after` on, in parts that fit into a message each.
 pub fn whole<T, V, R>(
     after: Option<String>,
     pattern: Option<String>,
@@ -247,7 +247,7 @@ where
     rest(Slices { next: Some(first), read })
 }
 
-/// As [`whole`], of a list whose first slice, [`Slice::first`], was read already.
+/// Does the same as [`whole`] for a list whose first slice, [`Slice::first`], has been read.
 pub fn begun<T, V, R>(
     first: Rows<T>,
     read: impl Fn(Slice) -> R + Send + 'static,
@@ -258,7 +258,7 @@ where
     R: Future<Output = Result<V, Fault>> + Send + 'static,
 {
     let mut slices = Slices { next: None, read };
-    let (rows, _) = slices.note(Slice::first(), first)?;
+    let (rows, _) = slices.advance(Slice::first(), first)?;
     Ok(stream::iter(split(rows).into_iter().map(Ok)).chain(rest(slices)))
 }
 
@@ -277,7 +277,7 @@ where
     slices.map_ok(|parts| stream::iter(parts).map(Ok)).try_flatten()
 }
 
-/// Cuts rows into parts that fit into a message each.
+/// Splits rows into parts that fit into a message each.
 pub fn split<T: Message>(rows: Vec<T>) -> Vec<Vec<T>> {
     let (mut parts, mut part, mut size) = (Vec::new(), Vec::new(), 0);
     for row in rows {
@@ -295,7 +295,7 @@ pub fn split<T: Message>(rows: Vec<T>) -> Vec<Vec<T>> {
     parts
 }
 
-/// The pattern, for `like` and `ilike`, of texts that contain `text`.
+/// Returns the pattern for `like` and `ilike` of texts that contain `text`.
 pub fn pattern(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     format!("%{escaped}%")

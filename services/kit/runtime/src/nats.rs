@@ -10,13 +10,13 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::Runtime;
 
-/// How long NATS may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum time to establish a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How to reach NATS.
+/// Settings of connections to NATS.
 #[derive(clap::Args, Clone, Debug)]
 pub struct NatsServers {
-    /// The NATS servers, as <nats://user:password@host:port>, separated by commas
+    /// URLs of the NATS servers, as <nats://user:password@host:port>, separated by commas
     #[arg(
         long,
         env = "ASSAY_NATS_URL",
@@ -24,10 +24,11 @@ pub struct NatsServers {
         hide_env_values = true
     )]
     pub nats_url: SecretString,
-    /// A file with the credentials (JWT and seed) for NATS
+    /// File with the credentials (JWT and seed) for NATS
     #[arg(long, env = "ASSAY_NATS_CREDENTIALS_FILE")]
     pub nats_credentials_file: Option<PathBuf>,
-    /// A file with the certificates (PEM) that NATS servers are trusted by, besides the system's
+    /// File with the certificates (PEM) of authorities that NATS servers are trusted by, in addition
+    /// to those of the system
     #[arg(long, env = "ASSAY_NATS_CA_FILE")]
     pub nats_ca_file: Option<PathBuf>,
     /// File with the certificate chain (PEM) that this program presents to NATS servers
@@ -39,7 +40,7 @@ pub struct NatsServers {
 }
 
 impl NatsServers {
-    /// Servers that need no files to be reached.
+    /// Settings for servers that require neither credentials files nor certificates.
     pub fn at(nats_url: SecretString) -> Self {
         Self {
             nats_url,
@@ -51,21 +52,21 @@ impl NatsServers {
     }
 }
 
-/// Connects under the name of a program: in the background, and again whenever the connection is
-/// lost. Fails if the configuration is wrong; that no server can be reached is none of its concerns.
+/// Connects under the name of a program, in the background, and reconnects whenever the connection is
+/// lost. Fails only if the configuration is not valid.
 pub async fn connect(servers: &NatsServers, name: &str) -> anyhow::Result<Client> {
     let (addresses, options) = options(servers, name).await?;
     options.retry_on_initial_connect().connect(addresses).await.context("ASSAY_NATS_URL")
 }
 
-/// Connects for a command, which fails if no server answers.
+/// Connects for a command of an operator. Fails if no server answers.
 pub async fn connect_now(servers: &NatsServers, name: &str) -> anyhow::Result<Client> {
     let (addresses, options) = options(servers, name).await?;
-    options.connect(addresses).await.context("NATS does not let us in; see ASSAY_NATS_URL")
+    options.connect(addresses).await.context("cannot connect to NATS at ASSAY_NATS_URL")
 }
 
-/// What a program asks comes back on `_INBOX_assay.<program>`, so that a NATS user can be given the
-/// answers to its own questions and no others.
+/// Returns the options of a connection. Replies arrive on `_INBOX_assay.<program>`, so that a NATS
+/// user can be restricted to the replies to its own requests.
 async fn options(
     servers: &NatsServers,
     name: &str,
@@ -75,7 +76,7 @@ async fn options(
     let mut options = ConnectOptions::new()
         .name(name)
         .custom_inbox_prefix(format!("_INBOX_assay.{program}"))
-        .connection_timeout(PATIENCE)
+        .connection_timeout(CONNECT_TIMEOUT)
         .ping_interval(Duration::from_secs(10))
         .reconnect_delay_callback(|attempts| {
             Duration::from_millis(100 * attempts as u64).min(Duration::from_secs(1))
@@ -90,7 +91,7 @@ async fn options(
     if let Some(path) = &servers.nats_ca_file {
         options = options.add_root_certificates(path.clone());
     }
-    // The files are read for every connection, so that replaced ones are used from the next one on.
+    // The client reads the files for every connection, so replaced ones apply from the next one on.
     if let Some((certificate, key)) =
         servers.nats_certificate_file.iter().zip(&servers.nats_key_file).next()
     {
@@ -99,26 +100,26 @@ async fn options(
     Ok((addresses, options))
 }
 
-/// The user and the password in a URL, which the client itself makes nothing of.
+/// Returns the user and the password in a URL, which the client itself ignores.
 fn credentials(address: &ServerAddr) -> Option<(String, String)> {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (user, password) = (address.username()?, address.password().unwrap_or_default());
     Some((decoded(user), decoded(password)))
 }
 
-/// Does something about each message on a subject that comes while the program runs.
-pub fn hear(
+/// Calls `handle` with each message on a subject until the program stops. Messages may be lost.
+pub fn subscribe(
     runtime: &Runtime,
     client: Client,
     subject: String,
-    mut heard: impl FnMut(&Message) + Send + 'static,
+    mut handle: impl FnMut(&Message) + Send + 'static,
 ) {
     let stopping = runtime.stopping();
     runtime.spawn("messages", async move {
         let mut messages = client.subscribe(subject).await?;
-        // Without a message the connection has ended, which it does with the program.
+        // The stream ends with the connection, which lives as long as the program.
         while let Some(Some(message)) = stopping.run_until_cancelled(messages.next()).await {
-            heard(&message);
+            handle(&message);
         }
         Ok(())
     });
@@ -126,7 +127,7 @@ pub fn hear(
 
 fn addresses(urls: &SecretString) -> anyhow::Result<Vec<ServerAddr>> {
     let servers: Result<_, _> = urls.expose_secret().split(',').map(str::parse).collect();
-    // The cause is left out on purpose: it may quote the URL and with it the password.
+    // Without the cause, which may quote the URL and its password.
     servers.map_err(|_| anyhow::anyhow!("ASSAY_NATS_URL is not a list of NATS URLs"))
 }
 
@@ -135,9 +136,9 @@ fn log(event: &Event) {
         Event::Connected => tracing::info!("connected to NATS"),
         Event::Disconnected => tracing::warn!("lost the connection to NATS"),
         Event::Closed => tracing::debug!("closed the connection to NATS"),
-        // One for each attempt to connect again.
+        // Emitted for each attempt to reconnect.
         Event::ClientError(error) => tracing::debug!(%error, "NATS connection failed"),
-        // Such as a permission that is missing.
+        // For example, a missing permission.
         Event::ServerError(error) => tracing::error!(%error, "refused by NATS"),
         event => tracing::warn!(%event, "NATS connection"),
     }
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn user_and_password_of_a_url_are_read() {
+    fn the_user_and_password_of_a_url_are_decoded() {
         for (url, expected) in [
             ("nats://nats:4222", None),
             ("nats://ada@nats", Some(("ada", ""))),

@@ -1,14 +1,14 @@
-//! Networks of IP addresses.
+//! Lists of IP networks in settings.
 
 use std::{net::IpAddr, str::FromStr, sync::Arc};
 
 use ipnet::IpNet;
 
-/// Some networks, none by default.
+/// A list of IP networks, empty by default.
 #[derive(Clone, Debug, Default)]
 pub struct Networks(Arc<[IpNet]>);
 
-/// Addresses or networks, separated by commas.
+/// Parses addresses and networks that are separated by commas.
 impl FromStr for Networks {
     type Err = String;
 
@@ -17,7 +17,9 @@ impl FromStr for Networks {
         let network = |name: &str| {
             let address = name.parse::<IpAddr>().map(IpNet::from);
             let network = address.or_else(|_| name.parse());
-            network.map_err(|_| format!("{name} is no address and no network such as 10.0.0.0/8"))
+            network.map_err(|_| {
+                format!("{name} is neither an IP address nor a network such as 10.0.0.0/8")
+            })
         };
         names.map(network).collect::<Result<_, _>>().map(Self)
     }
@@ -29,7 +31,6 @@ impl Networks {
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -40,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_contain_what_is_in_one_of_them() {
+    fn an_address_is_contained_if_one_network_contains_it() {
         let networks: Networks = "10.0.0.0/8, 2001:db8::1".parse().unwrap();
         for (address, is_in) in [
             ("10.9.9.9", true),
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused() {
+    fn texts_that_are_not_networks_are_rejected() {
         for wrong in ["proxy.example", "10.0.0.0/33", "10.0.0.0/8;10.1.0.0/16"] {
             assert!(wrong.parse::<Networks>().is_err(), "{wrong}");
         }

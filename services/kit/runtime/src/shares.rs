@@ -1,4 +1,4 @@
-//! Fair shares: what only so many may use at once is divided between customers.
+//! Limited resources, shared fairly between customers.
 
 mod load;
 
@@ -16,8 +16,8 @@ use tokio::{sync::oneshot, time::timeout};
 
 use self::load::Load;
 
-/// Maximum time that a caller waits for a share.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum wait for a share.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum number of callers of one customer that wait at once.
 const WAITING: usize = 1000;
@@ -108,7 +108,7 @@ impl Shares {
             let usage = state.customers.entry(customer).or_default();
             usage.waiting.retain(|waiter| !waiter.granted.is_closed());
             if usage.waiting.len() >= WAITING {
-                return Err(Fault::Busy(PATIENCE));
+                return Err(Fault::Busy(ACQUIRE_TIMEOUT));
             }
             let (sender, granted) = oneshot::channel();
             usage.waiting.push_back(Waiter { count, granted: sender });
@@ -116,16 +116,16 @@ impl Shares {
             self.serve(state);
             granted
         };
-        match timeout(PATIENCE, granted).await {
+        match timeout(ACQUIRE_TIMEOUT, granted).await {
             Ok(share) => share.map_err(Fault::internal),
-            Err(_) => Err(Fault::Busy(PATIENCE)),
+            Err(_) => Err(Fault::Busy(ACQUIRE_TIMEOUT)),
         }
     }
 
     /// Acquires one permit if the customer need not wait for it, else fails with [`Fault::Busy`].
     pub fn try_acquire(&self, customer: CustomerId) -> Result<Share, Fault> {
         let share = self.grant_at_once(&mut self.state(), customer, 1);
-        share.ok_or(Fault::Busy(PATIENCE))
+        share.ok_or(Fault::Busy(ACQUIRE_TIMEOUT))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -20,53 +20,53 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use self::lines::Lines;
-pub(crate) use self::request::pass_on;
+use self::lines::JsonLines;
+pub(crate) use self::request::inject_request_id;
 pub use self::request::{REQUEST_ID, request_id_in};
 use crate::Runtime;
 
-/// The span of a task, which lasts as long as the program; what is done in it is not one trace.
+/// Name of the span of a task. Tasks run as long as the program, so their spans are not traces.
 pub(crate) const TASK: &str = "task";
 
-/// Seconds, from a cached read to a large upload.
+/// Bounds of histogram buckets in seconds, from a cached read to a large upload.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 
-/// What is written about a program's work, and where to.
+/// Settings of logs and traces.
 #[derive(clap::Args, Clone, Debug)]
 pub struct TelemetryConfig {
-    /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
+    /// Log level, or tracing directives such as `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "info,async_nats=warn")]
     pub log: String,
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, env = "ASSAY_LOG_FORMAT", default_value = "json")]
     pub log_format: LogFormat,
-    /// Where traces are sent to by OTLP over gRPC; none are sent without it
+    /// URL of the OTLP collector (gRPC) that receives traces; without it, none are sent
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub otlp_endpoint: Option<String>,
 }
 
-/// How log lines are written.
+/// Format of log lines.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq)]
 pub enum LogFormat {
-    /// One JSON object a line, for machines.
+    /// One JSON object per line.
     Json,
-    /// For people.
+    /// Readable text.
     Text,
 }
 
-/// The telemetry of a process; to be kept until its end.
+/// The telemetry of a process. Must be kept until the process ends.
 pub struct Telemetry {
     tracer: SdkTracerProvider,
     metrics: PrometheusHandle,
 }
 
 impl Telemetry {
-    /// Installs what collects logs, traces and metrics in this process. Needs a Tokio runtime.
+    /// Installs the global collectors of logs, traces and metrics. Must be called in a Tokio runtime.
     pub fn install(program: &'static str, config: &TelemetryConfig) -> anyhow::Result<Self> {
         global::set_text_map_propagator(TraceContextPropagator::new());
         let mut tracer = SdkTracerProvider::builder()
             .with_resource(Resource::builder().with_service_name(program).build());
-        // Without an exporter there are trace ids all the same, for logs and for answers.
+        // Without an exporter, logs and responses still have trace ids.
         if let Some(endpoint) = &config.otlp_endpoint {
             let exporter = SpanExporter::builder()
                 .with_tonic()
@@ -81,7 +81,7 @@ impl Telemetry {
         let lines: Box<dyn Layer<Registry> + Send + Sync> = match config.log_format {
             LogFormat::Json => fmt::layer()
                 .fmt_fields(JsonFields::new())
-                .event_format(Lines::new())
+                .event_format(JsonLines::new())
                 .with_writer(std::io::stderr)
                 .boxed(),
             LogFormat::Text => fmt::layer()
@@ -109,13 +109,13 @@ impl Telemetry {
         Ok(Self { tracer, metrics })
     }
 
-    /// The metrics, as Prometheus reads them.
+    /// Returns a handle that renders the metrics for Prometheus.
     pub fn metrics(&self) -> PrometheusHandle {
         self.metrics.clone()
     }
 
-    /// Keeps the histograms from growing between two readings.
-    pub fn keep_up(&self, runtime: &Runtime) {
+    /// Drains histograms every five seconds, so that they don't grow between two scrapes.
+    pub fn spawn_upkeep(&self, runtime: &Runtime) {
         let (metrics, stopping) = (self.metrics.clone(), runtime.stopping());
         runtime.spawn("metrics upkeep", async move {
             let mut tick = tokio::time::interval(Duration::from_secs(5));
@@ -126,7 +126,7 @@ impl Telemetry {
         });
     }
 
-    /// Sends what was not sent yet.
+    /// Sends the remaining traces.
     pub async fn flush(self) {
         let shut_down = tokio::task::spawn_blocking(move || self.tracer.shutdown());
         if let Ok(Err(error)) = shut_down.await {

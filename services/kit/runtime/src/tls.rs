@@ -1,4 +1,4 @@
-//! Mutual TLS between the programs of Assay: each of them has a certificate of the same authority.
+//! Mutual TLS between the programs of Assay, which have certificates of one authority.
 
 use std::{
     fs, io,
@@ -18,14 +18,14 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 use webpki::EndEntityCert;
 
 /// Maximum duration of a handshake.
-const HANDSHAKE: Duration = Duration::from_secs(5);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Settings for mutual TLS between programs.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct TlsConfig {
     /// File with the certificate chain (PEM) that this program presents to the other programs of
-    /// Assay. With it, gRPC is served over TLS only, and only to programs with a certificate of the
-    /// same authority
+    /// Assay. Enables TLS for gRPC, which then accepts only programs with a certificate of the same
+    /// authority
     #[arg(
         long,
         env = "ASSAY_TLS_CERTIFICATE_FILE",
@@ -35,12 +35,12 @@ pub struct TlsConfig {
     /// File with the private key (PEM) of the certificate
     #[arg(long, env = "ASSAY_TLS_KEY_FILE", requires = "tls_certificate_file")]
     pub tls_key_file: Option<PathBuf>,
-    /// File with the certificates (PEM) of the authority that issues certificates to the programs
-    /// of Assay, and to nobody else
+    /// File with the certificates (PEM) of the authority that issues the certificates of the programs
+    /// of Assay, and no others
     #[arg(long, env = "ASSAY_TLS_CA_FILE", requires = "tls_certificate_file")]
     pub tls_ca_file: Option<PathBuf>,
-    /// DNS names in the certificates of those programs that may state the client's address and the
-    /// request id, separated by commas
+    /// DNS names, separated by commas, in the certificates of programs that are trusted to forward
+    /// the client's address and the request id
     #[arg(
         long,
         env = "ASSAY_TLS_FORWARDERS",
@@ -50,8 +50,8 @@ pub struct TlsConfig {
     pub tls_forwarders: Vec<String>,
 }
 
-/// The certificate of a program and what it verifies others by. Files that change are read again
-/// before the next connection.
+/// The certificate of a program and the authority that it trusts. Changed files are loaded before the
+/// next connection.
 #[derive(Clone)]
 pub struct Tls(Arc<Inner>);
 
@@ -75,7 +75,7 @@ struct Loaded {
 }
 
 impl Tls {
-    /// Reads the files that are configured; none if TLS is not. Fails if they cannot be used.
+    /// Loads the configured files; `None` if TLS is not configured. Fails if a file is not usable.
     pub fn open(config: &TlsConfig) -> anyhow::Result<Option<Self>> {
         let TlsConfig { tls_certificate_file, tls_key_file, tls_ca_file, tls_forwarders } =
             config.clone();
@@ -85,23 +85,23 @@ impl Tls {
                 Files { certificate, key, authority }
             }
             _ => bail!(
-                "ASSAY_TLS_CERTIFICATE_FILE, ASSAY_TLS_KEY_FILE and ASSAY_TLS_CA_FILE belong together"
+                "ASSAY_TLS_CERTIFICATE_FILE, ASSAY_TLS_KEY_FILE and ASSAY_TLS_CA_FILE must be set together"
             ),
         };
         let loaded = Mutex::new(files.load()?);
         Ok(Some(Self(Arc::new(Inner { files, forwarders: tls_forwarders, loaded }))))
     }
 
-    /// Completes a handshake as the server.
+    /// Performs a handshake as the server.
     pub(crate) async fn accept(
         &self,
         stream: TcpStream,
     ) -> io::Result<server::TlsStream<TcpStream>> {
         let server = self.configs().0;
-        timeout(HANDSHAKE, TlsAcceptor::from(server).accept(stream)).await?
+        timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(server).accept(stream)).await?
     }
 
-    /// Completes a handshake with the server of this name.
+    /// Performs a handshake with the server of this name.
     pub(crate) async fn connect(
         &self,
         name: &str,
@@ -109,18 +109,18 @@ impl Tls {
     ) -> io::Result<client::TlsStream<TcpStream>> {
         let client = self.configs().1;
         let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
-        timeout(HANDSHAKE, TlsConnector::from(client).connect(name, stream)).await?
+        timeout(HANDSHAKE_TIMEOUT, TlsConnector::from(client).connect(name, stream)).await?
     }
 
-    /// Whether the owner of a certificate may state the client's address and the request id.
+    /// Whether the owner of a certificate is trusted to forward the client's address and request id.
     pub(crate) fn may_forward(&self, certificate: &CertificateDer<'_>) -> bool {
         let certificate = EndEntityCert::try_from(certificate);
         let is_forwarder = |name: &str| self.0.forwarders.iter().any(|known| known == name);
         certificate.is_ok_and(|certificate| certificate.valid_dns_names().any(is_forwarder))
     }
 
-    /// Returns the current certificates. If the files cannot be used, the previous ones stay in force: a
-    /// certificate may have been replaced a moment before its key.
+    /// Returns the current certificates. If changed files are not usable, the previous ones stay in
+    /// use: a certificate may be replaced a moment before its key.
     fn configs(&self) -> (Arc<ServerConfig>, Arc<ClientConfig>) {
         let mut loaded = self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let changed_at = self.0.files.changed_at().unwrap_or(loaded.changed_at);

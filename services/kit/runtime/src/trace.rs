@@ -1,4 +1,4 @@
-//! W3C trace context: taken from headers, and put into them.
+//! W3C trace context in headers.
 
 use std::collections::HashMap;
 
@@ -12,29 +12,29 @@ use opentelemetry::{
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-/// Makes a span a part of the trace that the headers name. To be called before the span is entered.
+/// Makes a span part of the trace that the headers name. Must be called before the span is entered.
 pub fn follow(span: &Span, headers: &HeaderMap) {
     adopt(span, &Headers(headers));
 }
 
-/// As [`follow`], for headers that were kept as text by [`to_map`].
-#[expect(clippy::implicit_hasher, reason = "it is the map that `to_map` makes")]
+/// Does the same as [`follow`] for headers from [`to_map`].
+#[expect(clippy::implicit_hasher, reason = "the map comes from `to_map`")]
 pub fn follow_map(span: &Span, headers: &HashMap<String, String>) {
     adopt(span, headers);
 }
 
 fn adopt(span: &Span, headers: &dyn Extractor) {
-    // Headers that name no trace must not lead to the current one.
+    // Without a trace in the headers, the span must not become part of the current one.
     let nowhere = Context::new();
     let parent =
         get_text_map_propagator(|propagator| propagator.extract_with_context(&nowhere, headers));
     if parent.span().span_context().is_valid() {
-        // Fails where no telemetry is installed, which is as good.
+        // Fails only if no telemetry is installed.
         let _ = span.set_parent(parent);
     }
 }
 
-/// Puts the current trace into headers.
+/// Adds the current trace to headers.
 pub fn inject(headers: &mut HeaderMap) {
     let context = Span::current().context();
     get_text_map_propagator(|propagator| {
@@ -42,7 +42,7 @@ pub fn inject(headers: &mut HeaderMap) {
     });
 }
 
-/// The current trace as headers to keep as text.
+/// Returns the headers of the current trace as text, for storage.
 pub fn to_map() -> HashMap<String, String> {
     let mut headers = HashMap::new();
     let context = Span::current().context();
@@ -50,7 +50,7 @@ pub fn to_map() -> HashMap<String, String> {
     headers
 }
 
-/// The id of the current trace, as 32 hexadecimal digits; none outside of one.
+/// Returns the id of the current trace as 32 hexadecimal digits; `None` outside a trace.
 pub fn id() -> Option<String> {
     let context = Span::current().context();
     let id = context.span().span_context().trace_id();

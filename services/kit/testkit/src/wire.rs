@@ -1,4 +1,4 @@
-//! What is between two programs, for tests in which it breaks.
+//! A TCP proxy between two programs that can fail, for tests of outages.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -18,19 +18,19 @@ use tokio::{
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
-    Whole,
+    Working,
     Frozen,
     Cut,
 }
 
-/// Where the program at the far end listens.
+/// Address of the program behind the proxy.
 #[derive(Clone)]
 enum End {
     Tcp(SocketAddr),
     Unix(PathBuf),
 }
 
-/// An address where a program can be reached, as long as the wire is whole.
+/// A TCP proxy in front of a program.
 pub struct Wire {
     address: SocketAddr,
     program: watch::Sender<End>,
@@ -44,12 +44,12 @@ impl Wire {
         Self::between(End::Tcp(program)).await
     }
 
-    /// A wire to a test's PostgreSQL, and the URL of the database at this end of it.
+    /// Starts a proxy in front of a test's PostgreSQL. Also returns the URL of the database through it.
     pub async fn to_postgres(url: &str) -> Result<(Self, String)> {
         let options = PgConnectOptions::from_str(url)?;
         let wire = Self::between(socket_of(&options)?).await?;
         let (user, database) = (options.get_username(), options.get_database());
-        let database = database.context("the URL names a database")?;
+        let database = database.context("the URL has no database")?;
         let url = format!("postgres://{user}@{}/{database}?sslmode=disable", wire.address);
         Ok((wire, url))
     }
@@ -57,16 +57,16 @@ impl Wire {
     async fn between(program: End) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let (program, state) = (watch::Sender::new(program), watch::Sender::new(State::Whole));
+        let (program, state) = (watch::Sender::new(program), watch::Sender::new(State::Working));
         let delay = watch::Sender::new(Duration::ZERO);
         let mut tasks = JoinSet::new();
-        let fate = (state.subscribe(), delay.subscribe());
-        tasks.spawn(lay(listener, program.subscribe(), fate));
+        let controls = (state.subscribe(), delay.subscribe());
+        tasks.spawn(serve(listener, program.subscribe(), controls));
         Ok(Self { address, program, state, delay, _tasks: tasks })
     }
 
-    /// Leads new connections to another PostgreSQL, as a name does after a failover.
-    pub fn lead_to_postgres(&self, url: &str) -> Result<()> {
+    /// Directs new connections to another PostgreSQL, as a failover does.
+    pub fn redirect_to_postgres(&self, url: &str) -> Result<()> {
         self.program.send_replace(socket_of(&PgConnectOptions::from_str(url)?)?);
         Ok(())
     }
@@ -75,34 +75,38 @@ impl Wire {
         self.address
     }
 
-    /// Nothing gets through any more, though connections are made: as with a program that was
-    /// stopped by SIGSTOP.
+    /// Forwards nothing, but accepts connections, like a program that is stopped by SIGSTOP.
     pub fn freeze(&self) {
         self.state.send_replace(State::Frozen);
     }
 
-    /// Connections break, and are refused: as with a program that was killed.
+    /// Closes and refuses connections, like a program that is killed.
     pub fn cut(&self) {
         self.state.send_replace(State::Cut);
     }
 
-    /// What the program answers arrives later by this, or by up to twice as much.
+    /// Delays responses of the program by this time, or by up to twice as much.
     pub fn delay_answers(&self, delay: Duration) {
         self.delay.send_replace(delay);
     }
 
-    pub fn mend(&self) {
-        self.state.send_replace(State::Whole);
+    /// Forwards again, and accepts connections.
+    pub fn restore(&self) {
+        self.state.send_replace(State::Working);
     }
 }
 
 fn socket_of(postgres: &PgConnectOptions) -> Result<End> {
-    let dir = postgres.get_socket().context("it is reached by a socket")?;
+    let dir = postgres.get_socket().context("the URL has no socket")?;
     Ok(End::Unix(dir.join(format!(".s.PGSQL.{}", postgres.get_port()))))
 }
 
-async fn lay(mut listener: TcpListener, program: watch::Receiver<End>, (mut state, delay): Fate) {
-    let address = listener.local_addr().expect("it listens");
+async fn serve(
+    mut listener: TcpListener,
+    program: watch::Receiver<End>,
+    (mut state, delay): Controls,
+) {
+    let address = listener.local_addr().expect("the listener has an address");
     loop {
         let mut connections = JoinSet::new();
         let mut cut = state.clone();
@@ -124,35 +128,35 @@ async fn lay(mut listener: TcpListener, program: watch::Receiver<End>, (mut stat
     }
 }
 
-/// Whether a wire is whole, and how late answers arrive.
-type Fate = (watch::Receiver<State>, watch::Receiver<Duration>);
+/// State of the proxy, and delay of responses.
+type Controls = (watch::Receiver<State>, watch::Receiver<Duration>);
 
-async fn connect(client: TcpStream, program: End, fate: Fate) {
+async fn connect(client: TcpStream, program: End, controls: Controls) {
     match program {
         End::Tcp(address) => {
             let Ok(program) = TcpStream::connect(address).await else { return };
-            program.set_nodelay(true).expect("it is a connection");
-            join(client, program, fate).await;
+            program.set_nodelay(true).expect("the socket is connected");
+            join(client, program, controls).await;
         }
         End::Unix(path) => {
             let Ok(program) = UnixStream::connect(path).await else { return };
-            join(client, program, fate).await;
+            join(client, program, controls).await;
         }
     }
 }
 
-async fn join(client: TcpStream, program: impl AsyncRead + AsyncWrite, (state, delay): Fate) {
-    client.set_nodelay(true).expect("it is a connection");
+async fn join(client: TcpStream, program: impl AsyncRead + AsyncWrite, (state, delay): Controls) {
+    client.set_nodelay(true).expect("the socket is connected");
     let ((from_client, to_client), (from_program, to_program)) =
         (client.into_split(), tokio::io::split(program));
     tokio::join!(
-        carry(from_client, to_program, state.clone(), None),
-        carry(from_program, to_client, state, Some(delay)),
+        forward(from_client, to_program, state.clone(), None),
+        forward(from_program, to_client, state, Some(delay)),
     );
 }
 
-/// Carries what one says to the other, while the wire is whole.
-async fn carry(
+/// Forwards bytes in one direction while the proxy works.
+async fn forward(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     mut state: watch::Receiver<State>,
@@ -164,7 +168,7 @@ async fn carry(
         if !pause.is_zero() {
             sleep(pause).await;
         }
-        if state.wait_for(|state| *state == State::Whole).await.is_err()
+        if state.wait_for(|state| *state == State::Working).await.is_err()
             || to.write_all(&bytes[..count]).await.is_err()
         {
             return;
@@ -172,14 +176,13 @@ async fn carry(
     }
 }
 
-/// An address to which nothing gets through: whoever tries waits, and hears nothing. It is one as
-/// long as what comes with it is kept.
+/// Returns an address whose connection attempts get no response, as long as the guard is kept.
 pub async fn black_hole() -> Result<(SocketAddr, impl Sized)> {
     let socket = TcpSocket::new_v4()?;
     socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
     let listener = socket.listen(1)?;
     let address = listener.local_addr()?;
-    // Of those who are not accepted, the system keeps a few waiting, and does not answer the others.
+    // The system queues a few connections in the backlog, and ignores further attempts.
     let mut waiting = Vec::new();
     while let Ok(connected) = timeout(Duration::from_millis(300), TcpStream::connect(address)).await
     {

@@ -48,7 +48,7 @@ async fn pieces_of_any_size_make_up_the_body() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_not_read_as_a_whole_one() {
+async fn an_interrupted_body_is_rejected() {
     let pieces = [Ok(piece("a", false)), Err(Status::cancelled("gone"))];
     let broken = read(stream::iter(pieces), files).await.unwrap_err();
     assert_eq!(broken.message(), "gone");
@@ -58,7 +58,7 @@ async fn a_body_that_breaks_off_is_not_read_as_a_whole_one() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_not_kept() {
+async fn a_body_over_the_limit_is_rejected() {
     let chunk = Bytes::from(vec![b' '; 1 << 20]);
     let pieces = stream::repeat_with(|| Ok(Piece { chunk: chunk.clone(), ..Piece::default() }));
     let refused = read(pieces, files).await;
@@ -66,7 +66,7 @@ async fn what_is_too_large_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_never_ends_is_given_up() {
+async fn a_body_that_does_not_end_times_out() {
     let pieces = stream::iter([Ok(piece("a", false))]).chain(stream::pending());
     let late = read(pieces, files).await.unwrap_err();
     assert_eq!(late.message(), "the body did not arrive in time");

@@ -1,4 +1,4 @@
-//! Bringing a database up to date, or waiting until somebody else has.
+//! Migration of a database, or waiting until another program has migrated it.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -10,12 +10,12 @@ use sqlx::{
 };
 use tokio::time::sleep;
 
-use super::{DatabaseConfig, PATIENCE, connect_options, pool_options};
+use super::{ACQUIRE_TIMEOUT, DatabaseConfig, connect_options, pool_options};
 
-/// What PostgreSQL says of a table that there is not.
+/// SQLSTATE of a missing table.
 const UNDEFINED_TABLE: &str = "42P01";
 
-/// Migrates the database, as soon as it can be reached, and ends
+/// Migrate the database and exit, waiting until it is reachable
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Migrate {}
 
@@ -33,8 +33,8 @@ impl Migrate {
     }
 }
 
-/// Resolves when all migrations are applied, by this program or by another one. Only what waiting
-/// cannot mend is an error.
+/// Resolves when this or another program has applied all migrations. Fails only if waiting cannot
+/// help.
 pub(super) async fn complete(
     pool: &PgPool,
     migrations: &Migrator,
@@ -49,14 +49,14 @@ pub(super) async fn complete(
         };
         match done {
             Ok(true) => return Ok(()),
-            Ok(false) => tracing::warn!("the database waits for the command `migrate`"),
+            Ok(false) => tracing::warn!("waiting for the command `migrate`"),
             Err(MigrateError::Execute(error)) if is_unreachable(&error) => {
-                tracing::warn!(%error, "the database cannot be reached yet");
+                tracing::warn!(%error, "cannot reach the database; retrying");
             }
-            Err(error) => return Err(error).context("the database cannot be migrated"),
+            Err(error) => return Err(error).context("cannot migrate the database"),
         }
         sleep(pause).await;
-        pause = (pause * 2).min(PATIENCE);
+        pause = (pause * 2).min(ACQUIRE_TIMEOUT);
     }
 }
 
@@ -74,7 +74,7 @@ async fn are_applied(pool: &PgPool, migrations: &Migrator) -> Result<bool, sqlx:
     }
 }
 
-/// Whether the database may come back by itself.
+/// Whether the database may recover without intervention.
 fn is_unreachable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(error) => is_transient(&**error),

@@ -1,4 +1,4 @@
-//! The beginning of transactions.
+//! Start of transactions.
 
 use assay_proto::Fault;
 use sqlx::{Error, PgPool, PgTransaction};
@@ -6,11 +6,12 @@ use tracing::Instrument as _;
 
 /// Begins a transaction on a connection of the pool.
 ///
-/// It may be cancelled at any time, as when the client of a call goes away. sqlx 0.9 returns a
-/// connection whose `BEGIN` was sent and not yet answered to the pool as if it were in no
-/// transaction: statements of other calls then run in one that nobody commits. So `BEGIN` is always
-/// waited for, in a task of its own if need be, and then rolled back.
-#[expect(clippy::disallowed_methods, reason = "the task is short, and this is what guards `begin`")]
+/// The future may be cancelled at any time, for example when the client of a call disconnects. If
+/// `BEGIN` has been sent but not answered, sqlx 0.9 returns the connection to the pool as if it were
+/// outside a transaction, and statements of other calls run in a transaction that is never committed.
+/// A task of its own therefore waits for `BEGIN` in any case; a transaction without an owner is rolled
+/// back.
+#[expect(clippy::disallowed_methods, reason = "the task is short, and protects `begin`")]
 pub async fn begin(db: &PgPool) -> Result<PgTransaction<'static>, Fault> {
     let db = db.clone();
     let begun = async move { db.begin().await };

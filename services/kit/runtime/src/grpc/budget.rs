@@ -1,4 +1,4 @@
-//! When a call is tried again: not often, so that an outage does not become more work than before.
+//! Retries of calls, limited by a budget so that they do not amplify an outage.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,19 +11,19 @@ use tower::{
     util::rng::HasherRng,
 };
 
-/// How often a call may be sent.
-const ATTEMPTS: usize = 3;
+/// Maximum number of attempts of a call.
+const MOST_ATTEMPTS: usize = 3;
 
-/// Of the calls of the last ten seconds, one in ten may be tried again; and ten a second in any
-/// case, for the sake of those who call seldom.
+/// The budget: one retry per ten calls of the last ten seconds, and ten retries per second in any case,
+/// for channels with few calls.
 const WINDOW: Duration = Duration::from_secs(10);
 const PART: f32 = 0.1;
 const AT_LEAST: u32 = 10;
 
-/// How long to wait before, about: others wait as well, and should not all come at once.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
+/// First and longest backoff, with jitter so that the retries of many callers are spread.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
-/// What a channel may still try again.
+/// The retry budget of a channel.
 #[derive(Clone)]
 pub(super) struct Retries {
     budget: Arc<TpsBudget>,
@@ -35,7 +35,7 @@ impl Retries {
     pub(super) fn new() -> Self {
         let count = |result| {
             let counter = metrics::counter!("rpc_client_retries_total", "result" => result);
-            // What has not happened yet can be seen, too.
+            // Exported from 0, so that alerts see the first increase.
             counter.increment(0);
             counter
         };
@@ -43,24 +43,25 @@ impl Retries {
         Self { budget, sent: count("sent"), over_budget: count("over budget") }
     }
 
-    /// For a call that may be tried again.
-    pub(super) fn begin(&self) -> Session {
+    /// Starts a call that may be retried.
+    pub(super) fn begin(&self) -> Attempts {
         self.budget.deposit();
-        let pauses = ExponentialBackoffMaker::new(PAUSES.0, PAUSES.1, 0.99, HasherRng::default());
-        let pauses = pauses.expect("the pauses are in order").make_backoff();
-        Session { retries: self.clone(), pauses, left: ATTEMPTS - 1 }
+        let backoff =
+            ExponentialBackoffMaker::new(BACKOFF.0, BACKOFF.1, 0.99, HasherRng::default());
+        let backoff = backoff.expect("the bounds are in order").make_backoff();
+        Attempts { retries: self.clone(), backoff, left: MOST_ATTEMPTS - 1 }
     }
 }
 
-/// The tries of one call.
-pub(super) struct Session {
+/// The attempts of one call.
+pub(super) struct Attempts {
     retries: Retries,
-    pauses: ExponentialBackoff,
+    backoff: ExponentialBackoff,
     left: usize,
 }
 
-impl Session {
-    /// Whether there is to be another try. If so, waits until it is time for it.
+impl Attempts {
+    /// Returns whether to make another attempt, after waiting for the backoff.
     pub(super) async fn again(&mut self) -> bool {
         if self.left == 0 {
             return false;
@@ -70,7 +71,7 @@ impl Session {
             self.retries.over_budget.increment(1);
             return false;
         }
-        self.pauses.next_backoff().await;
+        self.backoff.next_backoff().await;
         self.retries.sent.increment(1);
         true
     }

@@ -1,8 +1,8 @@
-//! What a program reaches another one by: calls to whoever answers for its name.
+//! Calls to other programs, balanced over the serving replicas of a name.
 //!
-//! Each call has a deadline, which travels with it. One that only reads is tried again when it
-//! failed before its answer began; any other is sent once. With nobody to send it to, a call fails
-//! at once.
+//! Each call has a deadline, which is sent with it. A call that only reads is retried if it fails
+//! before its response begins; any other call is sent once. Without a serving replica, a call fails at
+//! once.
 
 use std::{
     future::Future,
@@ -40,51 +40,52 @@ use super::{
     LONGEST_CALL,
     budget::Retries,
     deadline,
-    replicas::{Failure, Known, Place, Replica, Target, follow, host},
+    replicas::{Failure, Registry, Replica, Replicas, Target, follow, host},
 };
-use crate::{Tls, telemetry::pass_on, trace};
+use crate::{Tls, telemetry::inject_request_id, trace};
 
-/// How long a call waits for the first connection of all to be made.
-const SETTLE: Duration = Duration::from_secs(2);
+/// Maximum wait of a call for the first attempt to connect to each replica.
+const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a call waits for somebody to serve when nobody does: who has just become ready, or has
-/// lost a connection, is back in a moment.
-const MOMENT: Duration = Duration::from_millis(200);
+/// Maximum wait of a call for a serving replica: one that has just become ready, or has lost its
+/// connection, is available again soon.
+const REPLICA_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Who says later than this that something is not available, has tried for itself.
-const LATE: Duration = Duration::from_millis(500);
+/// Duration from which a failed call is not retried: the callee has waited or retried itself.
+const SLOW_FAILURE: Duration = Duration::from_millis(500);
 
-/// What comes of a call; for a stream, what comes of its beginning.
+/// The outcome of a call; for a stream, that of its start.
 type Answer = Result<Response<Incoming>, Status>;
 
-/// The programs behind a name, as one that can be called. Connections are made and kept as long as
-/// a clone of this is.
+/// A client of the replicas behind a name. Connections are kept open as long as a clone of the channel
+/// exists.
 #[derive(Clone)]
 pub struct Channel {
     name: Authority,
-    known: watch::Receiver<Known>,
+    replicas: watch::Receiver<Replicas>,
     turn: Arc<AtomicUsize>,
     retries: Retries,
     refused: Counter,
     _tasks: Arc<JoinSet<()>>,
 }
 
-/// A channel to the programs at a URL, `http://name:port`. Its connections are made when they can
-/// be, and again when they are lost.
+/// Opens a channel to the programs at a URL, `http://name:port`. It connects in the background, and
+/// reconnects whenever a connection is lost.
 pub fn connect(url: &str) -> anyhow::Result<Channel> {
     connect_with(None, url)
 }
 
-/// As [`connect`]; with TLS, the URL has to begin with `https://`, and only with TLS it may.
+/// Does the same as [`connect`], with TLS if it is enabled. The scheme of the URL must be `https`
+/// with TLS, and `http` without.
 pub fn connect_with(tls: Option<&Tls>, url: &str) -> anyhow::Result<Channel> {
     let uri: Uri = url.parse().with_context(|| format!("{url} is not a URL"))?;
     let (scheme, port) = if tls.is_some() { ("https", 443) } else { ("http", 80) };
     ensure!(
         uri.scheme_str() == Some(scheme),
-        "{url} has to begin with {scheme}://, as ASSAY_TLS_CERTIFICATE_FILE is {}",
+        "{url} must begin with {scheme}://, because ASSAY_TLS_CERTIFICATE_FILE is {}",
         if tls.is_some() { "set" } else { "not set" }
     );
-    let name = uri.authority().with_context(|| format!("{url} names no host"))?.clone();
+    let name = uri.authority().with_context(|| format!("{url} has no host"))?.clone();
     let (host, port) = (host(&name).to_owned(), name.port_u16().unwrap_or(port));
     Ok(Channel::open(Target { name, tls: tls.cloned() }, move || {
         let host = host.clone();
@@ -93,7 +94,7 @@ pub fn connect_with(tls: Option<&Tls>, url: &str) -> anyhow::Result<Channel> {
 }
 
 impl Channel {
-    /// To the programs at the addresses that a name has, which are looked up every second.
+    /// Opens a channel to the programs at the addresses of a name, resolved by `look_up` every second.
     pub fn resolved_by<F: Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static>(
         name: Authority,
         look_up: impl FnMut() -> F + Send + 'static,
@@ -106,19 +107,19 @@ impl Channel {
         look_up: impl FnMut() -> F + Send + 'static,
     ) -> Self {
         let name = target.name.clone();
-        let place = Place::new(&name);
-        let known = place.look();
+        let registry = Registry::new(&name);
+        let replicas = registry.subscribe();
         let mut tasks = JoinSet::new();
-        let first = place.trying();
-        tasks.spawn(follow(target, look_up, place, first));
+        let first = registry.pending();
+        tasks.spawn(follow(target, look_up, registry, first));
         let turn = Arc::default();
         let refused = metrics::counter!("rpc_client_refused_total", "server" => name.to_string());
-        // What has not happened yet can be seen, too.
+        // Exported from 0, so that alerts see the first increase.
         refused.increment(0);
-        Self { name, known, turn, retries: Retries::new(), refused, _tasks: Arc::new(tasks) }
+        Self { name, replicas, turn, retries: Retries::new(), refused, _tasks: Arc::new(tasks) }
     }
 
-    /// Carries out a call within its deadline.
+    /// Performs a call within its deadline.
     async fn carry_out(mut self, mut request: Request<Body>) -> Answer {
         let granted = deadline::of(request.headers());
         let deadline = Instant::now() + granted.map_or(LONGEST_CALL, |time| time.min(LONGEST_CALL));
@@ -127,30 +128,34 @@ impl Channel {
         uri.authority = Some(self.name.clone());
         *request.uri_mut() = Uri::from_parts(uri).map_err(|e| Status::internal(e.to_string()))?;
         trace::inject(request.headers_mut());
-        pass_on(request.headers_mut());
+        inject_request_id(request.headers_mut());
 
         let answered = timeout_at(deadline, async {
-            // When it is not known in time who is there, nobody is.
-            let _ = timeout(SETTLE, self.known.wait_for(Known::is_settled)).await;
-            let _ = timeout(MOMENT, self.known.wait_for(|known| !known.serving.is_empty())).await;
+            let _ = timeout(FIRST_CONNECTION_TIMEOUT, self.replicas.wait_for(Replicas::is_settled))
+                .await;
+            let _ = timeout(
+                REPLICA_TIMEOUT,
+                self.replicas.wait_for(|replicas| !replicas.serving.is_empty()),
+            )
+            .await;
             let answer = if only_reads(request.uri().path()) {
                 self.read(request, deadline).await?
             } else {
                 self.attempt(request, deadline).await
             };
-            answer.unwrap_or_else(|| Err(self.nobody()))
+            answer.unwrap_or_else(|| Err(self.no_replica()))
         });
-        let late = || Err(Status::deadline_exceeded("no answer in time"));
+        let late = || Err(Status::deadline_exceeded("no response in time"));
         match answered.await {
-            // Who was called has given up a moment before, and says so in tonic's way. We ourselves
-            // have cancelled nothing, or would not be waiting.
+            // The callee has reached the deadline first, which tonic reports as `Cancelled`. This
+            // side has not cancelled the call, or it would not be waiting.
             Ok(answer) if code(&answer) == Code::Cancelled => late(),
             Ok(answer) => answer,
             Err(_) => late(),
         }
     }
 
-    /// Sends a call that may be sent more than once.
+    /// Sends a call that may be retried.
     async fn read(
         &self,
         request: Request<Body>,
@@ -165,14 +170,15 @@ impl Channel {
             let answer = self.attempt(Request::from_parts(head.clone(), body), deadline).await;
             let failed = answer.as_ref().is_some_and(|answer| code(answer) == Code::Unavailable);
             let was_answered = matches!(answer, Some(Ok(_)));
-            let is_final = !failed || was_answered && sent.elapsed() > LATE;
+            let is_final = !failed || was_answered && sent.elapsed() > SLOW_FAILURE;
             if is_final || !retries.again().await {
                 return Ok(answer);
             }
         }
     }
 
-    /// Sends a call once. What could not be sent, another one may get. None if there is nobody.
+    /// Sends a call once. If a replica cannot be sent the call, another one is tried. Returns `None` if
+    /// there is no replica.
     async fn attempt(&self, mut request: Request<Body>, deadline: Instant) -> Option<Answer> {
         deadline::put(request.headers_mut(), deadline.saturating_duration_since(Instant::now()));
         let mut refused = Vec::new();
@@ -181,9 +187,9 @@ impl Channel {
             match replica.send(request).await {
                 Ok(answer) => return Some(Ok(answer)),
                 Err(Failure { error, unsent }) => {
-                    tracing::debug!(%address, %error, "a call got no answer");
-                    let broke_off = || Err(self.unavailable("broke off"));
-                    let Some(unsent) = unsent else { return Some(broke_off()) };
+                    tracing::debug!(%address, %error, "a call got no response");
+                    let interrupted = || Err(self.unavailable("closed the connection"));
+                    let Some(unsent) = unsent else { return Some(interrupted()) };
                     request = unsent;
                     refused.push(address);
                 }
@@ -192,7 +198,7 @@ impl Channel {
         None
     }
 
-    fn nobody(&self) -> Status {
+    fn no_replica(&self) -> Status {
         self.refused.increment(1);
         self.unavailable("does not answer")
     }
@@ -201,13 +207,13 @@ impl Channel {
         Status::unavailable(format!("{} {what}", self.name))
     }
 
-    /// The less busy one of two, which are others each time.
+    /// Returns the less busy one of two replicas, which rotate with each call.
     fn pick(&self, not: &[SocketAddr]) -> Option<Replica> {
-        let known = self.known.borrow();
+        let replicas = self.replicas.borrow();
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let open = |replica: &&Replica| replica.is_open() && !not.contains(&replica.address);
-        let start = turn % known.serving.len().max(1);
-        let (before, from) = known.serving.split_at(start);
+        let start = turn % replicas.serving.len().max(1);
+        let (before, from) = replicas.serving.split_at(start);
         let two = from.iter().chain(before).filter(open).take(2);
         two.min_by_key(|replica| replica.load()).cloned()
     }
@@ -220,7 +226,7 @@ fn code(answer: &Answer) -> Code {
     }
 }
 
-/// One span and one measurement for each call, however often it is sent.
+/// Records one span and one measurement for each call, including its retries.
 impl Service<Request<Body>> for Channel {
     type Response = Response<Incoming>;
     type Error = Status;
@@ -245,7 +251,7 @@ impl Service<Request<Body>> for Channel {
                 server.address = self.name.host(),
             )
         };
-        // What programs ask each other by themselves, time and again, is no trace of its own.
+        // Periodic calls that no request caused do not start a trace.
         let span = trace::id().map_or_else(Span::none, |_| span());
         let measured = async move {
             let started = Instant::now();

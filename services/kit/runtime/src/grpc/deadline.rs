@@ -1,4 +1,4 @@
-//! `grpc-timeout`: how long the caller of a method waits. The one who is called gives up then, too.
+//! The header `grpc-timeout`: the time that the caller waits, which the callee observes too.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 const NAME: HeaderName = HeaderName::from_static("grpc-timeout");
 
-/// What the headers grant, if they grant anything.
+/// Returns the timeout in the headers, if there is a valid one.
 pub(super) fn of(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(NAME)?.to_str().ok()?;
     let (number, unit) = value.split_at_checked(value.len().checked_sub(1)?)?;
@@ -22,7 +22,7 @@ pub(super) fn of(headers: &HeaderMap) -> Option<Duration> {
     })
 }
 
-/// Grants what is left, which may have eight digits.
+/// Sets the timeout in headers. The format allows eight digits.
 pub(super) fn put(headers: &mut HeaderMap, left: Duration) {
     let millis = left.as_millis().clamp(1, 99_999_999);
     if let Ok(value) = HeaderValue::try_from(format!("{millis}m")) {
@@ -31,7 +31,7 @@ pub(super) fn put(headers: &mut HeaderMap, left: Duration) {
 }
 
 #[test]
-fn deadlines_are_read_in_every_unit() {
+fn timeouts_are_parsed_in_every_unit() {
     let read = |text: &'static str| of(&HeaderMap::from_iter([(NAME, text.parse().unwrap())]));
     for (text, seconds) in [("2H", 7200.0), ("3M", 180.0), ("4S", 4.0), ("5m", 0.005)] {
         assert_eq!(read(text), Some(Duration::from_secs_f64(seconds)), "{text}");

@@ -1,4 +1,4 @@
-//! Connections that a server of gRPC accepts over TLS.
+//! TLS connections of a gRPC server.
 
 use std::io;
 
@@ -17,10 +17,10 @@ use crate::{Tls, telemetry::REQUEST_ID};
 /// Header with the address of the client on whose behalf a call is made.
 pub const CLIENT_ADDRESS: &str = "x-client-address";
 
-/// Maximum number of connections whose handshakes are under way.
+/// Maximum number of concurrent handshakes.
 const HANDSHAKES: usize = 1024;
 
-/// Completes the handshakes of connections, several at a time. Those that fail are closed.
+/// Performs the handshakes of connections concurrently. Connections whose handshake fails are closed.
 pub(super) fn with_tls(
     incoming: TcpIncoming,
     tls: Tls,
@@ -40,8 +40,12 @@ pub(super) fn with_tls(
     })
 }
 
-/// Removes what only some programs may state about a call, unless one of them makes it.
-pub(super) async fn distrust(State(tls): State<Tls>, mut request: Request, next: Next) -> Response {
+/// Removes forwarded headers from calls of programs that are not trusted to set them.
+pub(super) async fn strip_untrusted_headers(
+    State(tls): State<Tls>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let peer = request.extensions().get::<TlsConnectInfo<TcpConnectInfo>>();
     let chain = peer.and_then(TlsConnectInfo::peer_certs);
     let certificate = chain.as_deref().and_then(|chain| chain.first());

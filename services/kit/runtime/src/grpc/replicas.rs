@@ -1,9 +1,8 @@
-//! Who answers for a name: the programs at all of its addresses that say that they serve.
+//! Discovery of the serving replicas behind a name.
 //!
-//! The name is looked up again and again. To each address there is one connection, on which the
-//! program tells all the time whether it serves (`grpc.health.v1.Health/Watch`). Calls are given to
-//! connections that stand and whose program serves, and to no others: whatever has died, hangs,
-//! starts or stops has no part in them, until it says otherwise.
+//! The name is resolved every second. There is one connection to each address, on which the program
+//! reports whether it serves (`grpc.health.v1.Health/Watch`). Calls go only to programs that are
+//! connected and serving, not to those that have died, hang, start or stop.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -40,44 +39,44 @@ use tower::Service;
 use super::{CONNECTION_WINDOW, STREAM_WINDOW};
 use crate::Tls;
 
-/// How often a name is looked up.
-const LOOK_UP: Duration = Duration::from_secs(1);
+/// Interval in which a name is resolved.
+const RESOLVE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a connection may take to be made.
-const CONNECT: Duration = Duration::from_secs(1);
+/// Maximum time to establish a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// After how much silence a program is asked whether it is there, and how long it has to answer.
-/// One that hangs is found out, and what it was working on fails, within the sum of both.
-const SILENCE: Duration = Duration::from_secs(1);
-const ANSWER: Duration = Duration::from_millis(1500);
+/// HTTP/2 keepalive: time without traffic before a ping, and time until its response. A program that
+/// hangs is detected, and its open calls fail, within the sum of both.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// How long to wait before another connection, at first and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(400));
+/// First and longest backoff before reconnecting.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(400));
 
-/// What is known of the programs behind a name.
+/// The known replicas behind a name.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct Replicas {
     pub(super) serving: Vec<Replica>,
-    /// How many addresses, or names, have not been tried yet.
-    untried: usize,
+    /// Number of addresses and names whose first attempt is not finished.
+    pending: usize,
 }
 
-impl Known {
-    /// Whether calls can be given to somebody, or will not be for now.
+impl Replicas {
+    /// Whether there is a serving replica, or all first attempts have finished.
     pub(super) fn is_settled(&self) -> bool {
-        self.untried == 0 || !self.serving.is_empty()
+        self.pending == 0 || !self.serving.is_empty()
     }
 }
 
-/// Which programs are connected to.
+/// The programs that a channel connects to.
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) name: Authority,
-    /// Certificates for mutual TLS; none without it.
+    /// Certificates for mutual TLS, if it is enabled.
     pub(super) tls: Option<Tls>,
 }
 
-/// The host of a name, without a port and the brackets of IPv6.
+/// Returns the host of a name, without the port and the brackets of IPv6.
 pub(super) fn host(name: &Authority) -> &str {
     name.host().trim_start_matches('[').trim_end_matches(']')
 }
@@ -87,11 +86,11 @@ pub(super) fn host(name: &Authority) -> &str {
 pub(super) struct Replica {
     pub(super) address: SocketAddr,
     connection: SendRequest<Body>,
-    /// Held by each call until its answer begins.
+    /// Cloned by each call until its response begins.
     calls: Arc<()>,
 }
 
-/// A call that did not get an answer. One that was not even sent is given back.
+/// A call without a response. `unsent` is the request if it was not sent.
 pub(super) struct Failure {
     pub(super) error: hyper::Error,
     pub(super) unsent: Option<Request<Body>>,
@@ -102,7 +101,7 @@ impl Replica {
         !self.connection.is_closed()
     }
 
-    /// How many calls wait for it.
+    /// Returns the number of calls that wait for a response.
     pub(super) fn load(&self) -> usize {
         Arc::strong_count(&self.calls)
     }
@@ -119,7 +118,7 @@ impl Replica {
     }
 }
 
-/// For the client of the health service.
+/// Used by the client of the health service.
 impl Service<Request<Body>> for Replica {
     type Response = Response<Incoming>;
     type Error = hyper::Error;
@@ -134,34 +133,40 @@ impl Service<Request<Body>> for Replica {
     }
 }
 
-/// Keeps up with the programs behind a name. `first` is kept until it has been looked up.
+/// Follows the addresses of a name, and connects to each. Drops `first` after the first resolution.
 pub(super) async fn follow<F: Future<Output = io::Result<Vec<SocketAddr>>> + Send>(
     target: Target,
     mut look_up: impl FnMut() -> F + Send,
-    place: Place,
-    first: Trying,
+    registry: Registry,
+    first: Pending,
 ) {
     let mut first = Some(first);
     let mut tasks = JoinSet::new();
-    let mut tended: HashMap<SocketAddr, AbortHandle> = HashMap::new();
-    let mut ticks = interval(LOOK_UP);
+    let mut connected: HashMap<SocketAddr, AbortHandle> = HashMap::new();
+    let mut ticks = interval(RESOLVE_INTERVAL);
     loop {
         ticks.tick().await;
         match look_up().await {
             Ok(addresses) => {
-                let there: HashSet<SocketAddr> = addresses.into_iter().collect();
-                for (_, gone) in tended.extract_if(|address, _| !there.contains(address)) {
+                let current: HashSet<SocketAddr> = addresses.into_iter().collect();
+                for (_, gone) in connected.extract_if(|address, _| !current.contains(address)) {
                     gone.abort();
                 }
-                for address in there {
-                    tended.entry(address).or_insert_with(|| {
-                        tasks.spawn(tend(target.clone(), address, place.clone(), place.trying()))
+                for address in current {
+                    connected.entry(address).or_insert_with(|| {
+                        let first = registry.pending();
+                        tasks.spawn(keep_connected(
+                            target.clone(),
+                            address,
+                            registry.clone(),
+                            first,
+                        ))
                     });
                 }
             }
-            // Those who are known are as good as before.
+            // The known addresses stay in use.
             Err(error) => {
-                tracing::debug!(name = %target.name, %error, "the name cannot be looked up");
+                tracing::debug!(name = %target.name, %error, "cannot resolve the name");
             }
         }
         first.take();
@@ -169,40 +174,40 @@ pub(super) async fn follow<F: Future<Output = io::Result<Vec<SocketAddr>>> + Sen
     }
 }
 
-/// Connects to a program again and again. `first` is kept until it was tried.
-async fn tend(target: Target, address: SocketAddr, place: Place, first: Trying) {
+/// Connects to a program, and reconnects with a backoff. Drops `first` after the first attempt.
+async fn keep_connected(target: Target, address: SocketAddr, registry: Registry, first: Pending) {
     let mut first = Some(first);
-    let mut pause = PAUSES.0;
+    let mut backoff = BACKOFF.0;
     loop {
-        let ended = attend(&target, address, &place, &mut first).await;
-        pause = if ended.is_ok() { PAUSES.0 } else { (pause * 2).min(PAUSES.1) };
+        let ended = follow_health(&target, address, &registry, &mut first).await;
+        backoff = if ended.is_ok() { BACKOFF.0 } else { (backoff * 2).min(BACKOFF.1) };
         if let Err(error) = ended {
             let error = format!("{error:#}");
-            tracing::debug!(name = %target.name, %address, error, "cannot be reached");
+            tracing::debug!(name = %target.name, %address, error, "cannot connect");
         }
         first.take();
-        sleep(pause).await;
+        sleep(backoff).await;
     }
 }
 
-/// Connects to a program, and gives calls to it whenever it serves. Ends with the connection.
-async fn attend(
+/// Connects to a program, and registers it for as long as it serves. Ends with the connection.
+async fn follow_health(
     target: &Target,
     address: SocketAddr,
-    place: &Place,
-    first: &mut Option<Trying>,
+    registry: &Registry,
+    first: &mut Option<Pending>,
 ) -> anyhow::Result<()> {
-    let connection = timeout(CONNECT, connect(target, address)).await??;
+    let connection = timeout(CONNECT_TIMEOUT, connect(target, address)).await??;
     let replica = Replica { address, connection, calls: Arc::default() };
     let origin = Uri::builder().scheme("http").authority(target.name.clone()).path_and_query("/");
     let mut health = HealthClient::with_origin(replica.clone(), origin.build()?);
-    let mut told = health.watch(HealthCheckRequest::default()).await?.into_inner();
-    let mut member = None;
+    let mut statuses = health.watch(HealthCheckRequest::default()).await?.into_inner();
+    let mut registration = None;
     loop {
-        let Some(answer) = told.message().await? else { return Ok(()) };
-        drop(member.take());
+        let Some(answer) = statuses.message().await? else { return Ok(()) };
+        drop(registration.take());
         if answer.status() == ServingStatus::Serving {
-            member = Some(place.join(replica.clone()));
+            registration = Some(registry.register(replica.clone()));
         }
         first.take();
     }
@@ -225,69 +230,69 @@ async fn open(
         .timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .keep_alive_interval(SILENCE)
-        .keep_alive_timeout(ANSWER)
+        .keep_alive_interval(KEEPALIVE_INTERVAL)
+        .keep_alive_timeout(KEEPALIVE_TIMEOUT)
         .keep_alive_while_idle(true);
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
-    // It ends when nobody can send anything any more, and all that was sent is answered.
+    // The task ends when all senders are dropped and all calls have responses.
     TokioExecutor::new().execute(connection.map(drop));
     Ok(sender)
 }
 
-/// Where everybody looks who has a call to give.
+/// Registry of the serving replicas, which channels watch.
 #[derive(Clone)]
-pub(super) struct Place {
-    known: Arc<watch::Sender<Known>>,
+pub(super) struct Registry {
+    replicas: Arc<watch::Sender<Replicas>>,
     number: Gauge,
 }
 
-impl Place {
+impl Registry {
     pub(super) fn new(name: &Authority) -> Self {
         let number = metrics::gauge!("rpc_client_replicas", "server" => name.to_string());
         number.set(0.0);
-        Self { known: Arc::default(), number }
+        Self { replicas: Arc::default(), number }
     }
 
-    pub(super) fn look(&self) -> watch::Receiver<Known> {
-        self.known.subscribe()
+    pub(super) fn subscribe(&self) -> watch::Receiver<Replicas> {
+        self.replicas.subscribe()
     }
 
-    pub(super) fn trying(&self) -> Trying {
-        self.known.send_modify(|known| known.untried += 1);
-        Trying(self.clone())
+    pub(super) fn pending(&self) -> Pending {
+        self.replicas.send_modify(|replicas| replicas.pending += 1);
+        Pending(self.clone())
     }
 
-    fn join(&self, replica: Replica) -> Member {
+    fn register(&self, replica: Replica) -> Registration {
         let address = replica.address;
         self.change(|serving| serving.push(replica));
-        Member { place: self.clone(), address }
+        Registration { registry: self.clone(), address }
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Replica>)) {
-        self.known.send_modify(|known| {
-            change(&mut known.serving);
-            self.number.set(u32::try_from(known.serving.len()).unwrap_or(u32::MAX));
+        self.replicas.send_modify(|replicas| {
+            change(&mut replicas.serving);
+            self.number.set(u32::try_from(replicas.serving.len()).unwrap_or(u32::MAX));
         });
     }
 }
 
-/// Something is being tried for the first time, as long as this is kept.
-pub(super) struct Trying(Place);
+/// A first attempt to resolve a name or to connect, until it is dropped.
+pub(super) struct Pending(Registry);
 
-impl Drop for Trying {
+impl Drop for Pending {
     fn drop(&mut self) {
-        self.0.known.send_modify(|known| known.untried -= 1);
+        self.0.replicas.send_modify(|replicas| replicas.pending -= 1);
     }
 }
 
-/// Calls are given to a program, as long as this is kept.
-struct Member {
-    place: Place,
+/// The registration of a replica, until it is dropped.
+struct Registration {
+    registry: Registry,
     address: SocketAddr,
 }
 
-impl Drop for Member {
+impl Drop for Registration {
     fn drop(&mut self) {
-        self.place.change(|serving| serving.retain(|replica| replica.address != self.address));
+        self.registry.change(|serving| serving.retain(|replica| replica.address != self.address));
     }
 }

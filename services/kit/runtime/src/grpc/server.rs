@@ -1,4 +1,4 @@
-//! Serves gRPC methods.
+//! gRPC servers.
 
 use std::{
     net::SocketAddr,
@@ -23,19 +23,17 @@ use tracing::Instrument;
 
 use super::{
     CONNECTION_WINDOW, LONGEST_CALL, STREAM_WINDOW,
-    incoming::{distrust, with_tls},
+    incoming::{strip_untrusted_headers, with_tls},
 };
-use crate::{Runtime, lifecycle::NOTICE, telemetry::request_id_in, trace};
+use crate::{Runtime, lifecycle::SHUTDOWN_DELAY, telemetry::request_id_in, trace};
 
-/// How many calls a connection carries at once. Most of them only wait, for work to be done.
+/// Maximum number of concurrent calls on one connection. Most calls only wait for work.
 const MOST_CALLS: u32 = 10_000;
 
-/// Serves gRPC methods, beside health, and reflection if it is switched on. Calls before the program
-/// is ready are rejected.
+/// Serves gRPC methods together with the health service, and reflection if it is enabled. Returns the
+/// address. Calls are rejected until the program is ready. With TLS, callers need a certificate.
 ///
-/// With TLS, callers have to prove themselves, too.
-///
-/// `app` is a router of tonic services, already behind its authorization.
+/// `app` is a router of tonic services that includes its authorization.
 pub fn serve(
     runtime: &Runtime,
     listener: TcpListener,
@@ -49,10 +47,10 @@ pub fn serve(
         .build_v1()?;
     let reflection = Some(reflection).filter(|_| runtime.reflects());
     let mut app = app
-        .layer(from_fn_with_state(runtime.clone(), refuse_until_ready))
+        .layer(from_fn_with_state(runtime.clone(), reject_until_ready))
         .layer(from_fn(observe_call));
     if let Some(tls) = runtime.tls() {
-        app = app.layer(from_fn_with_state(tls.clone(), distrust));
+        app = app.layer(from_fn_with_state(tls.clone(), strip_untrusted_headers));
     }
 
     let server = Server::builder()
@@ -65,26 +63,26 @@ pub fn serve(
         .add_service(health_service)
         .add_optional_service(reflection);
     let (stopping, tls) = (runtime.stopping(), runtime.tls().cloned());
-    let told = runtime.clone();
+    let program = runtime.clone();
     runtime.spawn("grpc server", async move {
-        if !told.is_ready() {
+        if !program.is_ready() {
             health.set_service_status("", ServingStatus::NotServing).await;
-            told.ready().await;
+            program.ready().await;
             health.set_service_status("", ServingStatus::Serving).await;
         }
-        told.stopping().cancelled().await;
+        program.stopping().cancelled().await;
         health.set_service_status("", ServingStatus::NotServing).await;
-        // Who watches would keep the server from ending.
+        // Ends the streams of watchers, which would keep the server from stopping.
         health.clear_service_status("").await;
         Ok(())
     });
     runtime.spawn("grpc server", async move {
-        // Of a server that is given its connections, tonic sets no options; without this one, the
-        // end of every list would wait for the peer to acknowledge its beginning, some 40 ms.
+        // tonic sets no options on connections that it is given. Without this one, the end of every
+        // list would be delayed by about 40 ms, until the peer acknowledges its start.
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let stop = async move {
             stopping.cancelled().await;
-            sleep(NOTICE).await;
+            sleep(SHUTDOWN_DELAY).await;
         };
         match tls {
             Some(tls) => {
@@ -98,7 +96,7 @@ pub fn serve(
     Ok(address)
 }
 
-async fn refuse_until_ready(
+async fn reject_until_ready(
     State(runtime): State<Runtime>,
     request: Request,
     next: Next,
@@ -107,18 +105,18 @@ async fn refuse_until_ready(
     if missing.is_empty() {
         return next.run(request).await;
     }
-    let text = format!("{} is starting: it waits for its {}", runtime.name(), missing.join(", "));
+    let text = format!("{} is starting and waits for: {}", runtime.name(), missing.join(", "));
     Status::unavailable(text).into_http::<axum::body::Body>().into_response()
 }
 
-/// One span and one measurement for each call, in the trace of its caller.
+/// Records one span and one measurement for each call, in the trace of its caller.
 async fn observe_call(request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    // What is not in a contract is made up by the caller, and would be a time series of its own.
+    // A method that no contract has must not create a time series.
     let known = Needs::of(path).map(|_| path.trim_start_matches('/').to_owned());
     let method = path.trim_start_matches('/').to_owned();
     let span = tracing::info_span!(
-        // A call is no part of the task that serves its connection.
+        // Not a child of the task that serves the connection.
         parent: None,
         "rpc",
         otel.name = method,
@@ -130,7 +128,8 @@ async fn observe_call(request: Request, next: Next) -> Response {
     trace::follow(&span, request.headers());
     let started = Instant::now();
     let response = next.run(request).instrument(span).await;
-    // Of a call that has failed before it answered anything; the end of a stream is not waited for.
+    // The code of calls that fail before their response begins. Later failures of streams are not
+    // recorded.
     let code = Status::from_header_map(response.headers()).map_or(Code::Ok, |status| status.code());
     let labels =
         [("method", known.unwrap_or_else(|| "other".to_owned())), ("code", format!("{code:?}"))];

@@ -1,4 +1,4 @@
-//! The connections that are open, and how many there may be.
+//! Limits of open connections.
 
 use std::{
     collections::HashMap,
@@ -8,21 +8,23 @@ use std::{
 
 use rustix::process::{Resource, getrlimit};
 
+use super::Timeouts;
 use crate::Networks;
 
-/// The part of all connections that one address may have: a quarter.
-const PART_OF_ADDRESS: usize = 4;
+/// One address may have this fraction of all connections: a quarter.
+const PARTS: usize = 4;
 
-/// File descriptors that are not for clients: connections to servers, files, listeners.
-const OTHER_FILES: u64 = 256;
+/// File descriptors reserved for connections to servers, files and listeners.
+const RESERVED_FILES: u64 = 256;
 
-/// Bounds the connections of a server, of all clients and of each address. Addresses of trusted
-/// proxies are bounded by the total alone, as many clients are behind them.
+/// Limits the connections of a server, in total and per address. Only the total applies to trusted
+/// proxies, which have many clients behind them.
 #[derive(Clone)]
 pub struct Connections(Arc<Inner>);
 
 struct Inner {
     most: usize,
+    timeouts: Timeouts,
     proxies: Networks,
     open: Mutex<Open>,
 }
@@ -33,21 +35,28 @@ struct Open {
     by_address: HashMap<IpAddr, usize>,
 }
 
-/// The right to have a connection open, until it is dropped.
+/// The right to keep a connection open, until it is dropped.
 pub(super) struct Permit {
     connections: Connections,
     address: IpAddr,
 }
 
 impl Connections {
-    /// Admits that many connections, but no more than the process may have files open.
+    /// Allows so many connections, but no more than the limit of open files.
     pub fn new(most: usize, proxies: Networks) -> Self {
+        Self::with_timeouts(most, proxies, Timeouts::default())
+    }
+
+    /// Does the same as [`Connections::new`], with other timeouts of clients.
+    pub fn with_timeouts(most: usize, proxies: Networks, timeouts: Timeouts) -> Self {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let for_clients = usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX);
+        let for_clients =
+            usize::try_from(files.saturating_sub(RESERVED_FILES)).unwrap_or(usize::MAX);
         for limit in ["address", "all"] {
             count_refused(limit, 0);
         }
-        Self(Arc::new(Inner { most: most.min(for_clients), proxies, open: Mutex::default() }))
+        let most = most.min(for_clients);
+        Self(Arc::new(Inner { most, timeouts, proxies, open: Mutex::default() }))
     }
 
     pub(super) fn admit(&self, peer: IpAddr) -> Option<Permit> {
@@ -58,7 +67,7 @@ impl Connections {
             return None;
         }
         let of_address = open.by_address.get(&address).copied().unwrap_or_default();
-        if of_address >= (self.0.most / PART_OF_ADDRESS).max(1) && !self.0.proxies.contain(peer) {
+        if of_address >= (self.0.most / PARTS).max(1) && !self.0.proxies.contain(peer) {
             count_refused("address", 1);
             return None;
         }
@@ -69,6 +78,12 @@ impl Connections {
 
     fn open(&self) -> MutexGuard<'_, Open> {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Permit {
+    pub(super) fn timeouts(&self) -> Timeouts {
+        self.connections.0.timeouts
     }
 }
 
@@ -85,12 +100,13 @@ impl Drop for Permit {
     }
 }
 
-/// Counts refused connections. A limit begins with none: an alert sees only what grows.
+/// Counts refused connections. The counter is exported from 0, so that alerts see the first increase.
 fn count_refused(limit: &'static str, connections: u64) {
     metrics::counter!("assay_connections_refused_total", "limit" => limit).increment(connections);
 }
 
-/// The address that clients are counted by: of IPv6 the /64 network, as a client has a whole one.
+/// Returns the address by which clients are counted: for IPv6 the /64 network, which belongs to one
+/// client.
 pub fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -111,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_a_quarter_of_the_connections_and_a_proxy_all() {
+    fn an_address_gets_a_quarter_of_the_connections_and_a_proxy_all() {
         let connections = Connections::new(40, "10.0.0.1".parse().unwrap());
         let one = admitted(&connections, "192.0.2.1", 20);
         assert_eq!(one.len(), 10);
@@ -130,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_at_least_one_connection_for_an_address() {
+    fn an_address_gets_at_least_one_connection() {
         assert_eq!(admitted(&Connections::new(2, Networks::default()), "192.0.2.1", 2).len(), 1);
     }
 }

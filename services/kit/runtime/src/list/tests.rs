@@ -1,3 +1,5 @@
+//! Lists of rows that are small, large, few and many.
+
 use std::sync::{Arc, Mutex};
 
 use assay_proto::notification::{Notification, NotificationBatch};
@@ -31,7 +33,7 @@ fn ids(batches: Vec<NotificationBatch>) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn a_whole_list_misses_and_doubles_nothing() {
+async fn a_list_has_each_row_once() {
     for count in [0, 1, FIRST_SLICE - 1, FIRST_SLICE, FIRST_SLICE + NEXT_SLICES, 3456] {
         let all: Vec<i64> = (1..=count).rev().collect();
         assert_eq!(ids(answered(Page::default(), count, 10).await), all);
@@ -39,7 +41,7 @@ async fn a_whole_list_misses_and_doubles_nothing() {
 }
 
 #[tokio::test]
-async fn no_message_is_larger_than_a_peer_takes() {
+async fn messages_stay_within_the_limit_of_receivers() {
     let batches = answered(Page::default(), 300, 64 << 10).await;
     assert!(batches.len() > 50);
     assert!(batches.iter().all(|batch| batch.encoded_len() < 2 * MESSAGE_SIZE));
@@ -61,7 +63,7 @@ async fn pages_follow_each_other_to_the_end() {
 }
 
 #[tokio::test]
-async fn a_slice_stops_at_a_number_of_bytes_and_the_next_one_is_asked_for_fewer_rows() {
+async fn a_slice_of_large_rows_ends_early_and_the_next_one_has_a_lower_limit() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let read = rows(300, 64 << 10);
     let noted = asked.clone();
@@ -83,7 +85,7 @@ async fn a_slice_stops_at_a_number_of_bytes_and_the_next_one_is_asked_for_fewer_
 }
 
 #[tokio::test]
-async fn a_page_of_large_rows_is_shorter_and_names_the_next_one() {
+async fn a_page_of_large_rows_is_shorter_and_has_a_cursor() {
     let (mut cursor, mut seen, mut pages) = (None, Vec::new(), 0);
     loop {
         let page = Page { limit: Some(150), cursor: cursor.take(), q: None };
@@ -108,7 +110,7 @@ async fn a_page_of_large_rows_is_shorter_and_names_the_next_one() {
 }
 
 #[tokio::test]
-async fn a_limit_out_of_bounds_is_refused() {
+async fn a_limit_out_of_bounds_is_rejected() {
     for limit in [-1, 0, LONGEST_PAGE + 1] {
         let page = Page { limit: Some(limit), ..Page::default() };
         assert!(answer::<NotificationBatch, _, _>(Some(page), rows(3, 1)).await.is_err());
@@ -116,6 +118,6 @@ async fn a_limit_out_of_bounds_is_refused() {
 }
 
 #[test]
-fn what_a_pattern_means_is_escaped() {
+fn wildcards_in_a_search_text_are_escaped() {
     assert_eq!(pattern(r"50%_of\it"), r"%50\%\_of\\it%");
 }

@@ -1,4 +1,4 @@
-//! Fewer permits while the processors are overloaded.
+//! Adapts the number of permits to the load of the processors.
 //!
 //! Work that is begun while all processors are busy delays all work, and that of a customer with few
 //! requests most of all: each step of it waits for a processor. So while callers wait anyway, a timer

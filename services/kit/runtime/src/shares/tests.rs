@@ -1,3 +1,5 @@
+//! Customers that compete for permits.
+
 use futures::{FutureExt as _, future::join_all};
 
 use super::*;

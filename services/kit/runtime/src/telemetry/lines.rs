@@ -1,5 +1,4 @@
-//! Log lines for machines: one JSON object each, with the ids of the trace and the request that they
-//! belong to.
+//! Log lines in JSON, with the ids of their trace and request.
 
 use std::fmt;
 
@@ -15,15 +14,15 @@ use tracing_subscriber::{
 use super::request::request_id;
 use crate::trace;
 
-pub(super) struct Lines(Format<Json>);
+pub(super) struct JsonLines(Format<Json>);
 
-impl Lines {
+impl JsonLines {
     pub(super) fn new() -> Self {
         Self(json().flatten_event(true).with_span_list(false))
     }
 }
 
-impl<S, N> FormatEvent<S, N> for Lines
+impl<S, N> FormatEvent<S, N> for JsonLines
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -38,7 +37,7 @@ where
         self.0.format_event(context, Writer::new(&mut line), event)?;
         let open = line.trim_end().strip_suffix('}').ok_or(fmt::Error)?;
         writer.write_str(open)?;
-        // Neither id has a character that JSON would escape.
+        // The ids contain no characters that JSON escapes.
         if let Some(id) = trace::id() {
             write!(writer, r#","trace_id":"{id}""#)?;
         }

@@ -1,5 +1,4 @@
-//! The id of a request: kept with the span of the request, and passed on with the calls that it
-//! leads to.
+//! The id of a request, stored with its span and forwarded with the calls that it causes.
 
 use std::{fmt::Debug, sync::Arc};
 
@@ -16,23 +15,23 @@ use tracing_subscriber::{
     registry::{LookupSpan, SpanRef},
 };
 
-/// The field of a span that says which request it is about.
+/// Field of a span with the id of its request.
 const FIELD: &str = "request.id";
 
-/// Where an id travels.
+/// Header with the id of a request.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The longest id that is taken over.
+/// Maximum length of an id that a client chooses.
 const LONGEST: usize = 128;
 
-/// The id in the headers, if it is one that can be written anywhere.
+/// Returns the id in the headers if it is safe to log and to forward.
 pub fn request_id_in(headers: &HeaderMap) -> Option<&str> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
     ((1..=LONGEST).contains(&id.len()) && id.bytes().all(plain)).then_some(id)
 }
 
-/// The id of the request that the current span belongs to.
+/// Returns the id of the request that the current span belongs to.
 pub(crate) fn request_id() -> Option<Arc<str>> {
     let of_span =
         |span: SpanRef<'_, Registry>| Some(span.extensions().get::<RequestId>()?.0.clone());
@@ -43,8 +42,8 @@ pub(crate) fn request_id() -> Option<Arc<str>> {
     found.flatten()
 }
 
-/// Passes the id of the current request on.
-pub(crate) fn pass_on(headers: &mut HeaderMap) {
+/// Adds the id of the current request to headers.
+pub(crate) fn inject_request_id(headers: &mut HeaderMap) {
     if let Some(Ok(id)) = request_id().map(|id| HeaderValue::try_from(&*id)) {
         headers.insert(REQUEST_ID, id);
     }
@@ -52,7 +51,7 @@ pub(crate) fn pass_on(headers: &mut HeaderMap) {
 
 struct RequestId(Arc<str>);
 
-/// Remembers the ids of requests.
+/// Stores the ids of requests with their spans.
 struct RequestIds;
 
 pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {

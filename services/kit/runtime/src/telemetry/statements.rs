@@ -1,5 +1,5 @@
-//! Statements to PostgreSQL as spans of the traces that they are part of. sqlx tells of each one
-//! when it has ended; what is bound to it is not told.
+//! Spans for statements to PostgreSQL. sqlx reports each statement when it has ended, without its
+//! parameters.
 
 use std::{
     fmt::Debug,
@@ -22,7 +22,7 @@ const TARGET: &str = "sqlx::query";
 
 struct Statements(SdkTracer);
 
-/// Makes spans of statements.
+/// Creates spans from the events of sqlx.
 pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(tracer: SdkTracer) -> impl Layer<S> {
     Statements(tracer).with_filter(Targets::new().with_target(TARGET, Level::DEBUG))
 }
@@ -30,11 +30,11 @@ pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(tracer: SdkTracer) -
 impl<S: Subscriber> Layer<S> for Statements {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let current = Span::current().with_subscriber(|(id, all)| get_otel_context(id, all));
-        // What nobody has asked for, such as a look into a queue, is no part of a trace.
+        // Statements of background work, such as polls of a queue, are not part of a trace.
         let Some(parent) = current.flatten() else { return };
-        let mut told = Told::default();
-        event.record(&mut told);
-        let text = if told.text.is_empty() { &told.summary } else { &told.text };
+        let mut query = QueryEvent::default();
+        event.record(&mut query);
+        let text = if query.text.is_empty() { &query.summary } else { &query.text };
         let Statement { operation, table } = Statement::of(text);
         let name = [operation, table].into_iter().flatten().collect::<Vec<_>>().join(" ");
 
@@ -46,23 +46,22 @@ impl<S: Subscriber> Layer<S> for Statements {
         self.0
             .span_builder(if name.is_empty() { "statement".to_owned() } else { name })
             .with_kind(SpanKind::Client)
-            .with_start_time(ended - told.elapsed)
+            .with_start_time(ended - query.elapsed)
             .with_attributes(attributes)
             .start_with_context(&self.0, &parent)
             .end_with_timestamp(ended);
     }
 }
 
-/// What sqlx tells of a statement.
+/// The fields of an event of sqlx. `text` is empty if `summary` is the whole statement.
 #[derive(Default)]
-struct Told {
-    /// The beginning of its text, and all of it if that is more.
+struct QueryEvent {
     summary: String,
     text: String,
     elapsed: Duration,
 }
 
-impl Visit for Told {
+impl Visit for QueryEvent {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "summary" => value.clone_into(&mut self.summary),
@@ -80,7 +79,7 @@ impl Visit for Told {
     fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
 }
 
-/// What a statement does, and to which table.
+/// The operation of a statement and its table.
 #[derive(Debug, PartialEq)]
 struct Statement<'a> {
     operation: Option<&'a str>,
@@ -88,9 +87,9 @@ struct Statement<'a> {
 }
 
 impl<'a> Statement<'a> {
-    /// Reads it off the text: of several parts, what is done first.
+    /// Finds the first operation in the text, and its table.
     fn of(text: &'a str) -> Self {
-        // What is still in parentheses after that is a call, such as `now()`.
+        // Words that keep a parenthesis are calls, such as `now()`.
         let trim = |word: &'a str| word.trim_start_matches('(').trim_end_matches([')', ',', ';']);
         let words = || text.split_whitespace().map(trim);
         let is_name = |word: &&str| {
@@ -111,7 +110,7 @@ impl<'a> Statement<'a> {
 }
 
 #[test]
-fn a_statement_is_named_by_what_it_does_and_to_what() {
+fn a_statement_is_named_after_its_operation_and_table() {
     for (text, operation, table) in [
         ("select id from project where id = $1", "select", "project"),
         ("select extract(epoch from now()), id\n from test_case", "select", "test_case"),

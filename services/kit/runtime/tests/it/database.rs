@@ -1,4 +1,4 @@
-//! Databases whose programs are cut off.
+//! Databases whose programs lose the connection.
 
 use std::time::Duration;
 
@@ -18,10 +18,9 @@ fn config(url: &str) -> DatabaseConfig {
     DatabaseConfig { database_url: url.into(), database_connections: 2, database_migrate: true }
 }
 
-/// A program that is stopped (SIGSTOP), or whose network is gone, is silent, and its connection
-/// stands.
+/// A program that is stopped (SIGSTOP) or has lost its network keeps its connection open.
 #[tokio::test]
-async fn locks_of_a_program_that_falls_silent_within_a_transaction_are_released() -> Result<()> {
+async fn locks_of_a_program_that_freezes_within_a_transaction_are_released() -> Result<()> {
     let database = TestDatabase::empty().await?;
     let (wire, url) = Wire::to_postgres(&database.url).await?;
     let (silent, other) = (Runtime::new("silent"), Runtime::new("other"));
@@ -41,9 +40,9 @@ async fn locks_of_a_program_that_falls_silent_within_a_transaction_are_released(
     Ok(())
 }
 
-/// As happens when the client of a call goes away.
+/// This happens when the client of a call disconnects.
 #[tokio::test]
-async fn a_cancelled_begin_leaves_no_transaction_to_others() -> Result<()> {
+async fn a_cancelled_begin_leaves_no_open_transaction_in_the_pool() -> Result<()> {
     let database = TestDatabase::empty().await?;
     let (wire, url) = Wire::to_postgres(&database.url).await?;
     let runtime = Runtime::new("program");
@@ -53,12 +52,12 @@ async fn a_cancelled_begin_leaves_no_transaction_to_others() -> Result<()> {
     sqlx::query("create table written (number int)").execute(pool).await?;
 
     let idle = || async { (pool.num_idle() == 1).then_some(()) };
-    eventually("the connection is back", idle).await;
+    eventually("the connection is returned", idle).await;
     wire.delay_answers(Duration::from_millis(50));
-    assert!(timeout(Duration::from_millis(10), begin(pool)).await.is_err(), "it is cancelled");
+    assert!(timeout(Duration::from_millis(10), begin(pool)).await.is_err(), "the call is cancelled");
     sqlx::query("insert into written values (1)").execute(pool).await?;
     let other = open(&Runtime::new("other"), &database.url)?;
     let kept: i64 = sqlx::query_scalar("select count(*) from written").fetch_one(&other).await?;
-    assert_eq!(kept, 1, "what was acknowledged is committed");
+    assert_eq!(kept, 1, "acknowledged writes are committed");
     Ok(())
 }

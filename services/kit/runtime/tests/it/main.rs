@@ -1,4 +1,4 @@
-//! The kit's own promises, with programs of the tests' own.
+//! Tests of the runtime with small programs.
 
 mod database;
 mod outage;

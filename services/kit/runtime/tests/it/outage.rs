@@ -1,4 +1,4 @@
-//! Calls to a program that is not there, or not well.
+//! Calls to a program that is down, hangs or fails.
 
 use std::{pin::pin, time::Duration};
 
@@ -9,13 +9,13 @@ use tonic::Code;
 
 use crate::world::{Client, Conduct, Program, measured};
 
-/// Until somebody is told that a program is not available, at worst.
-const TOLD: Duration = Duration::from_secs(3);
+/// Maximum time until a call to an unavailable program fails.
+const DETECTED: Duration = Duration::from_secs(3);
 
-/// Until that is known from others.
+/// Maximum time until a call fails once the outage is known.
 const AT_ONCE: Duration = Duration::from_millis(400);
 
-/// Until a program that is back is called again.
+/// Maximum time until a program that is available again is called.
 const BACK: Duration = Duration::from_secs(1);
 
 async fn back(client: &Client) -> Duration {
@@ -24,7 +24,7 @@ async fn back(client: &Client) -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_was_killed_is_missed_at_once_and_so_is_its_return_noticed() {
+async fn the_death_and_the_return_of_a_program_are_noticed_at_once() {
     let program = Program::start("a").await;
     let wire = Wire::to(program.address).await.unwrap();
     let client = Client::of(wire.address());
@@ -36,12 +36,12 @@ async fn a_program_that_was_killed_is_missed_at_once_and_so_is_its_return_notice
     assert_eq!(failed.unwrap_err().code(), Code::Unavailable);
     assert!(taken < AT_ONCE);
 
-    wire.mend();
+    wire.restore();
     assert!(back(&client).await < BACK);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_hangs_is_found_out_and_works_as_soon_as_it_goes_on() {
+async fn a_program_that_hangs_is_detected_and_called_again_when_it_recovers() {
     let program = Program::start("a").await;
     let wire = Wire::to(program.address).await.unwrap();
     let client = Client::of(wire.address());
@@ -49,10 +49,10 @@ async fn a_program_that_hangs_is_found_out_and_works_as_soon_as_it_goes_on() {
     let in_flight = [client.read().boxed(), client.write().boxed()];
     let (failed, taken) = measured("frozen", async {
         let mut in_flight = pin!(join_all(in_flight));
-        eventually("calls at work", || {
+        eventually("open calls", || {
             let waits = (&mut in_flight).now_or_never().is_none();
-            assert!(waits, "they wait");
-            async { (program.asked.open() == 2).then_some(()) }
+            assert!(waits, "the calls are pending");
+            async { (program.calls.open() == 2).then_some(()) }
         })
         .await;
         wire.freeze();
@@ -63,7 +63,7 @@ async fn a_program_that_hangs_is_found_out_and_works_as_soon_as_it_goes_on() {
     for failed in failed {
         assert_eq!(failed.unwrap_err().code(), Code::Unavailable);
     }
-    assert!(taken < TOLD, "{taken:?}");
+    assert!(taken < DETECTED, "{taken:?}");
     for _ in 0..20 {
         let (failed, taken) = measured("known to be frozen", client.write()).await;
         assert_eq!(failed.unwrap_err().code(), Code::Unavailable);
@@ -71,25 +71,25 @@ async fn a_program_that_hangs_is_found_out_and_works_as_soon_as_it_goes_on() {
     }
 
     program.conduct.send_replace(Conduct::Answers);
-    wire.mend();
+    wire.restore();
     assert!(back(&client).await < BACK);
-    assert_eq!(program.asked.writes(), 1, "what was refused is not sent afterwards");
+    assert_eq!(program.calls.writes(), 1, "failed calls are not sent later");
 }
 
 #[tokio::test]
-async fn an_address_to_which_nothing_gets_through_keeps_nobody_waiting() {
+async fn calls_to_an_unreachable_address_fail_within_seconds() {
     let (address, _kept) = black_hole().await.unwrap();
     let client = Client::of(address);
     let (failed, taken) = measured("black hole", client.read()).await;
     assert_eq!(failed.unwrap_err().code(), Code::Unavailable);
-    assert!(taken < TOLD);
+    assert!(taken < DETECTED);
     let (failed, taken) = measured("known black hole", client.read()).await;
     assert_eq!(failed.unwrap_err().code(), Code::Unavailable);
     assert!(taken < AT_ONCE);
 }
 
 #[tokio::test]
-async fn who_calls_may_start_before_those_who_answer() {
+async fn a_caller_may_start_before_its_callee() {
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = free.local_addr().unwrap();
     drop(free);
@@ -104,39 +104,39 @@ async fn who_calls_may_start_before_those_who_answer() {
 }
 
 #[tokio::test]
-async fn what_changes_something_is_sent_once_and_what_reads_again() {
+async fn calls_that_write_are_sent_once_and_calls_that_read_are_retried() {
     let program = Program::start("a").await;
     let wire = Wire::to(program.address).await.unwrap();
     let client = Client::of(wire.address());
     program.conduct.send_replace(Conduct::Refuses);
     assert_eq!(client.write().await.unwrap_err().code(), Code::Unavailable);
-    assert_eq!(program.asked.writes(), 1);
+    assert_eq!(program.calls.writes(), 1);
     assert_eq!(client.read().await.unwrap_err().code(), Code::Unavailable);
-    assert_eq!(program.asked.reads(), 3);
+    assert_eq!(program.calls.reads(), 3);
 
-    // Who has waited for something itself is not asked to do so again.
+    // A callee that has waited itself is not called again.
     program.conduct.send_replace(Conduct::RefusesLate);
     assert_eq!(client.read().await.unwrap_err().code(), Code::Unavailable);
-    assert_eq!(program.asked.reads(), 4);
+    assert_eq!(program.calls.reads(), 4);
 
-    // Nobody knows whether it was done.
+    // Whether the callee performed the call is unknown.
     program.conduct.send_replace(Conduct::Works);
     let mut writing = pin!(client.write());
-    eventually("a call at work", || {
-        assert!((&mut writing).now_or_never().is_none(), "it waits");
-        async { (program.asked.writes() == 2).then_some(()) }
+    eventually("an open call", || {
+        assert!((&mut writing).now_or_never().is_none(), "the call is pending");
+        async { (program.calls.writes() == 2).then_some(()) }
     })
     .await;
     wire.cut();
     assert_eq!(writing.await.unwrap_err().code(), Code::Unavailable);
-    wire.mend();
+    wire.restore();
     program.conduct.send_replace(Conduct::Answers);
     back(&client).await;
-    assert_eq!(program.asked.writes(), 2);
+    assert_eq!(program.calls.writes(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_an_outage_a_program_is_asked_hardly_more_than_before() {
+async fn an_outage_causes_few_retries() {
     const CALLS: usize = 3_000;
     let program = Program::start("a").await;
     let client = Client::of(program.address);
@@ -146,24 +146,24 @@ async fn in_an_outage_a_program_is_asked_hardly_more_than_before() {
         assert_eq!(failed.unwrap_err().code(), Code::Unavailable);
     });
     let ((), taken) = measured("the outage", all_fail).await;
-    let more = program.asked.reads() - CALLS;
+    let more = program.calls.reads() - CALLS;
     println!("{CALLS} calls, sent {more} times more");
-    // One in ten, and ten a second over windows of ten seconds.
+    // One retry per ten calls, and ten per second over windows of ten seconds.
     let windows = 1 + usize::try_from(taken.as_secs() / 10).unwrap();
     assert!((100..=CALLS / 10 + 100 * windows).contains(&more), "{more} of {CALLS}");
 }
 
 #[tokio::test]
-async fn nobody_works_on_a_call_whose_caller_has_given_up() {
+async fn a_call_whose_deadline_has_passed_is_cancelled() {
     let program = Program::start("a").await;
     let client = Client::of(program.address);
     program.conduct.send_replace(Conduct::Works);
     let failed = client.read_within(Duration::from_millis(200)).await;
     assert_eq!(failed.unwrap_err().code(), Code::DeadlineExceeded);
-    assert_eq!(program.asked.reads(), 1);
-    eventually("nobody at work", || async { (program.asked.open() == 0).then_some(()) }).await;
+    assert_eq!(program.calls.reads(), 1);
+    eventually("no open call", || async { (program.calls.open() == 0).then_some(()) }).await;
 
-    // Whoever of the two is the first to look at the clock.
+    // Either side may be the first to notice the deadline.
     program.conduct.send_replace(Conduct::GivesUp);
     assert_eq!(client.read().await.unwrap_err().code(), Code::DeadlineExceeded);
 }

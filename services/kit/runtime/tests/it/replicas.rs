@@ -1,4 +1,4 @@
-//! Several programs behind one name.
+//! Several replicas behind one name.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::world::{Client, Program};
 
-/// Calls all the time, from several places at once.
+/// Concurrent callers that call without a pause.
 struct Load<'a> {
     client: &'a Client,
     enough: AtomicBool,
@@ -24,13 +24,13 @@ impl<'a> Load<'a> {
         Self { client, enough: AtomicBool::new(false), done: AtomicUsize::new(0) }
     }
 
-    /// Fails with the first call that does. If it is to write, too, that may not fail either.
+    /// Calls until [`Load::end`]. Panics if a call fails.
     async fn run(&self, writes: bool) {
         join_all((0..16).map(|_| async {
             while !self.enough.load(Ordering::SeqCst) {
-                self.client.read().await.expect("every read is answered");
+                self.client.read().await.expect("no read fails");
                 if writes {
-                    self.client.write().await.expect("every write is answered");
+                    self.client.write().await.expect("no write fails");
                 }
                 self.done.fetch_add(1, Ordering::SeqCst);
             }
@@ -38,10 +38,10 @@ impl<'a> Load<'a> {
         .await;
     }
 
-    /// Waits until so many more calls have been answered.
+    /// Waits until so many more calls have succeeded.
     async fn further(&self, calls: usize) {
         let from = self.done.load(Ordering::SeqCst);
-        eventually("more answers", || async {
+        eventually("more calls", || async {
             (self.done.load(Ordering::SeqCst) >= from + calls).then_some(())
         })
         .await;
@@ -53,7 +53,7 @@ impl<'a> Load<'a> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_of_two_replicas_are_called_and_no_read_fails_when_one_is_killed() {
+async fn calls_are_balanced_and_no_read_fails_when_a_replica_is_killed() {
     let (a, b) = (Program::start("a").await, Program::start("b").await);
     let wire = Wire::to(b.address).await.unwrap();
     let addresses = watch::Sender::new(vec![a.address, wire.address()]);
@@ -63,15 +63,15 @@ async fn both_of_two_replicas_are_called_and_no_read_fails_when_one_is_killed() 
     let load = Load::of(&client);
     let story = async {
         load.further(1000).await;
-        let (of_a, of_b) = (a.asked.reads(), b.asked.reads());
+        let (of_a, of_b) = (a.calls.reads(), b.calls.reads());
         println!("{of_a} and {of_b} calls");
         assert!(of_a.min(of_b) * 2 > of_a.max(of_b), "{of_a} and {of_b} calls");
         for _ in 0..5 {
             wire.cut();
             load.further(500).await;
-            wire.mend();
-            let before = b.asked.reads();
-            eventually("its return", || async { (b.asked.reads() > before).then_some(()) }).await;
+            wire.restore();
+            let before = b.calls.reads();
+            eventually("its return", || async { (b.calls.reads() > before).then_some(()) }).await;
         }
         load.end();
     };
@@ -79,7 +79,7 @@ async fn both_of_two_replicas_are_called_and_no_read_fails_when_one_is_killed() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_call_fails_when_one_of_two_replicas_is_stopped() {
+async fn no_call_fails_when_a_replica_is_stopped() {
     let (a, b) = (Program::start("a").await, Program::start("b").await);
     let addresses = watch::Sender::new(vec![a.address, b.address]);
     let client = Client::of_all(&addresses);
@@ -89,16 +89,16 @@ async fn no_call_fails_when_one_of_two_replicas_is_stopped() {
     let story = async {
         load.further(500).await;
         b.runtime.stop(Duration::from_secs(5)).await.unwrap();
-        let last = b.asked.reads();
+        let last = b.calls.reads();
         load.further(500).await;
-        assert_eq!(b.asked.reads(), last);
+        assert_eq!(b.calls.reads(), last);
         load.end();
     };
     tokio::join!(load.run(true), story);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_replica_gets_calls_and_one_that_lost_its_address_none() {
+async fn calls_follow_the_addresses_of_the_name() {
     let (a, b) = (Program::start("a").await, Program::start("b").await);
     let addresses = watch::Sender::new(vec![a.address]);
     let client = Client::of_all(&addresses);

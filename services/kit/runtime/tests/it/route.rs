@@ -1,4 +1,4 @@
-//! A route that loses all packets of an open connection.
+//! A network route that loses all packets of an open connection.
 
 use std::{
     net::Ipv4Addr,
@@ -13,14 +13,14 @@ use tonic::Code;
 
 use crate::world::{Client, Conduct, Program, measured};
 
-/// Maximum time until a call fails whose connection is lost.
-const LOST: Duration = Duration::from_secs(3);
+/// Maximum time until calls on a lost connection fail.
+const DETECTED: Duration = Duration::from_secs(3);
 
-/// A further address of this machine, to which packets are lost when this is dropped.
+/// An additional address of this machine. Packets to it are lost when this is dropped.
 struct Route(Ipv4Addr);
 
 impl Route {
-    /// None where the user must not change the network.
+    /// Returns `None` if the user may not change the network.
     fn open() -> Option<Self> {
         let [.., high, low] = id().to_be_bytes();
         let address = Ipv4Addr::new(10, 213, high, low);
@@ -53,13 +53,13 @@ async fn calls_over_a_route_that_loses_all_packets_fail_within_seconds() {
 
     program.conduct.send_replace(Conduct::Works);
     let mut call = client.write().boxed();
-    eventually("a call at work", || {
-        assert!((&mut call).now_or_never().is_none(), "it waits");
-        async { (program.asked.open() == 1).then_some(()) }
+    eventually("an open call", || {
+        assert!((&mut call).now_or_never().is_none(), "the call is pending");
+        async { (program.calls.open() == 1).then_some(()) }
     })
     .await;
     drop(route);
     let (failed, taken) = measured("route lost", call).await;
     assert_eq!(failed.unwrap_err().code(), Code::Unavailable);
-    assert!(taken < LOST, "{taken:?}");
+    assert!(taken < DETECTED, "{taken:?}");
 }

@@ -1,4 +1,4 @@
-//! Clients that connect and say nothing, or not enough.
+//! Clients that connect and send or read too little.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -20,17 +20,25 @@ use tokio::{
     time::timeout,
 };
 
-/// Longer than a client may be silent.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Short timeouts, so that tests need not wait for those of programs.
+const TIMEOUTS: http::Timeouts =
+    http::Timeouts { head: Duration::from_millis(500), read: Duration::from_millis(600) };
+
+/// Time in which a connection must be closed.
+const SOON: Duration = Duration::from_secs(10);
 
 async fn serve(connections: usize) -> (Runtime, SocketAddr) {
+    serve_with(connections, TIMEOUTS).await
+}
+
+async fn serve_with(connections: usize, timeouts: http::Timeouts) -> (Runtime, SocketAddr) {
     let runtime = Runtime::new("test");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let app = Router::new()
         .route("/", get(|| async { "here" }))
         .route("/large", get(|| async { "x".repeat(1 << 20) }));
-    let admitted = http::Connections::new(connections, Networks::default());
-    let address = http::serve(&runtime, listener, app, admitted).unwrap();
+    let limits = http::Connections::with_timeouts(connections, Networks::default(), timeouts);
+    let address = http::serve(&runtime, listener, app, limits).unwrap();
     (runtime, address)
 }
 
@@ -41,7 +49,7 @@ async fn connect(host: u8, to: SocketAddr) -> TcpStream {
     socket.connect(to).await.unwrap()
 }
 
-async fn ask(host: u8, to: SocketAddr) -> String {
+async fn request(host: u8, to: SocketAddr) -> String {
     let mut stream = connect(host, to).await;
     let request = b"GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
     stream.write_all(request).await.unwrap();
@@ -50,14 +58,14 @@ async fn ask(host: u8, to: SocketAddr) -> String {
     answer
 }
 
-/// Waits until the server has closed the connection, which has answered nothing.
+/// Waits until the server has closed a connection without a response.
 async fn closed(mut stream: TcpStream) {
     let mut answer = [0; 16];
-    let read = timeout(PATIENCE, stream.read(&mut answer)).await;
-    assert!(matches!(read.expect("the server closes it"), Ok(0) | Err(_)));
+    let read = timeout(SOON, stream.read(&mut answer)).await;
+    assert!(matches!(read.expect("the server closes the connection"), Ok(0) | Err(_)));
 }
 
-/// The memory that this process has, in MiB.
+/// Returns the memory of this process in MiB.
 fn memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -65,9 +73,11 @@ fn memory() -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_thousand_silent_connections_leave_others_alone_and_are_closed() {
+async fn thousands_of_silent_connections_do_not_delay_others_and_are_closed() {
     raise_file_limit();
-    let (_runtime, address) = serve(10_000).await;
+    // Long enough that no connection is closed before the last one is open.
+    let timeouts = http::Timeouts { head: Duration::from_secs(3), ..TIMEOUTS };
+    let (_runtime, address) = serve_with(10_000, timeouts).await;
     let before = memory();
     let files = getrlimit(Resource::Nofile).current;
     // Both ends are in this process.
@@ -78,7 +88,7 @@ async fn five_thousand_silent_connections_leave_others_alone_and_are_closed() {
     }
     let started = Instant::now();
     for _ in 0..50 {
-        assert!(ask(1, address).await.ends_with("here"));
+        assert!(request(1, address).await.ends_with("here"));
     }
     let (took, grown) = (started.elapsed(), memory() - before);
     assert!(took < Duration::from_secs(2), "others waited {took:?}");
@@ -87,7 +97,7 @@ async fn five_thousand_silent_connections_leave_others_alone_and_are_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_says_too_little_is_closed() {
+async fn a_connection_whose_client_sends_too_little_is_closed() {
     let (_runtime, address) = serve(100).await;
     let begun = ["P", "PRI * HTTP/2.0\r\n\r\nSM\r\n"].map(async |beginning| {
         let mut stream = connect(1, address).await;
@@ -97,9 +107,9 @@ async fn a_connection_that_says_too_little_is_closed() {
     join_all(begun).await;
 }
 
-/// It reads what arrives, and answers pings; but it admits no more of its answer.
+/// The client reads from the connection and answers pings, but keeps the window of a response closed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_whose_client_takes_nothing_of_an_answer_is_closed() {
+async fn a_connection_whose_client_does_not_read_a_response_is_closed() {
     let (_runtime, address) = serve(100).await;
     let stream = TokioIo::new(connect(1, address).await);
     let (mut requests, connection) = http2::Builder::new(TokioExecutor::new())
@@ -113,22 +123,22 @@ async fn a_connection_whose_client_takes_nothing_of_an_answer_is_closed() {
         Request::get(format!("http://test{path}")).body(Empty::<Bytes>::new()).unwrap()
     };
     let stuck = requests.send_request(request("/large")).await.unwrap();
-    // Other answers go through meanwhile.
+    // Other responses arrive in the meantime.
     let other = requests.send_request(request("/")).await.unwrap().into_body();
     assert_eq!(other.collect().await.unwrap().to_bytes(), "here");
-    timeout(Duration::from_mins(1), ended.join_next()).await.expect("the server closes it");
-    assert!(stuck.into_body().collect().await.is_err(), "the answer is not whole");
+    timeout(SOON, ended.join_next()).await.expect("the server closes the connection");
+    assert!(stuck.into_body().collect().await.is_err(), "the response is incomplete");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_cannot_take_all_connections() {
-    let (_runtime, address) = serve(40).await;
+async fn one_address_gets_only_a_part_of_all_connections() {
+    let (_runtime, address) = serve_with(40, http::Timeouts::default()).await;
     let mut held = Vec::new();
     for _ in 0..10 {
         held.push(connect(2, address).await);
     }
-    // The next one is closed at once, long before it would be for its silence.
+    // The next one is closed at once, not for its silence.
     let one_more = connect(2, address).await;
     timeout(Duration::from_secs(2), closed(one_more)).await.unwrap();
-    assert!(ask(1, address).await.ends_with("here"));
+    assert!(request(1, address).await.ends_with("here"));
 }

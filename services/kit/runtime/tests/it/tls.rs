@@ -1,4 +1,4 @@
-//! Programs that prove themselves to each other by certificates.
+//! Mutual TLS between programs.
 
 use std::{fs, path::Path};
 
@@ -14,7 +14,7 @@ use tonic::Code;
 
 use crate::world::{Client, Program};
 
-/// What a program of this name proves itself with.
+/// Issues a certificate to a program of this name.
 fn tls(authority: &Authority, name: &str) -> (Tls, TempDir) {
     let directory = TempDir::new().unwrap();
     authority.issue(name, directory.path());
@@ -30,7 +30,7 @@ fn config(directory: &Path) -> TlsConfig {
     }
 }
 
-/// A program with a certificate, and its URL.
+/// Starts a program with a certificate, and returns its URL too.
 async fn program(tls: &Tls) -> (Program, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let program = Program::start_with(Runtime::with_tls("settings", Some(tls.clone())), listener);
@@ -39,7 +39,7 @@ async fn program(tls: &Tls) -> (Program, String) {
 }
 
 #[tokio::test]
-async fn programs_of_one_authority_reach_each_other() {
+async fn programs_of_one_authority_can_call_each_other() {
     let authority = Authority::default();
     let ((server, _files), (client, _other_files)) =
         (tls(&authority, "identity"), tls(&authority, "gateway"));
@@ -57,7 +57,7 @@ async fn a_caller_without_a_certificate_of_the_authority_is_rejected() {
     assert_eq!(error.code(), Code::Unavailable);
     let error = Client::of(program.address).read().await.unwrap_err();
     assert_eq!(error.code(), Code::Unavailable, "without TLS");
-    assert_eq!(program.asked.reads(), 0);
+    assert_eq!(program.calls.reads(), 0);
 }
 
 #[tokio::test]
@@ -66,18 +66,18 @@ async fn a_server_of_another_authority_is_not_called() {
     let (program, url) = program(&server).await;
     let (client, _client_files) = tls(&Authority::default(), "gateway");
     assert!(Client::with_tls(&client, &url).read().await.is_err());
-    assert_eq!(program.asked.reads(), 0);
+    assert_eq!(program.calls.reads(), 0);
 }
 
 #[tokio::test]
-async fn only_the_gateway_states_the_address_of_a_client() {
+async fn only_the_gateway_may_forward_the_address_of_a_client() {
     let authority = Authority::default();
     let (server, _files) = tls(&authority, "identity");
     let (program, url) = program(&server).await;
     for (name, expected) in [("gateway", Some("192.0.2.7")), ("notification", None)] {
         let (client, _client_files) = tls(&authority, name);
         Client::with_tls(&client, &url).read_for("192.0.2.7").await.unwrap();
-        assert_eq!(program.asked.client.lock().unwrap().as_deref(), expected, "from {name}");
+        assert_eq!(program.calls.client.lock().unwrap().as_deref(), expected, "from {name}");
     }
 }
 
@@ -91,7 +91,7 @@ async fn replaced_certificates_are_used_without_a_restart() {
 
     fs::write(files.path().join("tls.crt"), "half a certificate").unwrap();
     let unchanged = Client::with_tls(&client, &url).read().await;
-    unchanged.expect("files that cannot be used change nothing");
+    unchanged.expect("invalid files are ignored");
 
     new.issue("identity", files.path());
     new.issue("gateway", client_files.path());
@@ -104,7 +104,7 @@ async fn replaced_certificates_are_used_without_a_restart() {
 }
 
 #[test]
-fn half_a_configuration_is_rejected() {
+fn an_incomplete_configuration_is_rejected() {
     let (_tls, files) = tls(&Authority::default(), "identity");
     let half = TlsConfig { tls_key_file: None, ..config(files.path()) };
     assert!(Tls::open(&half).is_err());
@@ -114,7 +114,7 @@ fn half_a_configuration_is_rejected() {
 }
 
 #[tokio::test]
-async fn nats_is_reached_with_a_certificate() {
+async fn a_program_connects_to_nats_with_a_certificate() {
     let files = TempDir::new().unwrap();
     Authority::default().issue("nats", files.path());
     let path = |name: &str| files.path().join(name);

@@ -1,4 +1,4 @@
-//! A program that counts what it is asked, and those who ask it.
+//! A program that counts its calls, and clients of it.
 
 use std::{
     io,
@@ -29,33 +29,33 @@ use tokio::{
 };
 use tonic::{Request, Response, Status, TimeoutExpired, async_trait, service::Routes};
 
-/// What a program does with calls.
+/// How a program handles calls.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub(crate) enum Conduct {
     #[default]
     Answers,
-    /// Says that it is not available.
+    /// Fails with `unavailable`.
     Refuses,
-    /// Says so after a while, as if it had waited for something that is not available.
+    /// Fails with `unavailable` after a second, as if it had waited for something itself.
     RefusesLate,
-    /// Says that the deadline has passed.
+    /// Fails because the deadline has passed.
     GivesUp,
-    /// Works on them for ever.
+    /// Does not respond.
     Works,
 }
 
-/// What a program was asked.
+/// The calls that a program has received.
 #[derive(Default)]
-pub(crate) struct Asked {
+pub(crate) struct Calls {
     pub(crate) reads: AtomicUsize,
     pub(crate) writes: AtomicUsize,
-    /// Calls that are worked on.
+    /// Number of calls without a response.
     pub(crate) open: AtomicUsize,
     /// Address of the client that the last call stated.
     pub(crate) client: Mutex<Option<String>>,
 }
 
-impl Asked {
+impl Calls {
     pub(crate) fn reads(&self) -> usize {
         self.reads.load(Ordering::SeqCst)
     }
@@ -71,17 +71,17 @@ impl Asked {
 
 struct Settings {
     name: &'static str,
-    asked: Arc<Asked>,
+    calls: Arc<Calls>,
     conduct: watch::Receiver<Conduct>,
 }
 
-/// Tells when nobody works on a call any more.
-struct Open(Arc<Asked>);
+/// Counts an open call until it is dropped.
+struct Open(Arc<Calls>);
 
 impl Open {
-    fn new(asked: &Arc<Asked>) -> Self {
-        asked.open.fetch_add(1, Ordering::SeqCst);
-        Self(asked.clone())
+    fn new(calls: &Arc<Calls>) -> Self {
+        calls.open.fetch_add(1, Ordering::SeqCst);
+        Self(calls.clone())
     }
 }
 
@@ -93,8 +93,8 @@ impl Drop for Open {
 
 impl Settings {
     async fn answer(&self, client: Option<String>) -> Result<Response<UserSettings>, Status> {
-        let _open = Open::new(&self.asked);
-        *self.asked.client.lock().unwrap() = client;
+        let _open = Open::new(&self.calls);
+        *self.calls.client.lock().unwrap() = client;
         let conduct = *self.conduct.borrow();
         match conduct {
             Conduct::Answers => {}
@@ -114,7 +114,7 @@ impl Settings {
     }
 }
 
-/// The address that a call says its client has.
+/// Returns the forwarded address of the client of a call.
 fn client<T>(request: &Request<T>) -> Option<String> {
     Some(request.metadata().get(grpc::CLIENT_ADDRESS)?.to_str().ok()?.to_owned())
 }
@@ -125,7 +125,7 @@ impl UserSettingsService for Settings {
         &self,
         request: Request<()>,
     ) -> Result<Response<UserSettings>, Status> {
-        self.asked.reads.fetch_add(1, Ordering::SeqCst);
+        self.calls.reads.fetch_add(1, Ordering::SeqCst);
         self.answer(client(&request)).await
     }
 
@@ -133,15 +133,15 @@ impl UserSettingsService for Settings {
         &self,
         request: Request<UpdateUserSettingsRequest>,
     ) -> Result<Response<UserSettings>, Status> {
-        self.asked.writes.fetch_add(1, Ordering::SeqCst);
+        self.calls.writes.fetch_add(1, Ordering::SeqCst);
         self.answer(client(&request)).await
     }
 }
 
-/// A program that serves, and its address.
+/// A serving program.
 pub(crate) struct Program {
     pub(crate) address: SocketAddr,
-    pub(crate) asked: Arc<Asked>,
+    pub(crate) calls: Arc<Calls>,
     pub(crate) conduct: watch::Sender<Conduct>,
     pub(crate) runtime: Runtime,
 }
@@ -158,15 +158,15 @@ impl Program {
 
     pub(crate) fn start_with(runtime: Runtime, listener: TcpListener) -> Self {
         let name = runtime.name();
-        let (conduct, asked) = (watch::Sender::default(), Arc::default());
-        let settings = Settings { name, asked: Arc::clone(&asked), conduct: conduct.subscribe() };
+        let (conduct, calls) = (watch::Sender::default(), Arc::default());
+        let settings = Settings { name, calls: Arc::clone(&calls), conduct: conduct.subscribe() };
         let routes = Routes::new(UserSettingsServiceServer::new(settings)).into_axum_router();
         let address = grpc::serve(&runtime, listener, routes, DESCRIPTORS).unwrap();
-        Self { address, asked, conduct, runtime }
+        Self { address, calls, conduct, runtime }
     }
 }
 
-/// Who calls programs.
+/// A client of the programs.
 #[derive(Clone)]
 pub(crate) struct Client(UserSettingsServiceClient<Channel>);
 
@@ -180,7 +180,7 @@ impl Client {
         Self(UserSettingsServiceClient::new(grpc::connect_with(Some(tls), url).unwrap()))
     }
 
-    /// Of programs behind one name.
+    /// Creates a client of the replicas behind one name.
     pub(crate) fn of_all(addresses: &watch::Sender<Vec<SocketAddr>>) -> Self {
         let addresses = addresses.subscribe();
         let channel = Channel::resolved_by("settings:50051".parse().unwrap(), move || {
@@ -190,7 +190,7 @@ impl Client {
         Self(UserSettingsServiceClient::new(channel))
     }
 
-    /// Reads something on behalf of a client at this address.
+    /// Reads on behalf of a client with this address.
     pub(crate) async fn read_for(&self, address: &str) -> Result<(), Status> {
         let mut request = Request::new(());
         request.set_timeout(Duration::from_secs(15));
@@ -198,19 +198,19 @@ impl Client {
         self.0.clone().get_user_settings(request).await.map(drop)
     }
 
-    /// Reads something; says who has answered.
+    /// Reads, and returns the name of the program that responded.
     pub(crate) async fn read(&self) -> Result<String, Status> {
         self.read_within(Duration::from_secs(15)).await
     }
 
-    pub(crate) async fn read_within(&self, patience: Duration) -> Result<String, Status> {
+    pub(crate) async fn read_within(&self, timeout: Duration) -> Result<String, Status> {
         let mut request = Request::new(());
-        request.set_timeout(patience);
+        request.set_timeout(timeout);
         let answer = self.0.clone().get_user_settings(request).await?;
         Ok(answer.into_inner().data_version)
     }
 
-    /// Changes something; says who has answered.
+    /// Writes, and returns the name of the program that responded.
     pub(crate) async fn write(&self) -> Result<String, Status> {
         let mut request = Request::new(UpdateUserSettingsRequest::default());
         request.set_timeout(Duration::from_secs(15));
@@ -219,7 +219,7 @@ impl Client {
     }
 }
 
-/// What came of something, and how long that took.
+/// Returns the outcome of a future, and how long it took. Panics after 20 seconds.
 pub(crate) async fn measured<T>(what: &str, done: impl Future<Output = T>) -> (T, Duration) {
     let started = Instant::now();
     let done = timeout(Duration::from_secs(20), done).await;

@@ -1,4 +1,4 @@
-//! Answers on their way to one client, which has to take them in time.
+//! Responses of one connection, which the client must read in time.
 
 use std::{
     collections::HashMap,
@@ -16,46 +16,51 @@ use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, interval};
 
-use super::UNTIL_READ;
-
-/// Maximum size of the pieces that a connection takes of an answer, in bytes. A client has to take
-/// one of them every 30 seconds.
+/// Maximum size in bytes of the pieces of a response. A client must read one of them within the
+/// timeout.
 const PIECE: usize = 32 << 10;
 
-/// Interval of the search for answers that are stuck.
-const LOOK: Duration = Duration::from_secs(5);
+/// Number of checks for stuck responses within the timeout.
+const CHECKS: u32 = 6;
 
-/// The answers of one connection. Over HTTP/2, a client that reads what arrives can refuse to be
-/// sent more of an answer, which the connection itself doesn't notice.
-#[derive(Clone, Default)]
-pub(super) struct Answers(Arc<Mutex<Waiting>>);
+/// The responses of one connection. Over HTTP/2, a client that reads from the connection can still
+/// keep the window of a response closed, which the connection itself doesn't notice.
+#[derive(Clone)]
+pub(super) struct Responses {
+    read_timeout: Duration,
+    waiting: Arc<Mutex<Waiting>>,
+}
 
-/// When the client was offered the next piece of each answer.
+/// Time at which the next piece of each response was offered to the client.
 #[derive(Default)]
 struct Waiting {
     last: u64,
     since: HashMap<u64, Instant>,
 }
 
-impl Answers {
-    /// Watches an answer from now on.
-    pub(super) fn watch(&self, answer: Response) -> Response {
+impl Responses {
+    pub(super) fn new(read_timeout: Duration) -> Self {
+        Self { read_timeout, waiting: Arc::default() }
+    }
+
+    /// Watches a response from now on.
+    pub(super) fn watch(&self, response: Response) -> Response {
         let id = {
             let mut waiting = self.waiting();
             waiting.last += 1;
             waiting.last
         };
         self.offer(id);
-        let answers = self.clone();
-        answer.map(|body| Body::new(Answer { body, rest: Bytes::new(), id, answers }))
+        let responses = self.clone();
+        response.map(|body| Body::new(WatchedBody { body, rest: Bytes::new(), id, responses }))
     }
 
-    /// Resolves when the client has taken nothing of one of the answers for too long.
+    /// Resolves when the client has read nothing of a response for too long.
     pub(super) async fn stuck(&self) {
-        let mut look = interval(LOOK);
+        let mut checks = interval(self.read_timeout / CHECKS);
         loop {
-            look.tick().await;
-            let is_late = |since: &Instant| since.elapsed() > UNTIL_READ;
+            checks.tick().await;
+            let is_late = |since: &Instant| since.elapsed() > self.read_timeout;
             if self.waiting().since.values().any(is_late) {
                 return;
             }
@@ -71,20 +76,20 @@ impl Answers {
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The body of an answer. It is polled when the client has taken what was there before.
-struct Answer {
+/// The body of a response. The connection polls it when the client has read the previous piece.
+struct WatchedBody {
     body: Body,
-    /// The rest of the piece that came last.
+    /// Bytes of the last frame that are left.
     rest: Bytes,
     id: u64,
-    answers: Answers,
+    responses: Responses,
 }
 
-impl HttpBody for Answer {
+impl HttpBody for WatchedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -93,7 +98,7 @@ impl HttpBody for Answer {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = self.get_mut();
-        this.answers.take(this.id);
+        this.responses.take(this.id);
         if this.rest.is_empty() {
             match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
                 Some(Ok(frame)) => match frame.into_data() {
@@ -104,7 +109,7 @@ impl HttpBody for Answer {
             }
         }
         let piece = this.rest.split_to(this.rest.len().min(PIECE));
-        this.answers.offer(this.id);
+        this.responses.offer(this.id);
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
@@ -123,8 +128,8 @@ impl HttpBody for Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for WatchedBody {
     fn drop(&mut self) {
-        self.answers.take(self.id);
+        self.responses.take(self.id);
     }
 }
