@@ -105,7 +105,7 @@ fn is_text_id(field: &FieldDescriptor) -> bool {
     matches!(field.kind(), Kind::String) && !field.is_list() && is_id(field)
 }
 
-/// What the contract says about the column of a field.
+/// Returns the value of the option `column` of a field, if it is set.
 fn column(field: &FieldDescriptor) -> Option<String> {
     Some(extension(field, "assay.column")?.as_str()?.to_owned())
 }

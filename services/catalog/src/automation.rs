@@ -1,5 +1,5 @@
-//! The records that engines need to run tests: in clear, also those that were archived since,
-//! but nothing of what was deleted.
+//! The records that engines need to run tests, with their secrets in clear. Archived records are
+//! included, deleted ones are not.
 
 mod store;
 
@@ -17,14 +17,14 @@ use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    record::Record,
+    event::EventSource,
     secrets::{self, Secrets},
 };
 
-/// How many records of a kind one request may ask for.
+/// Maximum number of records of a kind in a request.
 const MOST_RECORDS: usize = 100;
 
-/// How many records are read at once: each may weigh more than a mebibyte.
+/// Number of records that are read at once; each may be larger than a mebibyte.
 const AT_ONCE: usize = 4;
 
 #[derive(Clone)]
@@ -44,20 +44,20 @@ impl automation_service_server::AutomationService for AutomationService {
         let caller = Caller::of(&request)?;
         let customer = caller.customer;
         let request = request.into_inner();
-        let plans = ids("TestPlanIds", &request.test_plan_ids, TestPlanId::from_field)?;
-        let subjects = ids("SubjectIds", &request.subject_ids, SubjectId::from_field)?;
+        let plans = parse_ids("TestPlanIds", &request.test_plan_ids, TestPlanId::from_field)?;
+        let subjects = parse_ids("SubjectIds", &request.subject_ids, SubjectId::from_field)?;
         let environments =
-            ids("EnvironmentIds", &request.environment_ids, EnvironmentId::from_field)?;
+            parse_ids("EnvironmentIds", &request.environment_ids, EnvironmentId::from_field)?;
 
-        let plans = plans.chunks(AT_ONCE).map(|ids| Asked::Plans(ids.to_vec()));
-        let subjects = subjects.chunks(AT_ONCE).map(|ids| Asked::Subjects(ids.to_vec()));
+        let plans = plans.chunks(AT_ONCE).map(|ids| Chunk::Plans(ids.to_vec()));
+        let subjects = subjects.chunks(AT_ONCE).map(|ids| Chunk::Subjects(ids.to_vec()));
         let environments = environments.chunks(AT_ONCE);
-        let environments = environments.map(|ids| Asked::Environments(ids.to_vec()));
-        let asked: Vec<_> = plans.chain(subjects).chain(environments).collect();
+        let environments = environments.map(|ids| Chunk::Environments(ids.to_vec()));
+        let chunks: Vec<_> = plans.chain(subjects).chain(environments).collect();
         let this = self.clone();
-        let parts = stream::iter(asked).then(move |asked| {
+        let parts = stream::iter(chunks).then(move |chunk| {
             let (this, caller) = (this.clone(), caller.clone());
-            async move { this.records(&caller, customer, asked).await.map_err(Status::from) }
+            async move { this.records(&caller, customer, chunk).await.map_err(Status::from) }
         });
         Ok(Response::new(
             parts.map_ok(|records| stream::iter(records).map(Ok)).try_flatten().boxed(),
@@ -65,45 +65,44 @@ impl automation_service_server::AutomationService for AutomationService {
     }
 }
 
-/// Records that are read at once.
-enum Asked {
+/// The ids of records that are read at once.
+enum Chunk {
     Plans(Vec<TestPlanId>),
     Subjects(Vec<SubjectId>),
     Environments(Vec<EnvironmentId>),
 }
 
 impl AutomationService {
-    /// Some records, one a message, so that each fits into one.
+    /// Reads some records, and puts each into a message of its own, since a message has a maximum size.
     async fn records(
         &self,
         caller: &Caller,
         customer: CustomerId,
-        asked: Asked,
+        chunk: Chunk,
     ) -> Result<Vec<AutomationRecordsBatch>, Fault> {
-        let nothing = AutomationRecordsBatch::default;
+        let empty = AutomationRecordsBatch::default;
         let mut seen = Vec::new();
-        let records = match asked {
-            Asked::Plans(ids) => {
+        let records = match chunk {
+            Chunk::Plans(ids) => {
                 let plans = self.plans(customer, &ids, &mut seen).await?.into_iter();
-                let batch = |plan| AutomationRecordsBatch { test_plans: vec![plan], ..nothing() };
+                let batch = |plan| AutomationRecordsBatch { test_plans: vec![plan], ..empty() };
                 plans.map(batch).collect()
             }
-            Asked::Subjects(ids) => {
+            Chunk::Subjects(ids) => {
                 let subjects = self.subjects(customer, &ids, &mut seen).await?.into_iter();
-                let batch =
-                    |subject| AutomationRecordsBatch { subjects: vec![subject], ..nothing() };
+                let batch = |subject| AutomationRecordsBatch { subjects: vec![subject], ..empty() };
                 subjects.map(batch).collect()
             }
-            Asked::Environments(ids) => {
+            Chunk::Environments(ids) => {
                 let environments = self.environments(customer, &ids, &mut seen).await?.into_iter();
                 let batch = |environment| AutomationRecordsBatch {
                     environments: vec![environment],
-                    ..nothing()
+                    ..empty()
                 };
                 environments.map(batch).collect()
             }
         };
-        secrets::tell(&self.db, caller, seen).await?;
+        secrets::publish_seen(&self.db, caller, seen).await?;
         Ok(records)
     }
 
@@ -111,14 +110,16 @@ impl AutomationService {
         &self,
         customer: CustomerId,
         ids: &[TestPlanId],
-        seen: &mut Vec<Record>,
+        seen: &mut Vec<EventSource>,
     ) -> Result<Vec<AutomatedTestPlan>, Fault> {
         let mut plans = store::plans(&self.db, customer, ids).await?;
         for plan in &mut plans {
             let secrets = self.secrets.in_clear("test-plan", &plan.id);
             plan.variables = secrets.show_all(std::mem::take(&mut plan.variables))?;
-            let case = TestCaseId::from_path(&plan.test_case_id)?;
-            seen.extend(secrets.seen(Record::TestPlan(case, TestPlanId::from_path(&plan.id)?)));
+            let case = TestCaseId::from_record(&plan.test_case_id)?;
+            seen.extend(
+                secrets.seen(EventSource::TestPlan(case, TestPlanId::from_record(&plan.id)?)),
+            );
         }
         Ok(plans)
     }
@@ -127,14 +128,16 @@ impl AutomationService {
         &self,
         customer: CustomerId,
         ids: &[SubjectId],
-        seen: &mut Vec<Record>,
+        seen: &mut Vec<EventSource>,
     ) -> Result<Vec<Subject>, Fault> {
         let mut subjects = store::subjects(&self.db, customer, ids).await?;
         for subject in &mut subjects {
             let secrets = self.secrets.in_clear("subject", &subject.id);
             subject.variables = secrets.show_all(std::mem::take(&mut subject.variables))?;
-            let project = ProjectId::from_path(&subject.project_id)?;
-            seen.extend(secrets.seen(Record::Subject(project, SubjectId::from_path(&subject.id)?)));
+            let project = ProjectId::from_record(&subject.project_id)?;
+            seen.extend(
+                secrets.seen(EventSource::Subject(project, SubjectId::from_record(&subject.id)?)),
+            );
         }
         Ok(subjects)
     }
@@ -143,21 +146,22 @@ impl AutomationService {
         &self,
         customer: CustomerId,
         ids: &[EnvironmentId],
-        seen: &mut Vec<Record>,
+        seen: &mut Vec<EventSource>,
     ) -> Result<Vec<Environment>, Fault> {
         let mut environments = store::environments(&self.db, customer, ids).await?;
         for environment in &mut environments {
             let secrets = self.secrets.in_clear("environment", &environment.id);
             environment.password = secrets.show("Password", &environment.password)?;
-            let project = ProjectId::from_path(&environment.project_id)?;
-            let id = EnvironmentId::from_path(&environment.id)?;
-            seen.extend(secrets.seen(Record::Environment(project, id)));
+            let project = ProjectId::from_record(&environment.project_id)?;
+            let id = EnvironmentId::from_record(&environment.id)?;
+            seen.extend(secrets.seen(EventSource::Environment(project, id)));
         }
         Ok(environments)
     }
 }
 
-fn ids<T>(
+/// Parses the ids in a field of the request.
+fn parse_ids<T>(
     field: &'static str,
     texts: &[String],
     parse: fn(&'static str, &str) -> Result<T, Fault>,

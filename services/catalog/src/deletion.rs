@@ -1,19 +1,21 @@
-//! Deletions: what goes with a record, and what refers to it no more.
+//! Deletions of records, of the records that they contain, and of the references to them.
 //!
-//! A deleted record stays as it was, for what history says of it; only `deleted_at` is set, of what
-//! it contains too. Who calls these has claimed the project, so that nobody else writes in it: the
-//! order in which rows are locked does not matter.
+//! A deleted record stays as it was, since history refers to it; only `deleted_at` is set. The caller
+//! has locked the project exclusively, so rows can be locked in any order.
 
 use assay_events::{publish, publish_all};
-use assay_proto::{CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestSetId};
+use assay_proto::{
+    CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestSetId,
+    catalog::{Environment, Subject, TestCase, TestSet},
+};
 use assay_records::Action;
 use sqlx::{AssertSqlSafe, PgTransaction};
 use uuid::Uuid;
 
-use crate::record::Record;
+use crate::{event::EventSource, records::Records};
 
-/// Deletes a project: from now on, all that belongs to it is refused. It is removed in the
-/// background, see [`crate::purge`].
+/// Deletes a project. Lookups refuse its records from now on; [`crate::purge`] removes them in the
+/// background.
 pub(crate) async fn of_project(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -24,10 +26,10 @@ pub(crate) async fn of_project(
         .bind(id)
         .execute(&mut **tx)
         .await?;
-    publish(tx, &Record::Project(customer, id).was(Action::Deleted, customer)?).await
+    publish(tx, &EventSource::Project(customer, id).event(Action::Deleted, customer)?).await
 }
 
-/// Deletes all projects of a deleted customer, and keeps it from getting others.
+/// Deletes all projects of a deleted customer and prevents new ones.
 pub async fn of_customer(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<(), Fault> {
     for statement in [
         "insert into deleted_customer (customer_id) values ($1)
@@ -39,14 +41,14 @@ pub async fn of_customer(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Re
     Ok(())
 }
 
-/// Deletes a test case with its plans; its sets have changed.
+/// Deletes a test case with its plans, and removes it from its test sets.
 pub(crate) async fn of_test_case(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     id: TestCaseId,
 ) -> Result<(), Fault> {
-    mark(tx, "test_case", "test case", customer, project, id.0).await?;
+    Records::<TestCase>::of(customer, project).mark_deleted(tx, id).await?;
     sqlx::query(
         "update test_plan set deleted_at = now()
          where customer_id = $1 and test_case_id = $2 and deleted_at is null",
@@ -56,85 +58,65 @@ pub(crate) async fn of_test_case(
     .execute(&mut **tx)
     .await?;
     let left = sqlx::query_scalar::<_, TestSetId>(
-        "with left_set as (
+        "with changed_set as (
              delete from test_set_case where customer_id = $1 and test_case_id = $2
              returning test_set_id
          )
          update test_set set revision = revision + 1
-         where customer_id = $1 and id in (select test_set_id from left_set)
+         where customer_id = $1 and id in (select test_set_id from changed_set)
            and deleted_at is null
          returning id",
     );
     let left = left.bind(customer).bind(id).fetch_all(&mut **tx).await?;
-    let changed = left.into_iter().map(|set| Record::TestSet(project, set));
-    tell(tx, customer, Record::TestCase(project, id), changed).await
+    let changed = left.into_iter().map(|set| EventSource::TestSet(project, set));
+    publish_deleted(tx, customer, EventSource::TestCase(project, id), changed).await
 }
 
-/// Deletes a test set; its test cases stay.
+/// Deletes a test set, but none of its test cases.
 pub(crate) async fn of_test_set(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     id: TestSetId,
 ) -> Result<(), Fault> {
-    mark(tx, "test_set", "test set", customer, project, id.0).await?;
-    tell(tx, customer, Record::TestSet(project, id), []).await
+    Records::<TestSet>::of(customer, project).mark_deleted(tx, id).await?;
+    publish_deleted(tx, customer, EventSource::TestSet(project, id), []).await
 }
 
-/// Deletes a subject; the sets, environments and subjects that referred to it have changed.
+/// Deletes a subject, and clears the references of test sets, environments and subjects to it.
 pub(crate) async fn of_subject(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     id: SubjectId,
 ) -> Result<(), Fault> {
-    mark(tx, "subject", "subject", customer, project, id.0).await?;
+    Records::<Subject>::of(customer, project).mark_deleted(tx, id).await?;
     let sets = clear(tx, "test_set", "selected_subject_id", customer, project, id.0).await?;
     let environments =
         clear(tx, "environment", "contained_subject", customer, project, id.0).await?;
     let subjects = clear(tx, "subject", "base_subject_id", customer, project, id.0).await?;
-    let sets = sets.into_iter().map(|id| Record::TestSet(project, TestSetId(id)));
+    let sets = sets.into_iter().map(|id| EventSource::TestSet(project, TestSetId(id)));
     let environments =
-        environments.into_iter().map(|id| Record::Environment(project, EnvironmentId(id)));
-    let subjects = subjects.into_iter().map(|id| Record::Subject(project, SubjectId(id)));
+        environments.into_iter().map(|id| EventSource::Environment(project, EnvironmentId(id)));
+    let subjects = subjects.into_iter().map(|id| EventSource::Subject(project, SubjectId(id)));
     let changed = sets.chain(environments).chain(subjects);
-    tell(tx, customer, Record::Subject(project, id), changed).await
+    publish_deleted(tx, customer, EventSource::Subject(project, id), changed).await
 }
 
-/// Deletes an environment; the sets that had selected it have changed.
+/// Deletes an environment, and clears the references of test sets to it.
 pub(crate) async fn of_environment(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     id: EnvironmentId,
 ) -> Result<(), Fault> {
-    mark(tx, "environment", "environment", customer, project, id.0).await?;
+    Records::<Environment>::of(customer, project).mark_deleted(tx, id).await?;
     let sets = clear(tx, "test_set", "selected_environment_id", customer, project, id.0).await?;
-    let changed = sets.into_iter().map(|id| Record::TestSet(project, TestSetId(id)));
-    tell(tx, customer, Record::Environment(project, id), changed).await
+    let changed = sets.into_iter().map(|id| EventSource::TestSet(project, TestSetId(id)));
+    publish_deleted(tx, customer, EventSource::Environment(project, id), changed).await
 }
 
-/// Marks a record of a project as deleted, unless there is none.
-async fn mark(
-    tx: &mut PgTransaction<'_>,
-    table: &'static str,
-    noun: &'static str,
-    customer: CustomerId,
-    project: ProjectId,
-    id: Uuid,
-) -> Result<(), Fault> {
-    let marked = sqlx::query(AssertSqlSafe(format!(
-        "update {table} set deleted_at = now()
-         where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null"
-    )));
-    let marked = marked.bind(customer).bind(project).bind(id).execute(&mut **tx).await?;
-    if marked.rows_affected() == 0 {
-        return Err(Fault::NotFound(noun));
-    }
-    Ok(())
-}
-
-/// Clears the references to a deleted record; returns the ids of what has referred to it.
+/// Clears the references to a deleted record. Returns the ids of the records that referred to it.
 async fn clear(
     tx: &mut PgTransaction<'_>,
     table: &'static str,
@@ -151,16 +133,16 @@ async fn clear(
     Ok(cleared.bind(customer).bind(project).bind(id).fetch_all(&mut **tx).await?)
 }
 
-/// Tells that a record was deleted, and that others have changed by that.
-async fn tell(
+/// Publishes that a record was deleted and that others have changed with it.
+async fn publish_deleted(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    deleted: Record,
-    changed: impl IntoIterator<Item = Record>,
+    deleted: EventSource,
+    changed: impl IntoIterator<Item = EventSource>,
 ) -> Result<(), Fault> {
-    let mut events = vec![deleted.was(Action::Deleted, customer)?];
+    let mut events = vec![deleted.event(Action::Deleted, customer)?];
     for record in changed {
-        events.push(record.was(Action::Changed, customer)?);
+        events.push(record.event(Action::Changed, customer)?);
     }
     publish_all(tx, &events).await
 }

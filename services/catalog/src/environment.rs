@@ -1,4 +1,4 @@
-//! Environments: where the software is tested.
+//! Environments, in which the software is tested.
 
 mod rules;
 pub(crate) mod store;
@@ -11,8 +11,8 @@ use assay_proto::{
     EnvironmentId, Fault, ProjectId,
     catalog::{
         CreateEnvironmentRequest, DeleteEnvironmentRequest, Environment, EnvironmentBatch,
-        EnvironmentEntry, GetEnvironmentRequest, ListEnvironmentsRequest, UpdateEnvironmentRequest,
-        environment_service_server,
+        EnvironmentEntry, GetEnvironmentRequest, ListEnvironmentsRequest, ListFilter, Subject,
+        UpdateEnvironmentRequest, environment_service_server,
     },
 };
 use assay_records::{Action, Change};
@@ -23,14 +23,16 @@ use assay_runtime::{
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
+use self::rules::CONTAINED_SUBJECT;
 use crate::{
-    deletion, page, project,
-    record::Record,
+    deletion,
+    event::EventSource,
+    filter, project,
+    records::Records,
     secrets::{self, MASK, RecordSecrets, Secrets},
-    subject,
 };
 
-/// The one field of an environment that is a secret.
+/// The field of an environment that is secret.
 const PASSWORD: &str = "Password";
 
 #[derive(Clone)]
@@ -51,10 +53,10 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let this = self.clone();
-        let archived = request.archived;
+        let filter = filter::archive(request.archived);
         list::answer(request.page, move |slice| {
             let (this, caller) = (this.clone(), caller.clone());
-            async move { this.list(&caller, project, archived, &slice).await }
+            async move { this.list(&caller, project, filter, &slice).await }
         })
         .await
     }
@@ -67,11 +69,12 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let id = EnvironmentId::from_path(&request.id)?;
-        let mut environment = store::get(&self.db, caller.customer, project, id).await?;
+        let mut environment =
+            Records::<Environment>::of(caller.customer, project).get(&self.db, id).await?;
         let secrets = self.secrets_of(&caller, id);
         environment.password = secrets.show(PASSWORD, &environment.password)?;
-        let seen = secrets.seen(Record::Environment(project, id));
-        secrets::tell(&self.db, &caller, seen).await?;
+        let seen = secrets.seen(EventSource::Environment(project, id));
+        secrets::publish_seen(&self.db, &caller, seen).await?;
         Ok(Response::new(environment))
     }
 
@@ -91,11 +94,12 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         input.password = secrets.store(PASSWORD, &input.password, None)?;
 
         let mut tx = begin(&self.db).await?;
-        project::store::hold(&mut tx, customer, project).await?;
-        subject::store::hold(&mut tx, customer, project, "ContainedSubject", subject).await?;
-        let mut environment =
-            store::insert(&mut tx, customer, project, id, &input, subject).await?;
-        publish(&mut tx, &Record::Environment(project, id).was(Action::Created, customer)?).await?;
+        project::store::lock_shared(&mut tx, customer, project).await?;
+        let subjects = Records::<Subject>::of(customer, project);
+        subjects.lock_referenced(&mut tx, CONTAINED_SUBJECT, subject).await?;
+        let mut environment = store::insert(&mut tx, customer, project, id, &input).await?;
+        publish(&mut tx, &EventSource::Environment(project, id).event(Action::Created, customer)?)
+            .await?;
         environment.password = secrets.show(PASSWORD, &environment.password)?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(environment))
@@ -115,20 +119,21 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let secrets = self.secrets_of(&caller, id);
 
         let mut tx = begin(&self.db).await?;
-        let mut current = store::lock(&mut tx, customer, project, id).await?;
+        let mut current = Records::<Environment>::of(customer, project).lock(&mut tx, id).await?;
         let stored = std::mem::replace(&mut current.password, MASK.to_owned());
-        let mut input = rules::valid(change.of("environment", &current, &current.data_version)?)?;
+        let mut input = rules::valid(change.apply("environment", &current, &current.data_version)?)?;
         let subject = rules::contained_subject(&input)?;
         if input.contained_subject != current.contained_subject {
-            subject::store::hold(&mut tx, customer, project, "ContainedSubject", subject).await?;
+            let subjects = Records::<Subject>::of(customer, project);
+            subjects.lock_referenced(&mut tx, CONTAINED_SUBJECT, subject).await?;
         }
         input.password = secrets.store(PASSWORD, &input.password, Some(&stored))?;
-        let mut environment = store::update(&mut tx, customer, id, &input, subject).await?;
+        let mut environment = store::update(&mut tx, customer, project, id, &input).await?;
         let action = Action::of_change(current.archived, environment.archived);
-        publish(&mut tx, &Record::Environment(project, id).was(action, customer)?).await?;
+        publish(&mut tx, &EventSource::Environment(project, id).event(action, customer)?).await?;
         environment.password = secrets.show(PASSWORD, &environment.password)?;
-        let seen = secrets.seen(Record::Environment(project, id));
-        secrets::tell_with(&mut tx, &caller, seen).await?;
+        let seen = secrets.seen(EventSource::Environment(project, id));
+        secrets::publish_seen_with(&mut tx, &caller, seen).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(environment))
     }
@@ -143,7 +148,7 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let id = EnvironmentId::from_path(&request.id)?;
 
         let mut tx = begin(&self.db).await?;
-        project::store::claim(&mut tx, customer, project).await?;
+        project::store::lock_exclusive(&mut tx, customer, project).await?;
         deletion::of_environment(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
@@ -155,24 +160,24 @@ impl EnvironmentService {
         self.secrets.of("environment", id, caller)
     }
 
-    /// A slice of a project's environments, with the passwords as the caller may see them.
+    /// Lists a slice of the environments, with the passwords as the caller may see them.
     async fn list(
         &self,
         caller: &Caller,
         project: ProjectId,
-        archived: bool,
+        filter: ListFilter,
         slice: &Slice,
     ) -> Result<Rows<EnvironmentEntry>, Fault> {
-        let customer = caller.customer;
-        let mut environments = store::list(&self.db, customer, project, archived, slice).await?;
+        let records = Records::<Environment>::of(caller.customer, project);
+        let mut environments = records.list(&self.db, caller.user, filter, slice).await?;
         let mut seen = Vec::new();
         for environment in &mut environments.items {
-            let id = EnvironmentId::from_path(&environment.id)?;
+            let id = EnvironmentId::from_record(&environment.id)?;
             let secrets = self.secrets_of(caller, id);
             environment.password = secrets.show(PASSWORD, &environment.password)?;
-            seen.extend(secrets.seen(Record::Environment(project, id)));
+            seen.extend(secrets.seen(EventSource::Environment(project, id)));
         }
-        secrets::tell(&self.db, caller, seen).await?;
-        page::of_project(&self.db, customer, project, environments).await
+        secrets::publish_seen(&self.db, caller, seen).await?;
+        Ok(environments)
     }
 }

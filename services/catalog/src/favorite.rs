@@ -1,4 +1,4 @@
-//! Favorites: what users want to have at hand.
+//! Favorites of users.
 
 mod store;
 
@@ -28,7 +28,7 @@ impl favorite_service_server::FavoriteService for FavoriteService {
         if favorite.foreign_id.is_empty() {
             return Err(Fault::invalid("ForeignId", "is required").into());
         }
-        let id = named(kind, &favorite.foreign_id)?;
+        let id = parse_id(kind, &favorite.foreign_id)?;
         store::find(&self.db, caller.customer, kind, id).await?;
         store::insert(&self.db, caller.customer, caller.user, kind, id).await?;
         Ok(Response::new(()))
@@ -41,15 +41,15 @@ impl favorite_service_server::FavoriteService for FavoriteService {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let kind = request.kind();
-        let id = named(kind, &request.id)?;
+        let id = parse_id(kind, &request.id)?;
         store::find(&self.db, caller.customer, kind, id).await?;
         store::delete(&self.db, caller.customer, caller.user, kind, id).await?;
         Ok(Response::new(()))
     }
 }
 
-/// The id of a record of that kind.
-fn named(kind: RecordKind, id: &str) -> Result<Uuid, Fault> {
+/// Parses the id of a record.
+fn parse_id(kind: RecordKind, id: &str) -> Result<Uuid, Fault> {
     match kind {
         RecordKind::Project => Ok(ProjectId::from_path(id)?.0),
         RecordKind::TestCase => Ok(TestCaseId::from_path(id)?.0),

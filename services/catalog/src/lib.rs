@@ -1,20 +1,20 @@
-//! What is tested, how, on what and where: projects, test cases with their plans, test sets,
-//! subjects and environments; and what executions take from them and leave behind.
+//! The catalog service: projects with their test cases, test plans, test sets, subjects and environments,
+//! the snapshots that executions take of them, and the projections of results onto them.
 
 mod automation;
 mod deletion;
 mod environment;
+mod event;
 mod favorite;
+mod filter;
 mod import;
 mod lookup;
 mod opening;
-mod page;
 mod project;
 mod purge;
 pub mod reactions;
-mod record;
+mod records;
 mod secrets;
-mod shelf;
 mod snapshot;
 mod subject;
 mod test_case;
@@ -57,11 +57,11 @@ pub use self::{
     verify::verify,
 };
 
-/// The largest message that names the test cases of a set, in bytes: more than a body of 32 MiB has,
-/// of which only their ids are sent.
+/// Maximum size of a message with the test cases of a set, in bytes. It fits the ids of all test cases
+/// in a body of 32 MiB.
 const LARGEST_SET: usize = 40 << 20;
 
-/// What the service is told.
+/// The settings of the service.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Config {
     #[command(flatten)]
@@ -70,10 +70,10 @@ pub struct Config {
     pub nats: NatsConfig,
     #[command(flatten)]
     pub seal: SealConfig,
-    /// Where gRPC is served
+    /// Address of the gRPC interface
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50052")]
     pub grpc_listen: SocketAddr,
-    /// Where the identity service is reached
+    /// URL of the identity service
     #[arg(long, env = "ASSAY_IDENTITY_URL", default_value = "http://127.0.0.1:50051")]
     pub identity_url: String,
 }
@@ -83,8 +83,8 @@ pub fn migrations() -> Migrator {
     assay_events::migrations(&sqlx::migrate!())
 }
 
-/// Starts the service and says where it serves gRPC. It is ready when its database is migrated and
-/// identity's keys are known.
+/// Starts the service and returns the address of its gRPC interface. The service is ready when its
+/// database is migrated and the keys of identity are known.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
     let seal = Seal::new(&config.seal)?;
     let identity =
@@ -110,7 +110,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     grpc::serve(runtime, listener, app, DESCRIPTORS)
 }
 
-/// The gRPC services, to be put behind a guard.
+/// Returns the gRPC services, which the caller puts behind a guard.
 pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
     let (db, secrets) = (db.clone(), Secrets::new(seal));
     let favorites = FavoriteService { db: db.clone() };

@@ -1,4 +1,4 @@
-//! What other services need to know of records, without opening them.
+//! Lookups of records by other services, which do not count as openings by a user.
 
 mod store;
 
@@ -21,11 +21,11 @@ impl lookup_service_server::LookupService for LookupService {
         request: Request<FindRecordsRequest>,
     ) -> Result<Response<()>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let sought = request.into_inner();
-        let project = ProjectId::from_path(&sought.project_id)?;
-        let case = TestCaseId::from_path_if_any(sought.test_case_id.as_deref())?;
-        let set = TestSetId::from_path_if_any(sought.test_set_id.as_deref())?;
-        let environment = EnvironmentId::from_path_if_any(sought.environment_id.as_deref())?;
+        let request = request.into_inner();
+        let project = ProjectId::from_path(&request.project_id)?;
+        let case = TestCaseId::from_path_if_any(request.test_case_id.as_deref())?;
+        let set = TestSetId::from_path_if_any(request.test_set_id.as_deref())?;
+        let environment = EnvironmentId::from_path_if_any(request.environment_id.as_deref())?;
         store::find(&self.db, customer, project, case, set, environment).await?;
         Ok(Response::new(()))
     }

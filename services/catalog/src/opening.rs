@@ -1,6 +1,7 @@
-//! What users have opened last. An opening is noted off the way of the read that it is: in memory,
-//! from where a task writes what came together while it wrote the last ones. Should the program
-//! crash, a list of recent records misses what was opened in its last moments; nothing else.
+//! Openings: the records that users have opened last.
+//!
+//! A read only adds its opening to a queue in memory; a task writes them in batches. After a crash, a
+//! list of recent records may miss the last openings.
 
 mod store;
 
@@ -13,38 +14,39 @@ use sqlx::PgPool;
 use tokio::{sync::mpsc, time::timeout};
 use uuid::Uuid;
 
-/// How many openings may wait to be written; more are forgotten.
-const WAITING: usize = 10_000;
+/// Maximum number of openings in the queue. Further ones are dropped.
+const QUEUE: usize = 10_000;
 
-/// How many are written at once.
+/// Maximum number of openings that are written at once.
 const BATCH: usize = 1000;
 
-/// How long writing them may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout for writing a batch.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A user has opened a record, which belongs to a project, or to the customer.
+/// The opening of a record by a user.
 #[derive(Clone, Copy, Debug)]
 struct Opening {
     customer: CustomerId,
     user: UserId,
     kind: RecordKind,
     record: Uuid,
+    /// The project of the record; for a project, the customer.
     owner: Uuid,
 }
 
-/// Takes note of what users open.
+/// The queue of openings.
 #[derive(Clone)]
 pub struct Openings(mpsc::Sender<Opening>);
 
 impl Openings {
-    /// Starts to write openings down.
+    /// Starts the task that writes openings.
     pub fn start(runtime: &Runtime, db: PgPool) -> Self {
-        let (sender, mut source) = mpsc::channel(WAITING);
+        let (sender, mut source) = mpsc::channel(QUEUE);
         let stop = runtime.stopping();
         runtime.spawn("openings", async move {
             let mut batch = Vec::new();
             loop {
-                // What is waiting when the program stops is still written.
+                // The queue is written before the program stops.
                 let count = tokio::select! {
                     biased;
                     count = source.recv_many(&mut batch, BATCH) => count,
@@ -54,7 +56,7 @@ impl Openings {
                     return Ok(());
                 }
                 if let Err(error) = write(&db, &batch).await {
-                    tracing::warn!(%error, count, "openings are forgotten");
+                    tracing::warn!(%error, count, "cannot write openings; dropped them");
                 }
                 batch.clear();
             }
@@ -62,18 +64,18 @@ impl Openings {
         Self(sender)
     }
 
-    /// Notes that a user has opened a record. Takes no time, and cannot fail.
+    /// Adds the opening of a record to the queue. Does not wait and cannot fail.
     pub(crate) fn note(&self, caller: &Caller, kind: RecordKind, record: Uuid, owner: Uuid) {
         let Caller { customer, user, .. } = *caller;
-        // Where too many wait, a list of recent records is the least of all worries.
+        // Under an overload, complete lists of recent records matter least.
         let _ = self.0.try_send(Opening { customer, user, kind, record, owner });
     }
 }
 
 async fn write(db: &PgPool, openings: &[Opening]) -> Result<(), Fault> {
-    let written = timeout(PATIENCE, async {
+    let written = timeout(TIMEOUT, async {
         let mut tx = begin(db).await?;
-        store::put(&mut tx, openings).await?;
+        store::upsert(&mut tx, openings).await?;
         store::prune(&mut tx, openings).await?;
         Ok(tx.commit().await?)
     });

@@ -1,4 +1,4 @@
-//! Projects: what test cases, sets, subjects, environments and executions belong to.
+//! Projects, the containers of all other records.
 
 mod rules;
 pub(crate) mod store;
@@ -21,7 +21,7 @@ use assay_runtime::{
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use crate::{deletion, opening::Openings, record::Record, shelf::Shelf};
+use crate::{deletion, event::EventSource, opening::Openings};
 
 pub(crate) struct ProjectService {
     pub(crate) db: PgPool,
@@ -38,11 +38,11 @@ impl project_service_server::ProjectService for ProjectService {
     ) -> Result<Response<Self::ListProjectsStream>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let which = Shelf::of(&caller, RecordKind::Project, request.shelf());
-        let db = self.db.clone();
+        let filter = request.filter();
+        let (db, customer, user) = (self.db.clone(), caller.customer, caller.user);
         list::answer(request.page, move |slice| {
             let db = db.clone();
-            async move { store::list(&db, which, &slice).await }
+            async move { store::list(&db, customer, user, filter, &slice).await }
         })
         .await
     }
@@ -55,9 +55,7 @@ impl project_service_server::ProjectService for ProjectService {
         let request = request.into_inner();
         let id = ProjectId::from_path(&request.id)?;
         let project = store::get(&self.db, caller.customer, id).await?;
-        if request.opens {
-            self.openings.note(&caller, RecordKind::Project, id.0, caller.customer.0);
-        }
+        self.openings.note(&caller, RecordKind::Project, id.0, caller.customer.0);
         Ok(Response::new(project))
     }
 
@@ -66,9 +64,9 @@ impl project_service_server::ProjectService for ProjectService {
         request: Request<CreateProjectRequest>,
     ) -> Result<Response<Project>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let input = rules::valid(request.into_inner().project.unwrap_or_default())?;
+        let input = rules::valid(rules::new(request.into_inner().project.unwrap_or_default()))?;
         let id = ProjectId::new();
-        let event = Record::Project(customer, id).was(Action::Created, customer)?;
+        let event = EventSource::Project(customer, id).event(Action::Created, customer)?;
 
         let mut tx = begin(&self.db).await?;
         let project = store::insert(&mut tx, customer, id, &input).await?;
@@ -91,10 +89,10 @@ impl project_service_server::ProjectService for ProjectService {
 
         let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, customer, id).await?;
-        let input = rules::valid(change.of("project", &current, &current.data_version)?)?;
+        let input = rules::valid(change.apply("project", &current, &current.data_version)?)?;
         let project = store::update(&mut tx, customer, id, &input).await?;
         let action = Action::of_change(current.archived, project.archived);
-        publish(&mut tx, &Record::Project(customer, id).was(action, customer)?).await?;
+        publish(&mut tx, &EventSource::Project(customer, id).event(action, customer)?).await?;
         if project.retention_in_days != current.retention_in_days {
             publish(&mut tx, &retention(customer, &project)?).await?;
         }
@@ -110,14 +108,14 @@ impl project_service_server::ProjectService for ProjectService {
         let id = ProjectId::from_path(&request.get_ref().id)?;
 
         let mut tx = begin(&self.db).await?;
-        store::claim(&mut tx, customer, id).await?;
+        store::lock_exclusive(&mut tx, customer, id).await?;
         deletion::of_project(&mut tx, customer, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }
 }
 
-/// Tells how long the results of a project are kept.
+/// Returns the event of the time that the results of a project are kept.
 fn retention(customer: CustomerId, project: &Project) -> Result<Event, Fault> {
     let changed = RetentionChanged {
         project_id: project.id.clone(),

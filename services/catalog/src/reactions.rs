@@ -1,5 +1,4 @@
-//! What the catalog makes of the events of other services. The events may come in any order, and
-//! more than once.
+//! Applies the events of other services. Events may arrive in any order, and more than once.
 
 mod execution;
 mod reports;
@@ -12,7 +11,7 @@ use sqlx::PgTransaction;
 pub use self::{execution::execution_changed, reports::reports_changed};
 use crate::{deletion, project};
 
-/// Shows executions and their reports, from the events of the execution service.
+/// Projects executions and test reports onto the records of the catalog.
 pub struct Reactions;
 
 impl Handler for Reactions {
@@ -33,21 +32,20 @@ impl Handler for Reactions {
     }
 }
 
-/// Keeps others from deleting the project, and what is in it, meanwhile. Returns whether there is
-/// such a project: what happens in a deleted one is nobody's.
-async fn hold(
+/// Locks a project against deletion. Returns whether it exists: events of deleted projects are ignored.
+async fn lock_project(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
 ) -> Result<bool, Fault> {
-    match project::store::hold(tx, customer, project).await {
+    match project::store::lock_shared(tx, customer, project).await {
         Ok(()) => Ok(true),
         Err(Fault::NotFound(_)) => Ok(false),
         Err(fault) => Err(fault),
     }
 }
 
-/// Deletes all that belongs to a customer that the identity service has deleted.
+/// Deletes the projects of customers that the identity service has deleted.
 pub(crate) struct Customers;
 
 impl Handler for Customers {

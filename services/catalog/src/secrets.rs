@@ -1,5 +1,5 @@
-//! Secrets in records: encrypted where they are stored, asterisks for those who may not see them,
-//! and unchanged where the asterisks come back.
+//! Secrets in records. They are stored encrypted and masked for callers who may not see them. A mask that
+//! is written leaves the secret unchanged.
 
 mod contents;
 mod reseal;
@@ -19,14 +19,14 @@ use sqlx::{PgPool, PgTransaction};
 
 pub(crate) use self::contents::check_stored;
 pub use self::reseal::reseal;
-use crate::record::Record;
+use crate::event::EventSource;
 
-/// What is shown instead of a secret.
+/// The mask that is shown instead of a secret.
 pub(crate) const MASK: &str = "********";
 
-const NOTHING_TO_KEEP: &str = "is masked, and there is no stored value to keep";
+const NOTHING_STORED: &str = "is masked, but no value is stored; send the value";
 
-/// Encrypts and shows secrets. An empty one is no secret: it is stored and shown as it is.
+/// Encrypts and decrypts the secrets of records. Empty text is stored and shown as it is.
 #[derive(Clone)]
 pub(crate) struct Secrets(Seal);
 
@@ -35,7 +35,7 @@ impl Secrets {
         Self(seal)
     }
 
-    /// The secrets of one record, for a caller who may see them or not.
+    /// Returns the secrets of a record for a caller, masked if the caller may not see them.
     pub(crate) fn of(&self, noun: &str, id: impl Display, caller: &Caller) -> RecordSecrets {
         RecordSecrets {
             can_see: caller.may(Permission::AccessSecrets),
@@ -43,7 +43,7 @@ impl Secrets {
         }
     }
 
-    /// The secrets of one record, for whoever needs them to run tests.
+    /// Returns the secrets of a record in clear, for running tests.
     pub(crate) fn in_clear(&self, noun: &str, id: impl Display) -> RecordSecrets {
         RecordSecrets {
             seal: self.0.clone(),
@@ -54,48 +54,51 @@ impl Secrets {
     }
 }
 
-/// The secrets of one record, for one caller.
+/// The secrets of one record for one caller.
 pub(crate) struct RecordSecrets {
     seal: Seal,
     record: String,
     can_see: bool,
+    /// Whether a secret was shown in clear.
     seen: AtomicBool,
 }
 
-/// Tells of the records whose secrets a caller is about to see, for the audit record. What cannot
-/// be told of must not be shown.
-pub(crate) async fn tell(
+/// Publishes that a caller sees secrets of records, for the audit log. Secrets are shown only after
+/// this succeeds.
+pub(crate) async fn publish_seen(
     db: &PgPool,
     caller: &Caller,
-    seen: impl IntoIterator<Item = Record>,
+    seen: impl IntoIterator<Item = EventSource>,
 ) -> Result<(), Fault> {
     let mut seen = seen.into_iter().peekable();
     if seen.peek().is_none() {
         return Ok(());
     }
     let mut tx = begin(db).await?;
-    tell_with(&mut tx, caller, seen).await?;
+    publish_seen_with(&mut tx, caller, seen).await?;
     Ok(tx.commit().await?)
 }
 
-/// As [`tell`], together with a change of a record: nothing that can fail follows its commit.
-pub(crate) async fn tell_with(
+/// Publishes that a caller sees secrets of records, in the transaction of a change: nothing that can
+/// fail follows its commit.
+pub(crate) async fn publish_seen_with(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
-    seen: impl IntoIterator<Item = Record>,
+    seen: impl IntoIterator<Item = EventSource>,
 ) -> Result<(), Fault> {
-    let events: Result<Vec<_>, _> = seen.into_iter().map(|record| record.seen_by(caller)).collect();
+    let events: Result<Vec<_>, _> =
+        seen.into_iter().map(|record| record.secrets_seen(caller)).collect();
     publish_all(tx, &events?).await
 }
 
 impl RecordSecrets {
-    /// The secrets of one record, which nobody is to see.
+    /// Returns the secrets of a record, always masked.
     fn unseen(seal: Seal, noun: &str, id: impl Display) -> Self {
         let record = format!("{noun}/{id}");
         Self { seal, record, can_see: false, seen: AtomicBool::default() }
     }
 
-    /// A stored secret, as the caller may see it.
+    /// Returns a stored secret as the caller may see it.
     pub(crate) fn show(&self, field: &str, stored: &str) -> Result<String, Fault> {
         match stored {
             "" => Ok(String::new()),
@@ -107,12 +110,12 @@ impl RecordSecrets {
         }
     }
 
-    /// The record, if a secret of it was shown in clear.
-    pub(crate) fn seen(&self, record: Record) -> Option<Record> {
+    /// Returns the record, if a secret of it was shown in clear.
+    pub(crate) fn seen(&self, record: EventSource) -> Option<EventSource> {
         self.seen.load(Ordering::Relaxed).then_some(record)
     }
 
-    /// What to store of a secret, given what is stored.
+    /// Returns the text to store for a written secret, given the stored one.
     pub(crate) fn store(
         &self,
         field: &str,
@@ -121,16 +124,16 @@ impl RecordSecrets {
     ) -> Result<String, Fault> {
         match (written, stored) {
             (MASK, Some(stored)) => Ok(stored.to_owned()),
-            (MASK, None) => Err(Fault::invalid(field, NOTHING_TO_KEEP)),
+            (MASK, None) => Err(Fault::invalid(field, NOTHING_STORED)),
             _ => self.close(field, written),
         }
     }
 
-    /// Stored variables, as the caller may see them.
+    /// Returns stored variables as the caller may see them.
     pub(crate) fn show_all(&self, stored: Vec<Variable>) -> Result<Vec<Variable>, Fault> {
         let shown = stored.into_iter().map(|variable| {
             let content = if variable.is_secured {
-                self.show(&place_of(&variable.name), &variable.content)?
+                self.show(&field_of(&variable.name), &variable.content)?
             } else {
                 variable.content
             };
@@ -139,44 +142,43 @@ impl RecordSecrets {
         shown.collect()
     }
 
-    /// What to store of variables, given those that are stored: those of the same name are the
-    /// same.
+    /// Returns the variables to store for written ones, given the stored ones. A written variable
+    /// replaces the stored one of the same name.
     pub(crate) fn store_all(
         &self,
-        written: &[VariableInput],
+        written: Vec<VariableInput>,
         stored: &[Variable],
-    ) -> Result<Vec<Variable>, Fault> {
+    ) -> Result<Vec<VariableInput>, Fault> {
         let mut check = Check::default();
-        let mut kept = Vec::with_capacity(written.len());
-        for (place, variable) in written.iter().enumerate() {
+        let mut variables = Vec::with_capacity(written.len());
+        for (index, variable) in written.into_iter().enumerate() {
             let before = stored.iter().find(|before| before.name == variable.name);
-            if let Some(problem) = problem(variable, before) {
-                check.refuse(format!("Variables/{place}/Content"), problem);
+            if let Some(problem) = problem(&variable, before) {
+                check.refuse(format!("Variables/{index}/Content"), problem);
                 continue;
             }
             if let Some(before) = before
-                && let Some(problem) = self.problem_of_rule(variable, before)?
+                && let Some(problem) = self.problem_of_rule(&variable, before)?
             {
-                check.refuse(format!("Variables/{place}/ValidationRule"), problem);
+                check.refuse(format!("Variables/{index}/ValidationRule"), problem);
                 continue;
             }
+            let field = field_of(&variable.name);
             let content = match before {
-                _ if !variable.is_secured => variable.content.clone(),
+                _ if !variable.is_secured => variable.content,
                 Some(before) if variable.content == MASK && before.is_secured => {
                     before.content.clone()
                 }
-                Some(before) if variable.content == MASK => {
-                    self.close(&place_of(&variable.name), &before.content)?
-                }
-                _ => self.close(&place_of(&variable.name), &variable.content)?,
+                Some(before) if variable.content == MASK => self.close(&field, &before.content)?,
+                _ => self.close(&field, &variable.content)?,
             };
-            kept.push(with_content(variable.clone(), content));
+            variables.push(VariableInput { content, ..variable });
         }
-        check.done().map(|()| kept)
+        check.done().map(|()| variables)
     }
 
-    /// What is wrong with another rule for a secret that stays as it is. Whether it matches is told
-    /// only to those who can see the secret: others could guess at it in this way.
+    /// Returns the problem of a new rule for a secret that is left unchanged. Only callers who can see
+    /// the secret learn whether it matches; others could guess the secret by its rule.
     fn problem_of_rule(
         &self,
         variable: &VariableInput,
@@ -188,18 +190,18 @@ impl RecordSecrets {
             return Ok(None);
         }
         if !self.can_see {
-            return Ok(Some("of a secret can be changed only together with its Content"));
+            return Ok(Some("can be changed only together with the Content, which is secret"));
         }
         let content = if before.is_secured {
-            self.open(&place_of(&before.name), &before.content)?
+            self.open(&field_of(&before.name), &before.content)?
         } else {
             before.content.clone()
         };
         let matches = contents::matches(rule, &content);
-        Ok((!matches).then_some("does not match the Content that is stored"))
+        Ok((!matches).then_some("does not match the stored Content"))
     }
 
-    /// What to store of variables that are copied from another record.
+    /// Returns the variables to store for those of another record.
     pub(crate) fn copy_all(
         &self,
         from: &RecordSecrets,
@@ -209,15 +211,15 @@ impl RecordSecrets {
             if !variable.is_secured || variable.content.is_empty() {
                 return Ok(variable);
             }
-            let place = place_of(&variable.name);
-            let content = self.close(&place, &from.open(&place, &variable.content)?)?;
+            let field = field_of(&variable.name);
+            let content = self.close(&field, &from.open(&field, &variable.content)?)?;
             Ok(Variable { content, ..variable })
         });
         copied.collect()
     }
 
-    /// Masks the secrets that are written as they are stored already. Only for those who can see
-    /// them: others could guess at secrets in this way.
+    /// Masks written secrets that equal the stored ones, if the caller can see them; other callers could
+    /// guess secrets by the outcome.
     pub(crate) fn mask_unchanged(
         &self,
         written: &mut [VariableInput],
@@ -227,7 +229,7 @@ impl RecordSecrets {
             let is_same = |before: &&Variable| before.is_secured && before.name == variable.name;
             if let Some(before) = stored.iter().find(is_same)
                 && !before.content.is_empty()
-                && self.open(&place_of(&before.name), &before.content)? == variable.content
+                && self.open(&field_of(&before.name), &before.content)? == variable.content
             {
                 MASK.clone_into(&mut variable.content);
             }
@@ -252,36 +254,24 @@ impl RecordSecrets {
     }
 }
 
-/// What is wrong with the content of a variable, given the stored one of the same name.
+/// Returns the problem of the content of a variable, given the stored variable of the same name.
 fn problem(variable: &VariableInput, before: Option<&Variable>) -> Option<&'static str> {
     if variable.content != MASK {
         return None;
     }
     if variable.is_secured {
-        return before.is_none().then_some(NOTHING_TO_KEEP);
+        return before.is_none().then_some(NOTHING_STORED);
     }
-    // Who cannot see a secret must not get at it by declaring it to be none.
+    // A caller who cannot see a secret must not reveal it by declaring that it is not secret.
     let was_secured = before.is_some_and(|before| before.is_secured);
-    was_secured.then_some("has to be given for the variable to be secured no more")
+    was_secured.then_some("is required to change the variable to one that is not secured")
 }
 
-fn place_of(name: &str) -> String {
+fn field_of(name: &str) -> String {
     format!("Variables/{name}")
 }
 
-fn with_content(variable: VariableInput, content: String) -> Variable {
-    Variable {
-        pool_name: variable.pool_name,
-        is_secured: variable.is_secured,
-        validation_rule: variable.validation_rule,
-        validation_error_msg: variable.validation_error_msg,
-        name: variable.name,
-        display_name: variable.display_name,
-        content,
-    }
-}
-
-/// Variables with their secrets masked, as they are compared and merged.
+/// Returns variables with their secrets masked.
 pub(crate) fn masked(variables: &[Variable]) -> Vec<Variable> {
     let mask = |variable: &Variable| {
         let is_secret = variable.is_secured && !variable.content.is_empty();
@@ -291,14 +281,14 @@ pub(crate) fn masked(variables: &[Variable]) -> Vec<Variable> {
     variables.iter().map(mask).collect()
 }
 
-/// Every variable has a name, and no two have the same.
+/// Checks that every variable has a unique name, and that the contents match their rules.
 pub(crate) fn check(check: &mut Check, variables: &[VariableInput]) {
     let mut names = HashSet::new();
-    for (place, variable) in variables.iter().enumerate() {
-        let field = format!("Variables/{place}/Name");
+    for (index, variable) in variables.iter().enumerate() {
+        let field = format!("Variables/{index}/Name");
         check.name(&field, &variable.name);
         if !names.insert(&variable.name) {
-            check.refuse(field, "is the name of another variable too");
+            check.refuse(field, "must be unique");
         }
     }
     contents::check_written(check, variables);

@@ -1,4 +1,5 @@
-//! What an execution copies of the catalog at its start, so that its history never changes.
+//! Snapshots: the parts of the catalog that an execution copies when it starts, so that its history
+//! never changes.
 
 mod adoption;
 mod rules;
@@ -9,7 +10,7 @@ use assay_auth::Caller;
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestSetId,
     catalog::{
-        AdoptTestCasesRequest, ReportedTestCase, Snapshot, TakeSnapshotRequest,
+        AdoptTestCasesRequest, ReportedTestCase, Snapshot, TakeSnapshotRequest, TestSet,
         snapshot_service_server,
     },
 };
@@ -23,12 +24,12 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
 use self::store::Chosen;
-use crate::{secrets::Secrets, test_set};
+use crate::{records::Records, secrets::Secrets, test_set};
 
-/// How often an adoption is tried that meets a deadlock or loses its database.
+/// Maximum number of attempts of an adoption that meets a deadlock or loses its database.
 const ATTEMPTS: u32 = 3;
 
-/// How many adoptions are written at once.
+/// Maximum number of adoptions that are written at once.
 const ADOPTIONS: usize = 4;
 
 #[derive(Clone)]
@@ -43,9 +44,9 @@ impl SnapshotService {
         Self { db, secrets, adoptions: Shares::new(ADOPTIONS) }
     }
 
-    /// Answers a snapshot in parts: the first holds all but the rest of the cases. They are read
-    /// while they are sent, a part at a time: their plans are frozen.
-    fn answer(
+    /// Returns the stream of a snapshot, whose first message holds all but the rest of the test cases.
+    /// These are read part by part while they are sent, since their plans are frozen.
+    fn stream(
         &self,
         customer: CustomerId,
         snapshot: Snapshot,
@@ -77,7 +78,7 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
     ) -> Result<Response<Self::TakeSnapshotStream>, Status> {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
-        let target = Target::read(customer, &request)?;
+        let target = Target::parse(customer, &request)?;
 
         let mut tx = begin(&self.db).await?;
         let snapshot = target.snapshot(&mut tx).await?;
@@ -88,14 +89,16 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
             rules::all_ready(&store::identifiers(&mut tx, customer, &missing).await?)?;
         }
         if cases.is_empty() {
-            return Err(Fault::invalid("TestCases", "the set has none to execute").into());
+            return Err(
+                Fault::invalid("TestCases", "the test set has no executable test cases").into()
+            );
         }
         rules::fits(&cases)?;
         variables::check(&mut tx, &self.secrets, customer, snapshot.subject.as_ref(), &cases)
             .await?;
         store::freeze(&mut tx, customer, &cases).await?;
         tx.commit().await.map_err(Fault::from)?;
-        Ok(self.answer(customer, snapshot, cases))
+        Ok(self.stream(customer, snapshot, cases))
     }
 
     async fn adopt_test_cases(
@@ -103,40 +106,40 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
         request: Request<Streaming<AdoptTestCasesRequest>>,
     ) -> Result<Response<Self::AdoptTestCasesStream>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let (target, cases) = receive(request.into_inner()).await?;
-        let target = Target::read(customer, &target)?;
+        let (target, cases) = receive(customer, request.into_inner()).await?;
         let cases = rules::reported(cases)?;
         let _share = self.adoptions.acquire(customer).await?;
-        // It is repeatable: what is there already is only looked at.
+        // An adoption can be repeated: it only reads the test cases that exist.
         let mut attempt = 1;
         loop {
             match adopt(&self.db, &target, &cases).await {
                 Err(Fault::Unavailable(_)) if attempt < ATTEMPTS => attempt += 1,
-                Ok((snapshot, cases)) => return Ok(self.answer(customer, snapshot, cases)),
+                Ok((snapshot, cases)) => return Ok(self.stream(customer, snapshot, cases)),
                 Err(fault) => return Err(fault.into()),
             }
         }
     }
 }
 
-/// Reads the whole request: where to, and what. A caller that goes away in the middle looks like
-/// the end of the stream; so the end has to be said.
+/// Receives the whole request. A caller that disappears looks like the end of the stream, so the last
+/// message is marked.
 async fn receive(
+    customer: CustomerId,
     mut parts: Streaming<AdoptTestCasesRequest>,
-) -> Result<(TakeSnapshotRequest, Vec<ReportedTestCase>), Status> {
-    let (mut target, mut cases, mut whole, mut bytes) = (None, Vec::new(), false, 0);
+) -> Result<(Target, Vec<ReportedTestCase>), Status> {
+    let (mut target, mut cases, mut is_complete, mut bytes) = (None, Vec::new(), false, 0);
     while let Some(part) = parts.message().await? {
         bytes += part.encoded_len();
         target = target.or(part.target);
         cases.extend(part.test_cases);
-        whole = part.last;
+        is_complete = part.last;
         rules::not_too_many(cases.len(), bytes)?;
     }
-    if !whole {
-        return Err(Fault::Malformed("the request broke off".to_owned()).into());
+    if !is_complete {
+        return Err(Fault::Malformed("the request is incomplete".to_owned()).into());
     }
     let target = target.ok_or_else(|| Fault::Malformed("the target is missing".to_owned()))?;
-    Ok((target, cases))
+    Ok((Target::parse(customer, &target)?, cases))
 }
 
 async fn adopt(
@@ -155,7 +158,7 @@ async fn adopt(
     Ok((snapshot, cases))
 }
 
-/// What a snapshot is of.
+/// The test set that a snapshot is taken of, and the requested subject and environment.
 struct Target {
     customer: CustomerId,
     project: ProjectId,
@@ -165,7 +168,7 @@ struct Target {
 }
 
 impl Target {
-    fn read(customer: CustomerId, request: &TakeSnapshotRequest) -> Result<Self, Fault> {
+    fn parse(customer: CustomerId, request: &TakeSnapshotRequest) -> Result<Self, Fault> {
         Ok(Self {
             customer,
             project: ProjectId::from_path(&request.project_id)?,
@@ -178,10 +181,10 @@ impl Target {
         })
     }
 
-    /// Locks the set and copies all but its cases.
+    /// Locks the test set and returns a snapshot of it, without test cases.
     async fn snapshot(&self, tx: &mut PgTransaction<'_>) -> Result<Snapshot, Fault> {
         let (customer, project) = (self.customer, self.project);
-        let set = test_set::store::lock(tx, customer, project, self.test_set).await?;
+        let set = Records::<TestSet>::of(customer, project).lock(tx, self.test_set).await?;
         let selected =
             SubjectId::from_field_if_any(rules::SUBJECT, set.selected_subject_id.as_deref())?;
         let subject = match self.subject.or(selected) {

@@ -1,4 +1,4 @@
-//! Subjects: the software under test.
+//! Subjects, the software under test.
 
 mod rules;
 pub(crate) mod store;
@@ -20,9 +20,12 @@ use assay_runtime::{
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
+use self::rules::BASE_SUBJECT;
 use crate::{
-    deletion, page, project,
-    record::Record,
+    deletion,
+    event::EventSource,
+    filter, project,
+    records::Records,
     secrets::{self, RecordSecrets, Secrets, masked},
 };
 
@@ -39,16 +42,15 @@ impl subject_service_server::SubjectService for SubjectService {
         &self,
         request: Request<ListSubjectsRequest>,
     ) -> Result<Response<Self::ListSubjectsStream>, Status> {
-        let customer = Caller::of(&request)?.customer;
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
-        let db = self.db.clone();
-        let archived = request.archived;
+        let filter = filter::archive(request.archived);
+        let (db, customer, user) = (self.db.clone(), caller.customer, caller.user);
         list::answer(request.page, move |slice| {
             let db = db.clone();
             async move {
-                let subjects = store::list(&db, customer, project, archived, &slice).await?;
-                page::of_project(&db, customer, project, subjects).await
+                Records::<Subject>::of(customer, project).list(&db, user, filter, &slice).await
             }
         })
         .await
@@ -62,10 +64,11 @@ impl subject_service_server::SubjectService for SubjectService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let id = SubjectId::from_path(&request.id)?;
-        let subject = store::get(&self.db, caller.customer, project, id).await?;
+        let subject = Records::<Subject>::of(caller.customer, project).get(&self.db, id).await?;
         let secrets = self.secrets_of(&caller, id);
         let subject = shown(subject, &secrets)?;
-        secrets::tell(&self.db, &caller, secrets.seen(Record::Subject(project, id))).await?;
+        secrets::publish_seen(&self.db, &caller, secrets.seen(EventSource::Subject(project, id)))
+            .await?;
         Ok(Response::new(subject))
     }
 
@@ -78,16 +81,18 @@ impl subject_service_server::SubjectService for SubjectService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let id = SubjectId::new();
-        let input = rules::valid(request.subject.unwrap_or_default())?;
+        let input = rules::new(request.subject.unwrap_or_default());
+        let mut input = rules::valid(input)?;
         let base = rules::base(&input, id)?;
-        let variables = self.secrets_of(&caller, id).store_all(&input.variables, &[])?;
+        input.variables = self.secrets_of(&caller, id).store_all(input.variables, &[])?;
 
         let mut tx = begin(&self.db).await?;
-        project::store::hold(&mut tx, customer, project).await?;
-        store::hold(&mut tx, customer, project, "BaseSubjectId", base).await?;
-        let subject =
-            store::insert(&mut tx, customer, project, id, &input, base, &variables).await?;
-        publish(&mut tx, &Record::Subject(project, id).was(Action::Created, customer)?).await?;
+        project::store::lock_shared(&mut tx, customer, project).await?;
+        let subjects = Records::<Subject>::of(customer, project);
+        subjects.lock_referenced(&mut tx, BASE_SUBJECT, base).await?;
+        let subject = store::insert(&mut tx, customer, project, id, &input).await?;
+        publish(&mut tx, &EventSource::Subject(project, id).event(Action::Created, customer)?)
+            .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(subject))
     }
@@ -106,19 +111,25 @@ impl subject_service_server::SubjectService for SubjectService {
         let secrets = self.secrets_of(&caller, id);
 
         let mut tx = begin(&self.db).await?;
-        let mut current = store::lock(&mut tx, customer, project, id).await?;
+        let subjects = Records::<Subject>::of(customer, project);
+        let mut current = subjects.lock(&mut tx, id).await?;
         let stored = hide(&mut current);
-        let input = rules::valid(change.of("subject", &current, &current.data_version)?)?;
+        let mut input = rules::valid(change.apply("subject", &current, &current.data_version)?)?;
         let base = rules::base(&input, id)?;
         if input.base_subject_id != current.base_subject_id {
-            store::hold(&mut tx, customer, project, "BaseSubjectId", base).await?;
+            subjects.lock_referenced(&mut tx, BASE_SUBJECT, base).await?;
         }
-        let variables = secrets.store_all(&input.variables, &stored)?;
-        let subject = store::update(&mut tx, customer, id, &input, base, &variables).await?;
+        input.variables = secrets.store_all(input.variables, &stored)?;
+        let subject = store::update(&mut tx, customer, project, id, &input).await?;
         let action = Action::of_change(current.archived, subject.archived);
-        publish(&mut tx, &Record::Subject(project, id).was(action, customer)?).await?;
+        publish(&mut tx, &EventSource::Subject(project, id).event(action, customer)?).await?;
         let subject = shown(subject, &secrets)?;
-        secrets::tell_with(&mut tx, &caller, secrets.seen(Record::Subject(project, id))).await?;
+        secrets::publish_seen_with(
+            &mut tx,
+            &caller,
+            secrets.seen(EventSource::Subject(project, id)),
+        )
+        .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(subject))
     }
@@ -133,7 +144,7 @@ impl subject_service_server::SubjectService for SubjectService {
         let id = SubjectId::from_path(&request.id)?;
 
         let mut tx = begin(&self.db).await?;
-        project::store::claim(&mut tx, customer, project).await?;
+        project::store::lock_exclusive(&mut tx, customer, project).await?;
         deletion::of_subject(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
@@ -146,7 +157,7 @@ impl SubjectService {
     }
 }
 
-/// A stored subject as the caller may see it.
+/// Returns a stored subject as the caller may see it.
 fn shown(mut subject: Subject, secrets: &RecordSecrets) -> Result<Subject, Fault> {
     subject.variables = secrets.show_all(subject.variables)?;
     Ok(subject)

@@ -1,4 +1,4 @@
-//! Test cases: what is tested.
+//! Test cases.
 
 pub(crate) mod identifiers;
 pub(crate) mod rules;
@@ -22,7 +22,7 @@ use assay_runtime::{
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use crate::{deletion, opening::Openings, page, project, record::Record, shelf::Shelf};
+use crate::{deletion, event::EventSource, opening::Openings, project, records::Records};
 
 pub(crate) struct TestCaseService {
     pub(crate) db: PgPool,
@@ -40,13 +40,12 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
-        let which = Shelf::of(&caller, RecordKind::TestCase, request.shelf());
-        let db = self.db.clone();
+        let filter = request.filter();
+        let (db, customer, user) = (self.db.clone(), caller.customer, caller.user);
         list::answer(request.page, move |slice| {
             let db = db.clone();
             async move {
-                let cases = store::list(&db, which, project, &slice).await?;
-                page::of_project(&db, which.customer, project, cases).await
+                Records::<TestCase>::of(customer, project).list(&db, user, filter, &slice).await
             }
         })
         .await
@@ -60,11 +59,14 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let request = request.into_inner();
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = TestCaseId::from_path(&request.id)?;
-        let case = store::get(&self.db, caller.customer, project, id).await?;
-        if request.opens {
-            let project = ProjectId::from_path(&case.project_id)?;
-            self.openings.note(&caller, RecordKind::TestCase, id.0, project.0);
-        }
+        let case = match project {
+            Some(project) => {
+                Records::<TestCase>::of(caller.customer, project).get(&self.db, id).await?
+            }
+            None => Records::<TestCase>::get_in_any_project(&self.db, caller.customer, id).await?,
+        };
+        let project = ProjectId::from_record(&case.project_id)?;
+        self.openings.note(&caller, RecordKind::TestCase, id.0, project.0);
         Ok(Response::new(case))
     }
 
@@ -75,7 +77,7 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
-        let input = rules::valid(request.test_case.unwrap_or_default())?;
+        let input = rules::valid(rules::new(request.test_case.unwrap_or_default()))?;
         Ok(Response::new(store::create(&self.db, customer, project, &input).await?))
     }
 
@@ -91,16 +93,16 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let change = Change { data_version, changes, fields };
 
         let mut tx = begin(&self.db).await?;
-        let current = store::lock(&mut tx, customer, project, id).await?;
+        let current = Records::<TestCase>::of(customer, project).lock(&mut tx, id).await?;
         let version = current.data_version.as_deref().unwrap_or_default();
         let input = TestCaseInput {
-            // It is the case's for ever.
+            // A test case keeps its identifier.
             identifier: Some(current.identifier.clone()),
-            ..change.of("test case", &current, version)?
+            ..change.apply("test case", &current, version)?
         };
-        let case = store::update(&mut tx, customer, id, &rules::valid(input)?).await?;
+        let case = store::update(&mut tx, customer, project, id, &rules::valid(input)?).await?;
         let action = Action::of_change(current.archived, case.archived);
-        publish(&mut tx, &Record::TestCase(project, id).was(action, customer)?).await?;
+        publish(&mut tx, &EventSource::TestCase(project, id).event(action, customer)?).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(case))
     }
@@ -115,7 +117,7 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let id = TestCaseId::from_path(&request.id)?;
 
         let mut tx = begin(&self.db).await?;
-        project::store::claim(&mut tx, customer, project).await?;
+        project::store::lock_exclusive(&mut tx, customer, project).await?;
         deletion::of_test_case(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))

@@ -1,4 +1,4 @@
-//! Test plans: how a test case is executed, in numbered revisions.
+//! Test plans: how a test case is run, in numbered revisions.
 
 mod rules;
 pub(crate) mod store;
@@ -9,8 +9,8 @@ use assay_proto::{
     Fault, ProjectId, TestCaseId, TestPlanId, Variable,
     catalog::{
         AutomationSteps, CreateTestPlanRequest, GetAutomationStepsRequest, GetTestPlanRequest,
-        ReplaceAutomationStepsRequest, TestPlan, TransferTestPlanRequest, UpdateTestPlanRequest,
-        test_plan_service_server,
+        ReplaceAutomationStepsRequest, TestCase, TestPlan, TransferTestPlanRequest,
+        UpdateTestPlanRequest, test_plan_service_server,
     },
 };
 use assay_records::{Action, Change, input};
@@ -19,9 +19,9 @@ use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    record::Record,
+    event::EventSource,
+    records::Records,
     secrets::{self, RecordSecrets, Secrets, masked},
-    test_case,
 };
 
 pub(crate) struct TestPlanService {
@@ -42,10 +42,11 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let id = TestPlanId::from_path(&request.id)?;
 
         let plan = store::get(&self.db, caller.customer, project, case, id).await?;
-        let case = TestCaseId::from_path(&plan.test_case_id)?;
+        let case = TestCaseId::from_record(&plan.test_case_id)?;
         let secrets = self.secrets_of(&caller, id);
         let plan = shown(plan, &secrets)?;
-        secrets::tell(&self.db, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
+        secrets::publish_seen(&self.db, &caller, secrets.seen(EventSource::TestPlan(case, id)))
+            .await?;
         Ok(Response::new(plan))
     }
 
@@ -60,13 +61,14 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let case = TestCaseId::from_path(&request.test_case_id)?;
         let id = TestPlanId::new();
         let secrets = self.secrets_of(&caller, id);
-        let input = rules::valid(rules::new(request.test_plan.unwrap_or_default()))?;
-        let variables = secrets.store_all(&input.variables, &[])?;
+        let mut input = rules::valid(rules::new(request.test_plan.unwrap_or_default()))?;
+        input.variables = secrets.store_all(input.variables, &[])?;
 
         let mut tx = begin(&self.db).await?;
-        test_case::store::lock(&mut tx, customer, project, case).await?;
-        let plan = store::insert(&mut tx, customer, case, id, &input, &variables).await?;
-        publish(&mut tx, &Record::TestPlan(case, id).was(Action::Created, customer)?).await?;
+        Records::<TestCase>::of(customer, project).lock(&mut tx, case).await?;
+        let plan = store::insert(&mut tx, customer, case, id, &input).await?;
+        publish(&mut tx, &EventSource::TestPlan(case, id).event(Action::Created, customer)?)
+            .await?;
         let plan = shown(plan, &secrets)?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(plan))
@@ -87,21 +89,23 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let secrets = self.secrets_of(&caller, id);
 
         let mut tx = begin(&self.db).await?;
-        test_case::store::lock(&mut tx, customer, project, case).await?;
-        let store::Locked { plan: mut current, is_frozen } =
+        Records::<TestCase>::of(customer, project).lock(&mut tx, case).await?;
+        let store::LockedPlan { plan: mut current, is_frozen } =
             store::lock(&mut tx, customer, case, id).await?;
         let stored = hide(&mut current);
-        let mut changed = change.of("test plan", &current, &current.data_version)?;
+        let mut changed = change.apply("test plan", &current, &current.data_version)?;
         secrets.mask_unchanged(&mut changed.variables, &stored)?;
-        let changed = rules::valid(changed)?;
+        let mut changed = rules::valid(changed)?;
         if is_frozen {
-            rules::only_what_a_frozen_plan_takes(&changed, input(&current)?)?;
+            rules::allowed_in_frozen_plan(&changed, input(&current)?)?;
         }
-        let variables = secrets.store_all(&changed.variables, &stored)?;
-        let plan = store::update(&mut tx, customer, case, id, &changed, &variables).await?;
-        publish(&mut tx, &Record::TestPlan(case, id).was(Action::Changed, customer)?).await?;
+        changed.variables = secrets.store_all(changed.variables, &stored)?;
+        let plan = store::update(&mut tx, customer, case, id, &changed).await?;
+        publish(&mut tx, &EventSource::TestPlan(case, id).event(Action::Changed, customer)?)
+            .await?;
         let plan = shown(plan, &secrets)?;
-        secrets::tell_with(&mut tx, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
+        secrets::publish_seen_with(&mut tx, &caller, secrets.seen(EventSource::TestPlan(case, id)))
+            .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(plan))
     }
@@ -120,16 +124,19 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let secrets = self.secrets_of(&caller, id);
 
         let mut tx = begin(&self.db).await?;
-        test_case::store::lock(&mut tx, customer, project, case).await?;
-        let store::Locked { mut plan, .. } = store::lock(&mut tx, customer, case, original).await?;
-        let stored = hide(&mut plan);
+        Records::<TestCase>::of(customer, project).lock(&mut tx, case).await?;
+        let store::LockedPlan { mut plan, .. } =
+            store::lock(&mut tx, customer, case, original).await?;
+        let of_original = self.secrets_of(&caller, original);
+        plan.variables = secrets.copy_all(&of_original, plan.variables)?;
         let copy = rules::transferred(input(&plan)?, &request.new_type)?;
-        let variables = secrets.copy_all(&self.secrets_of(&caller, original), stored)?;
-        let plan = store::insert(&mut tx, customer, case, id, &copy, &variables).await?;
+        let plan = store::insert(&mut tx, customer, case, id, &copy).await?;
         store::copy_automation_steps(&mut tx, customer, case, original, id).await?;
-        publish(&mut tx, &Record::TestPlan(case, id).was(Action::Created, customer)?).await?;
+        publish(&mut tx, &EventSource::TestPlan(case, id).event(Action::Created, customer)?)
+            .await?;
         let plan = shown(plan, &secrets)?;
-        secrets::tell_with(&mut tx, &caller, secrets.seen(Record::TestPlan(case, id))).await?;
+        secrets::publish_seen_with(&mut tx, &caller, secrets.seen(EventSource::TestPlan(case, id)))
+            .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(plan))
     }
@@ -160,7 +167,7 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
         let steps = rules::steps(request.steps)?;
 
         let mut tx = begin(&self.db).await?;
-        test_case::store::lock(&mut tx, customer, project, case).await?;
+        Records::<TestCase>::of(customer, project).lock(&mut tx, case).await?;
         let locked = store::lock(&mut tx, customer, case, id).await?;
         if request.data_version.is_some_and(|seen| seen != locked.plan.data_version) {
             return Err(Fault::Stale("test plan").into());
@@ -169,7 +176,8 @@ impl test_plan_service_server::TestPlanService for TestPlanService {
             return Err(rules::frozen().into());
         }
         let steps = store::replace_automation_steps(&mut tx, customer, case, id, &steps).await?;
-        publish(&mut tx, &Record::TestPlan(case, id).was(Action::Changed, customer)?).await?;
+        publish(&mut tx, &EventSource::TestPlan(case, id).event(Action::Changed, customer)?)
+            .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(steps))
     }
@@ -181,7 +189,7 @@ impl TestPlanService {
     }
 }
 
-/// A stored plan as the caller may see it.
+/// Returns a stored plan as the caller may see it.
 fn shown(mut plan: TestPlan, secrets: &RecordSecrets) -> Result<TestPlan, Fault> {
     plan.variables = secrets.show_all(plan.variables)?;
     Ok(plan)

@@ -1,4 +1,4 @@
-//! Test sets: test cases that are executed together.
+//! Test sets, whose test cases are executed together.
 
 mod details;
 pub(crate) mod members;
@@ -10,10 +10,11 @@ use assay_events::publish;
 use assay_proto::{
     CustomerId, Fault, ProjectId, TestCaseId, TestSetId,
     catalog::{
-        CreateTestSetRequest, DeleteTestSetRequest, ExcludeTestCasesRequest, GetTestSetRequest,
-        IncludeTestCasesRequest, IncludedTestCaseBatch, ListIncludedTestCasesRequest,
-        ListTestSetsOfTestCaseRequest, ListTestSetsRequest, RecordKind, TestSet, TestSetBatch,
-        TestSetEntry, TestSetInput, UpdateTestSetRequest, test_set_service_server,
+        CreateTestSetRequest, DeleteTestSetRequest, Environment, ExcludeTestCasesRequest,
+        GetTestSetRequest, IncludeTestCasesRequest, IncludedTestCaseBatch,
+        ListIncludedTestCasesRequest, ListTestSetsOfTestCaseRequest, ListTestSetsRequest,
+        RecordKind, Subject, TestCase, TestSet, TestSetBatch, TestSetEntry, TestSetInput,
+        UpdateTestSetRequest, test_set_service_server,
     },
 };
 use assay_records::{Action, Change};
@@ -25,10 +26,7 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use self::rules::Selected;
-use crate::{
-    deletion, environment, opening::Openings, page, project, record::Record, shelf::Shelf, subject,
-    test_case,
-};
+use crate::{deletion, event::EventSource, opening::Openings, project, records::Records};
 
 pub(crate) struct TestSetService {
     pub(crate) db: PgPool,
@@ -51,13 +49,12 @@ impl test_set_service_server::TestSetService for TestSetService {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
-        let which = Shelf::of(&caller, RecordKind::TestSet, request.shelf());
-        let db = self.db.clone();
+        let filter = request.filter();
+        let (db, customer, user) = (self.db.clone(), caller.customer, caller.user);
         list::answer(request.page, move |slice| {
             let db = db.clone();
             async move {
-                let sets = store::list(&db, which, project, &slice).await?;
-                page::of_project(&db, which.customer, project, sets).await
+                Records::<TestSet>::of(customer, project).list(&db, user, filter, &slice).await
             }
         })
         .await
@@ -71,11 +68,14 @@ impl test_set_service_server::TestSetService for TestSetService {
         let request = request.into_inner();
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = TestSetId::from_path(&request.id)?;
-        let set = store::get(&self.db, caller.customer, project, id).await?;
-        if request.opens {
-            let project = ProjectId::from_path(&set.project_id)?;
-            self.openings.note(&caller, RecordKind::TestSet, id.0, project.0);
-        }
+        let set = match project {
+            Some(project) => {
+                Records::<TestSet>::of(caller.customer, project).get(&self.db, id).await?
+            }
+            None => Records::<TestSet>::get_in_any_project(&self.db, caller.customer, id).await?,
+        };
+        let project = ProjectId::from_record(&set.project_id)?;
+        self.openings.note(&caller, RecordKind::TestSet, id.0, project.0);
         let mut db = self.db.acquire().await.map_err(Fault::from)?;
         let cases = details::first_cases(&mut db, caller.customer, id).await?;
         Ok(details::answer(&self.db, caller.customer, id, set, cases)?)
@@ -89,17 +89,18 @@ impl test_set_service_server::TestSetService for TestSetService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let id = TestSetId::new();
-        let input = rules::valid(request.test_set.unwrap_or_default())?;
+        let input = rules::valid(rules::new(request.test_set.unwrap_or_default()))?;
         let selected = Selected::by(&input)?;
         let cases = rules::members(&input.test_cases)?;
 
         let mut tx = begin(&self.db).await?;
-        project::store::hold(&mut tx, customer, project).await?;
-        hold(&mut tx, customer, project, selected, Selected::default()).await?;
-        let set = store::insert(&mut tx, customer, project, id, &input, selected).await?;
+        project::store::lock_shared(&mut tx, customer, project).await?;
+        lock_selected(&mut tx, customer, project, selected, Selected::default()).await?;
+        let set = store::insert(&mut tx, customer, project, id, &input).await?;
         members::check_live(&mut tx, customer, project, &cases).await?;
         members::include(&mut tx, customer, id, &cases.ids).await?;
-        publish(&mut tx, &Record::TestSet(project, id).was(Action::Created, customer)?).await?;
+        publish(&mut tx, &EventSource::TestSet(project, id).event(Action::Created, customer)?)
+            .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(set))
     }
@@ -117,18 +118,19 @@ impl test_set_service_server::TestSetService for TestSetService {
         let change = Change::<TestSetInput> { data_version, changes, fields };
 
         let mut tx = begin(&self.db).await?;
-        let current = store::lock(&mut tx, customer, project, id).await?;
-        let input = rules::valid(change.of("test set", &current, &current.data_version)?)?;
+        let current = Records::<TestSet>::of(customer, project).lock(&mut tx, id).await?;
+        let input = rules::valid(change.apply("test set", &current, &current.data_version)?)?;
         let selected = Selected::by(&input)?;
-        hold(&mut tx, customer, project, selected, Selected::of(&current)?).await?;
+        let before = Selected::of(&current)?;
+        lock_selected(&mut tx, customer, project, selected, before).await?;
         if replaces_cases {
             let cases = rules::members(&input.test_cases)?;
             members::check_live(&mut tx, customer, project, &cases).await?;
             members::replace(&mut tx, customer, id, &cases.ids).await?;
         }
-        let set = store::update(&mut tx, customer, id, &input, selected).await?;
+        let set = store::update(&mut tx, customer, project, id, &input).await?;
         let action = Action::of_change(current.archived, set.archived);
-        publish(&mut tx, &Record::TestSet(project, id).was(action, customer)?).await?;
+        publish(&mut tx, &EventSource::TestSet(project, id).event(action, customer)?).await?;
         let cases = details::first_cases(&mut tx, customer, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(details::answer(&self.db, customer, id, set, cases)?)
@@ -144,7 +146,7 @@ impl test_set_service_server::TestSetService for TestSetService {
         let id = TestSetId::from_path(&request.id)?;
 
         let mut tx = begin(&self.db).await?;
-        project::store::claim(&mut tx, customer, project).await?;
+        project::store::lock_exclusive(&mut tx, customer, project).await?;
         deletion::of_test_set(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
@@ -158,7 +160,7 @@ impl test_set_service_server::TestSetService for TestSetService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let case = TestCaseId::from_path(&request.test_case_id)?;
-        test_case::store::find(&self.db, customer, project, case).await?;
+        Records::<TestCase>::of(customer, project).find(&self.db, case).await?;
         let (db, archived) = (self.db.clone(), request.archived);
         list::answer(request.page, move |slice| {
             let db = db.clone();
@@ -175,7 +177,7 @@ impl test_set_service_server::TestSetService for TestSetService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let set = TestSetId::from_path(&request.test_set_id)?;
-        store::find(&self.db, customer, project, set).await?;
+        Records::<TestSet>::of(customer, project).find(&self.db, set).await?;
         let db = self.db.clone();
         list::answer(request.page, move |slice| {
             let db = db.clone();
@@ -195,7 +197,7 @@ impl test_set_service_server::TestSetService for TestSetService {
         let cases = rules::listed(&request.test_cases)?;
 
         let mut tx = begin(&self.db).await?;
-        let mut set = store::lock(&mut tx, customer, project, id).await?;
+        let mut set = Records::<TestSet>::of(customer, project).lock(&mut tx, id).await?;
         members::check_live(&mut tx, customer, project, &cases).await?;
         if members::include(&mut tx, customer, id, &cases.ids).await? > 0 {
             set.data_version = members_changed(&mut tx, customer, project, id).await?;
@@ -216,7 +218,7 @@ impl test_set_service_server::TestSetService for TestSetService {
         let cases = rules::listed(&request.test_cases)?;
 
         let mut tx = begin(&self.db).await?;
-        store::lock(&mut tx, customer, project, id).await?;
+        Records::<TestSet>::of(customer, project).lock(&mut tx, id).await?;
         members::check_known(&mut tx, customer, project, &cases).await?;
         if members::exclude(&mut tx, customer, id, &cases.ids).await? > 0 {
             members_changed(&mut tx, customer, project, id).await?;
@@ -226,7 +228,7 @@ impl test_set_service_server::TestSetService for TestSetService {
     }
 }
 
-/// Counts and tells that a locked set includes other cases now; returns its new data version.
+/// Records and publishes that the test cases of a locked set have changed. Returns its data version.
 pub(crate) async fn members_changed(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -234,12 +236,12 @@ pub(crate) async fn members_changed(
     id: TestSetId,
 ) -> Result<String, Fault> {
     let data_version = store::touch(tx, customer, id).await?;
-    publish(tx, &Record::TestSet(project, id).was(Action::Changed, customer)?).await?;
+    publish(tx, &EventSource::TestSet(project, id).event(Action::Changed, customer)?).await?;
     Ok(data_version)
 }
 
-/// Makes sure that what is newly selected can be.
-async fn hold(
+/// Locks the subject and the environment that are newly selected against deletion.
+async fn lock_selected(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
@@ -248,11 +250,13 @@ async fn hold(
 ) -> Result<(), Fault> {
     if selected.subject != before.subject {
         let field = Selected::SUBJECT;
-        subject::store::hold(tx, customer, project, field, selected.subject).await?;
+        let subjects = Records::<Subject>::of(customer, project);
+        subjects.lock_referenced(tx, field, selected.subject).await?;
     }
     if selected.environment != before.environment {
         let field = Selected::ENVIRONMENT;
-        environment::store::hold(tx, customer, project, field, selected.environment).await?;
+        let environments = Records::<Environment>::of(customer, project);
+        environments.lock_referenced(tx, field, selected.environment).await?;
     }
     Ok(())
 }

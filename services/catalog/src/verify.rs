@@ -1,5 +1,5 @@
-//! Compares what the catalog shows of executions with what the execution service tells of them:
-//! whatever would change if that was told again is not as it should be.
+//! Compares the projections of executions with the events of the execution service: a projection that
+//! would change if the events were applied again is wrong.
 
 use std::{collections::BTreeMap, fmt::Display};
 
@@ -14,44 +14,44 @@ use uuid::Uuid;
 
 use crate::reactions::{execution_changed, reports_changed};
 
-/// What is shown of records, by what and which they are.
-type Shown = BTreeMap<(String, Uuid), Value>;
+/// The projected columns of records, by table and id.
+type Projections = BTreeMap<(String, Uuid), Value>;
 
-/// Tells of each record that does not show what it should of an execution and its reports; says how
-/// many there are. Nothing is changed.
+/// Reports each record whose projections of an execution and its reports are wrong, and returns their
+/// number. Changes nothing.
 pub async fn verify(
     db: &PgPool,
     customer: CustomerId,
     execution: &ExecutionChanged,
     reports: &[ReportsChanged],
-    mut tell: impl FnMut(&dyn Display),
+    mut report: impl FnMut(&dyn Display),
 ) -> Result<u64, Fault> {
     let mut tx = begin(db).await?;
-    let before = shown(&mut *tx, customer, execution, reports).await?;
+    let before = projections(&mut *tx, customer, execution, reports).await?;
     execution_changed(&mut tx, customer, execution).await?;
     for changed in reports {
         reports_changed(&mut tx, customer, changed).await?;
     }
-    let after = shown(&mut *tx, customer, execution, reports).await?;
+    let after = projections(&mut *tx, customer, execution, reports).await?;
     tx.rollback().await?;
     let mut differences = 0;
-    for ((noun, id), made) in &after {
+    for ((noun, id), applied) in &after {
         let stored = before.get(&(noun.clone(), *id)).unwrap_or(&Value::Null);
-        if stored != made {
-            tell(&format!("{noun} {id}: shows {stored}, but should show {made}"));
+        if stored != applied {
+            report(&format!("{noun} {id}: shows {stored}, but should show {applied}"));
             differences += 1;
         }
     }
     Ok(differences)
 }
 
-/// What is shown where an execution and its reports matter.
-async fn shown(
+/// Returns the projections that an execution and its reports affect.
+async fn projections(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     execution: &ExecutionChanged,
     reports: &[ReportsChanged],
-) -> Result<Shown, Fault> {
+) -> Result<Projections, Fault> {
     let reports = || reports.iter().flat_map(|changed| &changed.reports);
     let statistic = execution.statistic.as_ref();
     let subject = statistic.and_then(|statistic| statistic.software_version_id.as_deref());
@@ -83,5 +83,5 @@ async fn shown(
     .bind(reports().map(|report| report.id.as_str()).collect::<Vec<_>>())
     .fetch_all(db)
     .await?;
-    Ok(rows.into_iter().map(|(noun, id, shown)| ((noun, id), shown)).collect())
+    Ok(rows.into_iter().map(|(noun, id, columns)| ((noun, id), columns)).collect())
 }

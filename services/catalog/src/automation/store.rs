@@ -1,5 +1,5 @@
-//! The records that engines need, in PostgreSQL, without deleted ones. Every statement is bound to one customer.
-//! Secrets are read as they are stored.
+//! The records that engines need, in PostgreSQL, without deleted ones. Secrets are returned as they are
+//! stored.
 
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, SubjectId, TestPlanId,
@@ -7,19 +7,17 @@ use assay_proto::{
 };
 use sqlx::{AssertSqlSafe, PgExecutor};
 
-use crate::{environment, project, subject};
+use crate::{project, records::ProjectRecord};
 
 pub(super) async fn plans(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     ids: &[TestPlanId],
 ) -> Result<Vec<AutomatedTestPlan>, Fault> {
-    let live = project::store::is_live("test_case.project_id");
+    let (columns, live) =
+        (AutomatedTestPlan::COLUMNS, project::store::is_live("test_case.project_id"));
     let plans = sqlx::query_as(AssertSqlSafe(format!(
-        "select id, test_case_id, revision, test_type, minimum_duration_in_min, instances,
-                description, variables, input_file_id, supporting_files_id,
-                automation_supporting_files_id, automated_test_container_id, automation_steps
-         from test_plan
+        "select {columns} from test_plan
          where customer_id = $1 and id = any($2) and deleted_at is null
            and exists (
                select from test_case
@@ -34,10 +32,9 @@ pub(super) async fn subjects(
     customer: CustomerId,
     ids: &[SubjectId],
 ) -> Result<Vec<Subject>, Fault> {
-    let (entry, more) = (subject::store::ENTRY, subject::store::MORE);
-    let live = project::store::is_live("project_id");
+    let (columns, live) = (Subject::columns(), project::store::is_live("project_id"));
     let subjects = sqlx::query_as(AssertSqlSafe(format!(
-        "select {entry}, {more} from subject
+        "select {columns} from subject
          where customer_id = $1 and id = any($2) and deleted_at is null and {live}"
     )));
     Ok(subjects.bind(customer).bind(ids).fetch_all(db).await?)
@@ -48,10 +45,9 @@ pub(super) async fn environments(
     customer: CustomerId,
     ids: &[EnvironmentId],
 ) -> Result<Vec<Environment>, Fault> {
-    let (entry, more) = (environment::store::ENTRY, environment::store::MORE);
-    let live = project::store::is_live("project_id");
+    let (columns, live) = (Environment::columns(), project::store::is_live("project_id"));
     let environments = sqlx::query_as(AssertSqlSafe(format!(
-        "select {entry}, {more} from environment
+        "select {columns} from environment
          where customer_id = $1 and id = any($2) and deleted_at is null and {live}"
     )));
     Ok(environments.bind(customer).bind(ids).fetch_all(db).await?)

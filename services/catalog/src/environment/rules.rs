@@ -1,10 +1,13 @@
-//! What makes an environment.
+//! The rules for environments.
 
 use assay_proto::{Fault, ProjectId, SubjectId, catalog::EnvironmentInput};
 use assay_records::Check;
 
-/// A new environment. Its files are the project's own, unless it says otherwise.
+pub(super) const CONTAINED_SUBJECT: &str = "ContainedSubject";
+
+/// Returns a new environment with its defaults: it is active, and its files are those of the project.
 pub(super) fn new(project: ProjectId, mut input: EnvironmentInput) -> EnvironmentInput {
+    input.archived = false;
     if input.file_project_id.is_empty() {
         input.file_project_id = project.to_string();
     }
@@ -19,7 +22,7 @@ pub(super) fn valid(input: EnvironmentInput) -> Result<EnvironmentInput, Fault> 
     check.done().map(|()| input)
 }
 
-/// The subject that the image already contains.
+/// Returns the subject that the image contains.
 pub(super) fn contained_subject(input: &EnvironmentInput) -> Result<Option<SubjectId>, Fault> {
-    SubjectId::from_field_if_any("ContainedSubject", input.contained_subject.as_deref())
+    SubjectId::from_field_if_any(CONTAINED_SUBJECT, input.contained_subject.as_deref())
 }

@@ -1,4 +1,4 @@
-//! Favorites in PostgreSQL. Every statement is bound to one customer and one user.
+//! Favorites in PostgreSQL.
 
 use assay_proto::{CustomerId, Fault, UserId, catalog::RecordKind, name_of};
 use sqlx::{AssertSqlSafe, PgExecutor};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::project;
 
-/// Makes sure that there is such a record, in the archive or not.
+/// Fails if the record does not exist, archived or not.
 pub(super) async fn find(
     db: impl PgExecutor<'_>,
     customer: CustomerId,

@@ -1,5 +1,5 @@
-//! What an import makes of its rows: which test cases it creates, which it changes, and how. A few
-//! statements, however many the rows are.
+//! Applies the rows of an import: finds out which test cases to create or change, and writes them. The
+//! number of statements does not depend on the number of rows.
 
 use std::collections::HashMap;
 
@@ -16,26 +16,40 @@ use super::{
     store::{self, Stored},
 };
 use crate::{
-    record::Record,
-    test_case::{identifiers, rules},
+    event::EventSource,
+    test_case::{
+        identifiers, rules,
+        store::{NewTestCase, insert_all},
+    },
 };
 
-/// What is to become of a row.
+/// A row with the test case that it creates or changes.
 struct Planned {
     id: TestCaseId,
     case: TestCaseInput,
     action: ImportAction,
 }
 
-/// Applies the rows within the transaction, and tells others.
+impl Planned {
+    fn new_test_case(&self) -> NewTestCase<'_> {
+        NewTestCase {
+            id: self.id,
+            identifier: self.case.identifier.as_deref().unwrap_or_default(),
+            name: &self.case.name,
+            description: &self.case.description,
+        }
+    }
+}
+
+/// Writes the rows and their events.
 pub(super) async fn apply(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     rows: &[Row],
 ) -> Result<Vec<ImportedTestCase>, Fault> {
-    identifiers::claim(tx, customer, project).await?;
-    // PostgreSQL takes no NUL characters; rows that have some are refused with all that is wrong.
+    identifiers::lock_numbers(tx, customer, project).await?;
+    // PostgreSQL rejects NUL characters. Rows with them are refused below, with all other violations.
     let identifiers = rows.iter().filter_map(|row| identifier(&row.input));
     let identifiers: Vec<&str> = identifiers.filter(|text| !text.contains('\0')).collect();
     let stored = store::lock(tx, customer, project, &identifiers).await?;
@@ -45,37 +59,36 @@ pub(super) async fn apply(
         .iter_mut()
         .filter(|row| row.action == ImportAction::Created)
         .partition(|row| row.case.identifier.is_some());
-    let named = named.iter().map(|row| (row.id, &row.case)).collect::<Vec<_>>();
-    store::insert(tx, customer, project, &named).await?;
-    // After the others, so that none gets an identifier that a row has.
+    let named = named.iter().map(|row| &**row).collect::<Vec<_>>();
+    insert(tx, customer, project, &named).await?;
+    // Only then, so that no row gets the identifier of another one.
     let mut free = identifiers::free(tx, customer, project, unnamed.len()).await?.into_iter();
     let unnamed: Vec<_> = unnamed
         .into_iter()
         .map(|row| {
             row.case.identifier = free.next();
-            (row.id, &row.case)
+            &*row
         })
         .collect();
-    store::insert(tx, customer, project, &unnamed).await?;
+    insert(tx, customer, project, &unnamed).await?;
     let changed = planned.iter().filter(|row| row.action == ImportAction::Changed);
     store::update(tx, customer, &changed.map(|row| (row.id, &row.case)).collect::<Vec<_>>())
         .await?;
 
-    tell(tx, customer, project, &planned).await?;
-    Ok(told(planned))
+    publish(tx, customer, project, &planned).await?;
+    Ok(imported(planned))
 }
 
-/// What is to become of the rows, given those of the test cases that are there already. All that is
-/// wrong is told at once.
+/// Plans the rows, given the test cases that exist. Fails with all violations at once.
 fn plan(rows: &[Row], stored: &HashMap<String, Stored>) -> Result<Vec<Planned>, Fault> {
     let mut check = Check::default();
-    let mut places = HashMap::new();
+    let mut indexes = HashMap::new();
     let mut planned = Vec::with_capacity(rows.len());
-    for (place, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let identifier = identifier(&row.input);
-        if let Some(before) = identifier.and_then(|identifier| places.insert(identifier, place)) {
-            let problem = format!("is the identifier of row {} too", before + 1);
-            check.refuse(format!("{place}/Identifier"), problem);
+        if let Some(before) = identifier.and_then(|identifier| indexes.insert(identifier, index)) {
+            let problem = format!("must be unique; row {} has the same Identifier", before + 1);
+            check.refuse(format!("{index}/Identifier"), problem);
         }
         let stored = identifier.and_then(|identifier| stored.get(identifier));
         let case = stored.map_or_else(TestCaseInput::default, Stored::input);
@@ -91,7 +104,7 @@ fn plan(rows: &[Row], stored: &HashMap<String, Stored>) -> Result<Vec<Planned>, 
             }
             Err(Fault::Invalid(violations)) => {
                 for violation in violations {
-                    check.refuse(format!("{place}/{}", violation.field), violation.problem);
+                    check.refuse(format!("{index}/{}", violation.field), violation.problem);
                 }
             }
             Err(fault) => return Err(fault),
@@ -100,12 +113,28 @@ fn plan(rows: &[Row], stored: &HashMap<String, Stored>) -> Result<Vec<Planned>, 
     check.done().map(|()| planned)
 }
 
-/// A blank identifier is none.
+/// Returns the identifier of a row. A blank one counts as absent.
 fn identifier(input: &TestCaseInput) -> Option<&str> {
     input.identifier.as_deref().filter(|identifier| !identifier.trim().is_empty())
 }
 
-async fn tell(
+/// Adds the test cases of rows. Unavailable if another transaction has just added one with the same
+/// identifier, which the next attempt changes instead.
+async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    rows: &[&Planned],
+) -> Result<(), Fault> {
+    let cases: Vec<_> = rows.iter().map(|row| row.new_test_case()).collect();
+    let inserted = insert_all(tx, customer, project, None, &cases).await?;
+    if inserted.len() < cases.len() {
+        return Err(Fault::Unavailable("a test case"));
+    }
+    Ok(())
+}
+
+async fn publish(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
@@ -118,12 +147,12 @@ async fn tell(
             ImportAction::Changed => Action::Changed,
             ImportAction::Unchanged | ImportAction::Unspecified => continue,
         };
-        events.push(Record::TestCase(project, row.id).was(action, customer)?);
+        events.push(EventSource::TestCase(project, row.id).event(action, customer)?);
     }
     publish_all(tx, &events).await
 }
 
-fn told(planned: Vec<Planned>) -> Vec<ImportedTestCase> {
+fn imported(planned: Vec<Planned>) -> Vec<ImportedTestCase> {
     let rows = (1..).zip(planned).map(|(row, Planned { id, case, action })| ImportedTestCase {
         row,
         id: id.to_string(),

@@ -1,4 +1,4 @@
-//! Reads the rows of an import, whatever they are written in.
+//! Parses the rows of an import, in any of its formats.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -10,22 +10,22 @@ use assay_records::{Check, elements};
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
 use serde_json::value::RawValue;
 
-/// How many rows one import may have.
+/// Maximum number of rows in an import.
 const MOST_ROWS: usize = 10_000;
 
-/// What a row may say. Whatever else it has is ignored, such as what an export tells besides.
+/// The fields of a row. Others are ignored, such as further columns of an export.
 const FIELDS: [&str; 3] = ["Identifier", "Name", "Description"];
 
-/// What a text file may begin with to show that it is UTF-8.
+/// The byte order mark that some programs put at the start of UTF-8 files.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// A row, and the names of the fields that it has.
+/// A row, and the names of its fields.
 pub(super) struct Row {
     pub(super) input: TestCaseInput,
     pub(super) fields: Vec<String>,
 }
 
-/// Reads all rows. What is wrong with their form is told of all of them at once.
+/// Parses all rows. Fails with all violations at once.
 pub(super) fn read(body: impl Read, target: &ImportTestCasesTarget) -> Result<Vec<Row>, Fault> {
     let mut rows = Rows { is_exact: target.exact, ..Rows::default() };
     let format = target.format();
@@ -35,22 +35,22 @@ pub(super) fn read(body: impl Read, target: &ImportTestCasesTarget) -> Result<Ve
         let lines = format == ImportFormat::Ndjson;
         elements::read(BufReader::new(body), lines, |row| rows.add_json(row))?;
     }
-    rows.check.done().map(|()| rows.read)
+    rows.check.done().map(|()| rows.rows)
 }
 
 #[derive(Default)]
 struct Rows {
-    read: Vec<Row>,
+    rows: Vec<Row>,
     check: Check,
-    /// Whether the cells of CSV are taken as they are.
+    /// Whether the cells of CSV are used unchanged.
     is_exact: bool,
 }
 
 impl Rows {
-    /// The index of the next row, if there may be one.
+    /// Returns the index of the next row. Fails if there are too many rows.
     fn next(&self) -> Result<usize, Fault> {
-        if self.read.len() < MOST_ROWS {
-            return Ok(self.read.len());
+        if self.rows.len() < MOST_ROWS {
+            return Ok(self.rows.len());
         }
         Err(Fault::invalid("", format!("must have at most {MOST_ROWS} test cases")))
     }
@@ -64,7 +64,7 @@ impl Rows {
             let fields = FIELDS.iter().filter(has).map(|name| (*name).to_owned()).collect();
             Row { input, fields }
         });
-        self.read.push(row.unwrap_or_else(|violation| {
+        self.rows.push(row.unwrap_or_else(|violation| {
             self.check.refuse(violation.field, violation.problem);
             Row { input: TestCaseInput::default(), fields: Vec::new() }
         }));
@@ -80,7 +80,7 @@ impl Rows {
         let mut row = Row { input: TestCaseInput::default(), fields: Vec::new() };
         for (name, text) in header.iter().zip(record) {
             let Some(name) = name else { continue };
-            let text = if self.is_exact { text } else { armed(text) };
+            let text = if self.is_exact { text } else { without_apostrophe(text) };
             match *name {
                 "Identifier" => row.input.identifier = Some(text.to_owned()),
                 "Name" => text.clone_into(&mut row.input.name),
@@ -88,7 +88,7 @@ impl Rows {
             }
             row.fields.push((*name).to_owned());
         }
-        self.read.push(row);
+        self.rows.push(row);
         Ok(())
     }
 }
@@ -101,7 +101,7 @@ fn read_csv(body: impl Read, rows: &mut Rows) -> Result<(), Fault> {
     }
     let mut csv = ReaderBuilder::new().flexible(true).from_reader(body);
     let names = csv.headers().map_err(|error| malformed(&error))?.clone();
-    // In any case, as people write them.
+    // People write the names in upper or lower case.
     let known =
         |name: &str| FIELDS.into_iter().find(|field| field.eq_ignore_ascii_case(name.trim()));
     let header: Vec<Option<&str>> = names.iter().map(known).collect();
@@ -121,9 +121,9 @@ fn read_csv(body: impl Read, rows: &mut Rows) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The text of a cell before an export put an apostrophe before it, to keep a spreadsheet from taking
-/// it for a formula.
-fn armed(cell: &str) -> &str {
+/// Returns the text of a cell without the apostrophe that an export adds, so that a spreadsheet does not
+/// run the text as a formula.
+fn without_apostrophe(cell: &str) -> &str {
     let is_formula =
         |rest: &str| rest.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r']);
     cell.strip_prefix('\'').filter(|rest| is_formula(rest)).unwrap_or(cell)
@@ -132,9 +132,11 @@ fn armed(cell: &str) -> &str {
 fn malformed(error: &csv::Error) -> Fault {
     let line = error.position().map_or(1, csv::Position::line);
     Fault::Malformed(match error.kind() {
-        ErrorKind::Utf8 { .. } => format!("the record that begins in line {line} is no UTF-8"),
-        ErrorKind::Io(_) => "the body broke off".to_owned(),
-        _ => format!("the body is no CSV from line {line} on"),
+        ErrorKind::Utf8 { .. } => {
+            format!("the record that begins in line {line} is not valid UTF-8")
+        }
+        ErrorKind::Io(_) => "the body is incomplete".to_owned(),
+        _ => format!("the body is not valid CSV from line {line} on"),
     })
 }
 
@@ -142,33 +144,33 @@ fn malformed(error: &csv::Error) -> Fault {
 mod tests {
     use super::*;
 
-    type Told = (Option<String>, String, String, Vec<String>);
+    type Parsed = (Option<String>, String, String, Vec<String>);
 
     fn target(format: ImportFormat) -> ImportTestCasesTarget {
         ImportTestCasesTarget { format: format.into(), ..ImportTestCasesTarget::default() }
     }
 
-    fn told(body: &str, format: ImportFormat) -> Vec<Told> {
+    fn parsed(body: &str, format: ImportFormat) -> Vec<Parsed> {
         let rows = read(body.as_bytes(), &target(format)).unwrap();
-        let told = rows
+        let rows = rows
             .into_iter()
             .map(|Row { input, fields }| (input.identifier, input.name, input.description, fields));
-        told.collect()
+        rows.collect()
     }
 
     #[test]
-    fn a_row_says_the_same_in_every_format() {
+    fn rows_are_equal_in_every_format() {
         let json = r#"[{"Identifier": "a", "Name": "A \"1\"", "Id": 7}, {"Name": "ü,\n"}]"#;
         let lines = "{\"Name\": \"A \\\"1\\\"\", \"Identifier\": \"a\"}\n{\"Name\": \"ü,\\n\"}\n";
         let first = (Some("a".to_owned()), "A \"1\"".to_owned(), String::new());
         let second = (None, "ü,\n".to_owned(), String::new());
         for (body, format) in [(json, ImportFormat::Json), (lines, ImportFormat::Ndjson)] {
-            let rows = told(body, format);
+            let rows = parsed(body, format);
             let rows: Vec<_> = rows.into_iter().map(|(a, b, c, _)| (a, b, c)).collect();
             assert_eq!(rows, [first.clone(), second.clone()]);
         }
         let csv = "\u{feff}name, IDENTIFIER,Id\r\n\"A \"\"1\"\"\",a,7\r\n\"ü,\n\",,\r\n";
-        let rows = told(csv, ImportFormat::Csv);
+        let rows = parsed(csv, ImportFormat::Csv);
         assert_eq!(rows[0].1, "A \"1\"");
         assert_eq!((rows[1].0.as_deref(), rows[1].1.as_str()), (Some(""), "ü,\n"));
         assert_eq!(rows[1].3, ["Name", "Identifier"]);
@@ -188,11 +190,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_rows_is_told_of_all_of_them() {
+    fn violations_of_all_rows_are_reported_at_once() {
         let body = r#"[{"Name": null}, 5, {"Name": "fits"}, {"Description": 5}, []]"#;
         let Err(Fault::Invalid(violations)) = read(body.as_bytes(), &target(ImportFormat::Json))
         else {
-            panic!("it was taken");
+            panic!("the import should be rejected");
         };
         let fields: Vec<_> = violations.into_iter().map(|violation| violation.field).collect();
         assert_eq!(fields, ["0/Name", "1", "3/Description", "4"]);
@@ -200,14 +202,14 @@ mod tests {
         let csv = "Identifier,Name\na,A\nb\nc,C,more\n";
         let Err(Fault::Invalid(violations)) = read(csv.as_bytes(), &target(ImportFormat::Csv))
         else {
-            panic!("it was taken");
+            panic!("the import should be rejected");
         };
         let fields: Vec<_> = violations.into_iter().map(|violation| violation.field).collect();
         assert_eq!(fields, ["1", "2"]);
     }
 
     #[test]
-    fn what_is_no_import_is_refused() {
+    fn malformed_imports_are_rejected() {
         for (body, format) in [
             (&b"[{\"Name\": \"A\"}"[..], ImportFormat::Json),
             (b"{\"Name\": }", ImportFormat::Ndjson),
@@ -216,11 +218,11 @@ mod tests {
             (b"Name,name\n1,2\n", ImportFormat::Csv),
             (b"Name\n\xff\n", ImportFormat::Csv),
         ] {
-            let refused = read(body, &target(format));
-            assert!(matches!(refused, Err(Fault::Malformed(_))), "{}", body.escape_ascii());
+            let rejected = read(body, &target(format));
+            assert!(matches!(rejected, Err(Fault::Malformed(_))), "{}", body.escape_ascii());
         }
         let endless = std::iter::repeat_n("{\"Name\": \"A\"}\n", MOST_ROWS + 1).collect::<String>();
-        let refused = read(endless.as_bytes(), &target(ImportFormat::Ndjson));
-        assert!(matches!(refused, Err(Fault::Invalid(_))));
+        let rejected = read(endless.as_bytes(), &target(ImportFormat::Ndjson));
+        assert!(matches!(rejected, Err(Fault::Invalid(_))));
     }
 }

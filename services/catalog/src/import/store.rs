@@ -1,11 +1,11 @@
-//! Many test cases at once, in PostgreSQL. Every statement is bound to one customer.
+//! The test cases of imports in PostgreSQL.
 
 use std::collections::HashMap;
 
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, catalog::TestCaseInput};
 use sqlx::{FromRow, PgTransaction};
 
-/// A test case as it is.
+/// A test case as it is stored.
 #[derive(FromRow)]
 pub(super) struct Stored {
     pub(super) id: TestCaseId,
@@ -15,7 +15,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// What it says, as a client would write it.
+    /// Returns the fields that a client writes.
     pub(super) fn input(&self) -> TestCaseInput {
         TestCaseInput {
             name: self.name.clone(),
@@ -26,12 +26,12 @@ impl Stored {
     }
 }
 
-/// Locks the live cases with these identifiers, in the order of their ids, so that nobody waits for
-/// each other.
+/// Locks the active test cases with these identifiers, in the order of their ids, so that transactions
+/// do not deadlock.
 ///
-/// The statement is not prepared. PostgreSQL thus plans it for these very identifiers: it hashes
-/// them or looks each of them up. The plan of a prepared statement, which holds for any number of
-/// them, may compare each case of a large project with all of them.
+/// The statement is not prepared, so that PostgreSQL plans it for the given identifiers: it hashes them
+/// or looks up each of them. The plan of a prepared statement fits any number of identifiers, and may
+/// compare each test case of a large project with all of them.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -47,35 +47,6 @@ pub(super) async fn lock(
     let live = live.bind(customer).bind(project).bind(identifiers).persistent(false);
     let live = live.fetch_all(&mut **tx).await?;
     Ok(live.into_iter().map(|case| (case.identifier.clone(), case)).collect())
-}
-
-/// Adds test cases. Unavailable if somebody else has just added one with such an identifier: then
-/// it is to be changed instead.
-pub(super) async fn insert(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    cases: &[(TestCaseId, &TestCaseInput)],
-) -> Result<(), Fault> {
-    let done = sqlx::query(
-        "insert into test_case (customer_id, project_id, id, identifier, name, description)
-         select $1, $2, id, identifier, name, description
-         from unnest($3::uuid[], $4::text[], $5::text[], $6::text[])
-             as new (id, identifier, name, description)
-         on conflict (customer_id, project_id, identifier) where live do nothing",
-    )
-    .bind(customer)
-    .bind(project)
-    .bind(cases.iter().map(|(id, _)| *id).collect::<Vec<_>>())
-    .bind(cases.iter().map(|(_, case)| case.identifier.as_deref()).collect::<Vec<_>>())
-    .bind(cases.iter().map(|(_, case)| case.name.as_str()).collect::<Vec<_>>())
-    .bind(cases.iter().map(|(_, case)| case.description.as_str()).collect::<Vec<_>>())
-    .execute(&mut **tx)
-    .await?;
-    if done.rows_affected() < cases.len() as u64 {
-        return Err(Fault::Unavailable("a test case"));
-    }
-    Ok(())
 }
 
 /// Changes locked test cases.

@@ -1,12 +1,12 @@
-//! Records looked up in PostgreSQL. Every statement is bound to one customer.
+//! Lookups in PostgreSQL.
 
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestPlanId, TestSetId,
     catalog::{DebugProject, DebugTestCase, DebugTestPlan},
 };
-use sqlx::PgExecutor;
+use sqlx::{AssertSqlSafe, PgExecutor};
 
-/// Makes sure that a project has these records. What is not asked for is not looked for.
+/// Fails if a project does not have all of these records.
 pub(super) async fn find(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -49,17 +49,16 @@ pub(super) async fn find(
     }
 }
 
-/// A project, whether deleted or not.
+/// Returns a project, whether deleted or not.
 pub(super) async fn project(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: ProjectId,
 ) -> Result<DebugProject, Fault> {
-    sqlx::query_as(
-        "select id, name, description, archived, deleted_at is not null as deleted
-         from project
-         where customer_id = $1 and id = $2",
-    )
+    let columns = DebugProject::COLUMNS;
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from project where customer_id = $1 and id = $2"
+    )))
     .bind(customer)
     .bind(id)
     .fetch_optional(db)
@@ -67,18 +66,17 @@ pub(super) async fn project(
     .ok_or(Fault::NotFound("project"))
 }
 
-/// A test case, whether deleted or not.
+/// Returns a test case, whether deleted or not.
 pub(super) async fn test_case(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     project: ProjectId,
     id: TestCaseId,
 ) -> Result<DebugTestCase, Fault> {
-    sqlx::query_as(
-        "select id, identifier, name, description, archived, deleted_at is not null as deleted
-         from test_case
-         where customer_id = $1 and project_id = $2 and id = $3",
-    )
+    let columns = DebugTestCase::COLUMNS;
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from test_case where customer_id = $1 and project_id = $2 and id = $3"
+    )))
     .bind(customer)
     .bind(project)
     .bind(id)
@@ -87,20 +85,20 @@ pub(super) async fn test_case(
     .ok_or(Fault::NotFound("test case"))
 }
 
-/// A test plan, whether deleted or not.
+/// Returns a test plan, whether deleted or not.
 pub(super) async fn test_plan(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     case: TestCaseId,
     id: TestPlanId,
 ) -> Result<DebugTestPlan, Fault> {
-    sqlx::query_as(
-        "select p.id, p.revision, p.test_type, p.status, p.minimum_duration_in_min, p.instances,
-                c.archived, p.deleted_at is not null as deleted
-         from test_plan p
-         join test_case c on c.customer_id = p.customer_id and c.id = p.test_case_id
-         where p.customer_id = $1 and p.test_case_id = $2 and p.id = $3",
-    )
+    let columns = DebugTestPlan::COLUMNS;
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns},
+                (select archived from test_case where customer_id = $1 and id = $2) as archived
+         from test_plan
+         where customer_id = $1 and test_case_id = $2 and id = $3"
+    )))
     .bind(customer)
     .bind(case)
     .bind(id)

@@ -1,4 +1,4 @@
-//! Openings in PostgreSQL, of many users at once.
+//! Openings in PostgreSQL. A statement covers openings of many users.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use sqlx::PgTransaction;
 
 use super::Opening;
 
-/// How many openings of each user are kept for each project: twice as many as are shown, since some
-/// of the records may be in the archive.
+/// Number of openings that are kept of each user in each project. A list shows half as many, since some
+/// of the records may be archived.
 const KEPT: i64 = 40;
 
-/// Writes openings down, in their order, as of now.
-pub(super) async fn put(tx: &mut PgTransaction<'_>, openings: &[Opening]) -> Result<(), Fault> {
-    // Each record once, as it was opened last; and in one order for all who write.
+/// Writes openings, in their order, with the current time.
+pub(super) async fn upsert(tx: &mut PgTransaction<'_>, openings: &[Opening]) -> Result<(), Fault> {
+    // The last opening of each record. All replicas write in the same order, so they do not deadlock.
     let latest: BTreeMap<_, _> = (0_i64..)
         .zip(openings)
-        .map(|(place, it)| ((it.customer, it.user, it.kind, it.record), (place, it.owner)))
+        .map(|(index, it)| ((it.customer, it.user, it.kind, it.record), (index, it.owner)))
         .collect();
     sqlx::query(
         "insert into opening (customer_id, user_id, kind, record_id, owner_id, opened_at)
          select customer_id, user_id, kind, record_id, owner_id,
-                now() + place * interval '1 microsecond'
+                now() + index * interval '1 microsecond'
          from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[])
-             as opened (customer_id, user_id, kind, record_id, owner_id, place)
+             as opened (customer_id, user_id, kind, record_id, owner_id, index)
          order by customer_id, user_id, kind, record_id
          on conflict on constraint opening_pkey do update set opened_at = excluded.opened_at",
     )
@@ -38,7 +38,7 @@ pub(super) async fn put(tx: &mut PgTransaction<'_>, openings: &[Opening]) -> Res
     Ok(())
 }
 
-/// Forgets what the users of these openings have opened too long ago to be shown.
+/// Deletes older openings of the users of these openings, beyond the number that is kept.
 pub(super) async fn prune(tx: &mut PgTransaction<'_>, openings: &[Opening]) -> Result<(), Fault> {
     sqlx::query(
         "delete from opening

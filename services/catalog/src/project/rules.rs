@@ -1,10 +1,15 @@
-//! What makes a project.
+//! The rules for projects.
 
 use assay_proto::{Fault, catalog::ProjectInput};
 use assay_records::Check;
 
-/// The longest time that results can be kept for without keeping them for ever: a century.
+/// Maximum number of days that results are kept, if not forever: a century.
 const LONGEST_RETENTION: i32 = 36_525;
+
+/// Returns a new project, which is active.
+pub(super) fn new(input: ProjectInput) -> ProjectInput {
+    ProjectInput { archived: false, ..input }
+}
 
 pub(super) fn valid(input: ProjectInput) -> Result<ProjectInput, Fault> {
     let mut check = Check::default();

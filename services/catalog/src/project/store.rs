@@ -1,22 +1,20 @@
-//! Projects in PostgreSQL. Every statement is bound to one customer.
+//! Projects in PostgreSQL.
 
 use assay_proto::{
-    CustomerId, Fault, ProjectId,
-    catalog::{Project, ProjectEntry, ProjectInput},
+    CustomerId, Fault, InputColumns, ProjectId, UserId,
+    catalog::{ListFilter, Project, ProjectEntry, ProjectInput, RecordKind},
 };
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
 
-use crate::shelf::Shelf;
+use crate::filter;
 
-const COLUMNS: &str = "id, name, description, revision::text as data_version, report_template_id,
-     overall_result, overall_status, archived, customer_id, retention_in_days";
-
-/// Reads a project; `rest` says which.
-fn select(rest: &'static str) -> QueryAs<'static, Postgres, Project, PgArguments> {
-    sqlx::query_as(AssertSqlSafe(format!("select {COLUMNS} from project {rest}")))
+/// Returns the query of a project; `condition` says which one.
+fn select(condition: &'static str) -> QueryAs<'static, Postgres, Project, PgArguments> {
+    let columns = Project::COLUMNS;
+    sqlx::query_as(AssertSqlSafe(format!("select {columns} from project where {condition}")))
 }
 
 pub(super) async fn get(
@@ -24,7 +22,7 @@ pub(super) async fn get(
     customer: CustomerId,
     id: ProjectId,
 ) -> Result<Project, Fault> {
-    select("where customer_id = $1 and id = $2 and deleted_at is null")
+    select("customer_id = $1 and id = $2 and deleted_at is null")
         .bind(customer)
         .bind(id)
         .fetch_optional(db)
@@ -32,13 +30,13 @@ pub(super) async fn get(
         .ok_or(Fault::NotFound("project"))
 }
 
-/// Reads a project and keeps others from changing it meanwhile.
+/// Returns a project and locks it against changes.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ProjectId,
 ) -> Result<Project, Fault> {
-    select("where customer_id = $1 and id = $2 and deleted_at is null for no key update")
+    select("customer_id = $1 and id = $2 and deleted_at is null for no key update")
         .bind(customer)
         .bind(id)
         .fetch_optional(&mut **tx)
@@ -46,9 +44,9 @@ pub(super) async fn lock(
         .ok_or(Fault::NotFound("project"))
 }
 
-/// The condition, as SQL, that a project was not deleted; `$1` is the customer, `id` the project's id
-/// as a parameter or a column. What is in a deleted project is refused by it at once, long before it
-/// is removed.
+/// Returns the condition that a project is not deleted. `$1` is the customer, `id` is the id of the
+/// project, as a parameter or a column. Lookups refuse the records of a deleted project by it, long
+/// before they are removed.
 pub(crate) fn is_live(id: &str) -> String {
     format!(
         "exists (
@@ -58,7 +56,7 @@ pub(crate) fn is_live(id: &str) -> String {
     )
 }
 
-/// Makes sure that there is such a project.
+/// Fails if the project does not exist.
 pub(crate) async fn find(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -73,9 +71,8 @@ pub(crate) async fn find(
         .ok_or(Fault::NotFound("project"))
 }
 
-/// Makes sure that there is such a project, and that neither it nor anything in it is deleted
-/// meanwhile. Whoever writes in a project does this first.
-pub(crate) async fn hold(
+/// Locks a project against deletion. Every transaction that writes within a project does this first.
+pub(crate) async fn lock_shared(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ProjectId,
@@ -92,9 +89,9 @@ pub(crate) async fn hold(
     .ok_or(Fault::NotFound("project"))
 }
 
-/// Makes sure that there is such a project, and that nobody else writes in it meanwhile: for
-/// deletions, which reach records that others would lock in another order.
-pub(crate) async fn claim(
+/// Locks a project against all other writers. Deletions need this: they reach records that other
+/// transactions lock in another order.
+pub(crate) async fn lock_exclusive(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ProjectId,
@@ -111,77 +108,65 @@ pub(crate) async fn claim(
     .ok_or(Fault::NotFound("project"))
 }
 
-/// Lists a slice of a shelf's projects.
+/// Lists a slice of the projects.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
-    shelf: Shelf,
+    customer: CustomerId,
+    user: UserId,
+    filter: ListFilter,
     slice: &Slice,
 ) -> Result<Rows<ProjectEntry>, Fault> {
-    let (condition, order) = (shelf.condition(), shelf.order());
+    let columns = ProjectEntry::COLUMNS;
+    let condition = filter::condition(filter, RecordKind::Project);
+    let order = filter::order(filter, RecordKind::Project);
     let projects = sqlx::query_as(AssertSqlSafe(format!(
-        "select id, name, description from project
+        "select {columns} from project
          where customer_id = $1 and id < $3 and {condition}
            and ($4::text is null or name ilike $4)
          order by {order}
          limit $5"
     )));
     let projects = projects
-        .bind(shelf.customer)
-        .bind(shelf.user)
-        .bind(shelf.before(slice)?)
+        .bind(customer)
+        .bind(user)
+        .bind(filter::before(filter, slice)?)
         .bind(&slice.pattern)
-        .bind(shelf.limit(slice));
-    shelf.read(projects.fetch(db), slice).await
+        .bind(filter::limit(filter, slice));
+    filter::read(filter, projects.fetch(db), slice).await
 }
 
+/// Adds a project. Fails if the customer was deleted.
 pub(super) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ProjectId,
     project: &ProjectInput,
 ) -> Result<Project, Fault> {
-    let statement = format!(
-        "insert into project (customer_id, id, name, description, report_template_id,
-             retention_in_days)
-         select $1, $2, $3, $4, $5, $6
+    let (columns, values) = (ProjectInput::COLUMNS, ProjectInput::values(3));
+    let returned = Project::COLUMNS;
+    let insert = sqlx::query_as(AssertSqlSafe(format!(
+        "insert into project (customer_id, id, {columns})
+         select $1, $2, {values}
          where not exists (select from deleted_customer where customer_id = $1)
-         returning {COLUMNS}"
-    );
-    let project = sqlx::query_as(AssertSqlSafe(statement))
-        .bind(customer)
-        .bind(id)
-        .bind(&project.name)
-        .bind(&project.description)
-        .bind(&project.report_template_id)
-        .bind(project.retention_in_days)
-        .fetch_optional(&mut **tx)
-        .await?;
-    project.ok_or(Fault::NotFound("customer"))
+         returning {returned}"
+    )));
+    let insert = project.bind(insert.bind(customer).bind(id));
+    insert.fetch_optional(&mut **tx).await?.ok_or(Fault::NotFound("customer"))
 }
 
-/// Replaces what a client may write of a locked project.
+/// Writes the fields of a locked project.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ProjectId,
     project: &ProjectInput,
 ) -> Result<Project, Fault> {
-    let statement = format!(
-        "update project
-         set name = $3, description = $4, report_template_id = $5, archived = $6,
-             retention_in_days = $7, revision = revision + 1
+    let (assignments, returned) = (ProjectInput::assignments(3), Project::COLUMNS);
+    let update = sqlx::query_as(AssertSqlSafe(format!(
+        "update project set {assignments}, revision = revision + 1
          where customer_id = $1 and id = $2
-         returning {COLUMNS}"
-    );
-    let project = sqlx::query_as(AssertSqlSafe(statement))
-        .bind(customer)
-        .bind(id)
-        .bind(&project.name)
-        .bind(&project.description)
-        .bind(&project.report_template_id)
-        .bind(project.archived)
-        .bind(project.retention_in_days)
-        .fetch_one(&mut **tx)
-        .await?;
-    Ok(project)
+         returning {returned}"
+    )));
+    let update = project.bind(update.bind(customer).bind(id));
+    Ok(update.fetch_one(&mut **tx).await?)
 }

@@ -1,5 +1,5 @@
-//! The remains of deleted projects, in PostgreSQL. The search for them covers all customers;
-//! every other statement is bound to one.
+//! The records of deleted projects in PostgreSQL. The search for projects covers all customers; every
+//! other statement is bound to one.
 
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, TestSetId,
@@ -8,22 +8,22 @@ use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
-use crate::record::Record;
+use crate::event::EventSource;
 
-/// The parts of a table, each in the words of an index.
+/// The parts of a table, as conditions in the words of its indexes.
 pub(super) const PARTS: [&str; 3] =
     ["live", "archived and deleted_at is null", "deleted_at is not null"];
 
-/// A project that was deleted.
+/// A deleted project.
 #[derive(Clone, Copy, Debug, FromRow)]
 pub(super) struct Project {
     pub(super) customer_id: CustomerId,
     pub(super) id: ProjectId,
-    /// Whether others are told of each record. Nobody is left to be told when the customer is gone.
+    /// Whether the deletion of each record is published. It is not if the customer was deleted, too.
     pub(super) is_announced: bool,
 }
 
-/// The tables of projects, in an order in which nothing refers to what is removed.
+/// The tables of records, in an order in which no row refers to a removed one.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Table {
     TestSet,
@@ -45,36 +45,36 @@ impl Table {
         }
     }
 
-    fn record(self, project: ProjectId, id: Uuid) -> Record {
+    fn source(self, project: ProjectId, id: Uuid) -> EventSource {
         match self {
-            Self::TestSet => Record::TestSet(project, TestSetId(id)),
-            Self::TestCase => Record::TestCase(project, TestCaseId(id)),
-            Self::Environment => Record::Environment(project, EnvironmentId(id)),
-            Self::Subject => Record::Subject(project, SubjectId(id)),
+            Self::TestSet => EventSource::TestSet(project, TestSetId(id)),
+            Self::TestCase => EventSource::TestCase(project, TestCaseId(id)),
+            Self::Environment => EventSource::Environment(project, EnvironmentId(id)),
+            Self::Subject => EventSource::Subject(project, SubjectId(id)),
         }
     }
 }
 
-/// Deletes projects that were made while their customer was deleted.
+/// Deletes projects that were created while their customer was deleted.
 pub(super) async fn delete_late_projects(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     sqlx::query(
         "update project set deleted_at = now()
-         from deleted_customer gone
-         where project.customer_id = gone.customer_id and project.deleted_at is null
-           and gone.deleted_at > now() - interval '1 hour'",
+         from deleted_customer deleted
+         where project.customer_id = deleted.customer_id and project.deleted_at is null
+           and deleted.deleted_at > now() - interval '1 hour'",
     )
     .execute(db)
     .await?;
     Ok(())
 }
 
-/// The project that has been deleted for longest and still has something to be removed.
+/// Returns the project that was deleted first and has not been purged.
 pub(super) async fn next_project(db: impl PgExecutor<'_>) -> Result<Option<Project>, Fault> {
     let project = sqlx::query_as(
         "select customer_id, id,
                 not exists (
-                    select from deleted_customer gone
-                    where gone.customer_id = project.customer_id
+                    select from deleted_customer deleted
+                    where deleted.customer_id = project.customer_id
                 ) as is_announced
          from project
          where deleted_at is not null and purged_at is null
@@ -84,7 +84,7 @@ pub(super) async fn next_project(db: impl PgExecutor<'_>) -> Result<Option<Proje
     Ok(project.fetch_optional(db).await?)
 }
 
-/// The ids of some records of a part of a table, in order.
+/// Returns the ids of the first records of a part of a table after `after`.
 pub(super) async fn ids(
     db: impl PgExecutor<'_>,
     project: Project,
@@ -104,16 +104,16 @@ pub(super) async fn ids(
     Ok(ids.fetch_all(db).await?)
 }
 
-/// Removes what belongs to records, at most `limit` rows of a kind. Returns the records among it,
-/// and whether nothing is left. The inner limits have each owner looked up by index, also where there
-/// are no statistics.
+/// Removes rows that belong to records, at most `limit` from each table. Returns the removed records
+/// whose deletion is to be published, and whether no rows are left. Because of the inner limits,
+/// PostgreSQL looks up each owner by index even without statistics.
 pub(super) async fn remove_below(
     tx: &mut PgTransaction<'_>,
     project: Project,
     table: Table,
     ids: &[Uuid],
     limit: i64,
-) -> Result<(Vec<Record>, bool), Fault> {
+) -> Result<(Vec<EventSource>, bool), Fault> {
     let customer = project.customer_id;
     match table {
         Table::TestSet => {
@@ -127,10 +127,10 @@ pub(super) async fn remove_below(
                          limit $3
                      ) member
                      limit $3
-                 ) gone
+                 ) removed
                  where test_set_case.customer_id = $1
-                   and test_set_case.test_set_id = gone.test_set_id
-                   and test_set_case.test_case_id = gone.test_case_id";
+                   and test_set_case.test_set_id = removed.test_set_id
+                   and test_set_case.test_case_id = removed.test_case_id";
             let count = execute(tx, members, customer, ids, limit).await?;
             Ok((Vec::new(), count < limit))
         }
@@ -150,29 +150,29 @@ pub(super) async fn remove_below(
             let is_complete = count < limit && i64::try_from(plans.len()).is_ok_and(|n| n < limit);
             let announced = plans.into_iter().filter(|(.., is_new)| *is_new);
             Ok((
-                announced.map(|(case, plan, _)| Record::TestPlan(case, plan)).collect(),
+                announced.map(|(case, plan, _)| EventSource::TestPlan(case, plan)).collect(),
                 is_complete,
             ))
         }
         Table::Environment => Ok((Vec::new(), true)),
         Table::Subject => {
-            let built_upon = "update subject set base_subject_id = null
+            let based_on = "update subject set base_subject_id = null
                  where customer_id = $1 and id = any(array(
-                     select built.id from unnest($2::uuid[]) as owner (id)
+                     select based.id from unnest($2::uuid[]) as owner (id)
                      cross join lateral (
                          select id from subject
                          where customer_id = $1 and base_subject_id = owner.id
                          limit $3
-                     ) built
+                     ) based
                      limit $3
                  ))";
-            let count = execute(tx, built_upon, customer, ids, limit).await?;
+            let count = execute(tx, based_on, customer, ids, limit).await?;
             Ok((Vec::new(), count < limit))
         }
     }
 }
 
-/// Removes plans of test cases. Returns them, and whether nobody was told of their deletion yet.
+/// Removes plans of test cases. Returns them, and whether their deletion is to be published.
 async fn remove_plans(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -207,14 +207,14 @@ async fn execute(
     i64::try_from(count).map_err(Fault::internal)
 }
 
-/// Removes records that nothing belongs to any more, with the favorites that they were. Returns those
-/// of whose deletion nobody was told yet.
+/// Removes records that no other rows belong to, and favorites that refer to them. Returns those whose
+/// deletion is to be published.
 pub(super) async fn remove(
     tx: &mut PgTransaction<'_>,
     project: Project,
     table: Table,
     ids: &[Uuid],
-) -> Result<Vec<Record>, Fault> {
+) -> Result<Vec<EventSource>, Fault> {
     let customer = project.customer_id;
     sqlx::query("delete from favorite where customer_id = $1 and record_id = any($2)")
         .bind(customer)
@@ -227,11 +227,10 @@ pub(super) async fn remove(
     )));
     let removed = removed.bind(customer).bind(ids).fetch_all(&mut **tx).await?;
     let announced = removed.into_iter().filter(|(_, is_new)| *is_new);
-    Ok(announced.map(|(id, _)| table.record(project.id, id)).collect())
+    Ok(announced.map(|(id, _)| table.source(project.id, id)).collect())
 }
 
-/// Notes that nothing is left of a project but that it was there. Of a deleted customer, what its
-/// users had at hand goes as well.
+/// Clears the row of a purged project, and removes the favorites and openings of the project.
 pub(super) async fn finish(db: &PgPool, project: Project) -> Result<(), Fault> {
     let mut tx = begin(db).await?;
     for statement in [

@@ -1,8 +1,7 @@
-//! What sets, subjects and projects show of their latest executions.
+//! Projections of the latest executions onto test sets, subjects and projects.
 //!
-//! Later executions have larger ids, and every change of an execution has a larger revision: what
-//! is older in this sense changes nothing. What is told again is shown again, which mends what is
-//! not as it was told.
+//! Later executions have larger ids, and later changes of an execution have larger revisions. An event
+//! that is older by this order changes nothing. An event that is applied again repairs its projection.
 
 use assay_proto::{
     CustomerId, ExecutionId, ExecutionStatistic, ExecutionStatus, Fault, ProjectId, SubjectId,
@@ -10,33 +9,34 @@ use assay_proto::{
 };
 use sqlx::{PgTransaction, types::Json};
 
-use super::hold;
+use super::lock_project;
 
-/// The longest run that is shown, in seconds: 9999 hours.
+/// Maximum duration that a test set shows, in seconds: 9999 hours.
 const LONGEST_RUN: f64 = 9999.0 * 3600.0;
 
-/// Applies what has happened to an execution.
+/// Applies a change of an execution.
 pub async fn execution_changed(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: &ExecutionChanged,
 ) -> Result<(), Fault> {
-    if !hold(tx, customer, ProjectId::from_field("ProjectId", &execution.project_id)?).await? {
+    let project = ProjectId::from_field("ProjectId", &execution.project_id)?;
+    if !lock_project(tx, customer, project).await? {
         return Ok(());
     }
     let statistic = execution.statistic.clone().unwrap_or_default();
-    show_in_set(tx, customer, execution, &statistic).await?;
+    update_test_set(tx, customer, execution, &statistic).await?;
     match execution.status() {
         ExecutionStatus::Completed => {
-            show_pass_rate(tx, customer, execution, &statistic).await?;
-            show_in_project(tx, customer, execution).await
+            update_pass_rate(tx, customer, execution, &statistic).await?;
+            update_project(tx, customer, execution).await
         }
-        ExecutionStatus::Canceled => show_in_project(tx, customer, execution).await,
+        ExecutionStatus::Canceled => update_project(tx, customer, execution).await,
         _ => Ok(()),
     }
 }
 
-async fn show_in_set(
+async fn update_test_set(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: &ExecutionChanged,
@@ -67,7 +67,7 @@ async fn show_in_set(
     Ok(())
 }
 
-async fn show_pass_rate(
+async fn update_pass_rate(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: &ExecutionChanged,
@@ -91,7 +91,7 @@ async fn show_pass_rate(
     Ok(())
 }
 
-async fn show_in_project(
+async fn update_project(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: &ExecutionChanged,

@@ -1,5 +1,5 @@
-//! What plans, cases and projects show of their test reports: all that was told of the reports is
-//! kept, and what is shown of a case is made from it anew.
+//! Projections of test reports onto plans, test cases and projects. The catalog stores the latest state of
+//! all reports, and derives from it what a test case shows.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use assay_proto::{
 };
 use sqlx::PgTransaction;
 
-use super::hold;
+use super::lock_project;
 
-/// Applies what has happened to reports of an execution.
+/// Applies changes of the test reports of an execution.
 pub async fn reports_changed(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -22,15 +22,16 @@ pub async fn reports_changed(
     if reports.is_empty() {
         return Ok(());
     }
-    if !hold(tx, customer, ProjectId::from_field("ProjectId", &changed.project_id)?).await? {
+    let project = ProjectId::from_field("ProjectId", &changed.project_id)?;
+    if !lock_project(tx, customer, project).await? {
         return Ok(());
     }
-    keep(tx, customer, changed, &reports).await?;
-    show_in_cases(tx, customer, &reports).await?;
-    show_in_project(tx, customer, changed, &reports).await
+    upsert(tx, customer, changed, &reports).await?;
+    update_test_cases(tx, customer, &reports).await?;
+    update_project(tx, customer, changed, &reports).await
 }
 
-/// Each report once, as it is in its highest revision, in the order of ids.
+/// Returns the highest revision of each report, in the order of ids.
 fn newest(reports: &[ReportState]) -> Vec<&ReportState> {
     let mut newest: HashMap<&str, &ReportState> = HashMap::with_capacity(reports.len());
     for report in reports {
@@ -44,8 +45,8 @@ fn newest(reports: &[ReportState]) -> Vec<&ReportState> {
     newest
 }
 
-/// Keeps the reports, but for those of which something newer is known.
-async fn keep(
+/// Stores the reports, except those of which a newer revision is stored.
+async fn upsert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     changed: &ReportsChanged,
@@ -92,15 +93,15 @@ async fn keep(
     Ok(())
 }
 
-/// Shows in the cases of these reports what is known of all their reports.
-async fn show_in_cases(
+/// Updates the test cases of these reports from all their reports.
+async fn update_test_cases(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     reports: &[&ReportState],
 ) -> Result<(), Fault> {
     let cases = cases(reports)?;
-    // In the order of ids, as everyone who locks several; and in a statement of its own, so that
-    // the next one sees what others have done before.
+    // In the order of ids, as all transactions that lock several; in a statement of its own, so that
+    // the next one sees the changes of transactions that held the locks.
     sqlx::query(
         "select from test_case where customer_id = $1 and id = any($2) order by id
          for no key update",
@@ -114,7 +115,7 @@ async fn show_in_cases(
          set execution_statistics = latest.statistics, last_result = latest.result,
              last_report_status = latest.status, last_sw_name = latest.software_name,
              last_sw_identifier = latest.software_identifier
-         from (select distinct id from unnest($2::uuid[]) as asked (id)) asked
+         from (select distinct id from unnest($2::uuid[]) as changed (id)) changed
          cross join lateral (
              select jsonb_agg(jsonb_build_object(
                         'ExecutionNumber', execution_number, 'Result', result,
@@ -130,12 +131,12 @@ async fn show_in_cases(
                  select execution_number, result, status, average_duration_in_sec,
                         software_name, software_identifier
                  from test_report
-                 where customer_id = $1 and test_case_id = asked.id
+                 where customer_id = $1 and test_case_id = changed.id
                  order by execution_number desc
                  limit 10
              ) report
          ) latest
-         where test_case.customer_id = $1 and test_case.id = asked.id",
+         where test_case.customer_id = $1 and test_case.id = changed.id",
     )
     .bind(customer)
     .bind(&cases)
@@ -144,8 +145,8 @@ async fn show_in_cases(
     Ok(())
 }
 
-/// Shows in the project where its latest finished report stands: the last of the latest execution.
-async fn show_in_project(
+/// Updates the status that a project shows: that of the last report of the latest execution.
+async fn update_project(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     changed: &ReportsChanged,

@@ -1,7 +1,7 @@
-//! Whether the contents of variables match their rules.
+//! The validation rules of variables.
 //!
-//! Rules are regular expressions without look-around and back-references, so that matching takes
-//! linear time; what one may grow to is limited. An empty content is none, and matches every rule.
+//! Rules are regular expressions without look-around and back-references, so that matching takes linear
+//! time. The size of a compiled rule is limited. An empty content matches every rule.
 
 use assay_proto::{Variable, VariableInput};
 use assay_records::{Check, below};
@@ -9,35 +9,36 @@ use regex::{Regex, RegexBuilder};
 
 use super::MASK;
 
-/// The longest rule, in characters.
+/// Maximum length of a rule, in characters.
 const LONGEST: usize = 1000;
 
 /// Maximum size of a compiled rule, in bytes.
 const LARGEST: usize = 2 << 20;
 
-/// How deeply groups may be nested in a rule.
+/// Maximum depth of nested groups in a rule.
 const DEEPEST: u32 = 50;
 
-/// How many variables of one record may have a rule.
+/// Maximum number of variables with a rule in one record.
 const MOST: usize = 100;
 
-/// How many rules are checked before an execution starts; all were checked when they were written.
+/// Maximum number of rules that are checked when an execution starts. All were checked when they were
+/// written.
 const MOST_AT_START: usize = 100;
 
-/// Checks rules, and the contents that are written with them.
+/// Checks written rules and contents.
 pub(super) fn check_written(check: &mut Check, variables: &[VariableInput]) {
     let with_rules = variables.iter().filter(|variable| !variable.validation_rule.is_empty());
     if with_rules.count() > MOST {
         check.refuse("Variables", format!("must have at most {MOST} with a ValidationRule"));
         return;
     }
-    for (place, variable) in variables.iter().enumerate() {
+    for (index, variable) in variables.iter().enumerate() {
         if variable.validation_rule.is_empty() {
             continue;
         }
-        let pointer = format!("Variables/{place}");
+        let pointer = format!("Variables/{index}");
         match compile(&variable.validation_rule) {
-            // What the asterisks stand for is checked when it is known.
+            // The content behind a mask is checked when it is known.
             Ok(_) if variable.is_secured && variable.content == MASK => {}
             Ok(rule) => {
                 let message = variable.validation_error_msg.as_deref();
@@ -48,8 +49,8 @@ pub(super) fn check_written(check: &mut Check, variables: &[VariableInput]) {
     }
 }
 
-/// Checks contents, in clear, of the variables of a record at `pointer`. `checked` counts the rules
-/// that were looked at so far.
+/// Checks the decrypted contents of the variables of the record at `pointer`. `checked` counts the
+/// rules that were checked so far.
 pub(crate) fn check_stored(
     check: &mut Check,
     checked: &mut usize,
@@ -72,7 +73,7 @@ pub(crate) fn check_stored(
     }
 }
 
-/// Whether a content matches a rule that was written with it unchanged.
+/// Returns whether an unchanged content matches a new rule.
 pub(super) fn matches(rule: &str, content: &str) -> bool {
     content.is_empty() || compile(rule).is_ok_and(|rule| rule.is_match(content))
 }
@@ -101,7 +102,9 @@ fn compile(rule: &str) -> Result<Regex, String> {
         .nest_limit(DEEPEST)
         .build();
     compiled.map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => "repeats too much to be checked".to_owned(),
+        regex::Error::CompiledTooBig(_) => {
+            "is too large when compiled; use fewer or smaller repetitions".to_owned()
+        }
         _ => "is not a valid regular expression in RE2 syntax".to_owned(),
     })
 }
@@ -132,34 +135,36 @@ mod tests {
     }
 
     #[test]
-    fn a_content_has_to_match_its_rule() {
+    fn a_content_must_match_its_rule() {
         for (rule, content) in
             [("^[a-z]+$", "ada"), ("[0-9]", "a1b"), ("^[a-z]+$", ""), (r"^\w{1,30}$", "Zoë")]
         {
             assert_eq!(problems(rule, content, None), [], "{rule} and {content}");
         }
-        let [(field, _)] = &problems("^[a-z]+$", "Ada", None)[..] else { panic!("it was taken") };
+        let [(field, _)] = &problems("^[a-z]+$", "Ada", None)[..] else {
+            panic!("the content should not match")
+        };
         assert_eq!(field, "Variables/0/Content");
         let [(_, problem)] = &problems("^a$", "b", Some("Only a"))[..] else { panic!() };
         assert_eq!(problem, "Only a");
     }
 
     #[test]
-    fn a_rule_that_is_none_or_grows_too_large_is_refused() {
+    fn invalid_and_too_large_rules_are_rejected() {
         let long = "a".repeat(LONGEST + 1);
         let deep = format!("{}a{}", "(".repeat(60), ")".repeat(60));
         for rule in ["(", r"(a)\1", "(?=a)", "(a{1000}){1000}", r"\w{900}{20}", &long, &deep] {
             let problems = problems(rule, "", None);
-            let [(field, _)] = &problems[..] else { panic!("{rule} was taken") };
+            let [(field, _)] = &problems[..] else { panic!("{rule} should be rejected") };
             assert_eq!(field, "Variables/0/ValidationRule");
         }
     }
 
     #[test]
-    fn a_rule_that_makes_others_backtrack_takes_no_time() {
-        let begun = std::time::Instant::now();
+    fn a_rule_with_nested_repetitions_is_matched_in_linear_time() {
+        let started = std::time::Instant::now();
         let content = format!("{}b", "a".repeat(60_000));
         assert_eq!(problems("^(a+)+$", &content, None).len(), 1);
-        assert!(begun.elapsed().as_secs() < 5);
+        assert!(started.elapsed().as_secs() < 5);
     }
 }

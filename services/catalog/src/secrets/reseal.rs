@@ -1,5 +1,5 @@
-//! Stores secrets under another encryption key, so that the key before can be taken away. What they
-//! say does not change, and nor do the versions of their records; so it can be done at any time.
+//! Re-encrypts secrets with another key, so that the previous key can be removed. Neither the secrets nor
+//! the versions of their records change, so this is possible at any time.
 
 use assay_auth::{Seal, SealConfig};
 use assay_proto::{CustomerId, Fault, Variable};
@@ -8,13 +8,13 @@ use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection, Decode, Encode, PgConnection, Postgres, Type, types::Json};
 use uuid::Uuid;
 
-use super::{RecordSecrets, place_of};
+use super::{RecordSecrets, field_of};
 
-/// How many records are read at once.
+/// Number of records that are read at once.
 const BATCH: i64 = 500;
 
-/// Stores all secrets under the first of the encryption keys; says how many records were not.
-/// Running programs need to know that key before, and may keep running.
+/// Re-encrypts all secrets with the first of the encryption keys. Returns the number of changed records.
+/// Running programs must know that key beforehand, and can keep running.
 pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<u64> {
     let seal = Seal::new(seal)?;
     let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
@@ -34,7 +34,7 @@ pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::R
     Ok(count)
 }
 
-/// Goes through a table, deleted records included: history may still need them.
+/// Re-encrypts a column of all records, including deleted ones, which history may need.
 async fn reseal_column<T>(
     db: &mut PgConnection,
     table: &'static str,
@@ -57,7 +57,7 @@ where
         last = (*customer, *id);
         for (customer, id, stored) in records {
             let Some(resealed) = resealed(id, &stored)? else { continue };
-            // What somebody has changed meanwhile is under the current key already.
+            // A record that was changed meanwhile is already encrypted with the current key.
             let update = sqlx::query(AssertSqlSafe(format!(
                 "update {table} set {column} = $4
                  where customer_id = $1 and id = $2 and {column} = $3"
@@ -69,17 +69,17 @@ where
 }
 
 impl RecordSecrets {
-    /// A stored secret under the current key, unless it is already.
+    /// Returns a stored secret encrypted with the current key, unless it is already.
     fn reseal(&self, field: &str, stored: &str) -> Result<Option<String>, Fault> {
         self.seal.reseal(&self.owner(field), stored)
     }
 
-    /// As [`RecordSecrets::reseal`], for the variables of the record.
+    /// Returns stored variables with secrets encrypted with the current key, unless they are already.
     fn reseal_all(&self, stored: &[Variable]) -> Result<Option<Json<Vec<Variable>>>, Fault> {
         let (mut variables, mut changed) = (stored.to_vec(), false);
         for variable in variables.iter_mut().filter(|one| one.is_secured && !one.content.is_empty())
         {
-            if let Some(resealed) = self.reseal(&place_of(&variable.name), &variable.content)? {
+            if let Some(resealed) = self.reseal(&field_of(&variable.name), &variable.content)? {
                 variable.content = resealed;
                 changed = true;
             }

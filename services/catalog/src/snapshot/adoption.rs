@@ -1,20 +1,28 @@
-//! Test cases that a test tool has reported: made and included where they are new, so that their
-//! results have a place. A few statements, however many they are.
+//! Adoption of the test cases that a test tool has reported: new ones are created and included in the
+//! test set. The number of statements does not depend on the number of test cases.
 
 use std::collections::HashMap;
 
 use assay_events::publish_all;
 use assay_proto::{
-    CustomerId, Fault, ProjectId, TestCaseId, TestPlanId, TestSetId, catalog::ReportedTestCase,
+    CustomerId, Fault, PlanStatus, ProjectId, TestCaseId, TestPlanId, TestSetId,
+    catalog::ReportedTestCase,
 };
 use assay_records::Action;
 use sqlx::PgTransaction;
 
 use super::store;
-use crate::{record::Record, test_case::identifiers, test_set};
+use crate::{
+    event::EventSource,
+    test_case::{
+        identifiers,
+        store::{NewTestCase, insert_all},
+    },
+    test_set,
+};
 
-/// Makes sure that there is a live test case with a plan that is ready for each of these, and that
-/// the locked set includes them all. Returns their ids, in the order of `reported`.
+/// Creates the reported test cases that do not exist, gives each of them a plan that is ready, and
+/// includes all in the locked set. Returns their ids, in the order of `reported`.
 pub(super) async fn adopt(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -22,26 +30,28 @@ pub(super) async fn adopt(
     set: TestSetId,
     reported: &[ReportedTestCase],
 ) -> Result<Vec<TestCaseId>, Fault> {
-    identifiers::claim(tx, customer, project).await?;
+    identifiers::lock_numbers(tx, customer, project).await?;
     let mut live = lock(tx, customer, project, reported).await?;
     let missing: Vec<_> =
         reported.iter().filter(|case| !live.contains_key(&case.identifier)).collect();
-    let created = create(tx, customer, project, &missing).await?;
+    let new: Vec<_> = missing.iter().map(|case| new_test_case(case)).collect();
+    let ready = Some(PlanStatus::ReadyForExecution);
+    let created = insert_all(tx, customer, project, ready, &new).await?;
     if !missing.is_empty() {
         live = lock(tx, customer, project, reported).await?;
     }
     let cases: Option<Vec<_>> =
         reported.iter().map(|case| live.get(&case.identifier).copied()).collect();
-    // One was archived in the moment between two statements; the next attempt makes another.
+    // A test case was archived between two statements. The next attempt creates another one.
     let cases = cases.ok_or(Fault::Unavailable("a test case"))?;
     let planned = plan(tx, customer, &cases).await?;
 
     let mut events = Vec::with_capacity(created.len() + planned.len());
     for id in created {
-        events.push(Record::TestCase(project, id).was(Action::Created, customer)?);
+        events.push(EventSource::TestCase(project, id).event(Action::Created, customer)?);
     }
     for (case, id) in planned {
-        events.push(Record::TestPlan(case, id).was(Action::Created, customer)?);
+        events.push(EventSource::TestPlan(case, id).event(Action::Created, customer)?);
     }
     publish_all(tx, &events).await?;
     if test_set::members::include(tx, customer, set, &cases).await? > 0 {
@@ -50,8 +60,8 @@ pub(super) async fn adopt(
     Ok(cases)
 }
 
-/// Locks the live cases with these identifiers, in the order of their ids, so that nobody waits for
-/// each other. The statement is planned for these very identifiers, as that of an import is.
+/// Locks the active test cases with these identifiers, in the order of their ids, so that transactions
+/// do not deadlock. The statement is not prepared, for the reason given at that of imports.
 async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -70,32 +80,17 @@ async fn lock(
     Ok(live.into_iter().collect())
 }
 
-/// Adds test cases, which get a plan at once, unless someone else just did. Returns what is new.
-async fn create(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    missing: &[&ReportedTestCase],
-) -> Result<Vec<TestCaseId>, Fault> {
-    let created = sqlx::query_scalar(
-        "insert into test_case
-             (customer_id, project_id, id, identifier, name, description, last_plan_status)
-         select $1, $2, id, identifier, name, '', 'ReadyForExecution'
-         from unnest($3::uuid[], $4::text[], $5::text[]) as missing (id, identifier, name)
-         on conflict (customer_id, project_id, identifier) where live do nothing
-         returning id",
-    );
-    let created = created
-        .bind(customer)
-        .bind(project)
-        .bind(missing.iter().map(|_| TestCaseId::new()).collect::<Vec<_>>())
-        .bind(missing.iter().map(|case| case.identifier.as_str()).collect::<Vec<_>>())
-        .bind(missing.iter().map(|case| case.name.as_str()).collect::<Vec<_>>());
-    Ok(created.fetch_all(&mut **tx).await?)
+fn new_test_case(case: &ReportedTestCase) -> NewTestCase<'_> {
+    NewTestCase {
+        id: TestCaseId::new(),
+        identifier: &case.identifier,
+        name: &case.name,
+        description: "",
+    }
 }
 
-/// Adds a plan that is ready, and executed at once, to the locked cases that have none. Returns what
-/// is new.
+/// Adds a plan that is ready, and frozen since it is executed at once, to the locked test cases that
+/// have none. Returns the new plans.
 async fn plan(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

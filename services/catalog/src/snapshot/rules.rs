@@ -1,4 +1,4 @@
-//! What can be executed, and what test tools may report.
+//! The rules for snapshots and for the test cases that test tools report.
 
 use std::collections::HashSet;
 
@@ -10,16 +10,17 @@ use super::store::Chosen;
 pub(super) const SUBJECT: &str = "SubjectId";
 pub(super) const ENVIRONMENT: &str = "EnvironmentId";
 
-/// The most bytes of a snapshot.
+/// Maximum size of a snapshot, in bytes.
 const LARGEST: i64 = 64 << 20;
 
-/// How many bytes of a snapshot are copied at once.
+/// Maximum size of the part of a snapshot that is copied at once, in bytes, unless one test case is
+/// larger.
 const PART: i64 = 1 << 20;
 
-/// The most test cases of one report of a test tool.
+/// Maximum number of test cases that a test tool reports at once.
 const MOST_CASES: usize = 100_000;
 
-/// The most bytes of the names and identifiers of one report of a test tool.
+/// Maximum size of the names and identifiers that a test tool reports at once, in bytes.
 const MOST_BYTES: usize = 32 << 20;
 
 pub(super) fn not_too_many(cases: usize, bytes: usize) -> Result<(), Fault> {
@@ -33,15 +34,15 @@ pub(super) fn not_too_many(cases: usize, bytes: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The test cases that a test tool has named, each once.
+/// Checks reported test cases and returns each identifier once.
 pub(super) fn reported(cases: Vec<ReportedTestCase>) -> Result<Vec<ReportedTestCase>, Fault> {
     if cases.is_empty() {
         return Err(Fault::invalid("TestCases", "must name at least one test case"));
     }
     let mut check = Check::default();
-    for (place, case) in cases.iter().enumerate() {
+    for (index, case) in cases.iter().enumerate() {
         for (field, text) in [("Identifier", &case.identifier), ("Name", &case.name)] {
-            let field = format!("TestCases/{place}/{field}");
+            let field = format!("TestCases/{index}/{field}");
             check.name(&field, text);
             check.text(&field, text);
         }
@@ -51,14 +52,14 @@ pub(super) fn reported(cases: Vec<ReportedTestCase>) -> Result<Vec<ReportedTestC
     Ok(cases.into_iter().filter(|case| seen.insert(case.identifier.clone())).collect())
 }
 
-/// The cases that are not among those that can be executed, as many as are told of at once.
-pub(super) fn missing(asked: &[TestCaseId], ready: &[Chosen]) -> Vec<TestCaseId> {
+/// Returns the members that cannot be executed, at most as many as an error lists.
+pub(super) fn missing(members: &[TestCaseId], ready: &[Chosen]) -> Vec<TestCaseId> {
     let ready: HashSet<TestCaseId> = ready.iter().map(|chosen| chosen.case).collect();
     let is_missing = |id: &&TestCaseId| !ready.contains(*id);
-    asked.iter().filter(is_missing).take(MOST_PROBLEMS).copied().collect()
+    members.iter().filter(is_missing).take(MOST_PROBLEMS).copied().collect()
 }
 
-/// Fails if a snapshot of these cases would weigh too much.
+/// Fails if a snapshot of these test cases is too large.
 pub(super) fn fits(chosen: &[Chosen]) -> Result<(), Fault> {
     let size: i64 = chosen.iter().map(|chosen| chosen.size).sum();
     if size <= LARGEST {
@@ -73,7 +74,7 @@ pub(super) fn fits(chosen: &[Chosen]) -> Result<(), Fault> {
     Err(Fault::Refused { code: "execution_too_large", reason })
 }
 
-/// Cuts chosen cases into parts that can be copied at once.
+/// Splits chosen test cases into parts that can be copied at once.
 pub(super) fn parts(chosen: Vec<Chosen>) -> Vec<Vec<Chosen>> {
     let (mut parts, mut part, mut size) = (Vec::new(), Vec::new(), 0);
     for one in chosen {
@@ -90,7 +91,7 @@ pub(super) fn parts(chosen: Vec<Chosen>) -> Vec<Vec<Chosen>> {
     parts
 }
 
-/// Fails if there are test cases, with these identifiers, that cannot be executed.
+/// Fails if there are test cases that cannot be executed; `missing` are their identifiers.
 pub(super) fn all_ready(missing: &[String]) -> Result<(), Fault> {
     let mut check = Check::default();
     for identifier in missing {

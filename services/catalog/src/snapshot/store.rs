@@ -1,4 +1,4 @@
-//! What snapshots copy, in PostgreSQL. Every statement is bound to one customer.
+//! The records that snapshots copy, in PostgreSQL.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, Variable,
     catalog::{SnapshotEnvironment, SnapshotSubject, SnapshotTestCase},
 };
-use sqlx::{FromRow, PgExecutor, PgTransaction, types::Json};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction, types::Json};
 
 use super::rules;
 
@@ -19,16 +19,17 @@ pub(super) async fn subject(
     project: ProjectId,
     id: SubjectId,
 ) -> Result<SnapshotSubject, Fault> {
-    sqlx::query_as(
-        "select id, identifier, name, needs_public_ip from subject
-         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null",
-    )
+    let columns = SnapshotSubject::COLUMNS;
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from subject
+         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null"
+    )))
     .bind(customer)
     .bind(id)
     .bind(project)
     .fetch_optional(&mut **tx)
     .await?
-    .ok_or_else(|| Fault::invalid(rules::SUBJECT, "must be the id of a subject of the project"))
+    .ok_or_else(|| Fault::invalid(rules::SUBJECT, "no such subject in this project"))
 }
 
 pub(super) async fn environment(
@@ -37,21 +38,20 @@ pub(super) async fn environment(
     project: ProjectId,
     id: EnvironmentId,
 ) -> Result<SnapshotEnvironment, Fault> {
-    sqlx::query_as(
-        "select id, name, target_group from environment
-         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null",
-    )
+    let columns = SnapshotEnvironment::COLUMNS;
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from environment
+         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null"
+    )))
     .bind(customer)
     .bind(id)
     .bind(project)
     .fetch_optional(&mut **tx)
     .await?
-    .ok_or_else(|| {
-        Fault::invalid(rules::ENVIRONMENT, "must be the id of an environment of the project")
-    })
+    .ok_or_else(|| Fault::invalid(rules::ENVIRONMENT, "no such environment in this project"))
 }
 
-/// A test case that is to be executed, and how.
+/// A test case that will be executed, with its plan.
 #[derive(Clone, Copy, Debug, FromRow)]
 pub(super) struct Chosen {
     #[sqlx(rename = "test_case_id")]
@@ -64,11 +64,11 @@ pub(super) struct Chosen {
     pub(super) has_rules: bool,
 }
 
-/// Chooses the highest plan that is ready of each of these cases, in this order, and locks it. Leaves
-/// out the cases that have none.
+/// Chooses and locks the highest plan that is ready of each of these test cases, in their order. Leaves
+/// out test cases without such a plan.
 ///
-/// Several statements, each led by a list of ids: what joins such lists depends on statistics that
-/// a new database does not have, and can take seconds without.
+/// The statements look up lists of ids one after another. The plan of a join of such lists depends on
+/// statistics that a new database does not have, and could take seconds.
 pub(super) async fn choose(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -76,7 +76,7 @@ pub(super) async fn choose(
 ) -> Result<Vec<Chosen>, Fault> {
     let ready = highest_ready(tx, customer, cases).await?;
     let plans: Vec<TestPlanId> = ready.into_values().collect();
-    // In the order of their ids, so that two snapshots never wait for each other.
+    // In the order of their ids, so that snapshots do not deadlock.
     let chosen = sqlx::query_as::<_, Chosen>(
         "select test_case_id, id, octet_length(variables::text)::bigint + $3 as size,
                 jsonb_path_exists(variables, '$[*].ValidationRule ? (@ != \"\")') as has_rules
@@ -92,7 +92,7 @@ pub(super) async fn choose(
     Ok(cases.iter().filter_map(|case| chosen.remove(case)).collect())
 }
 
-/// Freezes locked plans: what is executed does not change any more.
+/// Freezes locked plans, which do not change any more once they are executed.
 pub(super) async fn freeze(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -109,7 +109,7 @@ pub(super) async fn freeze(
     Ok(())
 }
 
-/// The highest plan that is ready of each of these cases that has one.
+/// Returns the highest plan that is ready of each of these test cases that has one.
 pub(super) async fn highest_ready(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -125,7 +125,7 @@ pub(super) async fn highest_ready(
     Ok(plans.into_iter().collect())
 }
 
-/// Copies these cases with their plans, in this order. Secrets are as they are stored.
+/// Copies these test cases with their plans, in this order. Secrets are returned as they are stored.
 pub(super) async fn copy(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -146,13 +146,13 @@ pub(super) async fn copy(
     let plans: Vec<_> = chosen.iter().map(|chosen| chosen.plan).collect();
     let copies = copies.bind(customer).bind(plans).fetch_all(db).await?;
     if copies.len() < chosen.len() {
-        // The project was deleted in this moment.
+        // The project was deleted and purged at this moment.
         return Err(Fault::NotFound("project"));
     }
     Ok(copies)
 }
 
-/// What users call these cases.
+/// Returns the identifiers of these test cases.
 pub(super) async fn identifiers(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -167,7 +167,7 @@ pub(super) async fn identifiers(
     Ok(identifiers.bind(customer).bind(cases).fetch_all(&mut **tx).await?)
 }
 
-/// The variables of a subject, as they are stored.
+/// Returns the variables of a subject as they are stored.
 pub(super) async fn variables(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

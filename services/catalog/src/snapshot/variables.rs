@@ -1,5 +1,4 @@
-//! The variables of what is executed: with asterisks for secrets, and only if their contents match
-//! their rules.
+//! The variables of snapshots: secrets are masked, and contents have to match their rules.
 
 use assay_proto::{
     CustomerId, Fault, SubjectId,
@@ -14,7 +13,7 @@ use super::{
 };
 use crate::secrets::{self, Secrets};
 
-/// Copies chosen cases, in their order, with their secrets masked.
+/// Copies chosen test cases, in their order, with their secrets masked.
 pub(super) async fn copy(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -27,8 +26,8 @@ pub(super) async fn copy(
     Ok(copies)
 }
 
-/// Fails if the content of a variable of the subject or of a plan does not match its rule. It was
-/// checked when it was written; this finds what was written in other ways.
+/// Fails if the content of a variable of the subject or of a plan does not match its rule. Contents are
+/// checked when they are written; this check finds those that bypassed it.
 pub(super) async fn check(
     tx: &mut PgTransaction<'_>,
     secrets: &Secrets,

@@ -1,4 +1,4 @@
-//! What makes a subject.
+//! The rules for subjects.
 
 use assay_proto::{
     Fault, SubjectId,
@@ -9,21 +9,28 @@ use http::Uri;
 
 use crate::secrets;
 
+pub(super) const BASE_SUBJECT: &str = "BaseSubjectId";
+
+/// Returns a new subject, which is active.
+pub(super) fn new(input: SubjectInput) -> SubjectInput {
+    SubjectInput { archived: false, ..input }
+}
+
 pub(super) fn valid(mut input: SubjectInput) -> Result<SubjectInput, Fault> {
     let mut check = Check::default();
     match input.subject_type() {
         SubjectType::Webpage => {
             if input.uri.trim().is_empty() {
-                check.refuse("Uri", "is needed for a web page");
+                check.refuse("Uri", "is required for a Webpage");
             }
         }
         SubjectType::RequiresInstallation => {
-            needed(&mut check, "SoftwareFileId", input.software_file_id.as_deref());
-            needed(&mut check, "InstructionFileId", input.instruction_file_id.as_deref());
+            require_file(&mut check, "SoftwareFileId", input.software_file_id.as_deref());
+            require_file(&mut check, "InstructionFileId", input.instruction_file_id.as_deref());
         }
         SubjectType::Unspecified => {
             check.refuse("SubjectType", "must be Webpage or RequiresInstallation");
-            // So that the texts can be looked at all the same.
+            // The texts are checked as JSON, which has no name for an unset value.
             input.set_subject_type(SubjectType::Webpage);
         }
     }
@@ -38,23 +45,23 @@ pub(super) fn valid(mut input: SubjectInput) -> Result<SubjectInput, Fault> {
     check.done().map(|()| input)
 }
 
-fn needed(check: &mut Check, field: &str, file: Option<&str>) {
+fn require_file(check: &mut Check, field: &str, file: Option<&str>) {
     if file.unwrap_or_default().trim().is_empty() {
-        check.refuse(field, "is needed for software that requires installation");
+        check.refuse(field, "is required for software that RequiresInstallation");
     }
 }
 
-/// The subject that this one is to be built upon.
+/// Returns the subject that a subject is based on.
 pub(super) fn base(input: &SubjectInput, id: SubjectId) -> Result<Option<SubjectId>, Fault> {
-    let base = SubjectId::from_field_if_any("BaseSubjectId", input.base_subject_id.as_deref())?;
+    let base = SubjectId::from_field_if_any(BASE_SUBJECT, input.base_subject_id.as_deref())?;
     if base == Some(id) {
-        return Err(Fault::invalid("BaseSubjectId", "must be the id of another subject"));
+        return Err(Fault::invalid(BASE_SUBJECT, "must be the id of another subject"));
     }
     Ok(base)
 }
 
-/// Whether users can be sent to that address: no scheme that runs something, and no password to be
-/// given away.
+/// Returns whether a text is an http or https address without user information, which is safe to show
+/// as a link.
 fn is_web_address(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else { return false };
     let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
@@ -67,10 +74,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_web_addresses_are_taken() {
+    fn only_web_addresses_without_user_information_are_valid() {
         for good in ["https://example.com", "http://10.0.0.1:8080/a?b=c#d", "HTTPS://EXAMPLE.COM/"]
         {
-            assert!(is_web_address(good), "{good} was refused");
+            assert!(is_web_address(good), "{good} should be valid");
         }
         for bad in [
             "example.com",
@@ -85,12 +92,12 @@ mod tests {
             "https://exa mple.com",
             "https://example.com/\r\nx",
         ] {
-            assert!(!is_web_address(bad), "{bad} was taken");
+            assert!(!is_web_address(bad), "{bad} should not be valid");
         }
     }
 
     #[test]
-    fn what_a_subject_needs_depends_on_its_type() {
+    fn required_fields_depend_on_the_subject_type() {
         let problems = |subject_type: SubjectType| {
             let input = SubjectInput {
                 identifier: "1.0".into(),
@@ -98,7 +105,9 @@ mod tests {
                 subject_type: subject_type.into(),
                 ..SubjectInput::default()
             };
-            let Err(Fault::Invalid(violations)) = valid(input) else { panic!("it was taken") };
+            let Err(Fault::Invalid(violations)) = valid(input) else {
+                panic!("the subject should not be valid")
+            };
             violations.into_iter().map(|violation| violation.field).collect::<Vec<_>>()
         };
         assert_eq!(problems(SubjectType::Webpage), ["Uri"]);

@@ -1,15 +1,16 @@
-//! Identifiers of test cases that come without one.
+//! Identifiers for test cases that are created without one.
 
 use assay_proto::{CustomerId, Fault, ProjectId};
 use sqlx::PgTransaction;
 
-/// How many numbers are looked at again, at least and at most, where not enough of them were free.
+/// Minimum and maximum number of further numbers to check if too few were free.
 const FEWEST_NUMBERS: i64 = 1000;
 const MOST_NUMBERS: i64 = 100_000;
 
-/// Keeps others from adding test cases to the project meanwhile, except one by one with identifiers
-/// of their own. Comes before anything is added, so that nobody waits for each other.
-pub(crate) async fn claim(
+/// Locks the numbers of a project: other transactions add no test cases to it, except single ones with
+/// an identifier of their own. Transactions that add many test cases do this first, so that they do
+/// not deadlock.
+pub(crate) async fn lock_numbers(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
@@ -17,7 +18,7 @@ pub(crate) async fn claim(
     last_number(tx, customer, project).await.map(drop)
 }
 
-/// Makes identifiers for that many test cases which come without.
+/// Returns free identifiers for `count` test cases.
 pub(crate) async fn free(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -29,7 +30,7 @@ pub(crate) async fn free(
     }
     let mut last = last_number(tx, customer, project).await?;
     let (mut free, mut width) = (Vec::new(), i64::try_from(count).map_err(Fault::internal)?);
-    // Numbers are rarely taken. Where many are, more of them are looked at each time.
+    // Numbers are rarely taken. If many are, each round checks more of them.
     while free.len() < count {
         let found = free_numbers(tx, customer, project, last, width).await?;
         let missing = count - free.len();
@@ -46,7 +47,7 @@ pub(crate) async fn free(
     Ok(free.into_iter().map(|number| format!("TC-{number}")).collect())
 }
 
-/// The last number in an identifier that was made, locked.
+/// Returns the number of the last generated identifier, and locks it.
 async fn last_number(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -61,7 +62,7 @@ async fn last_number(
     last.ok_or(Fault::NotFound("project"))
 }
 
-/// Those of the `width` numbers after `last` that are in no identifier, in order.
+/// Returns those of the `width` numbers after `last` that no identifier contains, in order.
 async fn free_numbers(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

@@ -1,9 +1,14 @@
-//! What makes a test case.
+//! The rules for test cases.
 
 use assay_proto::{Fault, catalog::TestCaseInput};
 use assay_records::Check;
 
-/// A blank identifier is none.
+/// Returns a new test case, which is active.
+pub(super) fn new(input: TestCaseInput) -> TestCaseInput {
+    TestCaseInput { archived: false, ..input }
+}
+
+/// Checks a test case. A blank identifier counts as absent.
 pub(crate) fn valid(mut input: TestCaseInput) -> Result<TestCaseInput, Fault> {
     let mut check = Check::default();
     check.texts(&input);

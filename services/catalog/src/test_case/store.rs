@@ -1,30 +1,17 @@
-//! Test cases in PostgreSQL. Every statement is bound to one customer.
+//! Test cases in PostgreSQL.
 
 use assay_proto::{
-    CustomerId, Fault, OnConstraint, ProjectId, TestCaseId,
-    catalog::{TestCase, TestCaseEntry, TestCaseInput},
+    CustomerId, Fault, InputColumns, OnConstraint, PlanStatus, ProjectId, TestCaseId,
+    catalog::{RecordKind, TestCase, TestCaseEntry, TestCaseInput},
+    name_of,
 };
 use assay_records::Action;
-use assay_runtime::{
-    begin,
-    list::{Rows, Slice},
-    trace,
-};
-use sqlx::{
-    AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments,
-    query::QueryAs, types::Json,
-};
+use assay_runtime::{begin, trace};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
 use uuid::Uuid;
 
 use super::identifiers;
-use crate::{project, record::Record, shelf::Shelf};
-
-/// The columns of a test case without its plans.
-pub(crate) const COLUMNS: &str = "test_case.id, test_case.identifier, test_case.name,
-     test_case.description, test_case.last_plan_status, test_case.last_report_status,
-     test_case.last_result, test_case.last_sw_name, test_case.last_sw_identifier,
-     test_case.execution_statistics, test_case.revision::text as data_version, test_case.archived,
-     test_case.project_id";
+use crate::{event::EventSource, records::ProjectRecord};
 
 /// The plans of a test case, as a column.
 const PLANS: &str = "(
@@ -38,101 +25,29 @@ const PLANS: &str = "(
           and deleted_at is null
     ) as test_plan_list";
 
-/// Reads a test case with its plans; `rest` says which.
-fn select(rest: &str) -> QueryAs<'static, Postgres, TestCase, PgArguments> {
-    sqlx::query_as(AssertSqlSafe(format!("select {COLUMNS}, {PLANS} from test_case {rest}")))
+impl ProjectRecord for TestCase {
+    type Id = TestCaseId;
+    type Entry = TestCaseEntry;
+
+    const KIND: RecordKind = RecordKind::TestCase;
+    const TABLE: &'static str = "test_case";
+    const NOUN: &'static str = "test case";
+    const SEARCH: &'static str = "name ilike $4 or identifier ilike $4";
+
+    fn columns() -> String {
+        format!("{}, {PLANS}", Self::COLUMNS)
+    }
+
+    fn locked_columns() -> String {
+        Self::COLUMNS.to_owned()
+    }
+
+    fn entry_columns() -> String {
+        TestCaseEntry::COLUMNS.to_owned()
+    }
 }
 
-pub(super) async fn get(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    project: Option<ProjectId>,
-    id: TestCaseId,
-) -> Result<TestCase, Fault> {
-    let live = project::store::is_live("project_id");
-    select(&format!(
-        "where customer_id = $1 and id = $2 and ($3::uuid is null or project_id = $3)
-           and deleted_at is null and {live}"
-    ))
-    .bind(customer)
-    .bind(id)
-    .bind(project)
-    .fetch_optional(db)
-    .await?
-    .ok_or(Fault::NotFound("test case"))
-}
-
-/// Reads a test case and keeps others from changing it, and from adding plans, meanwhile.
-pub(crate) async fn lock(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    id: TestCaseId,
-) -> Result<TestCase, Fault> {
-    project::store::hold(tx, customer, project).await?;
-    let case = sqlx::query_as(AssertSqlSafe(format!(
-        "select {COLUMNS} from test_case
-         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null
-         for no key update"
-    )));
-    case.bind(customer)
-        .bind(id)
-        .bind(project)
-        .fetch_optional(&mut **tx)
-        .await?
-        .ok_or(Fault::NotFound("test case"))
-}
-
-/// Makes sure that there is such a test case.
-pub(crate) async fn find(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    id: TestCaseId,
-) -> Result<(), Fault> {
-    let live = project::store::is_live("$3");
-    sqlx::query(AssertSqlSafe(format!(
-        "select from test_case
-         where customer_id = $1 and id = $2 and project_id = $3 and deleted_at is null and {live}"
-    )))
-    .bind(customer)
-    .bind(id)
-    .bind(project)
-    .fetch_optional(db)
-    .await?
-    .map(drop)
-    .ok_or(Fault::NotFound("test case"))
-}
-
-/// Lists a slice of a shelf's test cases in a project.
-pub(super) async fn list(
-    db: impl PgExecutor<'_>,
-    shelf: Shelf,
-    project: ProjectId,
-    slice: &Slice,
-) -> Result<Rows<TestCaseEntry>, Fault> {
-    let (condition, order) = (shelf.condition(), shelf.order());
-    let live = project::store::is_live("$3");
-    let cases = sqlx::query_as(AssertSqlSafe(format!(
-        "select id, identifier, name, description, last_plan_status, last_report_status,
-                last_result, last_sw_name, last_sw_identifier, execution_statistics
-         from test_case
-         where customer_id = $1 and project_id = $3 and id < $4 and {condition} and {live}
-           and ($5::text is null or name ilike $5 or identifier ilike $5)
-         order by {order}
-         limit $6"
-    )));
-    let cases = cases
-        .bind(shelf.customer)
-        .bind(shelf.user)
-        .bind(project)
-        .bind(shelf.before(slice)?)
-        .bind(&slice.pattern)
-        .bind(shelf.limit(slice));
-    shelf.read(cases.fetch(db), slice).await
-}
-
-/// Adds a test case, with an identifier of our own if it comes without.
+/// Adds a test case. One without an identifier gets the next free number.
 pub(super) async fn create(
     db: &PgPool,
     customer: CustomerId,
@@ -141,7 +56,7 @@ pub(super) async fn create(
 ) -> Result<TestCase, Fault> {
     loop {
         match insert(db, customer, project, case).await {
-            // The next number is in an identifier that somebody chose.
+            // The next number is in an identifier that a client chose.
             Err(Fault::AlreadyExists(_)) if case.identifier.is_none() => {}
             done => return done,
         }
@@ -149,7 +64,7 @@ pub(super) async fn create(
         let identifier = identifiers::free(&mut tx, customer, project, 1).await?.pop();
         let case = TestCaseInput { identifier, ..case.clone() };
         match insert(&mut *tx, customer, project, &case).await {
-            // Somebody has chosen it at the same moment.
+            // A client has chosen it at the same moment.
             Err(Fault::AlreadyExists(_)) => {}
             Err(fault) => return Err(fault),
             Ok(created) => {
@@ -160,7 +75,7 @@ pub(super) async fn create(
     }
 }
 
-/// Adds a test case and tells others, in one statement: with several, creations cost twice as much.
+/// Adds a test case with its event, in one statement: several statements take twice as long.
 async fn insert(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -168,9 +83,11 @@ async fn insert(
     case: &TestCaseInput,
 ) -> Result<TestCase, Fault> {
     let id = TestCaseId::new();
-    let told = Record::TestCase(project, id).changed(Action::Created);
-    let statement = format!(
-        "with named as (
+    let event = EventSource::TestCase(project, id).data(Action::Created);
+    let (columns, values) = (TestCaseInput::COLUMNS, TestCaseInput::values(8));
+    let returned = TestCase::COLUMNS;
+    let insert = sqlx::query_as(AssertSqlSafe(format!(
+        "with chosen as (
              select $4::text as identifier from project
              where customer_id = $1 and id = $2 and deleted_at is null and $4::text is not null
              for key share
@@ -179,51 +96,90 @@ async fn insert(
              where customer_id = $1 and id = $2 and deleted_at is null and $4::text is null
              returning 'TC-' || last_case_number as identifier
          ), created as (
-             insert into test_case (customer_id, project_id, id, identifier, name, description)
-             select $1, $2, $3, identifier, $5, $6 from (table named union all table numbered) place
-             returning {COLUMNS}, '[]'::jsonb as test_plan_list
-         ), told as (
+             insert into test_case (customer_id, project_id, id, identifier, {columns})
+             select $1, $2, $3, identifier, {values}
+             from (table chosen union all table numbered) identified
+             returning {returned}, '[]'::jsonb as test_plan_list
+         ), event as (
              insert into outbox (event_id, customer_id, record, noun, action, data, trace)
-             select $7, $1, id::text, 'test_case', 'created', $8, $9 from created
+             select $5, $1, id::text, 'test_case', 'created', $6, $7 from created
          )
          table created"
-    );
-    sqlx::query_as(AssertSqlSafe(statement))
+    )));
+    let insert = insert
         .bind(customer)
         .bind(project)
         .bind(id)
         .bind(&case.identifier)
-        .bind(&case.name)
-        .bind(&case.description)
         .bind(Uuid::now_v7())
-        .bind(Json(told))
-        .bind(Json(trace::to_map()))
+        .bind(Json(event))
+        .bind(Json(trace::to_map()));
+    case.bind(insert)
         .fetch_optional(db)
         .await
-        .on_constraint("test_case_identifier_key", Fault::AlreadyExists("test case"))?
+        .on_constraint(
+            "test_case_identifier_key",
+            Fault::AlreadyExists("test case with this identifier"),
+        )?
         .ok_or(Fault::NotFound("project"))
 }
 
-/// Replaces what a client may write of a locked test case.
+/// A test case among many that are added at once.
+pub(crate) struct NewTestCase<'a> {
+    pub(crate) id: TestCaseId,
+    pub(crate) identifier: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) description: &'a str,
+}
+
+/// Adds test cases, except those whose identifier an active test case has. Returns the ids of the
+/// added ones. `plan_status` is the status of the plans that they get.
+pub(crate) async fn insert_all(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    plan_status: Option<PlanStatus>,
+    cases: &[NewTestCase<'_>],
+) -> Result<Vec<TestCaseId>, Fault> {
+    let inserted = sqlx::query_scalar(
+        "insert into test_case
+             (customer_id, project_id, last_plan_status, id, identifier, name, description)
+         select $1, $2, $3, id, identifier, name, description
+         from unnest($4::uuid[], $5::text[], $6::text[], $7::text[])
+             as new (id, identifier, name, description)
+         on conflict (customer_id, project_id, identifier) where live do nothing
+         returning id",
+    );
+    let inserted = inserted
+        .bind(customer)
+        .bind(project)
+        .bind(plan_status.map(name_of))
+        .bind(cases.iter().map(|case| case.id).collect::<Vec<_>>())
+        .bind(cases.iter().map(|case| case.identifier).collect::<Vec<_>>())
+        .bind(cases.iter().map(|case| case.name).collect::<Vec<_>>())
+        .bind(cases.iter().map(|case| case.description).collect::<Vec<_>>());
+    Ok(inserted.fetch_all(&mut **tx).await?)
+}
+
+/// Writes the fields of a locked test case. Its identifier never changes.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    project: ProjectId,
     id: TestCaseId,
     case: &TestCaseInput,
 ) -> Result<TestCase, Fault> {
-    let statement = format!(
-        "update test_case
-         set name = $3, description = $4, archived = $5, revision = revision + 1
-         where customer_id = $1 and id = $2
-         returning {COLUMNS}, {PLANS}"
-    );
-    sqlx::query_as(AssertSqlSafe(statement))
-        .bind(customer)
-        .bind(id)
-        .bind(&case.name)
-        .bind(&case.description)
-        .bind(case.archived)
+    let (assignments, returned) = (TestCaseInput::assignments(4), TestCase::columns());
+    let update = sqlx::query_as(AssertSqlSafe(format!(
+        "update test_case set {assignments}, revision = revision + 1
+         where customer_id = $1 and project_id = $2 and id = $3
+         returning {returned}"
+    )));
+    case.bind(update.bind(customer).bind(project).bind(id))
         .fetch_one(&mut **tx)
         .await
-        .on_constraint("test_case_identifier_key", Fault::AlreadyExists("test case"))
+        .on_constraint(
+            "test_case_identifier_key",
+            Fault::AlreadyExists("test case with this identifier"),
+        )
 }

@@ -1,4 +1,4 @@
-//! What makes a test plan and its steps, and what may change of it once it was executed.
+//! The rules for test plans and their automation steps. An executed plan is frozen.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,16 @@ use assay_records::Check;
 
 use crate::secrets;
 
-/// Why a plan that was executed does not take a change.
-const FROZEN: &str = "the test plan was executed and takes no change but of its Status, Description \
-                      and MonitoringMessage; add a new plan instead";
+const FROZEN: &str = "the test plan was executed; only its Status, Description and \
+                      MonitoringMessage can be changed; add a new plan instead";
 
-/// How many instances a run may have.
+/// Maximum number of instances of a run.
 const MOST_INSTANCES: i32 = 10_000;
 
-/// How many automation steps a plan may have.
+/// Maximum number of automation steps of a plan.
 const MOST_STEPS: usize = 10_000;
 
-/// A new plan, with what was not said.
+/// Returns a new plan with its defaults.
 pub(super) fn new(input: TestPlanInput) -> TestPlanInput {
     TestPlanInput {
         instances: input.instances.or(Some(1)),
@@ -50,9 +49,9 @@ pub(super) fn valid(input: TestPlanInput) -> Result<TestPlanInput, Fault> {
     check.done().map(|()| input)
 }
 
-/// An executed plan is history: what was executed must not change. Values that are sent back
-/// unchanged are none of a change.
-pub(super) fn only_what_a_frozen_plan_takes(
+/// Fails if a change of a frozen plan is more than its status and its texts. Values that are sent back
+/// unchanged are allowed.
+pub(super) fn allowed_in_frozen_plan(
     changed: &TestPlanInput,
     current: TestPlanInput,
 ) -> Result<(), Fault> {
@@ -69,14 +68,14 @@ pub(super) fn frozen() -> Fault {
     Fault::Conflict { code: "test_plan_frozen", reason: FROZEN.to_owned() }
 }
 
-/// A plan as its copy of another type begins.
+/// Returns a copy of a plan with another type.
 pub(super) fn transferred(plan: TestPlanInput, new_type: &str) -> Result<TestPlanInput, Fault> {
     let test_type = value_of::<TestType>(new_type)
         .ok_or_else(|| Fault::invalid("newType", "must be Default, Performance or Stability"))?;
     Ok(new(TestPlanInput { test_type: Some(test_type.into()), ..plan }))
 }
 
-/// Automation steps, in the order of their numbers.
+/// Checks automation steps and returns them in the order of their numbers.
 pub(super) fn steps(inputs: Vec<AutomationStepInput>) -> Result<Vec<AutomationStep>, Fault> {
     let mut check = Check::default();
     if inputs.len() > MOST_STEPS {
@@ -85,12 +84,12 @@ pub(super) fn steps(inputs: Vec<AutomationStepInput>) -> Result<Vec<AutomationSt
     check.texts(&inputs);
     let mut numbers = HashSet::new();
     let mut steps = Vec::with_capacity(inputs.len());
-    for (place, input) in (0..).zip(inputs) {
-        let step_nr = input.step_nr.unwrap_or(place + 1);
+    for (index, input) in (0..).zip(inputs) {
+        let step_nr = input.step_nr.unwrap_or(index + 1);
         if step_nr < 1 {
-            check.refuse(format!("{place}/StepNr"), "must be a number from 1");
+            check.refuse(format!("{index}/StepNr"), "must be a number from 1");
         } else if !numbers.insert(step_nr) {
-            check.refuse(format!("{place}/StepNr"), "is the number of another step too");
+            check.refuse(format!("{index}/StepNr"), "must be unique");
         }
         let AutomationStepInput { test_input, expected_result, comment, .. } = input;
         steps.push(AutomationStep { step_nr, test_input, expected_result, comment });
@@ -99,7 +98,7 @@ pub(super) fn steps(inputs: Vec<AutomationStepInput>) -> Result<Vec<AutomationSt
     check.done().map(|()| steps)
 }
 
-/// Those of the steps whose comment contains a text, and not more of them than `count`.
+/// Returns the first `count` steps whose comment contains a text.
 pub(super) fn selected(
     steps: Vec<AutomationStep>,
     comment: Option<&str>,

@@ -1,4 +1,4 @@
-//! The details of a test set, in parts: it may have more test cases than fit into a message.
+//! Streams a test set with its test cases, which may be more than fit into one message.
 
 use assay_proto::{
     CustomerId, Fault, TestSetId,
@@ -11,8 +11,8 @@ use tonic::{Response, Status};
 
 use super::members;
 
-/// The first test cases of a set. Who changes the set reads them before the commit, after which
-/// nothing can fail that is not read while the answer is sent.
+/// Returns the first test cases of a set. A transaction that changes the set reads them before its
+/// commit, so that after the commit only the stream can fail.
 pub(super) async fn first_cases(
     db: &mut PgConnection,
     customer: CustomerId,
@@ -21,7 +21,8 @@ pub(super) async fn first_cases(
     members::list_after(db, customer, id, i64::MIN, &Slice::first()).await
 }
 
-/// Answers a test set: the first message holds all of it but the rest of its test cases.
+/// Returns the stream of a test set. Its first message holds the set and `first_cases`, the others
+/// hold the rest of its test cases.
 pub(super) fn answer(
     db: &PgPool,
     customer: CustomerId,

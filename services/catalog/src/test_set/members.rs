@@ -1,16 +1,15 @@
-//! The test cases of a set, in its order. Who writes them has locked the set.
+//! The test cases of a set, in its order. A transaction that writes them has locked the set.
 //!
-//! Archived cases stay members that nobody sees, so that they have their place again when they are
-//! taken out of the archive.
+//! Archived cases stay members, but are not shown. They keep their position for when they leave the
+//! archive.
 
 use assay_proto::{CustomerId, Fault, ProjectId, TestCaseId, TestSetId, catalog::TestCase};
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
-use super::rules::{self, Named};
-use crate::test_case::store::COLUMNS;
+use super::rules::{self, References};
 
-/// Lists a slice of the live members, in the order of the set.
+/// Lists a slice of the active members, in the order of the set.
 pub(crate) async fn list(
     db: impl PgExecutor<'_> + Copy,
     customer: CustomerId,
@@ -24,7 +23,7 @@ pub(crate) async fn list(
     list_after(db, customer, set, after.unwrap_or(i64::MIN), slice).await
 }
 
-/// Lists the live members of a slice that come after a position.
+/// Lists the active members of a slice that come after a position.
 pub(super) async fn list_after(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -32,8 +31,9 @@ pub(super) async fn list_after(
     position: i64,
     slice: &Slice,
 ) -> Result<Rows<TestCase>, Fault> {
+    let columns = TestCase::COLUMNS;
     let cases = sqlx::query_as(AssertSqlSafe(format!(
-        "select {COLUMNS} from test_set_case member
+        "select {columns} from test_set_case member
          join test_case on test_case.customer_id = $1 and test_case.id = member.test_case_id
          where member.customer_id = $1 and member.test_set_id = $2 and member.position > $3
            and test_case.live
@@ -46,7 +46,7 @@ pub(super) async fn list_after(
     slice.read(cases.fetch(db)).await
 }
 
-/// Where the member that a cursor names stands in the order of the set.
+/// Returns the position of the member that a cursor names.
 async fn position(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -66,7 +66,7 @@ async fn position(
         .ok_or_else(|| Fault::invalid("cursor", "names a test case that left the set"))
 }
 
-/// The live members, in the order of the set.
+/// Returns the ids of the active members, in the order of the set.
 pub(crate) async fn ids(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -81,29 +81,29 @@ pub(crate) async fn ids(
     Ok(ids.bind(customer).bind(set).fetch_all(&mut **tx).await?)
 }
 
-/// Makes sure that all of these are live test cases of the project.
+/// Fails if not all of these are active test cases of the project.
 pub(super) async fn check_live(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
-    cases: &Named,
+    cases: &References,
 ) -> Result<(), Fault> {
     let live = find(tx, customer, project, &cases.ids).await?.into_iter();
-    rules::all_among(cases, &live.filter(|(_, live)| *live).map(|(id, _)| id).collect())
+    rules::all_exist(cases, &live.filter(|(_, live)| *live).map(|(id, _)| id).collect())
 }
 
-/// Makes sure that all of these are test cases of the project, in the archive or not.
+/// Fails if not all of these are test cases of the project, archived or not.
 pub(super) async fn check_known(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
-    cases: &Named,
+    cases: &References,
 ) -> Result<(), Fault> {
     let known = find(tx, customer, project, &cases.ids).await?.into_iter();
-    rules::all_among(cases, &known.map(|(id, _)| id).collect())
+    rules::all_exist(cases, &known.map(|(id, _)| id).collect())
 }
 
-/// Those of these that are test cases of the project, and whether they are live.
+/// Returns those of the ids that are test cases of the project, and whether they are active.
 async fn find(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -120,7 +120,7 @@ async fn find(
     Ok(cases.fetch_all(&mut **tx).await?)
 }
 
-/// Adds those that are no members yet to the end of the set. Says how many those are.
+/// Adds test cases that are not members yet to the end of the set. Returns their number.
 pub(crate) async fn include(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -128,23 +128,23 @@ pub(crate) async fn include(
     cases: &[TestCaseId],
 ) -> Result<u64, Fault> {
     let done = sqlx::query(
-        "with asked as (
-             select id, min(place) as place
-             from unnest($3::uuid[]) with ordinality as asked (id, place)
+        "with added as (
+             select id, min(number) as number
+             from unnest($3::uuid[]) with ordinality as listed (id, number)
              group by id
          ), last as (
              select coalesce(max(position), 0) as position from test_set_case
              where customer_id = $1 and test_set_id = $2
          )
          insert into test_set_case (customer_id, test_set_id, test_case_id, position)
-         select $1, $2, asked.id, last.position + asked.place from asked, last
+         select $1, $2, added.id, last.position + added.number from added, last
          on conflict on constraint test_set_case_pkey do nothing",
     );
     let done = done.bind(customer).bind(set).bind(cases).execute(&mut **tx).await?;
     Ok(done.rows_affected())
 }
 
-/// Makes these the live members of the set, in this order.
+/// Replaces the active members of the set, in this order.
 pub(super) async fn replace(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -157,7 +157,7 @@ pub(super) async fn replace(
     Ok(())
 }
 
-/// Takes those out that are members. Says how many those are.
+/// Removes members from the set. Returns their number.
 pub(super) async fn exclude(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

@@ -1,4 +1,4 @@
-//! What makes a test set.
+//! The rules for test sets.
 
 use std::collections::HashSet;
 
@@ -8,6 +8,14 @@ use assay_proto::{
 };
 use assay_records::Check;
 
+/// Maximum number of test cases in a request.
+const MOST_CASES: usize = 100_000;
+
+/// Returns a new test set, which is active.
+pub(super) fn new(input: TestSetInput) -> TestSetInput {
+    TestSetInput { archived: false, ..input }
+}
+
 pub(super) fn valid(input: TestSetInput) -> Result<TestSetInput, Fault> {
     let mut check = Check::default();
     check.texts(&input);
@@ -16,7 +24,7 @@ pub(super) fn valid(input: TestSetInput) -> Result<TestSetInput, Fault> {
     check.done().map(|()| input)
 }
 
-/// What a set is to be executed with.
+/// The subject and the environment that are selected for the next execution of a set.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Selected {
     pub(super) subject: Option<SubjectId>,
@@ -27,17 +35,17 @@ impl Selected {
     pub(super) const SUBJECT: &str = "SelectedSubjectId";
     pub(super) const ENVIRONMENT: &str = "SelectedEnvironmentId";
 
-    /// What a client selects.
+    /// Parses the selection in a request.
     pub(super) fn by(input: &TestSetInput) -> Result<Self, Fault> {
-        Self::read(input.selected_subject_id.as_deref(), input.selected_environment_id.as_deref())
+        Self::parse(input.selected_subject_id.as_deref(), input.selected_environment_id.as_deref())
     }
 
-    /// What is selected.
+    /// Returns the selection of a stored set.
     pub(super) fn of(set: &TestSet) -> Result<Self, Fault> {
-        Self::read(set.selected_subject_id.as_deref(), set.selected_environment_id.as_deref())
+        Self::parse(set.selected_subject_id.as_deref(), set.selected_environment_id.as_deref())
     }
 
-    fn read(subject: Option<&str>, environment: Option<&str>) -> Result<Self, Fault> {
+    fn parse(subject: Option<&str>, environment: Option<&str>) -> Result<Self, Fault> {
         Ok(Self {
             subject: SubjectId::from_field_if_any(Self::SUBJECT, subject)?,
             environment: EnvironmentId::from_field_if_any(Self::ENVIRONMENT, environment)?,
@@ -45,30 +53,27 @@ impl Selected {
     }
 }
 
-/// How many test cases one request may name.
-const MOST_CASES: usize = 100_000;
-
-/// Test cases that a client has named, in its order.
+/// The test cases that a request refers to, in its order.
 #[derive(Debug)]
-pub(super) struct Named {
-    /// Where they are in the body: a JSON pointer that ends with a slash, or none.
-    place: &'static str,
+pub(super) struct References {
+    /// JSON pointer to the list in the body, with a slash at its end; empty for the whole body.
+    pointer: &'static str,
     pub(super) ids: Vec<TestCaseId>,
 }
 
-/// The test cases of a set, as they are written.
-pub(super) fn members(references: &[Reference]) -> Result<Named, Fault> {
-    named("TestCases/", references)
+/// Parses the test cases in the field of a set.
+pub(super) fn members(references: &[Reference]) -> Result<References, Fault> {
+    parse("TestCases/", references)
 }
 
-/// The test cases that are to be included or excluded: the whole body.
-pub(super) fn listed(references: &[Reference]) -> Result<Named, Fault> {
-    named("", references)
+/// Parses the test cases in a body that lists nothing else.
+pub(super) fn listed(references: &[Reference]) -> Result<References, Fault> {
+    parse("", references)
 }
 
-fn named(place: &'static str, references: &[Reference]) -> Result<Named, Fault> {
+fn parse(pointer: &'static str, references: &[Reference]) -> Result<References, Fault> {
     if references.len() > MOST_CASES {
-        let field = place.trim_end_matches('/');
+        let field = pointer.trim_end_matches('/');
         return Err(Fault::invalid(field, format!("must be at most {MOST_CASES} test cases")));
     }
     let mut check = Check::default();
@@ -76,23 +81,23 @@ fn named(place: &'static str, references: &[Reference]) -> Result<Named, Fault> 
     for (index, reference) in references.iter().enumerate() {
         match TestCaseId::from_path(&reference.id) {
             Ok(id) => ids.push(id),
-            Err(_) => refuse(&mut check, place, index),
+            Err(_) => refuse(&mut check, pointer, index),
         }
     }
-    check.done().map(|()| Named { place, ids })
+    check.done().map(|()| References { pointer, ids })
 }
 
-/// Fails for those of the named test cases that are not among `known`.
-pub(super) fn all_among(cases: &Named, known: &HashSet<TestCaseId>) -> Result<(), Fault> {
+/// Fails for the test cases that are not in `existing`.
+pub(super) fn all_exist(cases: &References, existing: &HashSet<TestCaseId>) -> Result<(), Fault> {
     let mut check = Check::default();
     for (index, case) in cases.ids.iter().enumerate() {
-        if !known.contains(case) {
-            refuse(&mut check, cases.place, index);
+        if !existing.contains(case) {
+            refuse(&mut check, cases.pointer, index);
         }
     }
     check.done()
 }
 
-fn refuse(check: &mut Check, place: &str, index: usize) {
-    check.refuse(format!("{place}{index}/Id"), "must be the id of a test case of the project");
+fn refuse(check: &mut Check, pointer: &str, index: usize) {
+    check.refuse(format!("{pointer}{index}/Id"), "no such test case in this project");
 }

@@ -18,8 +18,8 @@ async fn sets_of(user: &User, case: &TestCase, archived: bool) -> Answer<Vec<Str
     Ok(sets.into_iter().map(|set| set.id).collect())
 }
 
-fn shelf(archived: bool) -> i32 {
-    if archived { Shelf::Archive.into() } else { Shelf::Unspecified.into() }
+fn filter(archived: bool) -> i32 {
+    if archived { ListFilter::Archive.into() } else { ListFilter::Unspecified.into() }
 }
 
 #[tokio::test]
@@ -35,7 +35,8 @@ async fn archived_cases_are_listed_only_in_the_archive() {
     }
     let list = async |archived, page| {
         let project_id = project.id.clone();
-        let request = user.call(ListTestCasesRequest { project_id, page, shelf: shelf(archived) });
+        let request =
+            user.call(ListTestCasesRequest { project_id, page, filter: filter(archived) });
         let (cases, next) = listed(user.cases().list_test_cases(request).await).await.unwrap();
         (cases.into_iter().map(|case| case.identifier).collect::<Vec<_>>(), next)
     };
@@ -71,11 +72,11 @@ async fn archived_records_of_each_kind_are_listed_only_in_the_archive() {
     user.projects().update_project(user.call(request)).await.unwrap();
 
     for archived in [false, true] {
-        let (page, shelf) = (None, shelf(archived));
-        let request = user.call(ListProjectsRequest { page, shelf });
+        let (page, filter) = (None, filter(archived));
+        let request = user.call(ListProjectsRequest { page, filter });
         let (projects, _) = listed(user.projects().list_projects(request).await).await.unwrap();
         let request =
-            user.call(ListTestSetsRequest { project_id: project_id(), page: None, shelf });
+            user.call(ListTestSetsRequest { project_id: project_id(), page: None, filter });
         let (sets, _) = listed(user.sets().list_test_sets(request).await).await.unwrap();
         let request =
             user.call(ListSubjectsRequest { project_id: project_id(), page: None, archived });

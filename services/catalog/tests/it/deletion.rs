@@ -37,15 +37,15 @@ async fn delete_environment(user: &User, project: &Project, id: &str) -> Answer<
     user.environments().delete_environment(request).await.map(Response::into_inner)
 }
 
-async fn cases(user: &User, project: &Project, shelf: Shelf) -> Vec<TestCaseEntry> {
+async fn cases(user: &User, project: &Project, filter: ListFilter) -> Vec<TestCaseEntry> {
     let project_id = project.id.clone();
-    let request = user.call(ListTestCasesRequest { project_id, page: None, shelf: shelf.into() });
+    let request = user.call(ListTestCasesRequest { project_id, page: None, filter: filter.into() });
     listed(user.cases().list_test_cases(request).await).await.unwrap().0
 }
 
 /// The errors of reading a test case, a plan and a set.
 async fn faults(user: &User, case: &TestCase, plan: &TestPlan, set: &TestSet) -> Vec<String> {
-    let request = GetTestCaseRequest { project_id: None, id: case.id.clone(), opens: false };
+    let request = GetTestCaseRequest { project_id: None, id: case.id.clone() };
     let case = user.cases().get_test_case(user.call(request)).await;
     let request = GetTestPlanRequest { project_id: None, test_case_id: None, id: plan.id.clone() };
     let plan = user.plans().get_test_plan(user.call(request)).await;
@@ -79,7 +79,7 @@ async fn deleting_a_project_deletes_its_content() {
     delete_project(&user, &project).await.unwrap();
     assert_eq!(events_since(&world, since).await, [event("project", "deleted")]);
     assert_eq!(faults(&user, &case, &plan, &set).await, ["not_found"; 3]);
-    let request = user.call(GetProjectRequest { id: project.id.clone(), opens: false });
+    let request = user.call(GetProjectRequest { id: project.id.clone() });
     assert_eq!(fault(user.projects().get_project(request).await), "not_found");
     let (project_id, id) = (project.id.clone(), subject.id);
     let request = user.call(GetSubjectRequest { project_id, id });
@@ -91,7 +91,7 @@ async fn deleting_a_project_deletes_its_content() {
     assert_eq!(fault(user.create_case(&project.id, new).await), "not_found");
     assert_eq!(fault(delete_project(&user, &project).await), "not_found");
 
-    let request = user.call(ListProjectsRequest { page: None, shelf: 0 });
+    let request = user.call(ListProjectsRequest { page: None, filter: 0 });
     let (projects, _) = listed(user.projects().list_projects(request).await).await.unwrap();
     assert_eq!(projects.into_iter().map(|project| project.id).collect::<Vec<_>>(), [other.id]);
     assert_eq!(user.get_case(&kept.id).await, kept);
@@ -115,7 +115,7 @@ async fn deleting_a_test_case_deletes_its_plans_and_removes_it_from_sets() {
     assert_eq!(left.test_cases.iter().map(|case| &*case.id).collect::<Vec<_>>(), [&*b.id]);
     assert_ne!(left.data_version, set.data_version);
     assert_eq!(user.get_set(&untouched.id).await.unwrap(), untouched);
-    assert_eq!(cases(&user, &project, Shelf::Unspecified).await.len(), 1);
+    assert_eq!(cases(&user, &project, ListFilter::Unspecified).await.len(), 1);
     delete_set(&user, &project, &set.id).await.unwrap();
     assert_eq!(faults(&user, &a, &plan, &set).await, ["not_found"; 3]);
     assert_eq!(fault(user.create_plan(&a, TestPlanInput::default()).await), "not_found");
@@ -142,9 +142,9 @@ async fn an_archived_case_can_be_deleted() {
     let project = user.project().await;
     let case = user.case(&project, "a").await;
     let case = user.archive_case(&case).await;
-    assert_eq!(cases(&user, &project, Shelf::Archive).await.len(), 1);
+    assert_eq!(cases(&user, &project, ListFilter::Archive).await.len(), 1);
     delete_case(&user, &project, &case.id).await.unwrap();
-    assert_eq!(cases(&user, &project, Shelf::Archive).await, []);
+    assert_eq!(cases(&user, &project, ListFilter::Archive).await, []);
 }
 
 #[tokio::test]

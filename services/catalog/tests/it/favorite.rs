@@ -22,27 +22,27 @@ impl User {
     }
 
     /// The ids of the records of a kind in a list, and the cursor of the next page.
-    pub(crate) async fn page_of_shelf(
+    pub(crate) async fn filtered_page(
         &self,
         kind: RecordKind,
         project_id: &str,
-        on: Shelf,
+        on: ListFilter,
         page: Option<Page>,
     ) -> Answer<(Vec<String>, Option<String>)> {
         let (project_id, on) = (project_id.to_owned(), on.into());
         match kind {
             RecordKind::TestCase => {
-                let request = self.call(ListTestCasesRequest { project_id, page, shelf: on });
+                let request = self.call(ListTestCasesRequest { project_id, page, filter: on });
                 let (cases, next) = listed(self.cases().list_test_cases(request).await).await?;
                 Ok((cases.into_iter().map(|case| case.id).collect(), next))
             }
             RecordKind::TestSet => {
-                let request = self.call(ListTestSetsRequest { project_id, page, shelf: on });
+                let request = self.call(ListTestSetsRequest { project_id, page, filter: on });
                 let (sets, next) = listed(self.sets().list_test_sets(request).await).await?;
                 Ok((sets.into_iter().map(|set| set.id).collect(), next))
             }
             RecordKind::Project | RecordKind::Unspecified => {
-                let request = self.call(ListProjectsRequest { page, shelf: on });
+                let request = self.call(ListProjectsRequest { page, filter: on });
                 let (projects, next) = listed(self.projects().list_projects(request).await).await?;
                 Ok((projects.into_iter().map(|project| project.id).collect(), next))
             }
@@ -50,8 +50,13 @@ impl User {
     }
 
     /// The ids of the records of a kind in a list.
-    pub(crate) async fn shelf(&self, kind: RecordKind, project_id: &str, on: Shelf) -> Vec<String> {
-        self.page_of_shelf(kind, project_id, on, None).await.unwrap().0
+    pub(crate) async fn filtered(
+        &self,
+        kind: RecordKind,
+        project_id: &str,
+        on: ListFilter,
+    ) -> Vec<String> {
+        self.filtered_page(kind, project_id, on, None).await.unwrap().0
     }
 }
 
@@ -66,7 +71,7 @@ async fn each_user_has_separate_favorites() {
     let favorites = async |user: &User| {
         let mut all = Vec::new();
         for kind in KINDS {
-            all.extend(user.shelf(kind, &project.id, Shelf::Favorites).await);
+            all.extend(user.filtered(kind, &project.id, ListFilter::Favorites).await);
         }
         all
     };
@@ -96,7 +101,7 @@ async fn favorites_need_no_permission_but_lists_need_the_read_permission() {
     let project = user.project().await;
     let nobody = world.colleague(&user, "UserSettings").await;
     nobody.add_favorite(RecordKind::Project, &project.id).await.unwrap();
-    let listed = nobody.page_of_shelf(RecordKind::Project, "", Shelf::Favorites, None).await;
+    let listed = nobody.filtered_page(RecordKind::Project, "", ListFilter::Favorites, None).await;
     assert_eq!(fault(listed), "forbidden");
 }
 
@@ -133,8 +138,8 @@ async fn favorites_are_listed_in_pages_and_filtered_like_other_lists() {
         }
     }
     let list = async |page| {
-        let shelf = Shelf::Favorites;
-        user.page_of_shelf(RecordKind::TestCase, &project.id, shelf, Some(page)).await.unwrap()
+        let filter = ListFilter::Favorites;
+        user.filtered_page(RecordKind::TestCase, &project.id, filter, Some(page)).await.unwrap()
     };
     let (first, next) = list(page(2, None)).await;
     assert_eq!(first, expected[..2]);
@@ -143,5 +148,7 @@ async fn favorites_are_listed_in_pages_and_filtered_like_other_lists() {
     assert_eq!(list(filter).await.0, [expected[1].clone()]);
 
     let elsewhere = user.project().await;
-    assert!(user.shelf(RecordKind::TestCase, &elsewhere.id, Shelf::Favorites).await.is_empty());
+    assert!(
+        user.filtered(RecordKind::TestCase, &elsewhere.id, ListFilter::Favorites).await.is_empty()
+    );
 }

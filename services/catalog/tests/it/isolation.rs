@@ -51,18 +51,13 @@ impl Belongings {
     async fn faults(&self, user: &User) -> Vec<String> {
         let project_id = || self.project.id.clone();
         let test_set_id = || self.set.id.clone();
-        let case = GetTestCaseRequest {
-            project_id: Some(project_id()),
-            id: self.case.id.clone(),
-            opens: false,
-        };
+        let case = GetTestCaseRequest { project_id: Some(project_id()), id: self.case.id.clone() };
         let plan = GetTestPlanRequest {
             project_id: Some(project_id()),
             test_case_id: Some(self.case.id.clone()),
             id: self.plan.id.clone(),
         };
-        let set =
-            GetTestSetRequest { project_id: Some(project_id()), id: test_set_id(), opens: false };
+        let set = GetTestSetRequest { project_id: Some(project_id()), id: test_set_id() };
         let members = ListIncludedTestCasesRequest {
             project_id: project_id(),
             test_set_id: test_set_id(),
@@ -132,9 +127,9 @@ async fn another_customers_records_are_not_found() {
     let theirs = Belongings::of(&world.user().await).await;
     let user = world.user().await;
 
-    let request = user.call(ListProjectsRequest { page: None, shelf: 0 });
+    let request = user.call(ListProjectsRequest { page: None, filter: 0 });
     assert!(listed(user.projects().list_projects(request).await).await.unwrap().0.is_empty());
-    let request = user.call(GetProjectRequest { id: theirs.project.id.clone(), opens: false });
+    let request = user.call(GetProjectRequest { id: theirs.project.id.clone() });
     assert_eq!(fault(user.projects().get_project(request).await), "not_found");
     let id = theirs.project.id.clone();
     let request = user.call(UpdateProjectRequest { id, ..UpdateProjectRequest::default() });
@@ -242,10 +237,10 @@ async fn requests_need_a_token_and_the_permission() {
     let user = world.user().await;
     let project = user.project().await;
     let reader = world.colleague(&user, "Read").await;
-    let request = reader.call(GetProjectRequest { id: project.id.clone(), opens: false });
+    let request = reader.call(GetProjectRequest { id: project.id.clone() });
     assert!(reader.projects().get_project(request).await.is_ok());
     let answer = reader.create_case(&project.id, TestCaseInput::default()).await;
     assert_eq!(fault(answer), "forbidden");
-    let request = tonic::Request::new(GetProjectRequest { id: project.id, opens: false });
+    let request = tonic::Request::new(GetProjectRequest { id: project.id });
     assert_eq!(fault(reader.projects().get_project(request).await), "unauthenticated");
 }

@@ -13,7 +13,7 @@ async fn cases(
     page: Option<Page>,
 ) -> Answer<(Vec<TestCaseEntry>, Option<String>)> {
     let request =
-        user.call(ListTestCasesRequest { project_id: project_id.to_owned(), page, shelf: 0 });
+        user.call(ListTestCasesRequest { project_id: project_id.to_owned(), page, filter: 0 });
     listed(user.cases().list_test_cases(request).await).await
 }
 
@@ -89,7 +89,7 @@ async fn the_list_of_an_unknown_project_is_not_found_and_that_of_a_new_project_i
         });
         let answer = user.environments().list_environments(request).await;
         assert_eq!(fault(listed(answer).await), "not_found");
-        let request = user.call(ListTestSetsRequest { project_id, page: None, shelf: 0 });
+        let request = user.call(ListTestSetsRequest { project_id, page: None, filter: 0 });
         assert_eq!(fault(listed(user.sets().list_test_sets(request).await).await), "not_found");
     }
 }

@@ -13,7 +13,7 @@ fn lookups(user: &User) -> LookupServiceClient<Channel> {
     LookupServiceClient::new(user.channel.clone())
 }
 
-async fn find(user: &User, request: FindRecordsRequest) -> Answer<()> {
+pub(crate) async fn find(user: &User, request: FindRecordsRequest) -> Answer<()> {
     lookups(user).find_records(user.call(request)).await.map(Response::into_inner)
 }
 

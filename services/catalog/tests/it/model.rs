@@ -200,19 +200,19 @@ impl Model {
     }
 
     /// The ids of the records of a kind in a list, in its order.
-    fn shelf(&self, kind: Kind, on: Shelf) -> Vec<String> {
+    fn filtered(&self, kind: Kind, on: ListFilter) -> Vec<String> {
         let records = match kind {
             Kind::Case => &self.cases,
             Kind::Set => &self.sets,
         };
         let is_there = |record: &&Record| match on {
-            Shelf::Unspecified => record.is_live(),
-            Shelf::Archive => record.archived && !record.deleted,
-            Shelf::Favorites => record.is_live() && record.is_favorite,
-            Shelf::Recent => record.is_live() && record.opened.is_some(),
+            ListFilter::Unspecified => record.is_live(),
+            ListFilter::Archive => record.archived && !record.deleted,
+            ListFilter::Favorites => record.is_live() && record.is_favorite,
+            ListFilter::Recent => record.is_live() && record.opened.is_some(),
         };
         let mut records: Vec<&Record> = records.iter().filter(is_there).rev().collect();
-        if on == Shelf::Recent {
+        if on == ListFilter::Recent {
             records.sort_by_key(|record| std::cmp::Reverse(record.opened));
         }
         records.into_iter().map(|record| record.id.clone()).collect()

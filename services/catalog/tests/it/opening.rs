@@ -4,6 +4,7 @@ use assay_proto::{Page, catalog::*};
 use assay_testkit::eventually;
 
 use crate::{
+    lookup::find,
     user::User,
     world::{World, invalid_fields, page},
 };
@@ -13,15 +14,15 @@ impl User {
         let id = id.to_owned();
         match kind {
             RecordKind::TestCase => {
-                let request = GetTestCaseRequest { project_id: None, id, opens: true };
+                let request = GetTestCaseRequest { project_id: None, id };
                 self.cases().get_test_case(self.call(request)).await.unwrap();
             }
             RecordKind::TestSet => {
-                let request = GetTestSetRequest { project_id: None, id, opens: true };
+                let request = GetTestSetRequest { project_id: None, id };
                 self.sets().get_test_set(self.call(request)).await.unwrap();
             }
             RecordKind::Project | RecordKind::Unspecified => {
-                let request = GetProjectRequest { id, opens: true };
+                let request = GetProjectRequest { id };
                 self.projects().get_project(self.call(request)).await.unwrap();
             }
         }
@@ -30,7 +31,7 @@ impl User {
     /// Waits until the list of recent records equals `ids`.
     pub(crate) async fn has_opened(&self, kind: RecordKind, project_id: &str, ids: &[String]) {
         eventually("openings to be written", async || {
-            (self.shelf(kind, project_id, Shelf::Recent).await == ids).then_some(())
+            (self.filtered(kind, project_id, ListFilter::Recent).await == ids).then_some(())
         })
         .await;
     }
@@ -57,9 +58,13 @@ async fn recent_records_are_listed_latest_first() {
     user.has_opened(RecordKind::TestSet, &project.id, &[set.id]).await;
 
     let colleague = world.colleague(&user, "Read").await;
-    assert!(colleague.shelf(RecordKind::TestCase, &project.id, Shelf::Recent).await.is_empty());
+    assert!(
+        colleague.filtered(RecordKind::TestCase, &project.id, ListFilter::Recent).await.is_empty()
+    );
     let elsewhere = user.project().await;
-    assert!(user.shelf(RecordKind::TestCase, &elsewhere.id, Shelf::Recent).await.is_empty());
+    assert!(
+        user.filtered(RecordKind::TestCase, &elsewhere.id, ListFilter::Recent).await.is_empty()
+    );
 }
 
 #[tokio::test]
@@ -68,7 +73,12 @@ async fn a_read_by_another_service_is_not_an_opening() {
     let user = world.user().await;
     let project = user.project().await;
     let [first, second] = [user.case(&project, "a").await, user.case(&project, "b").await];
-    user.get_case(&first.id).await;
+    let request = FindRecordsRequest {
+        project_id: project.id.clone(),
+        test_case_id: Some(first.id),
+        ..FindRecordsRequest::default()
+    };
+    find(&user, request).await.unwrap();
     user.open(RecordKind::TestCase, &second.id).await;
     user.has_opened(RecordKind::TestCase, &project.id, &[second.id]).await;
 }
@@ -94,7 +104,7 @@ async fn up_to_20_active_records_are_recent() {
     user.has_opened(RecordKind::TestCase, &project.id, &expected).await;
 
     let list = async |page| {
-        user.page_of_shelf(RecordKind::TestCase, &project.id, Shelf::Recent, Some(page)).await
+        user.filtered_page(RecordKind::TestCase, &project.id, ListFilter::Recent, Some(page)).await
     };
     let (first, next) = list(page(15, None)).await.unwrap();
     assert_eq!(first, expected[..15]);
@@ -116,7 +126,7 @@ async fn only_the_latest_40_openings_are_stored() {
         user.open(RecordKind::TestCase, &last).await;
     }
     eventually("the last opening to be written", async || {
-        let recent = user.shelf(RecordKind::TestCase, &project.id, Shelf::Recent).await;
+        let recent = user.filtered(RecordKind::TestCase, &project.id, ListFilter::Recent).await;
         (recent.first() == Some(&last)).then_some(())
     })
     .await;
@@ -135,7 +145,7 @@ async fn a_read_succeeds_if_openings_cannot_be_stored() {
     sqlx::query("alter table broken rename to opening").execute(&world.db).await.unwrap();
     eventually("an opening to be written again", async || {
         user.open(RecordKind::Project, &project.id).await;
-        let recent = user.shelf(RecordKind::Project, "", Shelf::Recent).await;
+        let recent = user.filtered(RecordKind::Project, "", ListFilter::Recent).await;
         (recent == [project.id.clone()]).then_some(())
     })
     .await;

@@ -15,7 +15,7 @@ async fn create(user: &User, project: ProjectInput) -> Answer<Project> {
 }
 
 async fn get(user: &User, id: &str) -> Answer<Project> {
-    let request = user.call(GetProjectRequest { id: id.to_owned(), opens: false });
+    let request = user.call(GetProjectRequest { id: id.to_owned() });
     user.projects().get_project(request).await.map(Response::into_inner)
 }
 
@@ -91,7 +91,7 @@ async fn an_archived_project_is_listed_again_after_it_is_unarchived() {
     let user = world.user().await;
     let project = user.project().await;
     let ids = async || {
-        let request = user.call(ListProjectsRequest { page: None, shelf: 0 });
+        let request = user.call(ListProjectsRequest { page: None, filter: 0 });
         let (projects, _) = listed(user.projects().list_projects(request).await).await.unwrap();
         projects.into_iter().map(|project| project.id).collect::<Vec<_>>()
     };
@@ -118,7 +118,7 @@ async fn projects_are_listed_newest_first_in_pages() {
     }
     let (mut seen, mut cursor) = (Vec::new(), None);
     for expected in [2, 2, 1] {
-        let request = user.call(ListProjectsRequest { page: Some(page(2, cursor)), shelf: 0 });
+        let request = user.call(ListProjectsRequest { page: Some(page(2, cursor)), filter: 0 });
         let (projects, next) = listed(user.projects().list_projects(request).await).await.unwrap();
         assert_eq!(projects.len(), expected);
         seen.extend(projects.into_iter().map(|project| project.id));
@@ -128,7 +128,7 @@ async fn projects_are_listed_newest_first_in_pages() {
     assert_eq!(seen, ids);
 
     let request =
-        user.call(ListProjectsRequest { page: Some(page(2, Some("nonsense".into()))), shelf: 0 });
+        user.call(ListProjectsRequest { page: Some(page(2, Some("nonsense".into()))), filter: 0 });
     assert_eq!(
         invalid_fields(listed(user.projects().list_projects(request).await).await),
         ["cursor"]

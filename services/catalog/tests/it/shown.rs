@@ -114,8 +114,7 @@ impl Shown {
     }
 
     pub(crate) async fn project(&self) -> Project {
-        let request =
-            self.user.call(GetProjectRequest { id: self.project.id.clone(), opens: false });
+        let request = self.user.call(GetProjectRequest { id: self.project.id.clone() });
         self.user.projects().get_project(request).await.unwrap().into_inner()
     }
 }

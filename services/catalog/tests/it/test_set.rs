@@ -68,7 +68,7 @@ async fn a_test_set_is_read_as_it_was_created() {
     assert_eq!(set.last_run_duration, "00:00:00");
     assert_eq!((set.last_executed, &set.last_execution_statistic), (None, &None));
     assert!(set.test_cases.is_empty());
-    let request = user.call(ListTestSetsRequest { project_id: project.id, page: None, shelf: 0 });
+    let request = user.call(ListTestSetsRequest { project_id: project.id, page: None, filter: 0 });
     let (sets, _) = listed(user.sets().list_test_sets(request).await).await.unwrap();
     assert_eq!(sets, [entry]);
 }

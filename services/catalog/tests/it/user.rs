@@ -95,7 +95,7 @@ impl User {
     }
 
     pub(crate) async fn get_case(&self, id: &str) -> TestCase {
-        let request = GetTestCaseRequest { project_id: None, id: id.to_owned(), opens: false };
+        let request = GetTestCaseRequest { project_id: None, id: id.to_owned() };
         self.cases().get_test_case(self.call(request)).await.unwrap().into_inner()
     }
 
@@ -184,7 +184,7 @@ impl User {
     }
 
     pub(crate) async fn get_set(&self, id: &str) -> Answer<TestSet> {
-        let request = GetTestSetRequest { project_id: None, id: id.to_owned(), opens: false };
+        let request = GetTestSetRequest { project_id: None, id: id.to_owned() };
         collect_set(self.sets().get_test_set(self.call(request)).await?.into_inner()).await
     }
 

@@ -81,12 +81,12 @@ impl Real<'_> {
             }
             Action::Open { kind: Kind::Case, record } => {
                 let (project_id, id) = (None, id(Kind::Case, *record));
-                let request = GetTestCaseRequest { project_id, id, opens: true };
+                let request = GetTestCaseRequest { project_id, id };
                 user.cases().get_test_case(user.call(request)).await?;
             }
             Action::Open { kind: Kind::Set, record } => {
                 let (project_id, id) = (None, id(Kind::Set, *record));
-                let request = GetTestSetRequest { project_id, id, opens: true };
+                let request = GetTestSetRequest { project_id, id };
                 user.sets().get_test_set(user.call(request)).await?;
             }
         }
@@ -108,11 +108,11 @@ impl Real<'_> {
     pub(super) async fn assert_equals(&self, model: &Model) {
         let (user, project) = (self.user, &self.project.id);
         for kind in [Kind::Case, Kind::Set] {
-            for shelf in [Shelf::Unspecified, Shelf::Archive, Shelf::Favorites] {
-                let listed = user.shelf(kind.record_kind(), project, shelf).await;
-                assert_eq!(listed, model.shelf(kind, shelf), "{kind:?} {shelf:?}");
+            for filter in [ListFilter::Unspecified, ListFilter::Archive, ListFilter::Favorites] {
+                let listed = user.filtered(kind.record_kind(), project, filter).await;
+                assert_eq!(listed, model.filtered(kind, filter), "{kind:?} {filter:?}");
             }
-            let recent = model.shelf(kind, Shelf::Recent);
+            let recent = model.filtered(kind, ListFilter::Recent);
             user.has_opened(kind.record_kind(), project, &recent).await;
         }
         for set in model.sets.iter().filter(|set| !set.deleted) {

@@ -1,4 +1,4 @@
-//! What others are told of records.
+//! The events that the catalog publishes about its records.
 
 use assay_auth::Caller;
 use assay_events::{Event, EventType, RecordKind};
@@ -9,9 +9,9 @@ use assay_proto::{
 use assay_records::Action;
 use uuid::Uuid;
 
-/// A record, after the one that it belongs to.
+/// A record that events are about, after the record that it belongs to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Record {
+pub(crate) enum EventSource {
     Project(CustomerId, ProjectId),
     TestCase(ProjectId, TestCaseId),
     TestPlan(TestCaseId, TestPlanId),
@@ -20,15 +20,15 @@ pub(crate) enum Record {
     Environment(ProjectId, EnvironmentId),
 }
 
-impl Record {
-    /// The event that tells of it.
-    pub(crate) fn was(self, action: Action, customer: CustomerId) -> Result<Event, Fault> {
-        let data = self.changed(action);
+impl EventSource {
+    /// Returns the event of an action on the record.
+    pub(crate) fn event(self, action: Action, customer: CustomerId) -> Result<Event, Fault> {
+        let data = self.data(action);
         Event::new(customer, &data.source_id, EventType::Record(self.kind(), action), &data)
     }
 
-    /// The event that tells that a caller has seen its secrets.
-    pub(crate) fn seen_by(self, caller: &Caller) -> Result<Event, Fault> {
+    /// Returns the event of a caller reading secrets of the record.
+    pub(crate) fn secrets_seen(self, caller: &Caller) -> Result<Event, Fault> {
         let (id, ..) = self.ids();
         let seen = SecretsSeen {
             source: self.kind().name().to_owned(),
@@ -39,8 +39,8 @@ impl Record {
         Event::new(caller.customer, id, EventType::SecretsSeen, &seen)
     }
 
-    /// What the event says.
-    pub(crate) fn changed(self, action: Action) -> RecordChanged {
+    /// Returns the data of the event of an action.
+    pub(crate) fn data(self, action: Action) -> RecordChanged {
         let (id, target, target_id) = self.ids();
         RecordChanged {
             source: self.kind().name().to_owned(),

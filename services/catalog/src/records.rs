@@ -1,0 +1,181 @@
+//! The statements that test cases, test sets, subjects and environments have in common.
+
+use std::marker::PhantomData;
+
+use assay_proto::{
+    CustomerId, Fault, Listed, ProjectId, UserId,
+    catalog::{ListFilter, RecordKind},
+};
+use assay_runtime::list::{Rows, Slice};
+use sqlx::{
+    AssertSqlSafe, Encode, FromRow, PgExecutor, PgPool, PgTransaction, Postgres, Type,
+    postgres::PgRow,
+};
+
+use crate::{filter, project};
+
+/// A record that belongs to a project. Its table has the columns `customer_id`, `project_id`, `id`,
+/// `archived`, `deleted_at` and `live`.
+pub(crate) trait ProjectRecord: for<'r> FromRow<'r, PgRow> + Send + Unpin {
+    type Id: for<'q> Encode<'q, Postgres> + Type<Postgres> + Copy + Send;
+    /// The record as lists show it.
+    type Entry: Listed + for<'r> FromRow<'r, PgRow> + Unpin;
+
+    /// The kind that favorites and openings are of.
+    const KIND: RecordKind = RecordKind::Unspecified;
+    const TABLE: &'static str;
+    const NOUN: &'static str;
+    /// The condition that records fulfil which contain the text `$4`.
+    const SEARCH: &'static str;
+
+    /// The columns of the whole record.
+    fn columns() -> String;
+
+    /// The columns of a record that is read to be changed.
+    fn locked_columns() -> String {
+        Self::columns()
+    }
+
+    /// The columns of an entry.
+    fn entry_columns() -> String;
+}
+
+/// The records of one kind in one project of one customer.
+pub(crate) struct Records<R> {
+    customer: CustomerId,
+    project: ProjectId,
+    kind: PhantomData<fn() -> R>,
+}
+
+impl<R: ProjectRecord> Records<R> {
+    pub(crate) fn of(customer: CustomerId, project: ProjectId) -> Self {
+        Self { customer, project, kind: PhantomData }
+    }
+
+    pub(crate) async fn get(&self, db: impl PgExecutor<'_>, id: R::Id) -> Result<R, Fault> {
+        let (columns, table) = (R::columns(), R::TABLE);
+        let live = project::store::is_live("$2");
+        let record = sqlx::query_as(AssertSqlSafe(format!(
+            "select {columns} from {table}
+             where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null
+               and {live}"
+        )));
+        let record = record.bind(self.customer).bind(self.project).bind(id);
+        record.fetch_optional(db).await?.ok_or(Fault::NotFound(R::NOUN))
+    }
+
+    /// Returns the record that a permanent URL refers to, in any project of the customer.
+    pub(crate) async fn get_in_any_project(
+        db: impl PgExecutor<'_>,
+        customer: CustomerId,
+        id: R::Id,
+    ) -> Result<R, Fault> {
+        let (columns, table) = (R::columns(), R::TABLE);
+        let live = project::store::is_live("project_id");
+        let record = sqlx::query_as(AssertSqlSafe(format!(
+            "select {columns} from {table}
+             where customer_id = $1 and id = $2 and deleted_at is null and {live}"
+        )));
+        let record = record.bind(customer).bind(id).fetch_optional(db).await?;
+        record.ok_or(Fault::NotFound(R::NOUN))
+    }
+
+    /// Fails if the project has no such record.
+    pub(crate) async fn find(&self, db: impl PgExecutor<'_>, id: R::Id) -> Result<(), Fault> {
+        let table = R::TABLE;
+        let live = project::store::is_live("$2");
+        let found = sqlx::query(AssertSqlSafe(format!(
+            "select from {table}
+             where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null
+               and {live}"
+        )));
+        let found = found.bind(self.customer).bind(self.project).bind(id);
+        found.fetch_optional(db).await?.map(drop).ok_or(Fault::NotFound(R::NOUN))
+    }
+
+    /// Returns a record and locks it against changes, after its project is locked against deletion.
+    pub(crate) async fn lock(&self, tx: &mut PgTransaction<'_>, id: R::Id) -> Result<R, Fault> {
+        project::store::lock_shared(tx, self.customer, self.project).await?;
+        let (columns, table) = (R::locked_columns(), R::TABLE);
+        let record = sqlx::query_as(AssertSqlSafe(format!(
+            "select {columns} from {table}
+             where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null
+             for no key update"
+        )));
+        let record = record.bind(self.customer).bind(self.project).bind(id);
+        record.fetch_optional(&mut **tx).await?.ok_or(Fault::NotFound(R::NOUN))
+    }
+
+    /// Locks the record that `field` refers to, if any, against deletion. Fails if the project has no
+    /// such record.
+    pub(crate) async fn lock_referenced(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        field: &'static str,
+        id: Option<R::Id>,
+    ) -> Result<(), Fault> {
+        let Some(id) = id else { return Ok(()) };
+        let (table, noun) = (R::TABLE, R::NOUN);
+        let found = sqlx::query(AssertSqlSafe(format!(
+            "select from {table}
+             where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null
+             for key share"
+        )));
+        let found = found.bind(self.customer).bind(self.project).bind(id);
+        let found = found.fetch_optional(&mut **tx).await?;
+        let missing = || Fault::invalid(field, format!("no such {noun} in this project"));
+        found.map(drop).ok_or_else(missing)
+    }
+
+    /// Lists a slice of the records, newest first unless the filter has an order of its own. Fails if
+    /// the project does not exist, which is checked only if there are no records.
+    pub(crate) async fn list(
+        &self,
+        db: &PgPool,
+        user: UserId,
+        filter: ListFilter,
+        slice: &Slice,
+    ) -> Result<Rows<R::Entry>, Fault> {
+        let (columns, table, search) = (R::entry_columns(), R::TABLE, R::SEARCH);
+        let condition = filter::condition(filter, R::KIND);
+        let order = filter::order(filter, R::KIND);
+        let live = project::store::is_live("$6");
+        let entries = sqlx::query_as(AssertSqlSafe(format!(
+            "select {columns} from {table}
+             where customer_id = $1 and project_id = $6 and id < $3 and {condition} and {live}
+               and ($4::text is null or {search})
+             order by {order}
+             limit $5"
+        )));
+        let entries = entries
+            .bind(self.customer)
+            .bind(user)
+            .bind(filter::before(filter, slice)?)
+            .bind(&slice.pattern)
+            .bind(filter::limit(filter, slice))
+            .bind(self.project);
+        let entries = filter::read(filter, entries.fetch(db), slice).await?;
+        if entries.items.is_empty() {
+            project::store::find(db, self.customer, self.project).await?;
+        }
+        Ok(entries)
+    }
+
+    /// Marks a record as deleted.
+    pub(crate) async fn mark_deleted(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        id: R::Id,
+    ) -> Result<(), Fault> {
+        let table = R::TABLE;
+        let marked = sqlx::query(AssertSqlSafe(format!(
+            "update {table} set deleted_at = now()
+             where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null"
+        )));
+        let marked = marked.bind(self.customer).bind(self.project).bind(id);
+        if marked.execute(&mut **tx).await?.rows_affected() == 0 {
+            return Err(Fault::NotFound(R::NOUN));
+        }
+        Ok(())
+    }
+}
