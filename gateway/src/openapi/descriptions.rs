@@ -49,14 +49,14 @@ impl Descriptions {
     /// Derives the description of a field from its name.
     fn derive(&self, record: &str, field: &str) -> Option<String> {
         Some(match field {
-            "Id" => format!("The id of the {}.", words(record)),
-            "Name" => format!("The name of the {}.", words(record)),
-            "Archived" => format!("Whether the {} is in the archive.", words(record)),
-            "Deleted" => format!("Whether the {} was deleted.", words(record)),
+            "Id" => format!("Id of the {}.", words(record)),
+            "Name" => format!("Name of the {}.", words(record)),
+            "Archived" => format!("Whether the {} is archived.", words(record)),
+            "Deleted" => format!("Whether the {} has been deleted.", words(record)),
             _ => {
                 let noun = field.strip_suffix("Id")?;
                 let is_known = self.messages.contains(&noun.to_lowercase());
-                is_known.then(|| format!("The id of the {}.", words(noun)))?
+                is_known.then(|| format!("Id of the {}.", words(noun)))?
             }
         })
     }

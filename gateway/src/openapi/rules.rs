@@ -66,7 +66,7 @@ fn describe_path_parameters(path: &str, operation: &mut Operation) {
             .name(name)
             .parameter_in(ParameterIn::Path)
             .required(Required::True)
-            .description(Some(format!("The id of the {}", noun(name))))
+            .description(Some(format!("Id of the {}", noun(name))))
             .schema(Some(uuid()));
         parameters.insert(position, parameter.build().into());
     }
