@@ -43,8 +43,8 @@ pub(crate) async fn resolve_client(
     next.run(request).await
 }
 
-/// Follows the trusted proxies back to the first other address. Earlier addresses in the headers may be
-/// forged.
+/// Follows the trusted proxies back to the first other address. Earlier addresses in the headers
+/// may be forged.
 fn client(trusted: &Networks, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let lines = headers.get_all("x-forwarded-for").iter().rev();
     let mut hops = lines.flat_map(|line| line.to_str().unwrap_or_default().rsplit(','));

@@ -17,15 +17,15 @@ use tower::Service;
 
 use crate::rendering::Processors;
 
-/// Minimum duration of a failed call from which the service counts as failing: it has probably waited
-/// for its database, and the next call would wait as well.
+/// Minimum duration of a failed call from which the service counts as failing: it has probably
+/// waited for its database, and the next call would wait as well.
 const LATE: Duration = Duration::from_secs(1);
 
 /// A channel to a service, with a limited number of concurrent calls that is shared fairly between
 /// customers.
 ///
-/// A call holds its share from the end of its request until the start of its response, not while a body
-/// arrives or a response is read. Methods that wait ([`assay_proto::waits`]) hold no share.
+/// A call holds its share from the end of its request until the start of its response, not while a
+/// body arrives or a response is read. Methods that wait ([`assay_proto::waits`]) hold no share.
 #[derive(Clone)]
 pub(crate) struct FairChannel {
     channel: Channel,

@@ -12,8 +12,8 @@ use crate::rendering::InTurn;
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Returns a body of `open`, which ends within a JSON array, the elements of `batches`, and `close`.
-/// If a batch fails, the body is cut off, so that clients notice that it is incomplete.
+/// Returns a body of `open`, which ends within a JSON array, the elements of `batches`, and
+/// `close`. If a batch fails, the body is cut off, so that clients notice that it is incomplete.
 pub(crate) fn body<T: Serialize + Send + 'static>(
     open: Vec<u8>,
     batches: impl Stream<Item = Result<InTurn<Vec<T>>, Status>> + Send + 'static,

@@ -48,7 +48,8 @@ impl FromRequestParts<Services> for WatchedCaller {
 }
 
 impl WatchedCaller {
-    /// Waits until the token has expired or is revoked, its permissions change, or the program stops.
+    /// Waits until the token has expired or is revoked, its permissions change, or the program
+    /// stops.
     pub(crate) async fn access_ended(self) {
         let ended = async {
             loop {
@@ -65,7 +66,8 @@ impl WatchedCaller {
     }
 }
 
-/// Reads the token from `Authentication`, the header of this interface, or the standard `Authorization`.
+/// Reads the token from `Authentication`, the header of this interface, or the standard
+/// `Authorization`.
 fn token(headers: &HeaderMap) -> Option<&str> {
     let own = headers.get("authentication");
     let value = own.or_else(|| headers.get(AUTHORIZATION))?.to_str().ok()?.trim();

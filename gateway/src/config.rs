@@ -12,8 +12,8 @@ pub struct Config {
     /// Address and port to serve HTTP on
     #[arg(long, env = "ASSAY_HTTP_LISTEN", default_value = "127.0.0.1:8080")]
     pub http_listen: SocketAddr,
-    /// URL of the identity service, such as <http://host:port>. If the host of this or another service
-    /// resolves to several addresses, calls are balanced over the healthy ones
+    /// URL of the identity service, such as <http://host:port>. If the host of this or another
+    /// service resolves to several addresses, calls are balanced over the healthy ones
     #[arg(long, env = "ASSAY_IDENTITY_URL")]
     pub identity_url: String,
     /// URL of the catalog service, such as <http://host:port>
@@ -34,32 +34,32 @@ pub struct Config {
 /// Settings of the HTTP interface, which `assay` has as well.
 #[derive(clap::Args, Clone, Debug)]
 pub struct EdgeConfig {
-    /// Proxies whose `X-Forwarded-For` header is trusted, as comma-separated addresses or networks; none
-    /// by default
+    /// Proxies whose `X-Forwarded-For` header is trusted, as comma-separated addresses or networks;
+    /// none by default
     #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]
     pub trusted_proxies: Networks,
     /// Origins of web pages that may send requests (CORS), such as <https://dashboard.example.org>,
     /// separated by commas; none by default
     #[arg(long, env = "ASSAY_CORS_ORIGINS", value_delimiter = ',')]
     pub cors_origins: Vec<Origin>,
-    /// Maximum number of connections to each gateway, and for one address (IPv6: one /64 network) a quarter
-    /// of it, except for trusted proxies. Further connections are closed
+    /// Maximum number of connections to each gateway, and for one address (IPv6: one /64 network) a
+    /// quarter of it, except for trusted proxies. Further connections are closed
     #[arg(long, env = "ASSAY_CONNECTIONS", default_value_t = 10_000)]
     pub connections: usize,
-    /// Maximum number of requests per minute from one address (IPv6: one /64 network) to each gateway; 0
-    /// means unlimited
+    /// Maximum number of requests per minute from one address (IPv6: one /64 network) to each
+    /// gateway; 0 means unlimited
     #[arg(long, env = "ASSAY_REQUESTS_PER_ADDRESS", default_value_t = 6000)]
     pub requests_per_address: u32,
     /// Maximum number of requests per minute from one customer to each gateway; 0 means unlimited
     #[arg(long, env = "ASSAY_REQUESTS_PER_CUSTOMER", default_value_t = 60_000)]
     pub requests_per_customer: u32,
-    /// Maximum number of concurrent requests to each gateway, and for one customer three quarters of it.
-    /// Further requests fail with 503. Uploads, downloads and long polling do not count
+    /// Maximum number of concurrent requests to each gateway, and for one customer three quarters
+    /// of it. Further requests fail with 503. Uploads, downloads and long polling do not count
     #[arg(long, env = "ASSAY_REQUESTS_AT_ONCE", default_value_t = 1000)]
     pub requests_at_once: usize,
     /// Maximum number of concurrent calls from each gateway to each service, shared fairly between
-    /// customers and reduced while the processors of the gateway are overloaded. Further calls wait for up
-    /// to 10 seconds. 0 means four per processor, at least 16
+    /// customers and reduced while the processors of the gateway are overloaded. Further calls wait
+    /// for up to 10 seconds. 0 means four per processor, at least 16
     #[arg(long, env = "ASSAY_CALLS_AT_ONCE", default_value_t = 0)]
     pub calls_at_once: usize,
 }

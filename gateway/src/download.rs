@@ -9,8 +9,8 @@ use tonic::Streaming;
 
 use crate::problem::Problem;
 
-/// Returns a body of the chunks that a service sends. A failure before the first one is a [`Problem`];
-/// a later one cuts the body off, so that clients notice that it is incomplete.
+/// Returns a body of the chunks that a service sends. A failure before the first one is a
+/// [`Problem`]; a later one cuts the body off, so that clients notice that it is incomplete.
 pub(crate) async fn body<M: Send + 'static>(
     mut file: Streaming<M>,
     chunk: fn(M) -> Bytes,

@@ -56,8 +56,8 @@ pub(crate) fn wrap<S: Clone + Send + Sync + 'static>(
         .layer(from_fn_with_state(config.trusted_proxies.clone(), resolve_client))
 }
 
-/// Limits the number of concurrent requests, and the time until a response begins. Bodies of responses
-/// may take longer.
+/// Limits the number of concurrent requests, and the time until a response begins. Bodies of
+/// responses may take longer.
 pub(crate) async fn with_deadline(request: Request, next: Next) -> Result<Response, Problem> {
     request.extensions().get().map(RequestLimits::admit).transpose()?;
     tokio::time::timeout(RESPONSE_TIMEOUT, next.run(request))

@@ -1,8 +1,8 @@
 //! Entity tags: `"<DataVersion>.<fingerprint of the body>"`.
 //!
 //! `If-Match` compares the version, so that a change is rejected only if the record itself has
-//! changed. `If-None-Match` compares the whole tag, because a body also shows data of other records,
-//! such as the name of a user group or the last result of a test case.
+//! changed. `If-None-Match` compares the whole tag, because a body also shows data of other
+//! records, such as the name of a user group or the last result of a test case.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use http::{HeaderName, HeaderValue, header::ETAG};
@@ -21,8 +21,8 @@ pub(crate) fn unrepeatable(version: Option<&str>) -> Option<Header> {
     header(version?, &Uuid::now_v7().simple().to_string())
 }
 
-/// Returns the version in the strong tag of an `If-Match` header. Anything else is returned unchanged
-/// and equals no version.
+/// Returns the version in the strong tag of an `If-Match` header. Anything else is returned
+/// unchanged and equals no version.
 pub(crate) fn version(tag: &str) -> &str {
     let Some(tag) = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')) else { return tag };
     tag.rsplit_once('.').map_or(tag, |(version, _)| version)

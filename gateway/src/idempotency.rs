@@ -40,10 +40,10 @@ impl IntoParams for IdempotencyKey {
             .parameter_in(ParameterIn::Header)
             .required(Required::False)
             .description(Some(
-                "A key that the client chooses for this request, such as a UUID. A retry with the same \
-                 key returns the execution that the first request has created. The same key with \
-                 another request or other files fails with 422 `idempotency_key_reused`. Keys belong to \
-                 their user and are kept as long as the execution.",
+                "A key that the client chooses for this request, such as a UUID. A retry with the \
+                 same key returns the execution that the first request has created. The same key \
+                 with another request or other files fails with 422 `idempotency_key_reused`. Keys \
+                 belong to their user and are kept as long as the execution.",
             ))
             .schema(Some(text))
             .example(Some("build-1205".into()));

@@ -1,7 +1,7 @@
 //! The gateway: the one documented HTTP interface in front of the services.
 //!
-//! It handles HTTP (routes, media types, status codes, caching, limits) and authenticates callers. The
-//! services authorize and carry out requests.
+//! It handles HTTP (routes, media types, status codes, caching, limits) and authenticates callers.
+//! The services authorize and carry out requests.
 
 mod address;
 mod admission;

@@ -1,5 +1,5 @@
-//! Limits of requests per minute by address and by customer, of concurrent requests, and of the memory
-//! for their bodies. No customer gets all concurrent requests or all memory.
+//! Limits of requests per minute by address and by customer, of concurrent requests, and of the
+//! memory for their bodies. No customer gets all concurrent requests or all memory.
 //!
 //! Each gateway counts for itself, and starts at zero.
 

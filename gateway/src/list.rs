@@ -104,7 +104,8 @@ impl Listing {
         Ok(List { next, body: array::body(b"[".to_vec(), records, b"]") })
     }
 
-    /// Responds with the records that a service lists. A failure before the first batch is a [`Problem`].
+    /// Responds with the records that a service lists. A failure before the first batch is a
+    /// [`Problem`].
     pub(crate) async fn respond<B: Batch<Item: Serialize> + 'static>(
         self,
         batches: tonic::Response<Streaming<B>>,
@@ -128,8 +129,8 @@ fn page_of<T: Listed>(mut records: Vec<T>, page: &Page) -> (Vec<T>, Option<Strin
     (records, next)
 }
 
-/// Returns the cursor of the next page, if there is one, and the records in batches. Waits for the first
-/// batch, so that a failure before it is a [`Problem`].
+/// Returns the cursor of the next page, if there is one, and the records in batches. Waits for the
+/// first batch, so that a failure before it is a [`Problem`].
 pub(crate) async fn batches_of<B: Batch + 'static>(
     batches: tonic::Response<Streaming<B>>,
 ) -> Result<

@@ -19,7 +19,8 @@ impl From<PathRejection> for Problem {
     }
 }
 
-/// Makes other methods than those of a permanent URL fail with 404: for them, `0` is not a valid id.
+/// Makes other methods than those of a permanent URL fail with 404: for them, `0` is not a valid
+/// id.
 pub(crate) fn read_only(route: MethodRouter<Services>) -> MethodRouter<Services> {
     route.fallback(async || Problem::not_found())
 }

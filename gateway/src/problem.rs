@@ -55,8 +55,8 @@ impl Problem {
     }
 
     pub(crate) fn too_large() -> Self {
-        let detail = "the body is too large: send at most 1 MiB, 2 MiB with an array of records, or 32 MiB \
-                      with an update or an upload";
+        let detail = "the body is too large: send at most 1 MiB, 2 MiB with an array of records, \
+                      or 32 MiB with an update or an upload";
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
     }
 
@@ -232,7 +232,8 @@ pub(crate) struct Document {
 #[derive(Serialize, ToSchema)]
 #[schema(as = FieldProblem)]
 pub(crate) struct FieldProblem {
-    /// The field in the body as a JSON pointer (RFC 6901), or `/` and the name of a query parameter.
+    /// The field in the body as a JSON pointer (RFC 6901), or `/` and the name of a query
+    /// parameter.
     #[schema(example = "/TestCases/3/Id")]
     pointer: String,
     /// The rule that the field breaks.

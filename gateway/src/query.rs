@@ -8,8 +8,8 @@ use serde::de::{DeserializeOwned, value};
 
 use crate::{body::invalid, problem::Problem};
 
-/// The query parameters of an operation; others are ignored. Control characters are rejected, because
-/// no stored text has them and PostgreSQL does not accept NUL.
+/// The query parameters of an operation; others are ignored. Control characters are rejected,
+/// because no stored text has them and PostgreSQL does not accept NUL.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {

@@ -11,8 +11,8 @@ use tonic::{Response, Status, Streaming};
 /// Maximum time for which a share is held while a service has not sent the next message.
 const HOLD_TIME: Duration = Duration::from_millis(20);
 
-/// The processors that render a response, and the customer that gets the shares of them. The extensions
-/// of the response carry it.
+/// The processors that render a response, and the customer that gets the shares of them. The
+/// extensions of the response carry it.
 #[derive(Clone)]
 pub(crate) struct Processors {
     pub(crate) shares: Shares,
@@ -30,8 +30,8 @@ pub(crate) type InTurn<T> = (T, Option<Share>);
 
 /// Streams the messages of a response, each with a share of the processors.
 ///
-/// Without shares, hundreds of lists of one customer that are ready to be rendered would delay every
-/// request of other customers.
+/// Without shares, hundreds of lists of one customer that are ready to be rendered would delay
+/// every request of other customers.
 pub(crate) fn messages<T: Send + 'static>(
     response: Response<Streaming<T>>,
 ) -> impl Stream<Item = Result<InTurn<T>, Status>> + Send {
@@ -50,7 +50,8 @@ pub(crate) fn messages<T: Send + 'static>(
     )
 }
 
-/// Decodes the next message with a share, which is released while the service takes long to send it.
+/// Decodes the next message with a share, which is released while the service takes long to send
+/// it.
 async fn next_in_turn<T>(
     messages: &mut Streaming<T>,
     processors: &Processors,

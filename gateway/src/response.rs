@@ -120,8 +120,8 @@ impl<T: StreamedResource> IntoResponse for Streamed<T> {
     }
 }
 
-/// A streamed resource as the only element of a JSON array. Its fields before the array may differ from
-/// those of the messages.
+/// A streamed resource as the only element of a JSON array. Its fields before the array may differ
+/// from those of the messages.
 pub(crate) struct StreamedInArray<R, T: StreamedResource> {
     first: R,
     items: Vec<T::Item>,

@@ -1,6 +1,6 @@
-//! The routes, in a module for each noun. A handler extracts its parameters, wraps them in a request,
-//! calls a service and returns the response. Each route names the contract method that it calls in
-//! `x-grpc-method`: the permission in the documentation follows from it.
+//! The routes, in a module for each noun. A handler extracts its parameters, wraps them in a
+//! request, calls a service and returns the response. Each route names the contract method that it
+//! calls in `x-grpc-method`: the permission in the documentation follows from it.
 
 mod api_token;
 mod artifact;

@@ -26,8 +26,8 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// Prepares connections to the services, which open on first use, and starts to follow the keys and
-    /// revocations of the identity service.
+    /// Prepares connections to the services, which open on first use, and starts to follow the keys
+    /// and revocations of the identity service.
     pub async fn connect(runtime: &Runtime, config: &Config) -> anyhow::Result<Self> {
         let connect = |url: &str| connect_with(runtime.tls(), url);
         let identity = connect(&config.identity_url)?;

@@ -82,7 +82,8 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
     HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
 }
 
-/// Returns the name of a standard method, and `_OTHER` for others: clients must not add time series.
+/// Returns the name of a standard method, and `_OTHER` for others: clients must not add time
+/// series.
 fn method(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("_OTHER")

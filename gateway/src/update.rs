@@ -30,8 +30,8 @@ pub(crate) trait Updatable: assay_proto::Changes + DeserializeOwned {
     /// The fields that are arrays of records, of which only the ids are accepted.
     const REFERENCES: &'static [&'static str] = &[];
 
-    /// Renames fields that clients send under other names, and moves nested fields to the top level.
-    /// Returns the nested ones.
+    /// Renames fields that clients send under other names, and moves nested fields to the top
+    /// level. Returns the nested ones.
     fn adapt(_fields: &mut Fields<'_>) -> Result<Nested, Problem> {
         Ok(Nested::default())
     }

@@ -28,8 +28,8 @@ impl Bounds {
     pub(crate) const UPLOAD: Self = Self { size: 32 << 20, pause: Duration::from_secs(20) };
 }
 
-/// Wraps a body, which then fails as soon as it exceeds its bounds. A body that declares a larger size is
-/// rejected at once. [`body_error`] translates the error for clients.
+/// Wraps a body, which then fails as soon as it exceeds its bounds. A body that declares a larger
+/// size is rejected at once. [`body_error`] translates the error for clients.
 pub(crate) fn bounded(headers: &HeaderMap, body: Body, bounds: Bounds) -> Result<Body, Problem> {
     let encoded = headers.get(CONTENT_ENCODING).is_some_and(|name| name != "identity");
     if encoded {

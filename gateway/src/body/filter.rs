@@ -1,5 +1,5 @@
-//! A filter for large JSON bodies that keeps only the fields an operation accepts, while the body arrives.
-//! Clients send whole records back, and a test set with all fields of its test cases.
+//! A filter for large JSON bodies that keeps only the fields an operation accepts, while the body
+//! arrives. Clients send whole records back, and a test set with all fields of its test cases.
 
 use std::mem;
 
@@ -9,14 +9,15 @@ use serde_json::value::RawValue;
 use super::check;
 use crate::problem::Problem;
 
-/// Maximum size of a body that is kept unchanged, in bytes: the position of a syntax error is then that
-/// in the body.
+/// Maximum size of a body that is kept unchanged, in bytes: the position of a syntax error is then
+/// that in the body.
 const UNFILTERED: usize = 1 << 20;
 
 /// Maximum size of the filtered body, in bytes: that of one message to a service.
 const MAX_SIZE: usize = 16 << 20;
 
-/// Fields that every update accepts: the version that it is based on, and an object with its fields.
+/// Fields that every update accepts: the version that it is based on, and an object with its
+/// fields.
 const ALWAYS: [&str; 2] = ["DataVersion", "UserData"];
 
 /// The fields that an operation accepts.
@@ -27,8 +28,8 @@ pub(crate) struct AcceptedFields {
     pub(crate) references: &'static [&'static str],
 }
 
-/// A body that is being read, reduced to the fields that the operation accepts. Values of other fields are
-/// replaced by `0`, so that the result is JSON if and only if the body is.
+/// A body that is being read, reduced to the fields that the operation accepts. Values of other
+/// fields are replaced by `0`, so that the result is JSON if and only if the body is.
 #[derive(Default)]
 pub(crate) struct FieldFilter {
     accepted: Option<AcceptedFields>,

@@ -1,5 +1,5 @@
-//! Descriptions of fields whose contract has none: taken from the record that the message is a form of,
-//! or derived from the name of the field.
+//! Descriptions of fields whose contract has none: taken from the record that the message is a form
+//! of, or derived from the name of the field.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -71,7 +71,8 @@ impl Examples {
         }
     }
 
-    /// Returns an example of a message: all its fields, or of an input those that clients usually send.
+    /// Returns an example of a message: all its fields, or of an input those that clients usually
+    /// send.
     fn record(&self, message: &str, used_as: &str) -> Map<String, Value> {
         let is_input = message.ends_with("Input") || message.ends_with("Changes");
         let noun = if REFERENCES.contains(&message) { used_as } else { record_of(message) };
@@ -109,8 +110,8 @@ impl Examples {
         segments.collect::<Vec<_>>().join("/")
     }
 
-    /// Returns the path of a record that a request to `collection` created: one below the collection
-    /// if there is one.
+    /// Returns the path of a record that a request to `collection` created: one below the
+    /// collection if there is one.
     fn location(&self, message: &str, collection: &str) -> Option<String> {
         let segment = format!("/{{{}Id}}", record_of(message)).to_lowercase();
         let paths = self.paths.iter().filter(|path| path.to_lowercase().ends_with(&segment));
@@ -120,7 +121,8 @@ impl Examples {
         own.max_by_key(|path| (below(path), path.len())).map(|path| self.path(path))
     }
 
-    /// Returns the id of the record that a field is named after: of a subject for `SelectedSubjectId`.
+    /// Returns the id of the record that a field is named after: of a subject for
+    /// `SelectedSubjectId`.
     fn id(&self, name: &str) -> String {
         let name = name.to_lowercase();
         let noun = name.trim_end_matches("id").trim_end_matches('s');

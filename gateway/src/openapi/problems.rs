@@ -16,8 +16,8 @@ use utoipa::openapi::{
 use super::versions::header;
 use crate::{body, problem::Problem};
 
-/// A kind of failure: status, name, description, whether an operation with an HTTP method has it, and
-/// an example.
+/// A kind of failure: status, name, description, whether an operation with an HTTP method has it,
+/// and an example.
 type Failure = (u16, &'static str, &'static str, fn(&str, &Operation) -> bool, fn() -> Problem);
 
 const FAILURES: [Failure; 15] = [

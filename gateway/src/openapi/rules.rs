@@ -11,7 +11,8 @@ use utoipa::openapi::{
 
 use super::{problems, versions};
 
-/// Extension by which a route names the contract method that it calls, as `/package.Service/Method`.
+/// Extension by which a route names the contract method that it calls, as
+/// `/package.Service/Method`.
 const METHOD: &str = "x-grpc-method";
 
 pub(super) fn apply(document: &mut OpenApi) {
@@ -29,7 +30,8 @@ pub(super) fn apply(document: &mut OpenApi) {
     remove_unused_inputs(document);
 }
 
-/// Removes input schemas that no request refers to: updates refer to their `Changes` schema instead.
+/// Removes input schemas that no request refers to: updates refer to their `Changes` schema
+/// instead.
 fn remove_unused_inputs(document: &mut OpenApi) {
     let written = serde_json::to_string(document).unwrap_or_default();
     let is_used = |name: &str| written.contains(&format!("\"#/components/schemas/{name}\""));
@@ -50,7 +52,8 @@ pub(super) fn operations(
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-/// Declares the ids in a path as UUIDs, named like its segments; handlers take them as plain strings.
+/// Declares the ids in a path as UUIDs, named like its segments; handlers take them as plain
+/// strings.
 fn describe_path_parameters(path: &str, operation: &mut Operation) {
     let parameters = operation.parameters.get_or_insert_default();
     let is_id = |name: &str| name.ends_with("Id");

@@ -14,8 +14,8 @@ const JSON: &str = "application/json";
 pub(crate) const ETAG: &str = "The `DataVersion` of the record, a dot and a fingerprint of the \
     body, in quotes: it changes whenever the body does";
 
-/// Describes the body of an update: some of the fields of the record, and the version that the change
-/// is based on. A GET with such a body is an update too.
+/// Describes the body of an update: some of the fields of the record, and the version that the
+/// change is based on. A GET with such a body is an update too.
 pub(super) fn describe_update(
     method: &str,
     operation: &mut Operation,

@@ -51,8 +51,8 @@ impl<S: Sync> FromRequest<S> for ArtifactUpload {
 
 /// Stores a file of at most 32 MiB for the results of an execution in mode `External`.
 ///
-/// Results can refer to the file by its name wherever they can have a link. A file with the same name
-/// is replaced.
+/// Results can refer to the file by its name wherever they can have a link. A file with the same
+/// name is replaced.
 #[utoipa::path(
     put, path = "/api/projects/{projectId}/executions/{executionId}/results/artifacts/{name}",
     operation_id = "upload_artifact", tag = "Results",
@@ -79,8 +79,8 @@ async fn upload(
 
 /// Stores a file of at most 32 MiB for the results of a lease.
 ///
-/// Results can refer to the file by its name wherever they can have a link. A file with the same name
-/// is replaced.
+/// Results can refer to the file by its name wherever they can have a link. A file with the same
+/// name is replaced.
 #[utoipa::path(
     put, path = "/api/automation/leases/{leaseId}/artifacts/{name}",
     operation_id = "upload_artifact_of_lease", tag = "Automation",

@@ -28,7 +28,8 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(renew)).routes(routes!(complete)).routes(routes!(release))
 }
 
-/// Returns the routes that may take long: engines wait for work, and uploads depend on the connection.
+/// Returns the routes that may take long: engines wait for work, and uploads depend on the
+/// connection.
 pub(super) fn slow_routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(lease)).routes(routes!(report))
 }
@@ -37,11 +38,11 @@ impl Resource for LeaseState {}
 
 /// Leases work to an engine.
 ///
-/// Takes the first schedules from the queue of the target group. If there are none, the request waits for
-/// as long as it states, and then returns an empty array. A schedule is leased to one engine at a time.
-/// A lease that is not renewed for 60 seconds is lost: its work goes to another engine, and requests for
-/// it fail with 409 `lease_lost`. After three lost leases of the same work, its report ends as
-/// `EngineExecutionFailure`.
+/// Takes the first schedules from the queue of the target group. If there are none, the request
+/// waits for as long as it states, and then returns an empty array. A schedule is leased to one
+/// engine at a time. A lease that is not renewed for 60 seconds is lost: its work goes to another
+/// engine, and requests for it fail with 409 `lease_lost`. After three lost leases of the same
+/// work, its report ends as `EngineExecutionFailure`.
 #[utoipa::path(
     post, path = "/api/automation/leases", operation_id = "lease_schedules", tag = "Automation",
     request_body = Option<LeaseInput>,
@@ -62,8 +63,8 @@ async fn lease(
 
 /// Renews a lease with a heartbeat of its engine.
 ///
-/// `Continue` is false if the engine should stop: the execution was canceled, has timed out, or stops
-/// because another test has failed.
+/// `Continue` is false if the engine should stop: the execution was canceled, has timed out, or
+/// stops because another test has failed.
 #[utoipa::path(
     post, path = "/api/automation/leases/{leaseId}/heartbeat", operation_id = "renew_lease",
     tag = "Automation",
@@ -81,8 +82,8 @@ async fn renew(
 
 /// Reports instances of a lease, all or none.
 ///
-/// Reporting an instance again has no effect. The last instance ends the test report. The response shows
-/// the stored instances. `TestCaseId` and `Identifier` are not needed.
+/// Reporting an instance again has no effect. The last instance ends the test report. The response
+/// shows the stored instances. `TestCaseId` and `Identifier` are not needed.
 #[utoipa::path(
     post, path = "/api/automation/leases/{leaseId}/instances", operation_id = "report_instances",
     tag = "Automation",
@@ -107,9 +108,9 @@ async fn report(
 
 /// Completes a lease and its test report.
 ///
-/// Instances that were not reported become `Aborted`, `Error` if the engine has failed, or `Canceled` if
-/// the engine had to stop. A test report with all instances has ended already and does not change.
-/// Completing a lease again has no effect.
+/// Instances that were not reported become `Aborted`, `Error` if the engine has failed, or
+/// `Canceled` if the engine had to stop. A test report with all instances has ended already and
+/// does not change. Completing a lease again has no effect.
 #[utoipa::path(
     post, path = "/api/automation/leases/{leaseId}/complete", operation_id = "complete_lease",
     tag = "Automation", request_body = Option<CompleteLeaseInput>,

@@ -144,10 +144,11 @@ async fn get(
 /// Starts an execution of a test set.
 ///
 /// Each test case of the set is executed by the highest revision of its test plan that is ready for
-/// execution. Names, versions and plans are copied, so that later changes do not affect the execution.
+/// execution. Names, versions and plans are copied, so that later changes do not affect the
+/// execution.
 ///
-/// In mode `Dispatch`, engines of the target group of the environment execute it; without an environment,
-/// engines without a target group. In mode `External`, the caller reports the results.
+/// In mode `Dispatch`, engines of the target group of the environment execute it; without an
+/// environment, engines without a target group. In mode `External`, the caller reports the results.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/executions",
     operation_id = "start_execution", tag = "Executions", params(IdempotencyKey),
@@ -189,8 +190,8 @@ async fn complete(
 
 /// Cancels an execution.
 ///
-/// Test reports without a result become `Canceled` immediately. Running engines are notified at their
-/// next heartbeat. Canceling an execution again has no effect.
+/// Test reports without a result become `Canceled` immediately. Running engines are notified at
+/// their next heartbeat. Canceling an execution again has no effect.
 #[utoipa::path(
     delete, path = "/api/projects/{projectId}/executions/{executionId}",
     operation_id = "cancel_execution", tag = "Executions",

@@ -30,9 +30,9 @@ impl Resource for Nothing {}
 
 /// Sends a mail with a link for setting a new password.
 ///
-/// The response does not reveal whether the account exists. The link works once and expires after an
-/// hour. An account has at most three valid links; a fourth one replaces the oldest. An invited address
-/// without an account gets its invitation again.
+/// The response does not reveal whether the account exists. The link works once and expires after
+/// an hour. An account has at most three valid links; a fourth one replaces the oldest. An invited
+/// address without an account gets its invitation again.
 #[utoipa::path(
     put, path = "/api/users/reset/prepare", operation_id = "prepare_password_reset",
     tag = "Users", request_body = PreparePasswordResetInput,
@@ -51,8 +51,8 @@ async fn prepare(
 
 /// Sets a new password with the token of a link in a mail.
 ///
-/// All tokens, API tokens and links of the account are revoked. The link of an invitation also accepts the
-/// invitation.
+/// All tokens, API tokens and links of the account are revoked. The link of an invitation also
+/// accepts the invitation.
 #[utoipa::path(
     put, path = "/api/users/reset", operation_id = "reset_password", tag = "Users",
     request_body = ResetPasswordInput,
@@ -71,8 +71,8 @@ async fn reset(
 
 /// Accepts an invitation with the token of its link, for an account that has a password.
 ///
-/// Fails with 409 `password_needed` if the address has no account. The link stays valid: `reset_password`
-/// accepts the invitation and sets the password of the new account.
+/// Fails with 409 `password_needed` if the address has no account. The link stays valid:
+/// `reset_password` accepts the invitation and sets the password of the new account.
 #[utoipa::path(
     put, path = "/api/users/reset/accept", operation_id = "accept_invitation", tag = "Users",
     request_body = AcceptInvitationInput,

@@ -32,8 +32,8 @@ impl Resource for ReportedResults {}
 
 /// Adds results to an execution in mode `External`, all or none.
 ///
-/// A request has at most 10,000 results, in a JSON array or one per line. Reporting a result again has no
-/// effect. The response shows the stored results.
+/// A request has at most 10,000 results, in a JSON array or one per line. Reporting a result again
+/// has no effect. The response shows the stored results.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/results",
     operation_id = "report_results", tag = "Results",
@@ -78,9 +78,10 @@ struct TestRunQuery {
 
 /// Creates a completed execution from the JUnit report of a test run.
 ///
-/// Test cases are matched by their identifier: `classname.name`, or `name` without a class. New test
-/// cases are added to the project and to the test set. A client that has not received a response can
-/// retry with the same files and the same `Idempotency-Key`, which returns the same execution.
+/// Test cases are matched by their identifier: `classname.name`, or `name` without a class. New
+/// test cases are added to the project and to the test set. A client that has not received a
+/// response can retry with the same files and the same `Idempotency-Key`, which returns the same
+/// execution.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testsets/{testSetId}/results",
     operation_id = "upload_results", tag = "Results", params(TestRunQuery, IdempotencyKey),

@@ -36,7 +36,8 @@ impl Resource for Subject {
     }
 }
 
-/// Accepts the archive flag under `BaseSubjectId`, as existing clients send it; an id is never a boolean.
+/// Accepts the archive flag under `BaseSubjectId`, as existing clients send it; an id is never a
+/// boolean.
 impl Updatable for SubjectInput {
     fn adapt(fields: &mut Fields<'_>) -> Result<Nested, Problem> {
         let is_flag = |value: &mut &RawValue| matches!(value.get(), "true" | "false");

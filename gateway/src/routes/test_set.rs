@@ -137,8 +137,8 @@ async fn list_of(
 
 /// Returns a test set with its test cases.
 ///
-/// Archived test cases are excluded. With a body that has a field to change, this operation updates the
-/// test set, for clients that cannot send PUT.
+/// Archived test cases are excluded. With a body that has a field to change, this operation updates
+/// the test set, for clients that cannot send PUT.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}", operation_id = "get_test_set",
     tag = "Test sets", request_body = Option<TestSetInput>,

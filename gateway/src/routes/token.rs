@@ -23,8 +23,8 @@ impl Resource for Token {}
 
 /// Exchanges an email and a password for a token.
 ///
-/// The token is for the customer whose subdomain the request was sent to, otherwise for the customer that
-/// the account has used last.
+/// The token is for the customer whose subdomain the request was sent to, otherwise for the
+/// customer that the account has used last.
 #[utoipa::path(
     post, path = "/api/token/login", operation_id = "login", tag = "Tokens",
     request_body = LoginInput,
@@ -44,9 +44,9 @@ async fn login(
 
 /// Exchanges a token for one for another customer of the same account.
 ///
-/// The new token belongs to the same session. A session ends a fixed time after its login, however often
-/// its tokens are exchanged. After that, or without the membership that the token was issued for, the
-/// request fails with 401.
+/// The new token belongs to the same session. A session ends a fixed time after its login, however
+/// often its tokens are exchanged. After that, or without the membership that the token was issued
+/// for, the request fails with 401.
 #[utoipa::path(
     post, path = "/api/token/refine", operation_id = "refine", tag = "Tokens",
     request_body = RefineInput,

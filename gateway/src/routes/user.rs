@@ -78,10 +78,10 @@ async fn list(
 
 /// Adds a user to the caller's customer.
 ///
-/// Sends an invitation by mail, which is valid for seven days. The user can log in to the customer after
-/// the owner of the mailbox has accepted it: with the link in the mail, which also sets the password of a
-/// new account, or after a login to another customer. The response does not reveal whether the address
-/// has an account.
+/// Sends an invitation by mail, which is valid for seven days. The user can log in to the customer
+/// after the owner of the mailbox has accepted it: with the link in the mail, which also sets the
+/// password of a new account, or after a login to another customer. The response does not reveal
+/// whether the address has an account.
 #[utoipa::path(
     post, path = "/api/users", operation_id = "create_user", tag = "Users",
     request_body = UserInput,
@@ -113,11 +113,11 @@ async fn get_current(
 
 /// Changes a user of the caller's customer.
 ///
-/// A change of the group revokes the tokens of the user for the customer. A new email address gets an
-/// invitation, and replaces the old address when the owner of the mailbox has accepted it; until then,
-/// responses show the old one. The change of the address revokes the sessions, links and API tokens of the
-/// user, and deletes the account of the old address. The address of an account that also belongs to
-/// other customers cannot be changed.
+/// A change of the group revokes the tokens of the user for the customer. A new email address gets
+/// an invitation, and replaces the old address when the owner of the mailbox has accepted it; until
+/// then, responses show the old one. The change of the address revokes the sessions, links and API
+/// tokens of the user, and deletes the account of the old address. The address of an account that
+/// also belongs to other customers cannot be changed.
 #[utoipa::path(
     put, path = "/api/users/{userId}", operation_id = "update_user", tag = "Users",
     request_body = UserDataInput,
@@ -137,7 +137,8 @@ async fn update(
 
 /// Removes a user from the caller's customer.
 ///
-/// The tokens of the user for the customer are revoked. An account without another customer is deleted.
+/// The tokens of the user for the customer are revoked. An account without another customer is
+/// deleted.
 #[utoipa::path(
     delete, path = "/api/users/{userId}", operation_id = "delete_user", tag = "Users",
     extensions(("x-grpc-method" = json!("/assay.identity.v1.UserService/DeleteUser"))),
@@ -154,8 +155,8 @@ async fn delete(
 
 /// Lists the memberships of the caller's account, and the invitations to its address.
 ///
-/// Invitations are `Pending`. An exchange of tokens (`refine`) returns a token for the customer of a
-/// membership. API tokens cannot list memberships.
+/// Invitations are `Pending`. An exchange of tokens (`refine`) returns a token for the customer of
+/// a membership. API tokens cannot list memberships.
 #[utoipa::path(
     get, path = "/api/users/current/memberships", operation_id = "list_memberships",
     tag = "Users", params(Listing),

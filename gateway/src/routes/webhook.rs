@@ -54,9 +54,9 @@ async fn list(
 
 /// Adds a webhook: an HTTP endpoint that receives notifications.
 ///
-/// Each notification is sent by POST as a CloudEvents event with a signature as specified by Standard
-/// Webhooks. It is retried for about a day until the endpoint returns a status from 200 to 299. Only this
-/// response shows the secret.
+/// Each notification is sent by POST as a CloudEvents event with a signature as specified by
+/// Standard Webhooks. It is retried for about a day until the endpoint returns a status from 200 to
+/// 299. Only this response shows the secret.
 #[utoipa::path(
     post, path = "/api/webhooks", operation_id = "create_webhook", tag = "Webhooks",
     request_body = WebhookInput,
@@ -88,7 +88,8 @@ async fn get(
     Ok(Json(webhook.into_inner()))
 }
 
-/// Changes a webhook, or moves it into the archive or out of it. An archived webhook receives nothing.
+/// Changes a webhook, or moves it into the archive or out of it. An archived webhook receives
+/// nothing.
 ///
 /// An empty `Secret` generates a new one, which the response shows.
 #[utoipa::path(

@@ -22,9 +22,9 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 
 /// Exports an execution as JUnit XML.
 ///
-/// Each run of a test is a `testcase`, and its steps describe its failures. Results that JUnit does not
-/// have, such as `Aborted`, are written so that other tools read them as errors, and an upload of the
-/// file restores them.
+/// Each run of a test is a `testcase`, and its steps describe its failures. Results that JUnit does
+/// not have, such as `Aborted`, are written so that other tools read them as errors, and an upload
+/// of the file restores them.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/{executionId}/junit",
     operation_id = "export_results", tag = "Results",

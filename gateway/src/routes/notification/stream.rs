@@ -64,8 +64,9 @@ impl<S: Sync> FromRequestParts<S> for LastEventId {
 /// Streams new notifications as server-sent events.
 ///
 /// An event has the name `notification` and the notification as JSON in its data. A client that
-/// reconnects with the id of the last event in `Last-Event-ID`, as browsers do, misses nothing. The stream
-/// ends when the token expires or is revoked, and when the permissions of an API token change.
+/// reconnects with the id of the last event in `Last-Event-ID`, as browsers do, misses nothing. The
+/// stream ends when the token expires or is revoked, and when the permissions of an API token
+/// change.
 #[utoipa::path(
     get, path = "/api/notifications/stream", operation_id = "watch_notifications",
     tag = "Notifications", params(Filter, LastEventId),

@@ -82,8 +82,8 @@ struct ExportQuery {
     /// Export only test cases whose name or identifier contains this text, ignoring case.
     #[param(example = "pay")]
     q: Option<String>,
-    /// Whether cells of CSV are written unchanged. By default, an apostrophe is put before text that a
-    /// spreadsheet would interpret as a formula.
+    /// Whether cells of CSV are written unchanged. By default, an apostrophe is put before text
+    /// that a spreadsheet would interpret as a formula.
     #[serde(default)]
     exact: bool,
 }
@@ -115,9 +115,9 @@ impl<S: Send + Sync> FromRequestParts<S> for ExportRequest {
 
 /// Exports the test cases of a project that are not archived, newest first.
 ///
-/// The export can be imported again. In CSV, an apostrophe is put before a cell that a spreadsheet would
-/// interpret as a formula (one that begins with `=`, `+`, `-`, `@`, a tab or a carriage return), and an
-/// import removes it. With `exact=true`, exports and imports do not change cells.
+/// The export can be imported again. In CSV, an apostrophe is put before a cell that a spreadsheet
+/// would interpret as a formula (one that begins with `=`, `+`, `-`, `@`, a tab or a carriage
+/// return), and an import removes it. With `exact=true`, exports and imports do not change cells.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/export",
     operation_id = "list_test_cases_as_export", tag = "Test cases", params(ExportQuery),
@@ -202,8 +202,8 @@ fn csv_records(cases: Vec<TestCaseEntry>, exact: bool) -> Result<Vec<u8>, Failur
     Ok(records.into_inner()?)
 }
 
-/// Puts an apostrophe before a cell that a spreadsheet would interpret as a formula, and before one that
-/// an import would otherwise change.
+/// Puts an apostrophe before a cell that a spreadsheet would interpret as a formula, and before one
+/// that an import would otherwise change.
 fn escape_formula(cell: &str) -> Cow<'_, str> {
     let formula = cell.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r']);
     if formula { format!("'{cell}").into() } else { cell.into() }

@@ -34,8 +34,8 @@ struct ImportUpload {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ImportQuery {
-    /// Whether cells of CSV are imported unchanged. By default, the apostrophe that an export puts before
-    /// formulas is removed.
+    /// Whether cells of CSV are imported unchanged. By default, the apostrophe that an export puts
+    /// before formulas is removed.
     #[serde(default)]
     exact: bool,
 }
@@ -66,10 +66,10 @@ impl<S: Send + Sync> FromRequest<S> for ImportUpload {
 /// Imports up to 10,000 test cases, all or none.
 ///
 /// A row with the `Identifier` of an active test case of the project changes its `Name` and
-/// `Description`, as far as the row has them. Any other row creates a test case, whose identifier is
-/// generated if the row has none. The response has the outcome of each row, in their order. An export can
-/// be imported unchanged, since other fields are ignored. In CSV (RFC 4180, UTF-8), the first line names
-/// the columns.
+/// `Description`, as far as the row has them. Any other row creates a test case, whose identifier
+/// is generated if the row has none. The response has the outcome of each row, in their order. An
+/// export can be imported unchanged, since other fields are ignored. In CSV (RFC 4180, UTF-8), the
+/// first line names the columns.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testcases/import",
     operation_id = "import_test_cases", tag = "Test cases", params(ImportQuery),
