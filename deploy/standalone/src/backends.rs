@@ -1,4 +1,4 @@
-//! PostgreSQL and NATS: those that were named, or private ones under the data directory.
+//! PostgreSQL and NATS: the given servers, or private ones in the data directory.
 
 use std::path::Path;
 
@@ -11,21 +11,22 @@ use url::Url;
 
 use crate::Backends;
 
-/// The services, in the order of their databases.
+/// Names of the services, in the order of their databases.
 pub const SERVICES: [&str; 4] = ["identity", "catalog", "execution", "notification"];
 
-/// The databases that the services keep, one each.
+/// Names of the databases, one for each service.
 const DATABASES: [&str; 4] =
     ["assay_identity", "assay_catalog", "assay_execution", "assay_notification"];
 
-/// The servers that this process started.
+/// Servers that this process started.
 #[derive(Default)]
 pub struct Servers {
     postgres: Option<Postgres>,
     nats: Option<Nats>,
 }
 
-/// The databases and the NATS server to use; what has no URL is started in `data`.
+/// Returns the databases and the NATS server; starts private servers in `data` for those without a
+/// URL.
 pub async fn open(
     data: &DataDir,
     database_url: Option<&SecretString>,
@@ -52,18 +53,19 @@ async fn databases(
     Ok((DATABASES.map(|database| postgres.url(database).into()), Some(postgres)))
 }
 
-/// Makes the databases on the server of `url` where they are missing.
+/// Creates missing databases on the server of `url`.
 async fn databases_of(url: &SecretString) -> Result<[SecretString; 4]> {
     let mut server = PgConnection::connect_with(&connect_options(url)?)
         .await
-        .context("PostgreSQL does not answer; see ASSAY_DATABASE_URL")?;
+        .context("cannot connect to PostgreSQL; check ASSAY_DATABASE_URL")?;
     for database in DATABASES {
         let exists = "select exists (select from pg_database where datname = $1)";
         if !sqlx::query_scalar(exists).bind(database).fetch_one(&mut server).await? {
             let create = AssertSqlSafe(format!("create database {database}"));
-            sqlx::query(create).execute(&mut server).await.with_context(|| {
-                format!("the database {database} is missing and cannot be made")
-            })?;
+            sqlx::query(create)
+                .execute(&mut server)
+                .await
+                .with_context(|| format!("cannot create the missing database {database}"))?;
         }
     }
     server.close().await?;
@@ -72,25 +74,29 @@ async fn databases_of(url: &SecretString) -> Result<[SecretString; 4]> {
     Ok([identity?, catalog?, execution?, notification?])
 }
 
-/// The URL of a database on the server of `url`.
+/// Returns the URL of a database on the server of `url`.
 fn database_on(url: &SecretString, database: &str) -> Result<SecretString> {
-    let mut url = Url::parse(url.expose_secret()).context("ASSAY_DATABASE_URL is not a URL")?;
+    let mut url =
+        Url::parse(url.expose_secret()).context("ASSAY_DATABASE_URL is not a valid URL")?;
     url.set_path(database);
     Ok(url.as_str().into())
 }
 
-/// The databases of an Assay that is running: of identity, catalog, execution and notification.
-pub fn of_running(data: &Path, database_url: Option<&SecretString>) -> Result<[SecretString; 4]> {
-    let of_running = |database| match database_url {
+/// Returns the database URLs of a running Assay: identity, catalog, execution and notification.
+pub fn database_urls_of_running(
+    data: &Path,
+    database_url: Option<&SecretString>,
+) -> Result<[SecretString; 4]> {
+    let database_urls_of_running = |database| match database_url {
         Some(url) => database_on(url, database),
         None => Ok(Postgres::url_of_running(data, database)?.into()),
     };
-    let [identity, catalog, execution, notification] = DATABASES.map(of_running);
+    let [identity, catalog, execution, notification] = DATABASES.map(database_urls_of_running);
     Ok([identity?, catalog?, execution?, notification?])
 }
 
-/// The NATS server of an Assay that is running.
-pub fn nats_of_running(data: &Path, nats_url: Option<&SecretString>) -> Result<SecretString> {
+/// Returns the NATS URL of a running Assay.
+pub fn nats_url_of_running(data: &Path, nats_url: Option<&SecretString>) -> Result<SecretString> {
     match nats_url {
         Some(url) => Ok(url.clone()),
         None => Ok(Nats::url_of_running(data)?.into()),
@@ -106,7 +112,7 @@ async fn broker(data: &DataDir, url: Option<SecretString>) -> Result<(SecretStri
 }
 
 impl Servers {
-    /// Resolves when a server ended that should not have.
+    /// Resolves when a private server exits unexpectedly.
     pub async fn failed(&self) -> Error {
         let postgres = async {
             match &self.postgres {
@@ -123,7 +129,7 @@ impl Servers {
         tokio::select! { error = postgres => error, error = nats => error }
     }
 
-    /// Stops what was started.
+    /// Stops the private servers.
     pub async fn stop(self) -> Result<()> {
         if let Some(nats) = self.nats {
             nats.stop().await?;

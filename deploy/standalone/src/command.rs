@@ -1,4 +1,4 @@
-//! What an operator does to an Assay that is running.
+//! Commands for operators of a running Assay.
 
 use anyhow::{Context, Result, bail};
 use assay::backends;
@@ -9,18 +9,16 @@ use secrecy::SecretString;
 
 use crate::{keys::stored_seal_config, options::Options};
 
-/// What to do instead of running Assay.
+/// A command instead of running Assay.
 #[derive(Clone, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Makes the Assay that is running sign tokens with a new key from a few minutes on
+    /// Rotate the signing keys: sign tokens with a new key after two minutes
     RotateKeys,
-    /// Tells what the Assay that is running stores or shows of executions that is not as their
-    /// results say, and fails if there is anything
+    /// Check stored execution data against the recorded results; exit with status 1 on a difference
     Verify,
-    /// Mends what `verify` tells of
+    /// Repair the differences that `verify` finds
     Rebuild,
-    /// Has the Assay that is running store all secrets under the first of its encryption keys, so
-    /// that the others can be taken away
+    /// Encrypt all stored secrets with the first encryption key, so that the others can be removed
     Reseal,
     Replay(Replay),
     #[command(flatten)]
@@ -28,7 +26,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(crate) async fn carry_out(self, options: &Options) -> Result<()> {
+    pub(crate) async fn run(self, options: &Options) -> Result<()> {
         match self {
             Self::RotateKeys => rotate_keys(options).await,
             Self::Verify => verify(options).await,
@@ -46,7 +44,7 @@ impl Command {
 async fn rotate_keys(options: &Options) -> Result<()> {
     let ([identity, ..], seal) = (databases(options)?, seal(options)?);
     let kid = assay_identity::rotate_keys(&identity, &seal).await?;
-    println!("Tokens are signed with the key {kid} from two minutes on");
+    println!("Tokens will be signed with the key {kid} in two minutes");
     Ok(())
 }
 
@@ -55,16 +53,16 @@ async fn verify(options: &Options) -> Result<()> {
     let differences =
         assay::verify(&execution, &catalog, |difference| println!("{difference}")).await?;
     if differences > 0 {
-        bail!("{differences} differences; `assay rebuild` mends them");
+        bail!("{differences} differences; run `assay rebuild` to repair them");
     }
-    println!("All is as the results say");
+    println!("No differences");
     Ok(())
 }
 
 async fn rebuild(options: &Options) -> Result<()> {
     let [_, _, execution, _] = databases(options)?;
-    let mended = assay::rebuild(&execution).await?;
-    println!("Mended {mended} records; the catalog hears of all executions again");
+    let repaired = assay::rebuild(&execution).await?;
+    println!("Repaired {repaired} records and published all executions again for the catalog");
     Ok(())
 }
 
@@ -73,7 +71,7 @@ async fn reseal(options: &Options) -> Result<()> {
     let count = assay_identity::reseal(&identity, &seal).await?
         + assay_catalog::reseal(&catalog, &seal).await?
         + assay_notification::reseal(&notification, &seal).await?;
-    println!("{count} records are stored under another encryption key than before");
+    println!("Encrypted {count} records with the first encryption key");
     Ok(())
 }
 
@@ -84,20 +82,22 @@ async fn replay_all(options: &Options, replay: Replay) -> Result<()> {
     Ok(())
 }
 
-/// The databases of the Assay that is running.
+/// Returns the database URLs of the running Assay.
 fn databases(options: &Options) -> Result<[SecretString; 4]> {
-    backends::of_running(&options.data_dir, options.database_url.as_ref())
+    backends::database_urls_of_running(&options.data_dir, options.database_url.as_ref())
 }
 
-/// The NATS server of the Assay that is running.
+/// Returns the NATS server of the running Assay.
 fn nats(options: &Options) -> Result<NatsServers> {
-    let nats_url = backends::nats_of_running(&options.data_dir, options.nats_url.as_ref())?;
+    let nats_url = backends::nats_url_of_running(&options.data_dir, options.nats_url.as_ref())?;
     Ok(NatsServers::at(nats_url))
 }
 
-/// What the secrets of the Assay that is running are stored under.
+/// Returns the encryption keys of the running Assay.
 fn seal(options: &Options) -> Result<SealConfig> {
     let data = &options.data_dir;
     let seal = stored_seal_config(data, options.encryption_keys.clone())?;
-    seal.with_context(|| format!("{} holds no encryption keys", data.display()))
+    seal.with_context(|| {
+        format!("no encryption keys in {}; set ASSAY_ENCRYPTION_KEYS", data.display())
+    })
 }

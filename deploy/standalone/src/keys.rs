@@ -1,4 +1,4 @@
-//! The keys that secrets are stored under, in the data directory unless they were given.
+//! Encryption keys of stored secrets: given by a setting, or kept in the data directory.
 
 use std::{
     fs,
@@ -11,10 +11,10 @@ use anyhow::{Context, Result};
 use assay_auth::{SealConfig, new_seal_key};
 use secrecy::{ExposeSecret, SecretString};
 
-/// Where in the data directory they are.
+/// Name of the file in the data directory.
 const KEYS_FILE: &str = "encryption-keys";
 
-/// The keys that secrets are stored under; made if there are none.
+/// Returns the encryption keys; generates one if there are none.
 pub(crate) fn seal_config(data: &Path, given: Option<SecretString>) -> Result<SealConfig> {
     if let Some(stored) = stored_seal_config(data, given)? {
         return Ok(stored);
@@ -24,7 +24,7 @@ pub(crate) fn seal_config(data: &Path, given: Option<SecretString>) -> Result<Se
     Ok(SealConfig { encryption_keys })
 }
 
-/// The keys that were given, else those in the data directory, if there are any.
+/// Returns the given encryption keys, else those in the data directory, if any.
 pub(crate) fn stored_seal_config(
     data: &Path,
     given: Option<SecretString>,
@@ -40,7 +40,7 @@ pub(crate) fn stored_seal_config(
     }
 }
 
-/// Writes a file that only this user can read.
+/// Creates a file that only this user can read.
 fn write_secret(file: &Path, secret: &str) -> Result<()> {
     let mut options = fs::File::options();
     let mut written = options

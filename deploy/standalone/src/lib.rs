@@ -1,7 +1,7 @@
-//! All of Assay in one process: for a laptop, a small team, and the tests.
+//! Runs all of Assay in one process, for a laptop, a small team and tests.
 //!
-//! The five programs are the same as in containers and talk to each other in the same ways, gRPC
-//! and NATS; only their beginning and end are shared.
+//! The five programs are the same as in containers and communicate by gRPC and NATS. Only their
+//! start and stop are shared.
 
 pub mod backends;
 mod programs;

@@ -1,4 +1,4 @@
-//! What `assay` is told.
+//! Command-line options of `assay`.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -12,77 +12,79 @@ use url::Url;
 
 use crate::command::Command;
 
-/// Test management: projects, test cases, executions, reports.
+/// Test management: projects, test cases, executions and reports.
 ///
-/// Runs all of Assay in one process, with a PostgreSQL and a NATS server of its own unless others
-/// are named. Every variable `X` can also be given by a file, named in `X_FILE`.
+/// Runs all of Assay in one process. Starts private PostgreSQL and NATS servers unless URLs of
+/// others are given. Every environment variable `X` can also be read from a file, named by
+/// `X_FILE`.
 #[derive(Parser)]
 #[command(name = "assay", version)]
 pub(crate) struct Options {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// Where the interface is served: `/api` and `/docs`
+    /// Address on which `/api` and `/docs` are served
     #[arg(long, env = "ASSAY_HTTP_LISTEN", default_value = "127.0.0.1:8080")]
     pub(crate) http_listen: SocketAddr,
-    /// The directory of everything that outlives a run
+    /// Data directory: databases, keys, mails and artifacts
     #[arg(long, env = "ASSAY_DATA_DIR", default_value = "data")]
     pub(crate) data_dir: PathBuf,
-    /// A PostgreSQL server to use, as <postgres://user:password@host/postgres>; by default one is
-    /// started
+    /// PostgreSQL connection URL, such as <postgres://user:password@host/postgres>. Default: a
+    /// private server in the data directory
     #[arg(long, env = "ASSAY_DATABASE_URL", hide_env_values = true)]
     pub(crate) database_url: Option<SecretString>,
-    /// A NATS server with JetStream to use; by default one is started
+    /// URL of a NATS server with JetStream. Default: a private server in the data directory
     #[arg(long, env = "ASSAY_NATS_URL", hide_env_values = true)]
     pub(crate) nats_url: Option<SecretString>,
-    /// The email address of the first administrator
+    /// Email address of the first administrator. Default: admin@assay.local
     #[arg(long, env = "ASSAY_ADMIN_EMAIL")]
     pub(crate) admin_email: Option<String>,
-    /// The password of the first administrator; by default one is made, and printed once
+    /// Password of the first administrator, 12 to 256 characters. Default: generated and printed
+    /// once
     #[arg(long, env = "ASSAY_ADMIN_PASSWORD", hide_env_values = true)]
     pub(crate) admin_password: Option<SecretString>,
-    /// The keys that secrets are stored under, as `id:key,id:key` with keys of 32 bytes in base64;
-    /// by default one is made, and kept in the data directory
+    /// Encryption keys of stored secrets, as `id:key,id:key` with keys of 32 bytes in base64. The
+    /// first one encrypts. Default: one key, generated and kept in the data directory
     #[arg(long, env = "ASSAY_ENCRYPTION_KEYS", hide_env_values = true)]
     pub(crate) encryption_keys: Option<SecretString>,
-    /// Where users reach Assay, such as <https://assay.example.org>: what the links in mails begin
-    /// with; by default where it is served
+    /// Public URL of Assay, the base of links in mails, such as <https://assay.example.org>.
+    /// Default: the HTTP address
     #[arg(long, env = "ASSAY_PUBLIC_URL")]
     pub(crate) public_url: Option<Url>,
-    /// The domain that the customers' hosts are in: users of `acme.<domain>` log in to the customer
-    /// with the subdomain `acme`
+    /// Parent domain of the customers' hosts: users of `acme.<domain>` log in to the customer with
+    /// the subdomain `acme`
     #[arg(long, env = "ASSAY_BASE_DOMAIN")]
     pub(crate) base_domain: Option<String>,
-    /// The SMTP server that mails are sent by, as <smtps://user:password@host>; without one they are
+    /// URL of the SMTP server for mails, such as <smtps://user:password@host>. Default: mails are
     /// written to files
     #[arg(long, env = "ASSAY_SMTP_URL", hide_env_values = true)]
     pub(crate) smtp_url: Option<SecretString>,
-    /// Who mails are from, as `Assay <assay@example.org>`
+    /// Sender of mails, such as `Assay <assay@example.org>`
     #[arg(long, env = "ASSAY_MAIL_FROM")]
     pub(crate) mail_from: Option<String>,
-    /// Where mails are written to without an SMTP server; by default `mail` in the data directory
+    /// Directory for mails without an SMTP server. Default: `mail` in the data directory
     #[arg(long, env = "ASSAY_MAIL_DIR")]
     pub(crate) mail_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) edge: EdgeConfig,
-    /// Where artifacts are kept: a folder, or a bucket as `s3://bucket/folder`; by default
-    /// `artifacts` in the data directory
+    /// Storage of artifacts: a directory, or a bucket as `s3://bucket/folder`. Default: `artifacts`
+    /// in the data directory
     #[arg(long, env = "ASSAY_ARTIFACTS")]
     pub(crate) artifacts: Option<String>,
-    /// The address of an S3-compatible service, such as <https://minio.example.org>; by default AWS
+    /// URL of an S3-compatible service, such as <https://minio.example.org>. Default: AWS
     #[arg(long, env = "ASSAY_S3_ENDPOINT")]
     pub(crate) s3_endpoint: Option<Url>,
-    /// The region of the bucket
+    /// Region of the S3 bucket
     #[arg(long, env = "ASSAY_S3_REGION", default_value = "us-east-1")]
     pub(crate) s3_region: String,
-    /// The access key; by default as AWS grants it to the machine
+    /// Id of the S3 access key. Default: the AWS credentials of the machine
     #[arg(long, env = "ASSAY_S3_ACCESS_KEY_ID", requires = "s3_secret_access_key")]
     pub(crate) s3_access_key_id: Option<String>,
-    /// The secret of the access key
+    /// Secret of the S3 access key
     #[arg(long, env = "ASSAY_S3_SECRET_ACCESS_KEY", hide_env_values = true)]
     pub(crate) s3_secret_access_key: Option<SecretString>,
     #[command(flatten)]
     pub(crate) leases: LeaseSettings,
-    /// How many days notifications are kept
+    /// Retention of notifications in days
     #[arg(
         long,
         env = "ASSAY_NOTIFICATION_RETENTION_DAYS",
@@ -92,16 +94,16 @@ pub(crate) struct Options {
     pub(crate) notification_retention_days: u32,
     #[command(flatten)]
     pub(crate) webhooks: WebhookConfig,
-    /// What is logged, as tracing directives: `info`, or `warn,assay_catalog=debug`
+    /// Log filter as tracing directives, such as `info` or `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "warn")]
     pub(crate) log: String,
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, env = "ASSAY_LOG_FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
-    /// Where `/livez`, `/readyz` and `/metrics` are served; by default nowhere
+    /// Address on which `/livez`, `/readyz` and `/metrics` are served. Default: not served
     #[arg(long, env = "ASSAY_ADMIN_LISTEN")]
     pub(crate) admin_listen: Option<SocketAddr>,
-    /// Where traces are sent to by OTLP over gRPC; none are sent without it
+    /// URL of an OTLP collector that receives traces over gRPC. Default: no traces are sent
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub(crate) otlp_endpoint: Option<String>,
 }

@@ -1,5 +1,4 @@
-//! The five programs, started in the order in which they know each other, and stopped in the
-//! reverse.
+//! Starts the five programs in the order of their dependencies and stops the gateway first.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -15,35 +14,35 @@ use futures::future::{join_all, select_all};
 use secrecy::SecretString;
 use url::Url;
 
-/// How long the programs may take to be ready.
+/// Maximum time until the programs are ready.
 const START_DEADLINE: Duration = Duration::from_mins(1);
 
-/// How long requests, and then tasks, may take to end.
+/// Maximum time for requests, and then for tasks, to finish on shutdown.
 const GRACE: Duration = Duration::from_secs(25);
 
-/// How many connections each service keeps to its database at most.
+/// Maximum number of database connections of each service.
 const CONNECTIONS: u32 = 8;
 
-/// How many days events are kept.
+/// Retention of events in days.
 const EVENT_RETENTION_DAYS: u32 = 7;
 
-/// How long a token is valid.
+/// Lifetime of a token.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
 
-/// How long after a login somebody has to log in again.
+/// Maximum duration of a session; then the user logs in again.
 const SESSION_LIFETIME: Duration = Duration::from_hours(24 * 7);
 
-/// How long the audit record is kept.
+/// Retention of audit entries in days.
 const AUDIT_RETENTION_DAYS: u32 = 400;
 
-/// How many logins may fail at once, of an account and from an address.
+/// Number of logins that may fail in a row, for an account and for an address.
 const LOGIN_FAILURES: (u32, u32) = (10, 100);
 
-/// The services are reached by the gateway only; the system chooses their ports.
+/// Services listen on a free local port; only other programs of this process connect to them.
 const ANY_PORT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-/// The databases of the services, as URLs, and the NATS server.
+/// URLs of the databases of the services and of the NATS server.
 #[derive(Clone, Debug)]
 pub struct Backends {
     pub identity: SecretString,
@@ -53,26 +52,26 @@ pub struct Backends {
     pub nats_url: SecretString,
 }
 
-/// What can be chosen.
+/// Settings of all programs.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where `/api` and `/docs` are served.
+    /// Address on which `/api` and `/docs` are served.
     pub http_listen: SocketAddr,
     pub admin_email: Option<String>,
     pub admin_password: Option<SecretString>,
     pub seal: SealConfig,
-    /// What the links in mails begin with; by default where `/api` is served.
+    /// Base of links in mails. Default: `http_listen`.
     pub public_url: Option<Url>,
-    /// The domain that the hosts of the customers are in.
+    /// Parent domain of the customers' hosts.
     pub base_domain: Option<String>,
-    /// The SMTP server that mails are sent by; without one they are written into `mail_dir`.
+    /// URL of the SMTP server; without one, mails are written to `mail_dir`.
     pub smtp_url: Option<SecretString>,
     pub mail_from: Option<String>,
     pub mail_dir: PathBuf,
     pub edge: EdgeConfig,
-    /// Where artifacts are kept.
+    /// Storage of artifacts.
     pub depot: DepotConfig,
-    /// How long engines may be silent.
+    /// Expiry of leases.
     pub leases: LeaseSettings,
     pub notification_retention_days: u32,
     pub webhooks: WebhookConfig,
@@ -80,9 +79,9 @@ pub struct Settings {
 
 /// A running Assay.
 pub struct Assay {
-    /// Where `/api` and `/docs` are served.
+    /// Address on which `/api` and `/docs` are served.
     pub address: SocketAddr,
-    /// How to log in, if the administrator was made by this start with a password of its own.
+    /// Credentials of the administrator if this start created it without a given password.
     pub first_login: Option<FirstLogin>,
     gateway: Runtime,
     services: Vec<Runtime>,
@@ -94,7 +93,7 @@ impl Assay {
         Self::start_as(backends, settings, |_| backends.nats_url.clone()).await
     }
 
-    /// As [`Assay::start`], each program with a NATS user of its own.
+    /// Starts the programs like [`Assay::start`], each with the NATS URL that `nats_url` returns.
     pub async fn start_as(
         backends: &Backends,
         settings: Settings,
@@ -191,7 +190,7 @@ impl Assay {
         let services = vec![identity, catalog, execution, notification];
         let mut assay = Self { address, first_login: None, gateway, services };
         if let Err(error) = assay.ready().await {
-            // What made a program stop tells more than that it is not ready.
+            // The error that stopped a program explains more than that it is not ready.
             assay.stop().await?;
             return Err(error);
         }
@@ -206,7 +205,7 @@ impl Assay {
                 runtime.waits_for().into_iter().map(|what| format!("{}: {what}", runtime.name()))
             });
             bail!(
-                "not ready in time; still waiting for {}",
+                "not ready within {START_DEADLINE:?}; still waiting for {}",
                 missing.collect::<Vec<_>>().join(", ")
             );
         }
@@ -218,14 +217,14 @@ impl Assay {
         self.services.iter().chain([&self.gateway])
     }
 
-    /// Resolves when one of the programs stops by itself, which it does after a failure.
+    /// Resolves when one of the programs stops by itself, after a failure.
     pub async fn stopped(&self) {
         let stopped = self.runtimes().map(|runtime| Box::pin(runtime.stopping().cancelled_owned()));
         select_all(stopped).await;
     }
 
-    /// Stops everything; open requests are finished first. Fails with what made a program stop by
-    /// itself.
+    /// Stops all programs after open requests have finished. Returns the error of a program that
+    /// stopped by itself.
     pub async fn stop(self) -> Result<()> {
         let gateway = self.gateway.stop(GRACE).await.context("gateway");
         let services = join_all(self.services.iter().map(|runtime| runtime.stop(GRACE))).await;

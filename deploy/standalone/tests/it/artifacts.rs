@@ -1,4 +1,4 @@
-//! Screenshots and logs, as clients and browsers see them.
+//! Artifacts of executions: uploads and downloads.
 
 use assay_testkit::{Answer, Api};
 use reqwest::Method;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     junit::{report, upload},
-    world::{World, id, project},
+    world::{World, create_project, id},
 };
 
 async fn put(api: &Api, path: &str, content_type: &str, file: Vec<u8>) -> Answer {
@@ -15,10 +15,10 @@ async fn put(api: &Api, path: &str, content_type: &str, file: Vec<u8>) -> Answer
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_screenshot_is_uploaded_named_and_shown() {
+async fn a_screenshot_is_uploaded_listed_and_downloaded() {
     let world = World::start().await;
     let api = &world.api;
-    let project = project(api).await;
+    let project = create_project(api).await;
     let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
     let set = format!("{project}/testsets/{}", id(&set));
     upload(api, &set, report(1)).await.expect(201);
@@ -51,7 +51,7 @@ async fn a_screenshot_is_uploaded_named_and_shown() {
     let entry = api.get(&instances).await.ok();
     let instance = api.get(&format!("{instances}/{}", id(&entry[0]))).await.ok();
 
-    // The link begins with the public address; here it is reached by another one.
+    // The link has the public address; the test replaces it by the local one.
     let anonymous = world.anonymous();
     let path = |link: &serde_json::Value| {
         link.as_str().unwrap().strip_prefix("https://assay.test").unwrap().to_owned()

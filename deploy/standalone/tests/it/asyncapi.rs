@@ -1,4 +1,4 @@
-//! What is published on NATS, and the document that describes it.
+//! The AsyncAPI document, compared with the events on NATS.
 
 mod document;
 mod published;
@@ -9,25 +9,26 @@ use std::path::Path;
 use jsonschema::{Draft, Validator};
 use serde_json::Value;
 
-/// What an AsyncAPI document looks like; see the README beside it.
+/// JSON schema of AsyncAPI documents; see the README in its directory.
 const ASYNCAPI: &str = include_str!("../asyncapi/3.0.0.json");
 
-const HEADER: &str = "# Made from the contracts: UPDATE_ASYNCAPI=1 cargo test -p assay asyncapi\n";
+const HEADER: &str =
+    "# Generated from the contracts: UPDATE_ASYNCAPI=1 cargo test -p assay asyncapi\n";
 
-/// A validator for messages, which minds formats such as `uuid`.
+/// Returns a validator that also checks formats such as `uuid`.
 fn validator(schema: &Value) -> Validator {
     let options = jsonschema::options().with_draft(Draft::Draft7).should_validate_formats(true);
     options.build(schema).unwrap()
 }
 
-/// Everything that is wrong.
+/// Returns all violations of the schema.
 fn problems(validator: &Validator, value: &Value) -> Vec<String> {
     let problem =
         |error: jsonschema::ValidationError<'_>| format!("{}: {error}", error.instance_path());
     validator.iter_errors(value).map(problem).collect()
 }
 
-/// Run with `UPDATE_ASYNCAPI=1` to accept that something else is published.
+/// Run with `UPDATE_ASYNCAPI=1` to update the committed document.
 #[test]
 fn the_document_in_the_repository_is_current() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/asyncapi.yaml");
@@ -38,34 +39,34 @@ fn the_document_in_the_repository_is_current() {
     }
     let committed = std::fs::read_to_string(&file).unwrap_or_default();
     let committed: Value = serde_norway::from_str(&committed).unwrap();
-    assert!(committed == current, "what is published has changed: see UPDATE_ASYNCAPI");
+    assert!(committed == current, "docs/asyncapi.yaml is outdated: run with UPDATE_ASYNCAPI=1");
 }
 
 #[test]
-fn the_document_is_an_asyncapi_document() {
+fn the_document_is_a_valid_asyncapi_document() {
     let asyncapi = serde_json::from_str(ASYNCAPI).unwrap();
     let found = problems(&validator(&asyncapi), &document::asyncapi());
     assert!(found.is_empty(), "{found:#?}");
-    // The check is one.
+    // The check can fail.
     let mut broken = document::asyncapi();
     broken["channels"]["notifications"]["adress"] = "x".into();
     assert!(!problems(&validator(&asyncapi), &broken).is_empty());
 }
 
-/// What a document refers to is in it.
+/// The document contains everything that it refers to.
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_can_be_resolved() {
     let document = document::asyncapi();
-    let mut left = vec![&document];
-    while let Some(value) = left.pop() {
+    let mut pending = vec![&document];
+    while let Some(value) = pending.pop() {
         match value {
             Value::Object(fields) => {
                 if let Some(to) = fields.get("$ref").and_then(Value::as_str) {
                     assert!(document.pointer(&to[1..]).is_some(), "{to}");
                 }
-                left.extend(fields.values());
+                pending.extend(fields.values());
             }
-            Value::Array(items) => left.extend(items),
+            Value::Array(items) => pending.extend(items),
             _ => {}
         }
     }

@@ -1,5 +1,5 @@
-//! Memory of one program with the largest records that the interface takes: all of Assay stays below
-//! a limit of 512 MiB that the operating system enforces.
+//! Memory usage with the largest records: all programs together stay below 512 MiB, a limit that
+//! the operating system enforces.
 
 use std::{process::Stdio, time::Duration};
 
@@ -11,24 +11,24 @@ use tokio::{process::Command, sync::Barrier};
 
 use crate::{
     process::{PASSWORD, Program, command, data_dir},
-    world::{id, project},
+    world::{create_project, id},
 };
 
 /// Maximum memory that the program may allocate, in bytes.
 const LIMIT: u64 = 512 << 20;
 
-/// The largest text that a field takes, but for what the fields around it need.
+/// Length of a text close to the maximum, with room for the fields around it.
 const TEXT: usize = (64 << 10) - 16;
 
-/// How many requests are under way at once.
+/// Number of concurrent requests.
 const AT_ONCE: usize = 4;
 
-/// A program that cannot allocate more than [`LIMIT`]. Its allocator does not allocate ahead, so that
-/// the limit counts what it uses.
-async fn limited() -> (Program, Api) {
+/// Starts a program that cannot allocate more than [`LIMIT`]. Its allocator does not reserve memory
+/// ahead, so that the limit applies to used memory.
+async fn start_with_memory_limit() -> (Program, Api) {
     let mut command = command(&data_dir());
     command.env("MIMALLOC_ARENA_EAGER_COMMIT", "0").env("MIMALLOC_PURGE_DELAY", "0");
-    // Nobody reads it here, and a full pipe would stop the program.
+    // The test does not read it, and a full pipe would block the program.
     command.stderr(Stdio::inherit());
     let program = Program::start(command).await;
     let api = program.log_in("ada@example.org", PASSWORD).await;
@@ -39,7 +39,7 @@ async fn limited() -> (Program, Api) {
     (program, api)
 }
 
-/// Posts each body, some at once. Answers the ids of what was created.
+/// Posts the bodies concurrently; returns the ids of the created records.
 async fn post_all(api: &Api, list: &str, bodies: impl Iterator<Item = Value>) -> Vec<String> {
     let posts = bodies.map(|body| async move { api.post(list, body).await.created() });
     let posts = futures::stream::iter(posts).buffered(AT_ONCE);
@@ -50,8 +50,8 @@ async fn post_all(api: &Api, list: &str, bodies: impl Iterator<Item = Value>) ->
 async fn lists_of_the_largest_subjects_stay_within_512_mib() {
     const SUBJECTS: usize = 120;
     const LISTS: usize = 12;
-    let (program, api) = limited().await;
-    let subjects = format!("{}/subjects", project(&api).await);
+    let (program, api) = start_with_memory_limit().await;
+    let subjects = format!("{}/subjects", create_project(&api).await);
     let text = "x".repeat(TEXT);
     let subject = |number: usize| {
         json!({
@@ -64,14 +64,14 @@ async fn lists_of_the_largest_subjects_stay_within_512_mib() {
     };
     post_all(&api, &subjects, (0..SUBJECTS).map(subject)).await;
 
-    // All have begun before one goes on; the others read nothing more until it has ended.
-    let (begun, ended) = (Barrier::new(LISTS), Barrier::new(LISTS));
+    // All lists start before the first one continues; the others wait until it has ended.
+    let (started, ended) = (Barrier::new(LISTS), Barrier::new(LISTS));
     let lists = (0..LISTS).map(async |number| {
         let list = api.request(Method::GET, &subjects).send().await.unwrap();
         assert_eq!(list.status(), 200, "{:?}", list.headers());
         let mut chunks = list.bytes_stream();
         let mut size = chunks.next().await.unwrap().unwrap().len();
-        begun.wait().await;
+        started.wait().await;
         if number == 0 {
             while let Some(chunk) = chunks.next().await {
                 size += chunk.unwrap().len();
@@ -82,13 +82,13 @@ async fn lists_of_the_largest_subjects_stay_within_512_mib() {
     });
     join_all(lists).await;
     let page = api.get(&format!("{subjects}?limit=1000")).await;
-    assert!(page.ok().as_array().unwrap().len() < SUBJECTS, "a page is bounded as well");
+    assert!(page.ok().as_array().unwrap().len() < SUBJECTS, "a page is limited, too");
     assert!(page.headers["link"].to_str().unwrap().contains("rel=\"next\""));
     assert!(program.terminate().await.success());
 }
 
-/// A set of test cases whose plans are ready and have a mebibyte of variables.
-async fn heavy_set(api: &Api, project: &str, count: usize) -> String {
+/// Creates a set of test cases whose ready plans have a mebibyte of variables each.
+async fn create_large_set(api: &Api, project: &str, count: usize) -> String {
     let cases = (0..count).map(|number| json!({"Name": format!("Case {number}")}));
     let cases = post_all(api, &format!("{project}/testcases"), cases).await;
     let variables: Vec<_> = (0..15)
@@ -112,18 +112,18 @@ async fn heavy_set(api: &Api, project: &str, count: usize) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn starting_the_largest_executions_stays_within_512_mib() {
-    let (program, api) = limited().await;
-    let project = project(&api).await;
-    let largest = heavy_set(&api, &project, 66).await;
+    let (program, api) = start_with_memory_limit().await;
+    let project = create_project(&api).await;
+    let largest = create_large_set(&api, &project, 66).await;
     let starts = (0..2).map(|_| {
         let start = api.request(Method::POST, &format!("{largest}/executions"));
         Answer::of(start.json(&json!({})).timeout(Duration::from_mins(2)))
     });
     for started in join_all(starts).await {
-        // On a busy machine an unoptimized program takes longer than a caller waits.
+        // On a busy machine an unoptimized program can exceed the timeout of the request.
         assert!(matches!(started.status.as_u16(), 201 | 429 | 503 | 504), "{started}");
     }
-    let more = heavy_set(&api, &project, 4).await;
+    let more = create_large_set(&api, &project, 4).await;
     let more = api.get(&more).await.ok()["TestCases"].clone();
     api.post(&format!("{largest}/testcases"), more).await.ok();
     let refused = api.post(&format!("{largest}/executions"), json!({})).await;

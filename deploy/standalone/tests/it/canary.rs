@@ -1,4 +1,4 @@
-//! Secrets leave no trace: neither in what Assay and its servers write to disk, nor in what it says.
+//! Secrets appear neither in files of Assay and its servers nor in output and answers.
 
 use std::{
     fs::{self, File},
@@ -12,22 +12,22 @@ use tokio::{process::Command, task::JoinSet};
 
 use crate::{
     process::{PASSWORD, Program, command, data_dir},
-    world::{id, project},
+    world::{create_project, id},
 };
 
 const CANARY: &str = "canary-7f3a9c51";
 
-/// What somebody takes for a secret, perhaps because it is one elsewhere.
+/// Part of wrong credentials, which may be valid elsewhere.
 const WRONG: &str = "wrong-2d60e4b7";
 
-/// Text that is no secret, which shows that the search would find one.
+/// A text that is not secret, to prove that the search finds texts.
 const MARKER: &str = "marker-5b1e8d02";
 
-/// What is logged: all that we have to say, and most of what others have.
+/// Log filter: all messages of Assay and most of its libraries.
 const EVERYTHING: &str = "trace,h2=info,hyper=info,hyper_util=info,mio=info,want=info";
 
-/// Makes what only its owner is shown, and uses it, rightly and wrongly. Says what that is.
-async fn handle_credentials(api: &Api) -> Vec<String> {
+/// Creates credentials, uses them and wrong ones, and returns them all.
+async fn use_credentials(api: &Api) -> Vec<String> {
     let token = json!({"Name": "CI", "UsagePermission": "Read"});
     let token = api.post("/api/users/current/tokens", token).await.created();
     let token = token["Secret"].as_str().unwrap().to_owned();
@@ -36,7 +36,7 @@ async fn handle_credentials(api: &Api) -> Vec<String> {
 
     let hook = json!({"Url": "https://127.0.0.1:9/", "Events": ["*"]});
     let hook = api.post("/api/webhooks", hook).await.created();
-    let wrong = format!("{WRONG}-password-of-nobody");
+    let wrong = format!("{WRONG}-password");
     let login = json!({"Email": "ada@example.org", "Password": wrong});
     api.post("/api/token/login", login).await.expect(401);
     api.with_token(format!("{WRONG}.token")).get("/api/projects").await.expect(401);
@@ -45,9 +45,9 @@ async fn handle_credentials(api: &Api) -> Vec<String> {
     vec![token, hook["Secret"].as_str().unwrap().to_owned(), WRONG.to_owned()]
 }
 
-/// Writes secrets wherever they can be written, reads and changes them, and makes mistakes.
-async fn handle_secrets(api: &Api) {
-    let project = project(api).await;
+/// Writes, reads and changes secrets in all records, with valid and invalid requests.
+async fn use_secrets(api: &Api) {
+    let project = create_project(api).await;
     let variables = json!([{
         "PoolName": "", "IsSecured": true, "ValidationRule": "", "Name": "token",
         "DisplayName": MARKER, "Content": CANARY,
@@ -73,76 +73,83 @@ async fn handle_secrets(api: &Api) {
             continue;
         }
         let read = api.get(&path).await.ok();
-        assert_eq!(read.pointer(secret), Some(&json!(CANARY)), "who may see it sees it");
+        assert_eq!(
+            read.pointer(secret),
+            Some(&json!(CANARY)),
+            "the secret is shown with the permission"
+        );
         api.put(&path, read).await.ok();
         api.get(&list).await;
         let mut wrong = body;
         *wrong.pointer_mut(secret).unwrap() = json!([CANARY]);
-        says_nothing(&api.put(&path, wrong.clone()).await, 422);
-        says_nothing(&api.post(&list, wrong).await, 422);
+        assert_secret_is_absent(&api.put(&path, wrong.clone()).await, 422);
+        assert_secret_is_absent(&api.post(&list, wrong).await, 422);
         let broken = format!("{{\"Password\": \"{CANARY}\", \"Variables\": {CANARY}");
         let broken = api.request(Method::PUT, &path).body(broken);
-        says_nothing(&Answer::of(broken.header("Content-Type", "application/json")).await, 400);
+        assert_secret_is_absent(
+            &Answer::of(broken.header("Content-Type", "application/json")).await,
+            400,
+        );
         if list.ends_with("testplans") {
             api.post(&format!("{path}/transfer/Stability"), Value::Null).await.created();
         }
     }
     for path in ["/api/notifications", "/api/management/audit"] {
         let answer = api.get(path).await;
-        assert!(!holds(&answer.body, CANARY), "{path}");
+        assert!(!contains(&answer.body, CANARY), "{path}");
     }
 }
 
-/// A refusal does not repeat what it refuses.
+/// Asserts that an error does not repeat the secret.
 #[track_caller]
-fn says_nothing(answer: &Answer, status: u16) {
-    assert!(!holds(&answer.expect(status).body, CANARY), "{answer}");
+fn assert_secret_is_absent(answer: &Answer, status: u16) {
+    assert!(!contains(&answer.expect(status).body, CANARY), "{answer}");
 }
 
-fn holds(bytes: &[u8], text: &str) -> bool {
+fn contains(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// The files below a directory that hold a text.
+/// Returns the paths of the files below a directory that contain a text.
 async fn files_with(dir: &Path, text: &str) -> String {
-    // Some hundred megabytes, which take an unoptimized test too long.
+    // `grep`, because an unoptimized test is too slow for hundreds of megabytes.
     let found = Command::new("grep").args(["-rlaF", text]).arg(dir).output().await.unwrap();
     assert!(found.stderr.is_empty(), "{}", String::from_utf8_lossy(&found.stderr));
     String::from_utf8(found.stdout).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_is_found_in_no_log_event_or_file() {
+async fn logs_events_and_files_contain_no_secrets() {
     let data = data_dir();
     let log = data.with_extension("log");
     let mut assay = command(&data);
     assay.env("ASSAY_WEBHOOK_NETWORKS", "127.0.0.1");
     assay.env("ASSAY_LOG", EVERYTHING).stderr(File::create(&log).unwrap());
-    let Program { mut child, mut lines, mut welcome, address } = Program::start(assay).await;
-    let mut said = JoinSet::new();
-    said.spawn(async move {
+    let Program { mut child, mut lines, mut startup_lines, address } = Program::start(assay).await;
+    let mut output = JoinSet::new();
+    output.spawn(async move {
         while let Some(line) = lines.next_line().await.unwrap() {
-            welcome.push(line);
+            startup_lines.push(line);
         }
-        welcome.join("\n")
+        startup_lines.join("\n")
     });
     let api = Api::new(format!("http://{address}"));
     let login = json!({"Email": "ada@example.org", "Password": PASSWORD});
     let token = api.post("/api/token/login", login).await.ok();
     let token = token["token"].as_str().unwrap();
     let api = api.with_token(token);
-    handle_secrets(&api).await;
-    let credentials = handle_credentials(&api).await;
+    use_secrets(&api).await;
+    let credentials = use_credentials(&api).await;
 
     let pid = child.id().unwrap().to_string();
     assert!(Command::new("kill").arg(pid).status().await.unwrap().success());
     assert!(child.wait().await.unwrap().success());
-    let said = said.join_next().await.unwrap().unwrap() + &fs::read_to_string(log).unwrap();
-    assert!(said.contains("/api/projects"), "the log tells of requests: {said}");
-    assert!(!files_with(&data, MARKER).await.is_empty(), "what is no secret is found");
+    let output = output.join_next().await.unwrap().unwrap() + &fs::read_to_string(log).unwrap();
+    assert!(output.contains("/api/projects"), "requests are logged: {output}");
+    assert!(!files_with(&data, MARKER).await.is_empty(), "the marker is found in the files");
     let credentials = credentials.iter().map(String::as_str);
     for secret in [CANARY, PASSWORD, token].into_iter().chain(credentials) {
-        let line = said.lines().find(|line| line.contains(secret));
+        let line = output.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "a secret is in the log");
         assert_eq!(files_with(&data, secret).await, "");
     }

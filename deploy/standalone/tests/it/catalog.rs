@@ -1,10 +1,10 @@
-//! The catalog over HTTP: the forms of its answers, and the rules that hold for all its records.
+//! The catalog over HTTP: fields of its answers, and rules for all records.
 
-mod at_hand;
 mod bulk;
 mod forms;
 mod pages;
-mod places;
+mod paths;
+mod recent;
 mod records;
 mod tags;
 mod updates;

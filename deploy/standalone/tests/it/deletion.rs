@@ -1,12 +1,12 @@
-//! Archives and deletions, as clients see them.
+//! Archives and deletions over HTTP.
 
 use assay_testkit::Api;
 use serde_json::{Value, json};
 
-use crate::world::{World, id, project};
+use crate::world::{World, create_project, id};
 
-/// A new record; answers its path and its id.
-async fn new(api: &Api, list: &str, body: Value) -> (String, String) {
+/// Creates a record; returns its path and its id.
+async fn create(api: &Api, list: &str, body: Value) -> (String, String) {
     let id = id(&api.post(list, body).await.created()).to_owned();
     (format!("{list}/{id}"), id)
 }
@@ -18,23 +18,23 @@ async fn ids(api: &Api, list: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn records_go_to_the_archive_and_then_for_good() {
+async fn records_are_archived_and_deleted() {
     let world = World::start().await;
     let api = &world.api;
-    let project = project(api).await;
+    let project = create_project(api).await;
     let page = json!({
         "Identifier": "1.0", "Name": "Shop", "SubjectType": "Webpage", "Uri": "https://shop.test"
     });
     let lab = json!({"Name": "Lab"});
-    let (subject, subject_id) = new(api, &format!("{project}/subjects"), page).await;
-    let (environment, lab_id) = new(api, &format!("{project}/environments"), lab).await;
+    let (subject, subject_id) = create(api, &format!("{project}/subjects"), page).await;
+    let (environment, lab_id) = create(api, &format!("{project}/environments"), lab).await;
     let (case, case_id) =
-        new(api, &format!("{project}/testcases"), json!({"Name": "Log in"})).await;
+        create(api, &format!("{project}/testcases"), json!({"Name": "Log in"})).await;
     let nightly = json!({
         "Name": "Nightly", "TestCases": [{"Id": case_id}],
         "SelectedSubjectId": subject_id, "SelectedEnvironmentId": lab_id
     });
-    let (set, set_id) = new(api, &format!("{project}/testsets"), nightly).await;
+    let (set, set_id) = create(api, &format!("{project}/testsets"), nightly).await;
     assert_eq!(ids(api, &format!("{case}/testsets")).await, [set_id.as_str()]);
 
     for (path, list) in [

@@ -1,4 +1,4 @@
-//! The page that shows the interface, in a browser.
+//! The documentation page in a browser.
 
 use std::{process::Stdio, time::Duration};
 
@@ -11,9 +11,9 @@ use tokio::{
     process::{Child, Command},
 };
 
-use crate::world::{World, project};
+use crate::world::{World, create_project};
 
-/// Debian's browser, in a session of its own, which finds no host but this one.
+/// Debian's browser in a new session without access to other hosts.
 struct Browser {
     client: Client,
     _driver: Child,
@@ -27,9 +27,9 @@ impl Browser {
             .kill_on_drop(true)
             .spawn()
             .unwrap_or_else(|error| panic!("{error}: run deploy/local/install test"));
-        let mut said = BufReader::new(driver.stdout.take().unwrap()).lines();
+        let mut output = BufReader::new(driver.stdout.take().unwrap()).lines();
         let port: u16 = loop {
-            let line = said.next_line().await.unwrap().expect("chromedriver has ended");
+            let line = output.next_line().await.unwrap().expect("chromedriver exited");
             if let Some((_, port)) = line.split_once("successfully on port ") {
                 break port.trim_end_matches('.').parse().unwrap();
             }
@@ -37,7 +37,7 @@ impl Browser {
         let arguments = json!([
             "--headless=new",
             "--disable-dev-shm-usage",
-            // Containers let nobody make namespaces, and root has no use of them.
+            // Containers do not allow namespaces, and root does not need them.
             "--no-sandbox",
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
             "--window-size=1200,2000",
@@ -51,7 +51,7 @@ impl Browser {
         Self { client, _driver: driver }
     }
 
-    /// What there is when it is there.
+    /// Waits for an element.
     async fn find(&self, css: &str) -> Element {
         let wait = self.client.wait().at_most(Duration::from_secs(20));
         wait.for_element(Locator::Css(css)).await.unwrap_or_else(|error| panic!("{css}: {error}"))
@@ -65,8 +65,8 @@ impl Browser {
         self.find(css).await.send_keys(text).await.unwrap();
     }
 
-    /// Reads that text until it is as it should be.
-    async fn reads(&self, css: &str, is_right: impl Fn(&str) -> bool) -> String {
+    /// Reads the text of an element until it is right.
+    async fn read_until(&self, css: &str, is_right: impl Fn(&str) -> bool) -> String {
         eventually(css, || async {
             let text = self.client.find(Locator::Css(css)).await.ok()?.text().await.ok()?;
             is_right(&text).then_some(text)
@@ -74,7 +74,7 @@ impl Browser {
         .await
     }
 
-    /// Where the page has loaded something from.
+    /// The URLs of all resources that the page has loaded.
     async fn loaded(&self) -> Vec<String> {
         let names = "return performance.getEntriesByType('resource').map(entry => entry.name)";
         let names: Value = self.client.execute(names, Vec::new()).await.unwrap();
@@ -83,28 +83,28 @@ impl Browser {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_tries_an_operation_in_the_browser_and_sees_the_answer() {
+async fn an_operation_can_be_tried_on_the_documentation_page() {
     let world = World::start().await;
-    let made = project(&world.api).await;
+    let made = create_project(&world.api).await;
     let browser = Browser::open().await;
 
     browser.client.goto(&format!("{}/docs/", world.url())).await.unwrap();
-    browser.reads(".info .title", |title| title.starts_with("Assay")).await;
+    browser.read_until(".info .title", |title| title.starts_with("Assay")).await;
     browser.click("#operations-Projects-list_projects").await;
     let status = ".live-responses-table tbody .response-col_status";
     let execute = "#operations-Projects-list_projects .execute";
     browser.click(execute).await;
-    browser.reads(status, |status| status.starts_with("401")).await;
+    browser.read_until(status, |status| status.starts_with("401")).await;
 
     browser.click(".btn.authorize").await;
     browser.type_into(".auth-container input", world.api.token()).await;
     browser.click(".auth-container .btn.authorize").await;
     browser.click(".auth-container .btn-done").await;
     browser.click(execute).await;
-    browser.reads(status, |status| status.starts_with("200")).await;
+    browser.read_until(status, |status| status.starts_with("200")).await;
     let id = made.rsplit('/').next().unwrap();
     browser
-        .reads(".live-responses-table tbody .response-col_description", |it| it.contains(id))
+        .read_until(".live-responses-table tbody .response-col_description", |it| it.contains(id))
         .await;
 
     let elsewhere = |name: &String| !name.starts_with(&world.url()) && !name.starts_with("data:");

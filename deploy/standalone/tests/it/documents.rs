@@ -1,4 +1,4 @@
-//! What tools for OpenAPI and AsyncAPI say of the documents, and a client that is made from one.
+//! Linters of the OpenAPI and AsyncAPI documents, and a generated client.
 
 mod typescript;
 
@@ -17,14 +17,14 @@ fn at(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path).canonicalize().unwrap()
 }
 
-/// A directory for one test.
+/// Creates a directory for a test.
 fn dir() -> PathBuf {
     let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
     std::fs::create_dir_all(&dir).unwrap();
     dir
 }
 
-/// Node, as `deploy/local/install test` has installed it; it writes only to a directory of its own.
+/// Node as installed by `deploy/local/install test`, with a private home directory.
 fn node(dir: &Path) -> Command {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/node");
     assert!(tools.join("installed").exists(), "run deploy/local/install test");
@@ -39,15 +39,15 @@ fn node(dir: &Path) -> Command {
     command
 }
 
-/// A program of a package that was installed with Node.
+/// A program of an installed Node package.
 fn tool(program: &str, dir: &Path) -> Command {
     let mut command = node(dir);
     command.arg(at("target/tools/node/node_modules").join(program));
     command
 }
 
-/// All that a program has said.
-fn said(output: &Output) -> String {
+/// The whole output of a program.
+fn text_of(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat()
 }
 
@@ -63,8 +63,8 @@ async fn spectral(document: &Path) -> Output {
     spectral.arg(at("deploy/local/tools/spectral.yaml")).arg(document).output().await.unwrap()
 }
 
-/// The OpenAPI document with something wrong in it.
-fn spoilt(document: &Path, spoil: impl Fn(&mut Value)) -> PathBuf {
+/// The OpenAPI document with an error.
+fn with_error(document: &Path, spoil: impl Fn(&mut Value)) -> PathBuf {
     let text = std::fs::read_to_string(document).unwrap();
     let mut document = serde_json::from_str(&text).unwrap();
     spoil(&mut document);
@@ -74,39 +74,39 @@ fn spoilt(document: &Path, spoil: impl Fn(&mut Value)) -> PathBuf {
 }
 
 #[tokio::test]
-async fn redocly_has_nothing_to_say_of_the_interface() {
+async fn redocly_finds_no_problems_in_the_openapi_document() {
     let document = at("docs/openapi.json");
     let output = redocly(&document).await;
-    let text = said(&output);
+    let text = text_of(&output);
     assert!(output.status.success() && !text.contains("warning"), "{text}");
 
-    // A warning alone would be seen.
-    let document = spoilt(&document, |document| {
+    // A single warning is detected.
+    let document = with_error(&document, |document| {
         document["components"]["schemas"]["Unused"] = json!({"type": "object"});
     });
-    let text = said(&redocly(&document).await);
+    let text = text_of(&redocly(&document).await);
     assert!(text.contains("warning") && text.contains("no-unused-components"), "{text}");
 }
 
 #[tokio::test]
-async fn spectral_has_nothing_to_say_of_the_interface() {
+async fn spectral_finds_no_problems_in_the_openapi_document() {
     let output = spectral(&at("docs/openapi.json")).await;
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text_of(&output));
 }
 
 #[tokio::test]
-async fn spectral_has_nothing_to_say_of_what_is_published() {
+async fn spectral_finds_no_problems_in_the_asyncapi_document() {
     let output = spectral(&at("docs/asyncapi.yaml")).await;
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text_of(&output));
 }
 
 #[tokio::test]
-async fn what_spectral_says_is_heard() {
-    let document = spoilt(&at("docs/openapi.json"), |document| {
+async fn problems_found_by_spectral_are_detected() {
+    let document = with_error(&at("docs/openapi.json"), |document| {
         document["paths"] = json!({"/api/projects": document["paths"]["/api/projects"]});
         document["paths"]["/api/projects"]["post"]["tags"] = json!(["Unknown"]);
     });
     let output = spectral(&document).await;
-    assert!(said(&output).contains("operation-tag-defined"), "{}", said(&output));
+    assert!(text_of(&output).contains("operation-tag-defined"), "{}", text_of(&output));
     assert!(!output.status.success());
 }

@@ -6,13 +6,13 @@ use assay_testkit::{Answer, Api};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::world::{World, id, project};
+use crate::world::{World, create_project, id};
 
 const LEASES: &str = "/api/automation/leases";
 
-/// The path of a set with so many test cases, in an environment for engines at the pads, and with
-/// a secret for each thing that engines are told secrets of.
-async fn set(api: &Api, project: &str, cases: usize) -> String {
+/// Creates a set with this number of test cases for the target group `pads`, and with secrets in the
+/// subject and the environment. Returns its path.
+async fn create_set(api: &Api, project: &str, cases: usize) -> String {
     let environment = json!({"Name": "Pad 1", "TargetGroup": "pads", "Password": "sesame"});
     let environment = api.post(&format!("{project}/environments"), environment).await.created();
     let token = json!({"Name": "TOKEN", "DisplayName": "", "PoolName": "", "IsSecured": true,
@@ -40,16 +40,16 @@ async fn set(api: &Api, project: &str, cases: usize) -> String {
     set
 }
 
-/// A machine that may do nothing but run tests.
-async fn engine(world: &World) -> Api {
-    let member = world.member(&world.api, "engine@example.org", "Login, Automation").await;
+/// Returns a client with an API token that has only the permission `Automation`.
+async fn create_engine(world: &World) -> Api {
+    let member = world.create_member(&world.api, "engine@example.org", "Login, Automation").await;
     let token = json!({"Name": "Pad 1", "UsagePermission": "Automation"});
     let token = member.api.post("/api/users/current/tokens", token).await.created();
     world.anonymous().with_token(token["Secret"].as_str().unwrap())
 }
 
-async fn lease(engine: &Api, wanted: Value) -> Vec<Value> {
-    engine.post(LEASES, wanted).await.ok().as_array().unwrap().clone()
+async fn lease(engine: &Api, request: Value) -> Vec<Value> {
+    engine.post(LEASES, request).await.ok().as_array().unwrap().clone()
 }
 
 fn result(nr: i32, result: &str) -> Value {
@@ -58,22 +58,22 @@ fn result(nr: i32, result: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_engine_fetches_work_and_reports_what_came_of_it() {
+async fn an_engine_leases_work_and_reports_results() {
     let world = World::start().await;
-    let (api, engine) = (&world.api, engine(&world).await);
-    let project = project(api).await;
-    let set = set(api, &project, 2).await;
+    let (api, engine) = (&world.api, create_engine(&world).await);
+    let project = create_project(api).await;
+    let set = create_set(api, &project, 2).await;
 
-    // It waits before there is work, and hears of it over NATS.
-    let begun = Instant::now();
-    let wanted = json!({"TargetGroup": "pads", "Engine": "pad-1", "MaxSchedules": 5,
+    // The request begins before there is work and is answered as soon as there is some.
+    let clock = Instant::now();
+    let request = json!({"TargetGroup": "pads", "Engine": "pad-1", "MaxSchedules": 5,
         "WaitInSec": 30});
-    let waits = lease(&engine, wanted.clone());
+    let waiting = lease(&engine, request.clone());
     let executions = format!("{set}/executions");
     let starts = api.post(&executions, json!({}));
-    let (leases, started) = tokio::join!(waits, starts);
+    let (leases, started) = tokio::join!(waiting, starts);
     let execution = started.created();
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(clock.elapsed() < Duration::from_secs(20));
     let at = format!("{project}/executions/{}", id(&execution));
     assert_eq!(api.get(&at).await.ok()["Status"], "Running");
 
@@ -95,11 +95,11 @@ async fn an_engine_fetches_work_and_reports_what_came_of_it() {
     engine.post(&format!("{lease}/complete"), done.clone()).await.expect(204);
     engine.post(&format!("{lease}/complete"), done).await.expect(204);
 
-    // The other one is given back, and got again.
+    // The other lease is released and acquired again.
     engine.delete(&format!("{LEASES}/{}", id(second))).await.expect(204);
     let heartbeat = format!("{LEASES}/{}/heartbeat", id(second));
     engine.post(&heartbeat, json!({})).await.is_problem(409, "lease_lost");
-    let again = self::lease(&engine, wanted).await.remove(0);
+    let again = self::lease(&engine, request).await.remove(0);
     assert_eq!(again["ScheduleId"], second["ScheduleId"]);
     let lease = format!("{LEASES}/{}", id(&again));
     let failure = json!({"Comment": "No fuel", "EngineFailure": true});
@@ -116,11 +116,11 @@ async fn an_engine_fetches_work_and_reports_what_came_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_canceled_execution_tells_its_engines() {
+async fn engines_are_notified_of_a_canceled_execution() {
     let world = World::start().await;
-    let (api, engine) = (&world.api, engine(&world).await);
-    let project = project(api).await;
-    let set = set(api, &project, 1).await;
+    let (api, engine) = (&world.api, create_engine(&world).await);
+    let project = create_project(api).await;
+    let set = create_set(api, &project, 1).await;
     let execution = api.post(&format!("{set}/executions"), json!({})).await.created();
     assert_eq!(execution["Status"], "Queued");
     let at = format!("{project}/executions/{}", id(&execution));
@@ -142,11 +142,11 @@ async fn a_canceled_execution_tells_its_engines() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_is_sent_again_starts_nothing_new() {
+async fn a_repeated_start_request_starts_no_new_execution() {
     let world = World::start().await;
     let api = &world.api;
-    let project = project(api).await;
-    let set = set(api, &project, 1).await;
+    let project = create_project(api).await;
+    let set = create_set(api, &project, 1).await;
     let start = async |key: &str, body: Value| {
         let request = api.request(Method::POST, &format!("{set}/executions"));
         Answer::of(request.header("Idempotency-Key", key).json(&body)).await
@@ -164,12 +164,12 @@ async fn a_start_that_is_sent_again_starts_nothing_new() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_who_may_automate_gets_work() {
+async fn leases_need_the_automation_permission() {
     let world = World::start().await;
     let permissions = "Login, Read, Write, Execute";
-    let reader = world.member(&world.api, "reader@example.org", permissions).await;
+    let reader = world.create_member(&world.api, "reader@example.org", permissions).await;
     reader.api.post(LEASES, json!({})).await.is_problem(403, "forbidden");
-    let engine = engine(&world).await;
+    let engine = create_engine(&world).await;
     assert!(lease(&engine, json!({})).await.is_empty());
     let wrong = json!({"MaxSchedules": 0, "WaitInSec": 31});
     let problem = engine.post(LEASES, wrong).await.is_problem(422, "invalid");

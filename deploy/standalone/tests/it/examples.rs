@@ -1,4 +1,4 @@
-//! What the OpenAPI document shows is what the system takes and answers.
+//! Examples of the OpenAPI document, sent to a running Assay.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use crate::{
     world::World,
 };
 
-/// What ends something that others need.
+/// Operations that end a record that others need.
 const LATE: [&str; 3] = ["complete_lease", "complete_execution", "update_execution"];
 
-/// Operations that need something only a mail or a signed link has, or end the session; other stories
-/// have them.
-const ELSEWHERE: [&str; 5] =
+/// Operations that need a token from a mail or a signed link, or end the session; other tests call
+/// them.
+const EXCLUDED: [&str; 5] =
     ["reset_password", "accept_invitation", "accept_membership", "logout", "download_artifact"];
 
-/// A customer, and what was made from examples there.
-pub(crate) struct Trial {
+/// A customer with records created from examples.
+pub(crate) struct Examples {
     pub(crate) world: World,
     tenant: Tenant,
-    /// Ids of what was made, by the names of paths.
-    made: BTreeMap<String, String>,
-    /// Which id of the examples is that of what kind of record, by the names of paths.
+    /// Ids of created records by the names of path parameters.
+    created: BTreeMap<String, String>,
+    /// Names of path parameters by the ids in the examples.
     shown: BTreeMap<String, String>,
 }
 
-impl Trial {
+impl Examples {
     pub(crate) async fn new() -> Self {
         let world = World::start().await;
         let tenant = Tenant::new(&world, "shops-for-examples").await;
@@ -39,30 +39,30 @@ impl Trial {
         tenant.api.put(&hook, json!({"Archived": false})).await.ok();
         let parameters = operations()
             .into_iter()
-            .flat_map(|operation| operation.said["parameters"].as_array().unwrap().iter());
+            .flat_map(|operation| operation.definition["parameters"].as_array().unwrap().iter());
         let ids = parameters.filter(|p| p["in"] == "path" && p["schema"]["format"] == "uuid");
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let shown = ids.map(|id| (text(&id["example"]), text(&id["name"]))).collect();
-        Self { world, tenant, made: BTreeMap::new(), shown }
+        Self { world, tenant, created: BTreeMap::new(), shown }
     }
 
     fn id(&self, name: &str) -> String {
-        self.made.get(name).cloned().unwrap_or_else(|| self.tenant.id(name).to_owned())
+        self.created.get(name).cloned().unwrap_or_else(|| self.tenant.id(name).to_owned())
     }
 
-    /// The path; a report has the plan that it has.
+    /// The path of an operation; the path of a report has the plan of the report.
     fn path(&self, operation: &Operation) -> String {
-        let of_report = operation.places().contains(&"testReportId");
+        let of_report = operation.path_parameters().contains(&"testReportId");
         let own = |name: &str| {
             if of_report { self.tenant.id(name).to_owned() } else { self.id(name) }
         };
         operation.path(|_, name| own(name))
     }
 
-    /// The example with the ids that there are.
+    /// The example with ids of existing records.
     fn with_own_ids(&self, example: &Value) -> Value {
         let own = |name: &String| match name.as_str() {
-            // Somebody belongs to a customer that was there before.
+            // Users belong to the customer that existed before.
             "customerId" => self.tenant.id(name).to_owned(),
             name => self.id(name),
         };
@@ -77,7 +77,7 @@ impl Trial {
         }
     }
 
-    /// Customers are for those who run Assay.
+    /// The client of an operation: the operator's administrator manages customers.
     fn api(&self, operation: &Operation) -> &Api {
         let for_operators =
             operation.name.contains("customer") && !operation.name.contains("current");
@@ -88,7 +88,7 @@ impl Trial {
         self.api(operation).request(operation.method.clone(), &self.path(operation))
     }
 
-    /// The request with a body of a media type.
+    /// Sends the request with a body of this media type.
     pub(crate) async fn with_body(
         &self,
         operation: &Operation,
@@ -112,15 +112,15 @@ impl Trial {
         Answer::of(request.header("Content-Type", media_type).body(text)).await
     }
 
-    /// The version of what is to be changed; null, where it cannot be read.
+    /// The current version of the record; null if it cannot be read.
     async fn version(&self, operation: &Operation) -> Value {
         let answer = self.api(operation).get(&self.path(operation)).await;
         if answer.status == 200 { answer.json()["DataVersion"].clone() } else { Value::Null }
     }
 
-    /// Remembers what was made, if paths can name it.
-    fn know(&mut self, operation: &Operation, answer: &Answer) {
-        let place = match operation.name.as_str() {
+    /// Stores the id of a created record if paths can have it.
+    fn remember(&mut self, operation: &Operation, answer: &Answer) {
+        let parameter = match operation.name.as_str() {
             "create_user" => "userId",
             "create_user_group" => "userGroupId",
             "create_customer" => "customerId",
@@ -128,7 +128,7 @@ impl Trial {
             _ => return,
         };
         let id = answer.json()["Id"].as_str().unwrap().to_owned();
-        self.made.insert(place.to_owned(), id);
+        self.created.insert(parameter.to_owned(), id);
     }
 }
 
@@ -138,10 +138,10 @@ fn form(file: &str) -> String {
     format!("---\r\n{disposition}\r\n\r\n{file}\r\n-----\r\n")
 }
 
-/// What is wrong with an answer.
+/// The differences between an answer and the document.
 fn problems(operation: &Operation, answer: &Answer) -> Vec<String> {
     let status = answer.status.as_str();
-    let response = &operation.said["responses"][status];
+    let response = &operation.definition["responses"][status];
     if !answer.status.is_success() || response.is_null() {
         return vec![format!("{}: {answer}", operation.name)];
     }
@@ -156,15 +156,15 @@ fn problems(operation: &Operation, answer: &Answer) -> Vec<String> {
     }
     for (name, header) in response["headers"].as_object().into_iter().flatten() {
         let Some(value) = answer.headers.get(name.as_str()) else {
-            // There is no next page.
+            // The last page has no link.
             if name != "Link" {
-                found.push(format!("{}: there is no {name}", operation.name));
+                found.push(format!("{}: {name} is missing", operation.name));
             }
             continue;
         };
         let (shown, real) = (header["example"].as_str().unwrap(), value.to_str().unwrap());
         if name == "Location" && without_ids(shown) != without_ids(real) {
-            found.push(format!("{}: {real} is not like {shown}", operation.name));
+            found.push(format!("{}: {real} does not match {shown}", operation.name));
         }
     }
     found
@@ -175,10 +175,10 @@ fn without_ids(path: &str) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
-/// Operations in an order in which none takes away what a later one needs.
-pub(crate) fn in_order() -> Vec<Operation> {
+/// Operations in an order in which none removes a record that a later one needs.
+pub(crate) fn in_valid_order() -> Vec<Operation> {
     let all = operations().into_iter();
-    let all = all.filter(|operation| !ELSEWHERE.contains(&operation.name.as_str()));
+    let all = all.filter(|operation| !EXCLUDED.contains(&operation.name.as_str()));
     let (late, early): (Vec<_>, Vec<_>) = all
         .filter(|o| o.method != Method::DELETE || o.media_type().is_some())
         .partition(|operation| LATE.contains(&operation.name.as_str()));
@@ -186,52 +186,52 @@ pub(crate) fn in_order() -> Vec<Operation> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_shown_is_taken_and_answered() {
-    let mut trial = Trial::new().await;
+async fn examples_of_bodies_are_accepted_and_answers_match_the_document() {
+    let mut examples = Examples::new().await;
     let (mut sent, mut found) = (0, Vec::new());
-    for operation in in_order() {
-        let content = operation.said["requestBody"]["content"].as_object();
+    for operation in in_valid_order() {
+        let content = operation.definition["requestBody"]["content"].as_object();
         for (media_type, content) in content.into_iter().flatten() {
-            let answer = trial.with_body(&operation, media_type, &content["example"]).await;
+            let answer = examples.with_body(&operation, media_type, &content["example"]).await;
             found.extend(problems(&operation, &answer));
             if answer.status == 201 {
-                trial.know(&operation, &answer);
+                examples.remember(&operation, &answer);
             }
             sent += 1;
         }
         if content.is_none() && operation.name != "watch_notifications" {
-            let answer = Answer::of(trial.request(&operation)).await;
+            let answer = Answer::of(examples.request(&operation)).await;
             found.extend(problems(&operation, &answer));
             sent += 1;
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
     assert!(sent > 100, "{sent}");
-    trial.world.stop().await;
+    examples.world.stop().await;
 }
 
-/// Parameters are taken as they are shown, all that an operation has at once.
+/// Sends all parameters of an operation at once.
 #[tokio::test(flavor = "multi_thread")]
-async fn parameters_are_taken_as_they_are_shown() {
-    let trial = Trial::new().await;
+async fn examples_of_parameters_are_accepted() {
+    let examples = Examples::new().await;
     for operation in operations().iter().filter(|operation| operation.method == Method::GET) {
-        if ELSEWHERE.contains(&operation.name.as_str()) || operation.query.is_empty() {
+        if EXCLUDED.contains(&operation.name.as_str()) || operation.query.is_empty() {
             continue;
         }
-        let parameters = operation.said["parameters"].as_array().unwrap().iter();
+        let parameters = operation.definition["parameters"].as_array().unwrap().iter();
         let mut query = form_urlencoded::Serializer::new(String::new());
-        // A cursor is good only for the list that has answered it.
+        // A cursor is valid only for the list that returned it.
         let query_of =
             |parameter: &&Value| parameter["in"] == "query" && parameter["name"] != "cursor";
         for parameter in parameters.filter(query_of) {
-            let value = trial.with_own_ids(&parameter["example"]);
+            let value = examples.with_own_ids(&parameter["example"]);
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             query.append_pair(parameter["name"].as_str().unwrap(), &text);
         }
-        let path = format!("{}?{}", trial.path(operation), query.finish());
-        let request = trial.api(operation).request(Method::GET, &path);
+        let path = format!("{}?{}", examples.path(operation), query.finish());
+        let request = examples.api(operation).request(Method::GET, &path);
         let status = request.send().await.unwrap().status();
         assert_eq!(status, 200, "{}: {path}", operation.name);
     }
-    trial.world.stop().await;
+    examples.world.stop().await;
 }

@@ -1,13 +1,12 @@
-//! What holds when NATS or PostgreSQL do not, and when what NATS carries comes twice, in another
-//! order, or is nothing that can be applied.
+//! Faults: outages of NATS and PostgreSQL, and events that are duplicated, reordered or invalid.
 
-mod away;
 mod database;
 mod failover;
 mod history;
 mod kill;
-mod line;
 mod load;
+mod nats_outage;
 mod order;
+mod pipeline;
 mod poison;
 mod watcher;

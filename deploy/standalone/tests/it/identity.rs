@@ -1,4 +1,4 @@
-//! Customers, their users and groups, and how these prove who they are.
+//! Customers, users, groups and authentication.
 
 mod api_tokens;
 mod audit;

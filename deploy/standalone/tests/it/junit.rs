@@ -1,11 +1,11 @@
-//! JUnit reports, and their upload.
+//! JUnit reports and their upload.
 
 use std::fmt::Write;
 
 use assay_testkit::{Answer, Api};
 use reqwest::Method;
 
-/// A report with that many tests, all of which passed.
+/// A report with this number of passed tests.
 pub(crate) fn report(tests: usize) -> String {
     let mut report = String::from(r#"<testsuite name="many">"#);
     for n in 0..tests {

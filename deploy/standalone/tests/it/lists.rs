@@ -1,16 +1,16 @@
-//! Lists of any length.
+//! Long lists, complete and in pages.
 
 use serde_json::{Value, json};
 
 use crate::{
     junit::{report, upload},
-    world::{World, id, project},
+    world::{World, create_project, id},
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_with_20000_test_cases_lists_whole_and_in_pages() {
+async fn twenty_thousand_test_cases_are_listed_completely_and_in_pages() {
     let world = World::start().await;
-    let project = project(&world.api).await;
+    let project = create_project(&world.api).await;
     let set = json!({"Name": "Everything"});
     let set = world.api.post(&format!("{project}/testsets"), set).await.created();
     let set = format!("{project}/testsets/{}", id(&set));
@@ -32,8 +32,8 @@ async fn a_project_with_20000_test_cases_lists_whole_and_in_pages() {
             link.trim_start_matches('<').split('>').next().unwrap().to_owned()
         });
     }
-    // Results are still being projected into the cases; only which ones there are is settled.
+    // Results are still being projected into the cases, so only the ids are compared.
     let ids = |cases: &[Value]| cases.iter().map(|case| id(case).to_owned()).collect::<Vec<_>>();
-    assert!(ids(&paged) == ids(whole), "the pages together are not the whole list");
+    assert!(ids(&paged) == ids(whole), "the pages differ from the complete list");
     world.stop().await;
 }

@@ -1,4 +1,4 @@
-//! What arrives in mailboxes.
+//! Mails in the mail directory.
 
 use std::{fs, path::Path};
 
@@ -6,11 +6,11 @@ use assay_testkit::eventually;
 
 use crate::world::World;
 
-/// A mail that was sent.
+/// A sent mail.
 pub(crate) struct Mail {
-    /// Its header, unfolded.
+    /// The unfolded header.
     pub(crate) header: String,
-    /// Its body, with what is encoded decoded.
+    /// The decoded body.
     pub(crate) body: String,
 }
 
@@ -18,12 +18,12 @@ impl Mail {
     pub(crate) fn read(mail: &str) -> Self {
         let (header, body) = mail.split_once("\r\n\r\n").expect("a header and a body");
         let header = header.replace("\r\n ", " ");
-        // Quoted-printable, of which links need no more.
+        // The part of quoted-printable that links need.
         let body = body.replace("=\r\n", "").replace("=3D", "=");
         Self { header, body }
     }
 
-    /// The link in the text, which is the one in the HTML too.
+    /// The link in the text; asserts that the HTML has the same one.
     pub(crate) fn link(&self) -> &str {
         let start = self.body.find("http").expect("a link");
         let link = self.body[start..].split_whitespace().next().unwrap();
@@ -31,44 +31,44 @@ impl Mail {
         link
     }
 
-    /// What the link proves.
+    /// The token of the link.
     pub(crate) fn token(&self) -> &str {
         self.link().split_once("#token=").expect("a token").1
     }
 }
 
 impl World {
-    /// Takes the only mail to somebody out of their mailbox, once it is there.
-    pub(crate) async fn mail_to(&self, email: &str) -> Mail {
+    /// Waits for the only mail to an address and removes it.
+    pub(crate) async fn take_mail_to(&self, email: &str) -> Mail {
         let to = format!("To: {email}");
         eventually(&format!("a mail to {email}"), || async {
-            let is_it = |mail: &Mail| mail.header.lines().any(|line| line == to);
-            self.take_mail(is_it)
+            let matches = |mail: &Mail| mail.header.lines().any(|line| line == to);
+            self.take_mail(matches)
         })
         .await
     }
 
-    /// Whether there is any mail.
+    /// Returns whether there is any mail.
     pub(crate) fn has_mail(&self) -> bool {
         let files = fs::read_dir(self.mail_dir()).into_iter().flatten();
         files.count() > 0
     }
 
-    /// How many mails there are.
-    pub(crate) fn mails(&self) -> usize {
+    /// Number of mails.
+    pub(crate) fn mail_count(&self) -> usize {
         let files = fs::read_dir(self.mail_dir()).into_iter().flatten().flatten();
-        let is_mail = |path: &Path| path.extension().is_some_and(|ending| ending == "eml");
+        let is_mail = |path: &Path| path.extension().is_some_and(|extension| extension == "eml");
         files.filter(|file| is_mail(&file.path())).count()
     }
 
-    fn take_mail(&self, is_it: impl Fn(&Mail) -> bool) -> Option<Mail> {
+    fn take_mail(&self, matches: impl Fn(&Mail) -> bool) -> Option<Mail> {
         for file in fs::read_dir(self.mail_dir()).ok()? {
             let path = file.unwrap().path();
             if path.extension().is_none_or(|extension| extension != "eml") {
                 continue;
             }
             let mail = Mail::read(&fs::read_to_string(&path).unwrap());
-            if is_it(&mail) {
+            if matches(&mail) {
                 fs::remove_file(path).unwrap();
                 return Some(mail);
             }

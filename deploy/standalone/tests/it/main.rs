@@ -1,4 +1,4 @@
-//! Assay as a whole, over HTTP and NATS: five programs, real PostgreSQL, real NATS.
+//! System tests over HTTP and NATS: five programs with real PostgreSQL and NATS servers.
 
 mod artifacts;
 mod asyncapi;
@@ -9,12 +9,12 @@ mod conformance;
 mod deletion;
 mod docs_page;
 mod documents;
+mod end_to_end;
 mod engines;
 mod examples;
 mod faults;
 mod identity;
 mod junit;
-mod line;
 mod lists;
 mod mail;
 mod matrix;

@@ -1,4 +1,5 @@
-//! Who may do what to which records: every operation of the document, tried by those who may not.
+//! Authorization matrix: every operation of the document, called without permission and by other
+//! customers.
 
 pub(crate) mod operation;
 
@@ -14,7 +15,7 @@ use uuid::Uuid;
 use self::operation::{Needs, Operation, body, operations};
 use crate::{tenant::Tenant, world::World};
 
-/// What can be granted, as far as it opens anything.
+/// Permissions that a token can have.
 const PERMISSIONS: [&str; 13] = [
     "Read",
     "Write",
@@ -31,7 +32,7 @@ const PERMISSIONS: [&str; 13] = [
     "Reserved3",
 ];
 
-/// Sends a request and looks at the status only: some answers never end.
+/// Sends a request and returns only the status, because some answers never end.
 async fn send(api: &Api, operation: &Operation, path: &str, body: Option<Value>) -> u16 {
     let request = api.request(operation.method.clone(), path);
     let request = match (operation.media_type(), body) {
@@ -45,18 +46,18 @@ async fn send(api: &Api, operation: &Operation, path: &str, body: Option<Value>)
     request.send().await.unwrap().status().as_u16()
 }
 
-fn anything(_: usize, name: &str) -> String {
+fn random_parameter(_: usize, name: &str) -> String {
     if name.ends_with("Id") { Uuid::now_v7().to_string() } else { "Performance".to_owned() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_operation_is_open_to_whom_the_document_says_and_to_nobody_else() {
+async fn every_operation_needs_exactly_the_documented_permissions() {
     let world = World::start().await;
     let anonymous = world.anonymous();
     let all = operations();
     assert!(all.len() > 120, "{} operations", all.len());
     for operation in &all {
-        let path = operation.path(anything);
+        let path = operation.path(random_parameter);
         let body = body(operation, |_| Uuid::now_v7().to_string());
         let status = send(&anonymous, operation, &path, Some(body)).await;
         let is_open = operation.needs == Needs::Nothing || operation.name == "login";
@@ -67,11 +68,11 @@ async fn every_operation_is_open_to_whom_the_document_says_and_to_nobody_else() 
         let token = world.api.post("/api/users/current/tokens", token).await.created();
         let api = anonymous.with_token(token["Secret"].as_str().unwrap());
         for operation in &all {
-            let Needs::AnyOf(wanted) = &operation.needs else { continue };
-            let path = operation.path(anything);
+            let Needs::AnyOf(permissions) = &operation.needs else { continue };
+            let path = operation.path(random_parameter);
             let body = body(operation, |_| Uuid::now_v7().to_string());
             let status = send(&api, operation, &path, Some(body)).await;
-            let may = wanted.iter().any(|wanted| wanted == permission);
+            let may = permissions.iter().any(|needed| needed == permission);
             assert_eq!(
                 status == 403,
                 !may,
@@ -84,11 +85,11 @@ async fn every_operation_is_open_to_whom_the_document_says_and_to_nobody_else() 
     world.stop().await;
 }
 
-/// All that a customer's people can read, by path.
-async fn everything(tenant: &Tenant) -> BTreeMap<String, String> {
+/// All answers that users of a customer can read, by path.
+async fn readable_answers(tenant: &Tenant) -> BTreeMap<String, String> {
     let mut seen = BTreeMap::new();
     for operation in operations() {
-        // What lasts for ever, what is read is noted there, or is not the customer's.
+        // These answers never end, are changed by reads, or do not belong to the customer.
         let skipped = ["watch_notifications", "download_artifact", "list_keys"];
         if operation.method != Method::GET
             || operation.name.ends_with("_recent")
@@ -103,59 +104,60 @@ async fn everything(tenant: &Tenant) -> BTreeMap<String, String> {
             continue;
         }
         let body = String::from_utf8_lossy(&answer.expect(200).body).into_owned();
-        // Links are signed anew each time.
+        // Links have a new signature in each answer.
         let mut parts = body.split("?customer=");
-        let first = parts.next().unwrap_or_default().to_owned();
+        let start = parts.next().unwrap_or_default().to_owned();
         let rest = parts.map(|part| part.split_once('"').unwrap_or_default().1);
-        seen.insert(path, rest.fold(first, |body, part| body + part));
+        seen.insert(path, rest.fold(start, |body, part| body + part));
     }
     seen
 }
 
-/// What a stranger was answered who should have been told that there is no such record.
+/// Requests that gave one customer access to a record of another.
 #[derive(Default)]
 struct Leaks(Vec<String>);
 
 impl Leaks {
-    fn note(&mut self, operation: &Operation, path: &str, what: &str, status: u16) {
-        // Who may not call the operation at all is not told whether there is a record.
+    fn check(&mut self, operation: &Operation, path: &str, what: &str, status: u16) {
+        // Without the permission, the answer does not reveal whether the record exists.
         if ![403, 404, 422].contains(&status) {
             self.0.push(format!("{} {path}: {what} is answered with {status}", operation.method));
         }
     }
 }
 
-/// Has a stranger put the ids of others wherever an id may be.
-async fn try_everything(stranger: &Tenant, other: &Tenant) -> Leaks {
+/// Calls every operation as `stranger`, with one id of `other` at a time in path, query and body.
+async fn call_with_foreign_ids(stranger: &Tenant, other: &Tenant) -> Leaks {
     let mut leaks = Leaks::default();
     for operation in operations() {
         let own = |name: &str| stranger.id(name).to_owned();
-        let places = operation.places();
-        for (foreign, &place) in places.iter().enumerate().filter(|(_, name)| name.ends_with("Id"))
+        let parameters = operation.path_parameters();
+        for (foreign, &parameter) in
+            parameters.iter().enumerate().filter(|(_, name)| name.ends_with("Id"))
         {
             let path = operation
                 .path(|at, name| if at == foreign { other.id(name).to_owned() } else { own(name) });
             let status = send(&stranger.api, &operation, &path, Some(body(&operation, own))).await;
-            leaks.note(&operation, &path, place, status);
+            leaks.check(&operation, &path, parameter, status);
         }
         if operation.method != Method::GET && operation.media_type() == Some("application/json") {
-            try_references(stranger, other, &operation, &mut leaks).await;
+            send_foreign_references(stranger, other, &operation, &mut leaks).await;
         }
         for name in operation.query.iter().filter(|name| name.ends_with("Id")) {
             let path = operation.path(|_, name| own(name));
             let path = format!("{path}?{name}={}", other.id(name));
             let status = send(&stranger.api, &operation, &path, None).await;
-            // A filter that finds nothing is no leak.
+            // An empty list is not a leak.
             if operation.method != Method::GET {
-                leaks.note(&operation, &path, name, status);
+                leaks.check(&operation, &path, name, status);
             }
         }
     }
     leaks
 }
 
-/// Has a stranger name others' records in a body that would be taken with their own.
-async fn try_references(
+/// Sends bodies that are accepted with ids of `stranger`, with one id of `other` at a time.
+async fn send_foreign_references(
     stranger: &Tenant,
     other: &Tenant,
     operation: &Operation,
@@ -165,8 +167,8 @@ async fn try_references(
     for (pointer, kind) in operation.references() {
         for (tenant, is_own) in [(stranger, true), (other, false)] {
             let mut body = body(operation, |name| stranger.id(name).to_owned());
-            put(&mut body, &pointer, tenant.id(kind));
-            // What was reported already, is no change.
+            set(&mut body, &pointer, tenant.id(kind));
+            // A user with the same email exists after the first request.
             if operation.name == "create_user" {
                 body["Email"] = format!("{}@example.org", Uuid::now_v7()).into();
             }
@@ -175,14 +177,14 @@ async fn try_references(
                 let name = &operation.name;
                 assert!(status < 300, "{name}: {pointer} of their own: {status}");
             } else {
-                leaks.note(operation, &path, &pointer, status);
+                leaks.check(operation, &path, &pointer, status);
             }
         }
     }
 }
 
-/// Sets what a JSON pointer leads to, and makes what is missing on the way.
-fn put(body: &mut Value, pointer: &str, value: &str) {
+/// Sets the value at a JSON pointer; creates missing parents.
+fn set(body: &mut Value, pointer: &str, value: &str) {
     let mut at = body;
     for part in pointer.split('/').skip(1) {
         at = if part == "0" {
@@ -201,23 +203,24 @@ fn put(body: &mut Value, pointer: &str, value: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_id_of_another_customer_opens_anything_anywhere() {
+async fn ids_of_other_customers_give_no_access_in_any_operation() {
     let world = World::start().await;
     let stranger = Tenant::new(&world, "strangers").await;
     let other = Tenant::new(&world, "others").await;
-    let before = everything(&other).await;
-    let leaks = try_everything(&stranger, &other).await;
+    let before = readable_answers(&other).await;
+    let leaks = call_with_foreign_ids(&stranger, &other).await;
     assert!(leaks.0.is_empty(), "{:#?}", leaks.0);
-    let after = everything(&other).await;
+    let after = readable_answers(&other).await;
     for (path, before) in before {
         assert_eq!(after[&path], before, "{path} has changed");
     }
     world.stop().await;
 }
 
-/// Proof that the matrix can fail: records that a missing condition would show are shown.
+/// Proves that the check can fail: gives records to the foreign customer, as a missing condition
+/// would.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_is_let_through_is_noticed() {
+async fn access_to_a_foreign_record_is_detected() {
     let world = World::start().await;
     let stranger = Tenant::new(&world, "strangers").await;
     let other = Tenant::new(&world, "others").await;
@@ -232,7 +235,7 @@ async fn a_record_that_is_let_through_is_noticed() {
             .await
             .unwrap();
     }
-    let leaks = try_everything(&stranger, &other).await.0;
+    let leaks = call_with_foreign_ids(&stranger, &other).await.0;
     for operation in ["GET /api/webhooks/", "PUT /api/webhooks/", "DELETE /api/notifications/"] {
         assert!(leaks.iter().any(|leak| leak.starts_with(operation)), "{operation}: {leaks:#?}");
     }

@@ -1,4 +1,4 @@
-//! What an operator does about NATS while Assay runs.
+//! Operator commands for NATS of a running Assay.
 
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use crate::process::{PASSWORD, Program, command, data_dir};
 
-/// What a command says, in good order.
+/// The output of a successful command.
 async fn run(data: &Path, arguments: &[&str]) -> String {
     let output = command(data).args(arguments).output().await.unwrap();
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a command complains of.
-async fn refused(data: &Path, arguments: &[&str]) -> String {
+/// The error output of a failing command.
+async fn error_of(data: &Path, arguments: &[&str]) -> String {
     let output = command(data).args(arguments).output().await.unwrap();
     assert!(!output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stderr).unwrap()
@@ -28,7 +28,7 @@ async fn jetstream_of(data: &Path) -> jetstream::Context {
     jetstream::new(async_nats::connect(Nats::url_of_running(data).unwrap()).await.unwrap())
 }
 
-/// The subjects of what the subscriber gets.
+/// Waits for events of a subscriber; returns their sources and actions.
 async fn received(data: &Path, subscriber: &str, count: usize) -> Vec<String> {
     let jetstream = jetstream_of(data).await;
     let consumer = jetstream.get_consumer_from_stream(subscriber, "ASSAY_NOTIFICATIONS");
@@ -45,10 +45,10 @@ async fn received(data: &Path, subscriber: &str, count: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_nats_has_lost_reaches_a_subscriber_after_a_replay() {
+async fn a_replay_after_a_loss_of_nats_data_reaches_subscribers() {
     let data = data_dir();
-    assert!(refused(&data, &["replay", "--since", "1h"]).await.contains("no PostgreSQL runs in"));
-    assert!(refused(&data, &["subscribers", "list"]).await.contains("no nats-server runs in"));
+    assert!(error_of(&data, &["replay", "--since", "1h"]).await.contains("no PostgreSQL runs in"));
+    assert!(error_of(&data, &["subscribers", "list"]).await.contains("no nats-server runs in"));
 
     let program = Program::start(command(&data)).await;
     let api = program.log_in("ada@example.org", PASSWORD).await;
@@ -71,7 +71,7 @@ async fn what_nats_has_lost_reaches_a_subscriber_after_a_replay() {
     let added = "billing gets what is published on assay.notifications.*.project.*\n";
     assert_eq!(run(&data, &add).await, added);
     assert_eq!(received(&data, "billing", 2).await, [r#""Project" "Created""#; 2]);
-    assert!(refused(&data, &add).await.contains("there is a subscriber billing already"));
+    assert!(error_of(&data, &add).await.contains("there is a subscriber billing already"));
     assert!(program.terminate().await.success());
 
     std::fs::remove_dir_all(data.join("nats")).unwrap();
@@ -88,7 +88,7 @@ async fn what_nats_has_lost_reaches_a_subscriber_after_a_replay() {
     assert!(lines[1].contains(": 2 events that were published since "), "{replayed}");
     assert!(lines[2].contains(": nothing was published since "), "{replayed}");
     assert_eq!(received(&data, "billing", 2).await, [r#""Project" "Created""#; 2]);
-    // What the notification service heard twice it has told once.
+    // The notification service ignores duplicates, so no notification is pending.
     assert_eq!(
         run(&data, &["subscribers", "list"]).await,
         "billing  assay.notifications.*.project.*  0 to come, 0 in hand\n"
@@ -98,14 +98,14 @@ async fn what_nats_has_lost_reaches_a_subscriber_after_a_replay() {
 }
 
 #[tokio::test]
-async fn dead_letters_are_shown_replayed_and_dropped() {
+async fn dead_letters_are_listed_replayed_and_dropped() {
     let data = data_dir();
     let program = Program::start(command(&data)).await;
     let api = program.log_in("ada@example.org", PASSWORD).await;
     api.post("/api/projects", json!({"Name": "One"})).await.created();
     assert_eq!(run(&data, &["dead-letters", "list"]).await, "There are no such dead letters\n");
     let jetstream = jetstream_of(&data).await;
-    eventually("a stream to spoil", || async {
+    eventually("a stream for the invalid event", || async {
         jetstream.publish("assay.catalog.x", "{".into()).await.unwrap().await.ok()
     })
     .await;
@@ -120,11 +120,14 @@ async fn dead_letters_are_shown_replayed_and_dropped() {
     assert!(listed.contains(expected), "{listed}");
     assert!(listed.ends_with("\n1 dead letter\n"), "{listed}");
 
-    // What still cannot be applied comes back.
+    // An event that still cannot be applied becomes a dead letter again.
     let replay = ["dead-letters", "replay", "1"];
     assert_eq!(run(&data, &replay).await, "1 dead letter delivered again\n");
-    eventually("it to come back", || async { list().await.starts_with("2  ").then_some(()) }).await;
-    assert!(refused(&data, &replay).await.contains("there is no dead letter 1"));
+    eventually("the dead letter to return", || async {
+        list().await.starts_with("2  ").then_some(())
+    })
+    .await;
+    assert!(error_of(&data, &replay).await.contains("there is no dead letter 1"));
     assert_eq!(run(&data, &["dead-letters", "drop", "--all"]).await, "1 dead letter dropped\n");
     assert_eq!(list().await, "There are no such dead letters\n");
     assert!(program.terminate().await.success());

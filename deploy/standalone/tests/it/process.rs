@@ -1,4 +1,4 @@
-//! The `assay` program as somebody starts, kills and stops it.
+//! The `assay` program: start, stop and kill.
 
 use std::{
     net::SocketAddr,
@@ -20,12 +20,12 @@ use crate::junit::{report, upload};
 
 pub(crate) const PASSWORD: &str = "a long enough passphrase";
 
-/// A started `assay` that said that it is ready.
+/// A running `assay` that is ready.
 pub(crate) struct Program {
     pub(crate) child: Child,
     pub(crate) lines: Lines<BufReader<ChildStdout>>,
-    /// What it said until it was ready.
-    pub(crate) welcome: Vec<String>,
+    /// The output until it was ready.
+    pub(crate) startup_lines: Vec<String>,
     pub(crate) address: SocketAddr,
 }
 
@@ -50,23 +50,23 @@ impl Program {
     pub(crate) async fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut welcome = Vec::new();
+        let mut startup_lines = Vec::new();
         let mut address = None;
         while let Some(line) = lines.next_line().await.unwrap() {
             if let Some((_, url)) = line.split_once("ready: http://") {
                 address = url.trim_end_matches("/api").parse().ok();
             }
-            welcome.push(line);
-            if welcome.last().unwrap().contains("Ctrl-C") {
+            startup_lines.push(line);
+            if startup_lines.last().unwrap().contains("Ctrl-C") {
                 break;
             }
         }
         if address.is_none() {
-            let mut said = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut said).await.unwrap();
-            panic!("not ready: {welcome:?}\n{said}");
+            let mut output = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut output).await.unwrap();
+            panic!("not ready: {startup_lines:?}\n{output}");
         }
-        Self { child, lines, welcome, address: address.unwrap() }
+        Self { child, lines, startup_lines, address: address.unwrap() }
     }
 
     pub(crate) async fn log_in(&self, email: &str, password: &str) -> Api {
@@ -78,8 +78,8 @@ impl Program {
 
     pub(crate) async fn terminate(mut self) -> ExitStatus {
         let pid = self.child.id().unwrap().to_string();
-        let told = Command::new("kill").args(["-TERM", &pid]).status().await.unwrap();
-        assert!(told.success());
+        let killed = Command::new("kill").args(["-TERM", &pid]).status().await.unwrap();
+        assert!(killed.success());
         let ended = self.child.wait().await.unwrap();
         while let Some(line) = self.lines.next_line().await.unwrap() {
             println!("{line}");
@@ -88,7 +88,7 @@ impl Program {
     }
 }
 
-/// The ids of the processes that run with this data directory.
+/// The ids of processes with this data directory.
 async fn processes_of(data: &Path) -> Vec<String> {
     let listed = Command::new("ps").args(["-e", "-o", "pid=,args="]).output().await.unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
@@ -97,15 +97,15 @@ async fn processes_of(data: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn it_keeps_its_data_and_leaves_no_process_behind() {
+async fn assay_keeps_its_data_and_leaves_no_processes() {
     let data = data_dir();
     let program = Program::start(command(&data)).await;
     let api = program.log_in("ada@example.org", PASSWORD).await;
     api.post("/api/projects", json!({"Name": "Kept"})).await.created();
     let traces = [api.get("/api/no").await, api.get("/api/no").await];
     let [one, other] = traces.map(|answer| answer.is_problem(404, "not_found")["traceId"].clone());
-    assert!(one.is_string() && one != other, "a request is a trace of its own");
-    assert!(!processes_of(&data).await.is_empty(), "its servers are not to be seen");
+    assert!(one.is_string() && one != other, "each request is a separate trace");
+    assert!(!processes_of(&data).await.is_empty(), "the servers are running");
     assert!(program.terminate().await.success());
     assert_eq!(processes_of(&data).await, Vec::<String>::new());
 
@@ -116,14 +116,14 @@ async fn it_keeps_its_data_and_leaves_no_process_behind() {
 }
 
 #[tokio::test]
-async fn its_keys_are_rotated_while_it_runs() {
+async fn keys_are_rotated_while_assay_runs() {
     let data = data_dir();
-    // What a file says holds for the program, wherever a command stands.
+    // Settings from files apply to commands, too.
     let level = data.with_extension("level");
     std::fs::write(&level, "info\n").unwrap();
     let rotate = || command(&data).env("ASSAY_LOG_FILE", &level).arg("rotate-keys").output();
-    let refused = rotate().await.unwrap();
-    assert!(!refused.status.success(), "there is nothing to rotate yet");
+    let failed = rotate().await.unwrap();
+    assert!(!failed.status.success(), "a new data directory has no keys to rotate");
 
     let program = Program::start(command(&data)).await;
     let api = program.log_in("ada@example.org", PASSWORD).await;
@@ -140,7 +140,7 @@ async fn its_keys_are_rotated_while_it_runs() {
 }
 
 #[tokio::test]
-async fn a_password_is_made_and_shown_once() {
+async fn a_generated_password_is_shown_once() {
     let data = data_dir();
     let without_password = || {
         let mut command = command(&data);
@@ -148,19 +148,24 @@ async fn a_password_is_made_and_shown_once() {
         command
     };
     let program = Program::start(without_password()).await;
-    let shown = program.welcome.iter().find_map(|line| line.strip_prefix("Password:")).unwrap();
+    let shown =
+        program.startup_lines.iter().find_map(|line| line.strip_prefix("Password:")).unwrap();
     let password = shown.split_whitespace().next().unwrap().to_owned();
     program.log_in("ada@example.org", &password).await.get("/api/projects").await.ok();
     program.terminate().await;
 
     let program = Program::start(without_password()).await;
-    assert!(!program.welcome.iter().any(|line| line.contains(&password)), "{:?}", program.welcome);
+    assert!(
+        !program.startup_lines.iter().any(|line| line.contains(&password)),
+        "{:?}",
+        program.startup_lines
+    );
     program.log_in("ada@example.org", &password).await.get("/api/projects").await.ok();
     program.terminate().await;
 }
 
 #[tokio::test]
-async fn without_a_mail_server_mails_are_files_among_its_data() {
+async fn mails_are_written_to_the_data_directory_without_an_smtp_server() {
     let data = data_dir();
     let program = Program::start(command(&data)).await;
     let api = Api::new(format!("http://{}", program.address));
@@ -175,22 +180,21 @@ async fn without_a_mail_server_mails_are_files_among_its_data() {
 }
 
 #[tokio::test]
-async fn what_is_in_the_way_is_said_in_one_line() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+async fn an_error_at_the_start_is_reported_in_one_line() {
+    let occupied = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let data = data_dir();
     let mut command = command(&data);
-    command.env("ASSAY_HTTP_LISTEN", taken.local_addr().unwrap().to_string());
-    let refused = command.output().await.unwrap();
-    let said = String::from_utf8(refused.stderr).unwrap();
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains("ASSAY_HTTP_LISTEN"), "{said}");
-    assert!(!refused.status.success());
+    command.env("ASSAY_HTTP_LISTEN", occupied.local_addr().unwrap().to_string());
+    let failed = command.output().await.unwrap();
+    let output = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!(output.lines().count(), 1, "{output}");
+    assert!(output.contains("ASSAY_HTTP_LISTEN"), "{output}");
+    assert!(!failed.status.success());
 }
 
-/// The whole program is killed while a large report is on its way, again and again: the upload is
-/// there whole, or not at all.
+/// Kills the program repeatedly during the upload of a large report.
 #[tokio::test]
-async fn an_upload_survives_a_kill_whole_or_not_at_all() {
+async fn an_upload_is_atomic_when_the_program_is_killed() {
     const TESTS: usize = 2_000;
     let data = data_dir();
     let mut program = Program::start(command(&data)).await;
@@ -223,7 +227,7 @@ async fn an_upload_survives_a_kill_whole_or_not_at_all() {
         assert_eq!(details["TestReports"].as_array().unwrap().len(), TESTS);
         assert_eq!(details["Statistic"]["TestCasesPassed"], TESTS);
     }
-    // Nothing hangs: the next upload is taken.
+    // The next upload succeeds.
     upload(&api, &set, report).await.created();
     eventually("the projections", || async {
         let cases = api.get(&format!("{project}/testcases?limit=1")).await.ok();

@@ -1,4 +1,4 @@
-//! The reference engine at work: real commands, started, heard, stopped.
+//! The reference engine with real commands.
 
 use std::{
     ffi::OsString,
@@ -13,12 +13,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::world::{World, id, project};
+use crate::world::{World, create_project, id};
 
 /// The example of `docs/engines.md`.
 const SMOKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/engines/smoke");
 
-/// What cargo-nextest wrote about a run of Assay's own tests.
+/// A JUnit report by cargo-nextest of a run of Assay's own tests.
 const JUNIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/first-session/junit.xml");
 
 /// A running engine.
@@ -53,11 +53,11 @@ impl Engine {
     }
 }
 
-/// The path of a set with test cases of these identifiers, each with a plan of so many instances
-/// and a variable `COLOUR`, for a subject at `uri`.
-async fn set(world: &World, uri: &str, cases: &[(&str, i32)]) -> (String, String) {
+/// Creates a set with test cases of these identifiers and numbers of instances, with a variable
+/// `COLOUR`, for a subject at `uri`. Returns the paths of the project and the set.
+async fn create_set(world: &World, uri: &str, cases: &[(&str, i32)]) -> (String, String) {
     let api = &world.api;
-    let project = project(api).await;
+    let project = create_project(api).await;
     let subject = json!({"Name": "Assay", "Identifier": "1.0", "SubjectType": "Webpage",
         "Uri": uri});
     let subject = api.post(&format!("{project}/subjects"), subject).await.created();
@@ -79,13 +79,13 @@ async fn set(world: &World, uri: &str, cases: &[(&str, i32)]) -> (String, String
     (project, set)
 }
 
-async fn start(api: &Api, project: &str, set: &str) -> String {
+async fn start_execution(api: &Api, project: &str, set: &str) -> String {
     let execution = api.post(&format!("{set}/executions"), json!({})).await.created();
     format!("{project}/executions/{}", id(&execution))
 }
 
-/// The execution, when it has ended.
-async fn ended(api: &Api, execution: &str) -> Value {
+/// Waits until the execution has ended; returns it.
+async fn wait_for_end(api: &Api, execution: &str) -> Value {
     eventually("the end of the execution", || async {
         let execution = api.get(execution).await.ok();
         execution["CompletionDateTime"].is_string().then_some(execution)
@@ -103,14 +103,14 @@ async fn instance(api: &Api, project: &str, report: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_runs_real_tests_from_their_start_to_their_reports() {
+async fn the_engine_runs_tests_and_reports_their_results() {
     let world = World::start().await;
     let api = &world.api;
     let cases = [("SMOKE-1", 1), ("SMOKE-2", 2), ("SMOKE-3", 1), ("SMOKE-4", 1)];
-    let (project, set) = set(&world, &world.url(), &cases).await;
+    let (project, set) = create_set(&world, &world.url(), &cases).await;
     let engine = Engine::start(&world, &[SMOKE]).await;
 
-    let done = ended(api, &start(api, &project, &set).await).await;
+    let done = wait_for_end(api, &start_execution(api, &project, &set).await).await;
 
     let reports = done["TestReports"].as_array().unwrap();
     let results: Vec<_> = reports.iter().map(|report| report["Result"].clone()).collect();
@@ -119,24 +119,24 @@ async fn it_runs_real_tests_from_their_start_to_their_reports() {
     assert_eq!(secured["Steps"][0]["ExpectedResult"], "401");
     assert_eq!(secured["Steps"][0]["ActualResult"], "401");
     let unknown = instance(api, &project, &reports[3]).await;
-    let said = unknown["Steps"][0]["ActualResult"].as_str().unwrap();
-    assert!(said.contains("exit status: 1") && said.contains("no test SMOKE-4"), "{said}");
+    let message = unknown["Steps"][0]["ActualResult"].as_str().unwrap();
+    assert!(message.contains("exit status: 1") && message.contains("no test SMOKE-4"), "{message}");
     engine.stop().await;
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_tells_the_command_all_and_reads_the_junit_file_that_it_writes() {
+async fn the_engine_passes_the_lease_to_the_command_and_reads_its_junit_file() {
     let world = World::start().await;
-    let (project, set) = set(&world, "https://example.org/", &[("A-1", 1)]).await;
-    let dir = scratch();
+    let (project, set) = create_set(&world, "https://example.org/", &[("A-1", 1)]).await;
+    let dir = test_directory();
     let script = format!(
         "cat >{dir}/lease; env >{dir}/environment; cp {JUNIT} \"$ASSAY_JUNIT_FILE\"; exit 1",
         dir = dir.display()
     );
     let engine = Engine::start(&world, &["sh", "-c", &script]).await;
 
-    let done = ended(&world.api, &start(&world.api, &project, &set).await).await;
+    let done = wait_for_end(&world.api, &start_execution(&world.api, &project, &set).await).await;
 
     assert_eq!(done["Result"], "Failed");
     let instance = instance(&world.api, &project, &done["TestReports"][0]).await;
@@ -149,7 +149,7 @@ async fn it_tells_the_command_all_and_reads_the_junit_file_that_it_writes() {
     assert_eq!(lease["TestPlan"]["Variables"][0]["Content"], "green");
     let environment = read(&dir, "environment");
     for line in ["COLOUR=green", "ASSAY_TEST_CASE=A-1", "ASSAY_SUBJECT=1.0"] {
-        assert!(environment.lines().any(|told| told == line), "{line}:\n{environment}");
+        assert!(environment.lines().any(|variable| variable == line), "{line}:\n{environment}");
     }
     assert!(!environment.contains("ASSAY_TOKEN"), "{environment}");
     engine.stop().await;
@@ -157,50 +157,50 @@ async fn it_tells_the_command_all_and_reads_the_junit_file_that_it_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_stops_the_command_and_its_children_when_the_execution_is_canceled() {
+async fn the_engine_stops_the_command_and_its_children_when_the_execution_is_canceled() {
     let world = World::start().await;
-    let (project, set) = set(&world, "https://example.org/", &[("A-1", 1)]).await;
-    let dir = scratch();
-    let engine = Engine::start(&world, &["sh", "-c", &sleeper(&dir)]).await;
-    let execution = start(&world.api, &project, &set).await;
-    let child = begun(&dir).await;
+    let (project, set) = create_set(&world, "https://example.org/", &[("A-1", 1)]).await;
+    let dir = test_directory();
+    let engine = Engine::start(&world, &["sh", "-c", &command_with_child(&dir)]).await;
+    let execution = start_execution(&world.api, &project, &set).await;
+    let child = wait_for_child(&dir).await;
 
     world.api.delete(&execution).await.expect(204);
 
-    gone(child).await;
+    wait_for_exit(child).await;
     assert_eq!(world.api.get(&execution).await.ok()["Result"], "Canceled");
     engine.stop().await;
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_gives_back_what_it_cannot_finish_before_it_stops() {
+async fn the_engine_releases_unfinished_leases_when_it_stops() {
     let world = World::start_with(|settings| {
         settings.leases =
             LeaseSettings { lease_seconds: 3600, lease_losses: 1, execution_hours: 168 };
     })
     .await;
-    let (project, set) = set(&world, "https://example.org/", &[("A-1", 1)]).await;
-    let dir = scratch();
-    let engine = Engine::start(&world, &["sh", "-c", &sleeper(&dir)]).await;
-    let execution = start(&world.api, &project, &set).await;
-    let child = begun(&dir).await;
+    let (project, set) = create_set(&world, "https://example.org/", &[("A-1", 1)]).await;
+    let dir = test_directory();
+    let engine = Engine::start(&world, &["sh", "-c", &command_with_child(&dir)]).await;
+    let execution = start_execution(&world.api, &project, &set).await;
+    let child = wait_for_child(&dir).await;
 
     engine.stop().await;
 
-    gone(child).await;
+    wait_for_exit(child).await;
     let engine = Engine::start(&world, &["true"]).await;
-    assert_eq!(ended(&world.api, &execution).await["Result"], "Passed");
+    assert_eq!(wait_for_end(&world.api, &execution).await["Result"], "Passed");
     engine.stop().await;
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_that_cannot_be_run_is_the_engines_failure() {
+async fn a_command_that_cannot_be_started_is_an_engine_failure() {
     let world = World::start().await;
-    let (project, set) = set(&world, "https://example.org/", &[("A-1", 1)]).await;
+    let (project, set) = create_set(&world, "https://example.org/", &[("A-1", 1)]).await;
     let engine = Engine::start(&world, &["/no/such/command"]).await;
-    let done = ended(&world.api, &start(&world.api, &project, &set).await).await;
+    let done = wait_for_end(&world.api, &start_execution(&world.api, &project, &set).await).await;
     let report = &done["TestReports"][0];
     assert_eq!(report["Status"], "EngineExecutionFailure");
     assert!(report["Comment"].as_str().unwrap().contains("/no/such/command"), "{report}");
@@ -208,7 +208,7 @@ async fn a_command_that_cannot_be_run_is_the_engines_failure() {
     world.stop().await;
 }
 
-fn scratch() -> PathBuf {
+fn test_directory() -> PathBuf {
     let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
     std::fs::create_dir(&dir).unwrap();
     dir
@@ -218,20 +218,20 @@ fn read(dir: &Path, file: &str) -> String {
     std::fs::read_to_string(dir.join(file)).unwrap()
 }
 
-/// A command with a child that outlives it unless both are stopped.
-fn sleeper(dir: &Path) -> String {
+/// A command with a child process that survives unless both are stopped.
+fn command_with_child(dir: &Path) -> String {
     format!("sleep 300 & echo $! >{dir}/new; mv {dir}/new {dir}/child; wait", dir = dir.display())
 }
 
-/// The process id of the child, as soon as there is one.
-async fn begun(dir: &Path) -> u32 {
+/// Waits for the child; returns its process id.
+async fn wait_for_child(dir: &Path) -> u32 {
     let child =
         eventually("the child", || async { std::fs::read_to_string(dir.join("child")).ok() }).await;
     child.trim().parse().unwrap()
 }
 
-/// Waits until a process has ended; one that nobody waits for has ended as well.
-async fn gone(process: u32) {
+/// Waits until a process has ended; a zombie has ended, too.
+async fn wait_for_exit(process: u32) {
     eventually("the end of the child", || async {
         let status = std::fs::read_to_string(format!("/proc/{process}/stat"));
         status.map_or(true, |status| status.contains(") Z ")).then_some(())

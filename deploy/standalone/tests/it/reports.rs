@@ -1,5 +1,4 @@
-//! What people do with reports: review them, put executions away, look at statistics, find out what
-//! happened.
+//! Work with reports: reviews, archived executions, statistics and debug records.
 
 use assay_testkit::{Answer, Api, eventually};
 use reqwest::Method;
@@ -7,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     junit::upload,
-    world::{World, id, project},
+    world::{World, create_project, id},
 };
 
 const JUNIT: &str = r#"<testsuite name="shop">
@@ -15,9 +14,9 @@ const JUNIT: &str = r#"<testsuite name="shop">
     <testcase classname="Cart" name="ships" time="1.5"><failure message="lost"/></testcase>
 </testsuite>"#;
 
-/// A project with a set, and an execution of two tests of which the second failed.
-async fn tested(api: &Api) -> (String, String, Value) {
-    let project = project(api).await;
+/// Creates a project with a set and an execution of two tests, the second of which failed.
+async fn create_failed_execution(api: &Api) -> (String, String, Value) {
+    let project = create_project(api).await;
     let set = json!({"Name": "Nightly", "Tags": "nightly"});
     let set = api.post(&format!("{project}/testsets"), set).await.created();
     let set = format!("{project}/testsets/{}", id(&set));
@@ -35,17 +34,17 @@ fn report_path(project: &str, report: &Value) -> String {
 async fn a_failed_report_is_investigated_and_accepted() {
     let world = World::start().await;
     let api = &world.api;
-    let (project, _, execution) = tested(api).await;
+    let (project, _, execution) = create_failed_execution(api).await;
     let report = &execution["TestReports"][1];
     let path = report_path(&project, report);
 
     let etag = api.get(&path).await.headers["etag"].clone();
     let investigated =
-        json!({"Status": "Investigation", "Comment": "who lost it?", "Result": "Passed"});
+        json!({"Status": "Investigation", "Comment": "needs a look", "Result": "Passed"});
     let investigated = api.put(&path, investigated).await.ok();
     assert_eq!(investigated["Status"], "Investigation");
-    assert_eq!(investigated["Comment"], "who lost it?");
-    assert_eq!(investigated["Result"], "Failed", "what a test did is not for reviewers to say");
+    assert_eq!(investigated["Comment"], "needs a look");
+    assert_eq!(investigated["Result"], "Failed", "a review does not change the result");
 
     let outdated = api.request(Method::PUT, &path).header("If-Match", etag);
     let outdated = Answer::of(outdated.json(&json!({"Status": "Rejected"}))).await;
@@ -80,10 +79,10 @@ async fn a_failed_report_is_investigated_and_accepted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn executions_are_put_away_and_still_count() {
+async fn archived_executions_are_not_listed_but_count_in_statistics() {
     let world = World::start().await;
     let api = &world.api;
-    let (project, set, execution) = tested(api).await;
+    let (project, set, execution) = create_failed_execution(api).await;
     let path = format!("{project}/executions/{}", id(&execution));
     let ids = async |list: &str| -> Vec<String> {
         let list = api.get(list).await.ok();
@@ -120,10 +119,10 @@ async fn executions_are_put_away_and_still_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_debug_record_shows_a_deleted_test_case_and_goes_with_its_project() {
+async fn a_debug_record_shows_deleted_test_cases_until_its_project_is_deleted() {
     let world = World::start().await;
     let api = &world.api;
-    let (project, _, execution) = tested(api).await;
+    let (project, _, execution) = create_failed_execution(api).await;
     let report = &execution["TestReports"][1];
     let path = format!("/api/projects/0/testcases/0/testplans/0/testreports/{}/debug", id(report));
     let fields = |object: &Value| -> Vec<String> {
@@ -195,7 +194,7 @@ async fn a_debug_record_shows_a_deleted_test_case_and_goes_with_its_project() {
     assert_eq!(record["TestReport"]["Id"], report["Id"]);
 
     api.delete(&project).await.expect(204);
-    eventually("the record is gone with its project", || async {
+    eventually("the debug record to be deleted with its project", || async {
         (api.get(&path).await.status == 404).then_some(())
     })
     .await;
@@ -203,10 +202,10 @@ async fn a_debug_record_shows_a_deleted_test_case_and_goes_with_its_project() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_execution_comes_back_as_junit_and_a_case_has_a_history() {
+async fn an_execution_is_exported_as_junit_and_a_case_has_a_history() {
     let world = World::start().await;
     let api = &world.api;
-    let (project, set, execution) = tested(api).await;
+    let (project, set, execution) = create_failed_execution(api).await;
 
     let file = api.get(&format!("{project}/executions/{}/junit", id(&execution))).await;
     assert_eq!(file.expect(200).headers["content-type"], "application/xml");

@@ -1,19 +1,19 @@
-//! What the OpenAPI document calls required is just what a request cannot do without.
+//! Required fields of the OpenAPI document, compared with the validation of requests.
 
 use assay_testkit::Answer;
 use serde_json::{Map, Value};
 
 use crate::{
-    examples::{Trial, in_order},
+    examples::{Examples, in_valid_order},
     matrix::operation::{DOCUMENT, Operation},
 };
 
-/// What is needed because of the value that another field has: a web page has an address.
+/// Fields that are required depending on another field: a web page needs a URI.
 const DEPENDENT: [&str; 1] = ["Uri"];
 
-/// The example of a JSON body that is one record, and the names of the fields that it needs.
+/// The example of a JSON body with one record, and the names of its required fields.
 fn body(operation: &Operation) -> Option<(Map<String, Value>, Vec<String>)> {
-    let content = &operation.said["requestBody"]["content"]["application/json"];
+    let content = &operation.definition["requestBody"]["content"]["application/json"];
     let name = content["schema"]["$ref"].as_str()?.rsplit('/').next()?;
     let schema = &DOCUMENT["components"]["schemas"][name];
     schema.get("properties")?;
@@ -25,41 +25,41 @@ fn body(operation: &Operation) -> Option<(Map<String, Value>, Vec<String>)> {
     Some((content["example"].as_object()?.clone(), required.collect()))
 }
 
-impl Trial {
+impl Examples {
     async fn answer(&self, operation: &Operation, body: &Map<String, Value>) -> Answer {
         self.with_body(operation, "application/json", &body.clone().into()).await
     }
 }
 
-fn told(answer: &Answer) -> String {
+fn summary(answer: &Answer) -> String {
     format!("{} {}", answer.status, answer.json()["detail"])
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_required_is_all_that_is_needed() {
-    let trial = Trial::new().await;
+async fn the_documented_required_fields_are_exactly_those_that_requests_need() {
+    let examples = Examples::new().await;
     let (mut fields, mut found) = (0, Vec::new());
-    for operation in in_order() {
+    for operation in in_valid_order() {
         let Some((mut example, required)) = body(&operation) else { continue };
         for field in &required {
             fields += 1;
             let value = example.remove(field).unwrap();
-            let answer = trial.answer(&operation, &example).await;
+            let answer = examples.answer(&operation, &example).await;
             if answer.status != 422 || !answer.to_string().contains(field.as_str()) {
-                found.push(format!("{} without {field}: {}", operation.name, told(&answer)));
+                found.push(format!("{} without {field}: {}", operation.name, summary(&answer)));
             }
             example.insert(field.clone(), value);
         }
         let is_needed = |field: &String| required.contains(field);
         example.retain(|field, _| is_needed(field) || DEPENDENT.contains(&field.as_str()));
-        let answer = trial.answer(&operation, &example).await;
-        // Something else may be in the way: what was made before, or that nobody proves who they are.
+        let answer = examples.answer(&operation, &example).await;
+        // Other errors are possible: a conflict with a created record, or a missing token.
         if [400, 422].contains(&answer.status.as_u16()) {
-            let told = told(&answer);
-            found.push(format!("{} with {required:?} alone: {told}", operation.name));
+            let summary = summary(&answer);
+            found.push(format!("{} with {required:?} alone: {summary}", operation.name));
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
     assert!(fields > 20, "{fields}");
-    trial.world.stop().await;
+    examples.world.stop().await;
 }

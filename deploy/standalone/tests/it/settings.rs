@@ -1,27 +1,30 @@
-//! `docs/settings.md`: what each program can be told, as its `--help` says.
+//! `docs/settings.md`, generated from the `--help` of each program.
 
 use std::{env, fmt::Write as _, path::Path, process::Command};
 
-/// The programs, and where to read on.
+/// The programs and their descriptions.
 const PROGRAMS: [(&str, &str); 7] = [
-    ("assay", "All programs in one, as `make run` starts it."),
+    ("assay", "All programs in one process, as started by `make run`."),
     ("assay-gateway", "The HTTP interface."),
     ("assay-identity", "Customers, users and tokens."),
-    ("assay-catalog", "Projects and what is in them."),
+    ("assay-catalog", "Projects, test cases, test sets, subjects and environments."),
     ("assay-execution", "Executions and their results."),
     ("assay-notification", "Notifications and webhooks."),
-    ("assay-engine", "Runs tests by a command of yours; see [engines](engines.md)."),
+    (
+        "assay-engine",
+        "The reference engine, which runs tests by a command; see [engines](engines.md).",
+    ),
 ];
 
 const HEAD: &str = "\
 # Settings
 
-What each program can be told by its environment, generated from `--help`, which names the options of
-the command line, too. For every variable `X`, `X_FILE` can name a file that holds the value instead. A
-variable that is empty is as good as none.
+Environment variables of each program, generated from `--help`, which also lists the command-line
+options. For every variable `X`, `X_FILE` can name a file that contains the value. An empty variable
+counts as absent.
 ";
 
-/// One option of a program that can be given by a variable.
+/// An option of a program with an environment variable.
 #[derive(Default)]
 struct Setting {
     variable: Option<String>,
@@ -29,13 +32,14 @@ struct Setting {
     meaning: Vec<String>,
 }
 
-/// What the program says of itself, whatever the environment of this test.
+/// The `--help` of a program, in an empty environment.
 fn help(program: &str) -> String {
     let tests = env::current_exe().unwrap();
     let path = tests.ancestors().nth(2).unwrap().join(program);
-    let said = Command::new(&path).arg("--help").env_clear().output();
-    let said = said.unwrap_or_else(|error| panic!("{program}: {error}: run cargo build --bins"));
-    String::from_utf8(said.stdout).unwrap()
+    let output = Command::new(&path).arg("--help").env_clear().output();
+    let output =
+        output.unwrap_or_else(|error| panic!("{program}: {error}: run cargo build --bins"));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 fn settings(help: &str) -> Vec<Setting> {
@@ -43,7 +47,7 @@ fn settings(help: &str) -> Vec<Setting> {
     let mut settings = Vec::new();
     for line in options.lines() {
         let text = line.trim();
-        // What comes after the options begins where they do not.
+        // Another section of the help begins without indentation.
         if !text.is_empty() && !line.starts_with(' ') {
             break;
         }
@@ -89,9 +93,6 @@ fn the_settings_are_documented_as_the_programs_describe_them() {
         std::fs::write(path, document).unwrap();
         return;
     }
-    let known = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        known == document,
-        "UPDATE_SETTINGS=1 cargo nextest run -p assay settings writes it anew"
-    );
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(committed == document, "run UPDATE_SETTINGS=1 cargo nextest run -p assay settings");
 }

@@ -1,4 +1,4 @@
-//! Clients that are slow on purpose.
+//! Clients that send or read slowly.
 
 use std::{io::ErrorKind::WouldBlock, time::Duration};
 
@@ -14,43 +14,43 @@ use tokio::{
 use crate::world::World;
 
 /// Opens a connection and sends the beginning of a request.
-async fn begin(address: &str, beginning: &str) -> TcpStream {
+async fn open_connection(address: &str, beginning: &str) -> TcpStream {
     let mut connection = TcpStream::connect(address).await.unwrap();
     connection.write_all(beginning.as_bytes()).await.unwrap();
     connection
 }
 
-/// Waits until the server has closed a connection; says what it has answered.
-async fn closed(mut connection: TcpStream) -> String {
+/// Waits until the server has closed a connection; returns its answer.
+async fn read_until_closed(mut connection: TcpStream) -> String {
     let mut answer = Vec::new();
     let read = timeout(Duration::from_secs(30), connection.read_to_end(&mut answer)).await;
-    read.expect("the server closes it").ok();
+    read.expect("the server closes the connection").ok();
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-async fn answers_soon(api: &Api) {
+async fn assert_answers_quickly(api: &Api) {
     for _ in 0..20 {
         let answer = timeout(Duration::from_secs(2), api.get("/api/projects")).await;
-        answer.expect("others are answered meanwhile").ok();
+        answer.expect("other clients are answered").ok();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_slow_connections_leave_others_alone_and_are_closed() {
+async fn a_thousand_slow_connections_do_not_block_others_and_are_closed() {
     let world = World::start().await;
     let address = world.url().trim_start_matches("http://").to_owned();
     let head = "GET /api/projects HTTP/1.1\r\nHost: assay.test\r\nX-Slow: ";
-    let slow = join_all((0..1000).map(|_| begin(&address, head))).await;
-    answers_soon(&world.api).await;
-    for answer in join_all(slow.into_iter().map(closed)).await {
+    let slow = join_all((0..1000).map(|_| open_connection(&address, head))).await;
+    assert_answers_quickly(&world.api).await;
+    for answer in join_all(slow.into_iter().map(read_until_closed)).await {
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
     }
 
     let body = "POST /api/token/login HTTP/1.1\r\nHost: assay.test\r\n\
                 Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
-    let slow = join_all((0..100).map(|_| begin(&address, body))).await;
-    answers_soon(&world.api).await;
-    for answer in join_all(slow.into_iter().map(closed)).await {
+    let slow = join_all((0..100).map(|_| open_connection(&address, body))).await;
+    assert_answers_quickly(&world.api).await;
+    for answer in join_all(slow.into_iter().map(read_until_closed)).await {
         assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
         assert!(answer.contains("request_timeout"), "{answer}");
     }
@@ -58,12 +58,12 @@ async fn a_thousand_slow_connections_leave_others_alone_and_are_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_comes_whole_though_a_body_comes_late_that_nobody_wants() {
+async fn an_answer_is_complete_despite_a_late_unread_body() {
     let world = World::start().await;
     let address = world.url().trim_start_matches("http://").parse().unwrap();
     for _ in 0..5 {
         let socket = TcpSocket::new_v4().unwrap();
-        // Most of the answer waits at the server.
+        // With a small buffer, most of the answer stays at the server.
         socket.set_recv_buffer_size(1 << 14).unwrap();
         let mut connection = socket.connect(address).await.unwrap();
         let head = "GET /api/openapi.json HTTP/1.1\r\nHost: assay.test\r\n\
@@ -81,20 +81,20 @@ async fn an_answer_comes_whole_though_a_body_comes_late_that_nobody_wants() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_reads_nothing_of_an_answer_is_not_waited_for() {
+async fn a_connection_whose_client_does_not_read_is_closed() {
     let world = World::start().await;
     let address = world.url().trim_start_matches("http://").parse().unwrap();
     let stalled = join_all((0..3).map(|_| async {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(1 << 12).unwrap();
         let mut connection = socket.connect(address).await.unwrap();
-        // More than what the system keeps for a connection.
+        // More than the socket buffers hold.
         let request = "GET /api/openapi.json HTTP/1.1\r\nHost: assay.test\r\n\r\n".repeat(10);
         connection.write_all(request.as_bytes()).await.unwrap();
         connection
     }));
     let stalled = stalled.await;
-    // What is written to a connection that has ended is refused.
+    // Writes to a closed connection fail.
     let ended = async |connection: TcpStream| {
         let mut tick = interval(Duration::from_millis(100));
         while !connection.try_write(b"G").is_err_and(|error| error.kind() != WouldBlock) {

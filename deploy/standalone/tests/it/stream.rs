@@ -12,7 +12,7 @@ use crate::{
 
 const STREAM: &str = "/api/notifications/stream";
 
-/// A stream of events that a client reads.
+/// An event stream of a client.
 struct Events {
     response: Response,
     text: String,
@@ -29,7 +29,7 @@ impl Events {
         Self { response, text: String::new() }
     }
 
-    /// The id and the notification of the next event; none when the stream has ended.
+    /// The id and the notification of the next event; `None` at the end of the stream.
     async fn next(&mut self) -> Option<(String, Value)> {
         loop {
             while let Some(end) = self.text.find("\n\n") {
@@ -50,7 +50,7 @@ impl Events {
     }
 }
 
-async fn tell(api: &Api, action: &str) -> String {
+async fn notify(api: &Api, action: &str) -> String {
     let notification = json!({
         "Source": "Deployment", "SourceId": "1", "Target": "Cluster", "Action": action,
     });
@@ -58,18 +58,18 @@ async fn tell(api: &Api, action: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_watches_hears_of_everything_once_and_goes_on_where_it_was() {
+async fn a_stream_has_every_notification_once_and_resumes_after_the_last_one() {
     let world = World::start().await;
     let api = &world.api;
     let mut events = Events::open(api, &format!("{STREAM}?source=Deployment"), None).await;
-    let first = tell(api, "Begun").await;
-    // Of the service's own events only those of the source that was asked for are seen.
+    let first = notify(api, "Begun").await;
+    // The stream is filtered by source, so this event is not in it.
     api.post("/api/projects", json!({"Name": "Rocket"})).await.created();
     let (last, event) = events.next().await.unwrap();
     assert_eq!((id(&event), &event["Action"]), (first.as_str(), &json!("Begun")));
     drop(events);
 
-    let missed = tell(api, "Ended").await;
+    let missed = notify(api, "Ended").await;
     let mut events = Events::open(api, &format!("{STREAM}?source=Deployment"), Some(&last)).await;
     assert_eq!(id(&events.next().await.unwrap().1), missed);
     let filtered = api.get("/api/notifications?source=Deployment&action=Ended").await.ok();
@@ -85,12 +85,12 @@ async fn who_watches_hears_of_everything_once_and_goes_on_where_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_ends_with_its_token() {
+async fn a_stream_ends_when_its_token_is_revoked() {
     let world = World::start().await;
     let api = &world.api;
-    let member = world.member(api, "bob@example.org", "Login, Read").await;
+    let member = world.create_member(api, "bob@example.org", "Login, Read").await;
     let mut events = Events::open(&member.api, &format!("{STREAM}?source=Deployment"), None).await;
-    let first = tell(api, "Begun").await;
+    let first = notify(api, "Begun").await;
     assert_eq!(id(&events.next().await.unwrap().1), first);
     api.delete(&format!("/api/users/{}", member.id)).await.expect(204);
     assert_eq!(events.next().await, None);
@@ -98,15 +98,15 @@ async fn a_stream_ends_with_its_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_ends_when_its_api_token_may_not_read_any_more() {
+async fn a_stream_ends_when_its_api_token_loses_the_read_permission() {
     let world = World::start().await;
     let api = &world.api;
-    let member = world.member(api, "bob@example.org", "Login, Read, Write").await;
+    let member = world.create_member(api, "bob@example.org", "Login, Read, Write").await;
     let token = json!({"Name": "Watcher", "UsagePermission": "Read, Write"});
     let token = member.api.post("/api/users/current/tokens", token).await.created();
     let machine = world.anonymous().with_token(token["Secret"].as_str().unwrap());
     let mut events = Events::open(&machine, &format!("{STREAM}?source=Deployment"), None).await;
-    let first = tell(api, "Begun").await;
+    let first = notify(api, "Begun").await;
     assert_eq!(id(&events.next().await.unwrap().1), first);
 
     let group = format!("{GROUPS}/{}", member.group);

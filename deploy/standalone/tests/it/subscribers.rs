@@ -1,4 +1,4 @@
-//! Other systems that read notifications, as `docs/subscribers.md` has them do.
+//! The examples of subscribers in `docs/subscribers.md`.
 
 mod guarded;
 
@@ -21,7 +21,7 @@ use crate::world::World;
 
 const NOTIFICATIONS: Stream = Stream::of("notifications");
 
-/// One of the examples, and the file that it keeps notifications in.
+/// An example, and the file in which it stores notifications.
 struct Subscriber {
     command: Vec<String>,
     file: PathBuf,
@@ -42,30 +42,30 @@ impl Subscriber {
         command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", self.command))
     }
 
-    /// The ids of what it has got, in the order of their coming.
-    fn got(&self) -> Vec<String> {
+    /// The ids of stored notifications in the order of delivery.
+    fn received(&self) -> Vec<String> {
         let text = std::fs::read_to_string(&self.file).unwrap_or_default();
         let complete = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
         let id = |line| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().map(Into::into);
         complete.lines().map(|line| id(line).unwrap()).collect()
     }
 
-    async fn gets(&self, count: usize) -> Vec<String> {
-        eventually("a subscriber gets notifications", || async {
-            Some(self.got()).filter(|got| got.len() >= count)
+    async fn wait_for(&self, count: usize) -> Vec<String> {
+        eventually("notifications of a subscriber", || async {
+            Some(self.received()).filter(|received| received.len() >= count)
         })
         .await
     }
 }
 
-/// The example in Rust, which is built with the tests.
+/// The Rust example, which is built with the tests.
 fn rust() -> Vec<String> {
     let tests = env::current_exe().unwrap();
     let example = tests.ancestors().nth(2).unwrap().join("examples/subscriber");
     vec![example.to_str().unwrap().to_owned()]
 }
 
-/// The example in Python, with what `deploy/local/install test` has installed for it.
+/// The Python example with the packages from `deploy/local/install test`.
 fn python() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let [python, example] = ["target/tools/python/bin/python", "docs/subscribers/subscriber.py"]
@@ -83,15 +83,15 @@ async fn subscribe(nats: &Client, name: &str) {
     .await;
 }
 
-async fn tell(api: &Api, count: usize) {
+async fn notify(api: &Api, count: usize) {
     for number in 0..count {
-        let told = json!({"Source": "Build", "SourceId": number.to_string(), "Target": "Cluster",
+        let notification = json!({"Source": "Build", "SourceId": number.to_string(), "Target": "Cluster",
                           "Action": "Deployed"});
-        api.post("/api/notifications", told).await.created();
+        api.post("/api/notifications", notification).await.created();
     }
 }
 
-/// The ids of all messages in the stream, in its order.
+/// The ids of all messages in the stream, in order.
 async fn published(nats: &Client) -> Vec<String> {
     let jetstream = jetstream::new(nats.clone());
     let stream = jetstream.get_stream(NOTIFICATIONS.name()).await.unwrap();
@@ -104,7 +104,7 @@ async fn published(nats: &Client) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_examples_see_every_notification_and_go_on_where_they_were() {
+async fn the_examples_receive_every_notification_and_resume_after_a_restart() {
     let world = World::start().await;
     let nats = async_nats::connect(world.nats_url()).await.unwrap();
     let mut subscribers = Vec::new();
@@ -113,12 +113,12 @@ async fn the_examples_see_every_notification_and_go_on_where_they_were() {
         subscribers.push(Subscriber::new(program, &[world.nats_url(), name], None));
     }
 
-    // Killed at work, three times.
+    // Kills the examples three times while they work.
     for round in 1..=3 {
         let running: Vec<Child> = subscribers.iter().map(Subscriber::start).collect();
-        tokio::join!(tell(&world.api, 40), async {
+        tokio::join!(notify(&world.api, 40), async {
             for subscriber in &subscribers {
-                subscriber.gets(round * 40 - 20).await;
+                subscriber.wait_for(round * 40 - 20).await;
             }
         });
         for mut child in running {
@@ -126,14 +126,14 @@ async fn the_examples_see_every_notification_and_go_on_where_they_were() {
         }
     }
     let running: Vec<Child> = subscribers.iter().map(Subscriber::start).collect();
-    tell(&world.api, 5).await;
+    notify(&world.api, 5).await;
 
-    let expected = eventually("all to be published", || async {
+    let expected = eventually("all notifications to be published", || async {
         Some(published(&nats).await).filter(|ids| ids.len() >= 125)
     })
     .await;
     for subscriber in &subscribers {
-        assert_eq!(subscriber.gets(expected.len()).await, expected, "{:?}", subscriber.command);
+        assert_eq!(subscriber.wait_for(expected.len()).await, expected, "{:?}", subscriber.command);
     }
     drop(running);
     world.stop().await;

@@ -8,25 +8,25 @@ use serde_json::{Value, json};
 
 use crate::{
     people::Member,
-    world::{World, id, project},
+    world::{World, create_project, id},
 };
 
-/// What a customer's own people may do; but not see secrets, which leaves traces.
+/// All permissions of a customer's users except `AccessSecrets`, whose use is audited.
 const ALL: &str = "Login, Read, Write, Execute, Accept, Reject, UserSettings, UserManagement, \
                    Automation";
 
-/// A customer, and somebody who may do everything there.
+/// A customer and a user with all its permissions.
 pub(crate) struct Tenant {
     pub(crate) api: Api,
-    /// By the names that they have in paths.
+    /// Ids of records by the names of path parameters.
     pub(crate) ids: BTreeMap<&'static str, String>,
 }
 
 impl Tenant {
     pub(crate) async fn new(world: &World, name: &str) -> Self {
-        let customer = world.customer(name).await;
-        let admin = world.manage(&customer).await;
-        let member = world.member(&admin, &format!("{name}@example.org"), ALL).await;
+        let customer = world.create_customer(name).await;
+        let admin = world.act_for(&customer).await;
+        let member = world.create_member(&admin, &format!("{name}@example.org"), ALL).await;
         let Member { api, id: user, group, .. } = member;
         let mut this = Self { api, ids: BTreeMap::new() };
         this.ids.extend([
@@ -44,16 +44,16 @@ impl Tenant {
     }
 
     pub(crate) fn id(&self, name: &str) -> &str {
-        self.ids.get(name).unwrap_or_else(|| panic!("nobody has made a record for {{{name}}}"))
+        self.ids.get(name).unwrap_or_else(|| panic!("no record for {{{name}}}"))
     }
 
-    fn know(&mut self, name: &'static str, record: &Value) {
+    fn remember(&mut self, name: &'static str, record: &Value) {
         self.ids.insert(name, id(record).to_owned());
     }
 
     async fn create(&mut self, name: &'static str, path: &str, body: Value) {
-        let made = self.api.post(path, body).await.created();
-        self.know(name, &made);
+        let record = self.api.post(path, body).await.created();
+        self.remember(name, &record);
     }
 
     fn project(&self) -> String {
@@ -65,7 +65,7 @@ impl Tenant {
     }
 
     async fn fill_catalog(&mut self) {
-        let at = project(&self.api).await;
+        let at = create_project(&self.api).await;
         self.ids.insert("projectId", at.rsplit('/').next().unwrap().to_owned());
         let subject = json!({
             "Name": "Rocket OS", "Identifier": "1.2.3", "SubjectType": "Webpage",
@@ -90,14 +90,15 @@ impl Tenant {
         self.api.put(&self.set(), chosen).await.ok();
     }
 
-    /// Two executions: one is over, with a report, the other is with an engine.
+    /// Creates three executions: a completed one with a report, a running external one, and one that an
+    /// engine has leased.
     async fn execute(&mut self) {
         let executions = format!("{}/executions", self.set());
         let done = self.api.post(&executions, json!({"Mode": "External"})).await.created();
-        self.know("testReportId", &done["TestReports"][0]);
+        self.remember("testReportId", &done["TestReports"][0]);
         let at = format!("{}/executions/{}", self.project(), id(&done));
         let log = format!("{at}/results/artifacts/log.txt");
-        Answer::of(self.api.request(Method::PUT, &log).body("it said so")).await.ok();
+        Answer::of(self.api.request(Method::PUT, &log).body("a log")).await.ok();
         let result = json!([{
             "TestCaseId": self.id("testCaseId"), "Result": "Passed", "DurationInSec": 1,
             "ExecutionLogUri": "log.txt",
@@ -116,15 +117,15 @@ impl Tenant {
         let link = whole["ExecutionLogUri"].as_str().unwrap();
         let artifact = link.split("/artifacts/").nth(1).and_then(|rest| rest.split('/').next());
         self.ids.insert("artifactId", artifact.unwrap().to_owned());
-        self.know("instanceId", &instance);
+        self.remember("instanceId", &instance);
 
-        // What is external can be reported to; what is with an engine has a lease.
+        // Results can be reported for the external execution; the other one has a lease.
         let open = self.api.post(&executions, json!({"Mode": "External"})).await.created();
-        self.know("executionId", &open);
+        self.remember("executionId", &open);
         self.api.post(&executions, json!({})).await.created();
-        let wanted = json!({"TargetGroup": "pads", "MaxSchedules": 1});
-        let leases = self.api.post("/api/automation/leases", wanted).await.ok();
-        self.know("leaseId", &leases[0]);
+        let request = json!({"TargetGroup": "pads", "MaxSchedules": 1});
+        let leases = self.api.post("/api/automation/leases", request).await.ok();
+        self.remember("leaseId", &leases[0]);
     }
 
     async fn fill_rest(&mut self) {
@@ -136,20 +137,21 @@ impl Tenant {
         self.create("deliveryId", "/api/notifications", odd).await;
         let plain = json!({"Source": "Build", "SourceId": "1", "Target": "B", "Action": "Done"});
         self.create("notificationId", "/api/notifications", plain).await;
-        // Nobody answers there, which would be seen.
+        // Archived, because failing deliveries would change it.
         let hook = format!("/api/webhooks/{}", self.id("webhookId"));
         self.api.put(&hook, json!({"Archived": true})).await.ok();
-        self.settled().await;
+        self.wait_until_applied().await;
     }
 
-    /// Waits until what was done is known everywhere.
-    async fn settled(&self) {
-        eventually("that all is told", || async {
+    /// Waits until all events have taken effect.
+    async fn wait_until_applied(&self) {
+        eventually("all notifications", || async {
             let case = format!("{}/testcases/{}", self.project(), self.id("testCaseId"));
             let case = self.api.get(&case).await.ok();
-            let told = self.api.get("/api/notifications?source=TestSet").await.ok();
-            let told = told.as_array().unwrap().iter().filter(|told| told["Target"] == "Execution");
-            (case["LastResult"] == "Passed" && told.count() >= 4).then_some(())
+            let notifications = self.api.get("/api/notifications?source=TestSet").await.ok();
+            let notifications = notifications.as_array().unwrap().iter();
+            let of_executions = notifications.filter(|it| it["Target"] == "Execution");
+            (case["LastResult"] == "Passed" && of_executions.count() >= 4).then_some(())
         })
         .await;
     }

@@ -1,4 +1,4 @@
-//! What can be seen of one request: a trace through all programs, log lines, metrics.
+//! Observability of a request: a trace through all programs, log lines and metrics.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -31,17 +31,17 @@ use tonic::{
 
 use crate::process::{PASSWORD, Program, command, data_dir};
 
-/// A client's own trace, and its span.
+/// Trace and span of the client.
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const SPAN: &str = "b7ad6b7169203331";
 
-/// What a client calls its request.
+/// The request id of the client.
 const REQUEST: &str = "story-7:1";
 
-/// Something that is stored, and that no trace is to tell.
+/// Stored data that traces must not contain.
 const NAME: &str = "Apollo 4711";
 
-/// Takes traces, as a collector does.
+/// A collector of traces.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Span>>>);
 
@@ -71,7 +71,7 @@ impl Collector {
         address
     }
 
-    /// What belongs to the client's trace.
+    /// The spans of the client's trace.
     fn trace(&self) -> Trace {
         let ours = |span: &&Span| hex(&span.trace_id) == TRACE;
         Trace(self.0.lock().unwrap().iter().filter(ours).cloned().collect())
@@ -86,7 +86,7 @@ fn hex(bytes: &[u8]) -> String {
 struct Trace(Vec<Span>);
 
 impl Trace {
-    /// The only span of that kind, with that name, below that parent.
+    /// The only span with this kind, name and parent.
     #[track_caller]
     fn find(&self, kind: SpanKind, name: &str, parent: &str) -> &Span {
         let fits = |span: &&Span| {
@@ -114,7 +114,7 @@ fn attributes(span: &Span) -> HashMap<&str, String> {
         .collect()
 }
 
-/// Takes one delivery, and tells its head.
+/// Receives one delivery; returns its head.
 async fn receiver() -> (String, impl Future<Output = String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -131,8 +131,8 @@ async fn receiver() -> (String, impl Future<Output = String>) {
     (url, head)
 }
 
-/// An `assay` that is watched in every way there is.
-async fn watched(data: &Path, collector: SocketAddr, log: &Path) -> Program {
+/// An `assay` with logs, traces and metrics.
+async fn observed(data: &Path, collector: SocketAddr, log: &Path) -> Program {
     let mut command = command(data);
     command
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{collector}"))
@@ -153,12 +153,13 @@ async fn create_project(api: &Api) -> Value {
     Answer::of(request).await.created()
 }
 
-/// Waits until another service has made a notification of it.
-async fn is_notified(api: &Api, project: &Value) {
+/// Waits for the notification of the project.
+async fn wait_for_notification(api: &Api, project: &Value) {
     eventually("a notification", || async {
-        let told = api.get("/api/notifications?source=Project").await.ok();
-        let told = told.as_array()?.iter().find(|told| told["SourceId"] == project["Id"])?.clone();
-        Some(told)
+        let notifications = api.get("/api/notifications?source=Project").await.ok();
+        let notification =
+            notifications.as_array()?.iter().find(|one| one["SourceId"] == project["Id"])?.clone();
+        Some(notification)
     })
     .await;
 }
@@ -167,13 +168,13 @@ async fn is_notified(api: &Api, project: &Value) {
 async fn a_request_is_one_trace_through_http_grpc_postgresql_nats_and_webhooks() {
     let (data, collector, mut tasks) = (data_dir(), Collector::default(), JoinSet::new());
     let address = collector.serve(&mut tasks).await;
-    let program = watched(&data, address, &data.with_extension("log")).await;
+    let program = observed(&data, address, &data.with_extension("log")).await;
     let api = program.log_in("ada@example.org", PASSWORD).await;
     let (url, delivered) = receiver().await;
     let hook = json!({"Url": url, "Events": ["Project.*"]});
     api.post("/api/webhooks", hook).await.created();
     let project = create_project(&api).await;
-    is_notified(&api, &project).await;
+    wait_for_notification(&api, &project).await;
     let delivered = delivered.await;
     assert!(program.terminate().await.success());
 
@@ -186,14 +187,14 @@ async fn a_request_is_one_trace_through_http_grpc_postgresql_nats_and_webhooks()
     let insert = trace.find(SpanKind::Client, "insert project", &hex(&answer.span_id));
     let of_insert = attributes(insert);
     assert!(of_insert["db.system.name"].contains("postgresql"), "{of_insert:?}");
-    let told = trace.0.iter().filter(|span| {
+    let consumers = trace.0.iter().filter(|span| {
         span.kind() == SpanKind::Consumer && attributes(span)["consumer"].contains("notification")
     });
-    let told: Vec<_> = told.collect();
-    assert_eq!(told.len(), 1, "{}", trace.tree());
-    assert_eq!(told[0].parent_span_id, answer.span_id, "{}", trace.tree());
-    trace.find(SpanKind::Client, "insert notification", &hex(&told[0].span_id));
-    let sent = trace.find(SpanKind::Client, "deliver", &hex(&told[0].span_id));
+    let consumers: Vec<_> = consumers.collect();
+    assert_eq!(consumers.len(), 1, "{}", trace.tree());
+    assert_eq!(consumers[0].parent_span_id, answer.span_id, "{}", trace.tree());
+    trace.find(SpanKind::Client, "insert notification", &hex(&consumers[0].span_id));
+    let sent = trace.find(SpanKind::Client, "deliver", &hex(&consumers[0].span_id));
     let context = format!("traceparent: 00-{TRACE}-{}-01", hex(&sent.span_id));
     assert!(delivered.to_lowercase().contains(&context), "{delivered}");
     assert!(delivered.contains("webhook-signature"), "{delivered}");
@@ -204,18 +205,21 @@ async fn a_request_is_one_trace_through_http_grpc_postgresql_nats_and_webhooks()
         assert!(parent == SPAN || ids.contains(&parent), "{parent} is missing:\n{}", trace.tree());
     }
     let everything = format!("{:?}", collector.0.lock().unwrap());
-    assert!(!everything.contains(NAME) && !everything.contains(PASSWORD), "a value is in a span");
+    assert!(
+        !everything.contains(NAME) && !everything.contains(PASSWORD),
+        "a span contains stored data"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_line_about_a_request_names_it_and_its_trace_in_every_service() {
+async fn every_log_line_of_a_request_has_its_id_and_trace_in_every_service() {
     let (data, collector, mut tasks) = (data_dir(), Collector::default(), JoinSet::new());
     let address = collector.serve(&mut tasks).await;
     let log = data.with_extension("log");
-    let program = watched(&data, address, &log).await;
+    let program = observed(&data, address, &log).await;
     let api = program.log_in("ada@example.org", PASSWORD).await;
     let project = create_project(&api).await;
-    is_notified(&api, &project).await;
+    wait_for_notification(&api, &project).await;
     assert!(program.terminate().await.success());
 
     let lines = fs::read_to_string(&log).unwrap();
@@ -225,22 +229,22 @@ async fn every_line_about_a_request_names_it_and_its_trace_in_every_service() {
     let gateway = of("assay_gateway::telemetry");
     assert_eq!(gateway.len(), 1, "{ours:#?}");
     assert_eq!(gateway[0]["request_id"], REQUEST);
-    let (asked, told): (Vec<_>, Vec<_>) =
+    let (own, others): (Vec<_>, Vec<_>) =
         of("sqlx::query").into_iter().partition(|line| line["span"]["name"] == "rpc");
-    assert!(!asked.is_empty(), "the catalog logs its statements: {ours:#?}");
-    for line in asked {
+    assert!(!own.is_empty(), "the catalog logs its statements: {ours:#?}");
+    for line in own {
         assert_eq!(line["request_id"], REQUEST, "{line}");
     }
-    assert!(!told.is_empty(), "so do those who hear of it: {ours:#?}");
+    assert!(!others.is_empty(), "consumers of its events log, too: {ours:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_program_shows_how_all_of_it_is_doing() {
+async fn assay_serves_health_and_metrics_of_all_programs() {
     let (data, collector, mut tasks) = (data_dir(), Collector::default(), JoinSet::new());
     let address = collector.serve(&mut tasks).await;
-    let program = watched(&data, address, &data.with_extension("log")).await;
+    let program = observed(&data, address, &data.with_extension("log")).await;
     program.log_in("ada@example.org", PASSWORD).await;
-    let shown = program.welcome.iter().find_map(|line| line.strip_prefix("Metrics:"));
+    let shown = program.startup_lines.iter().find_map(|line| line.strip_prefix("Metrics:"));
     let admin = Api::new(shown.unwrap().trim().trim_end_matches("/metrics"));
     assert_eq!(admin.get("/livez").await.status, 200);
     assert_eq!(admin.get("/readyz").await.status, 200);

@@ -1,4 +1,4 @@
-//! Numbers that are not as the results say are found, and mended.
+//! `verify` finds differences between stored data and results, and `rebuild` repairs them.
 
 use assay_runtime::connect_options;
 use assay_testkit::eventually;
@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, PgPool};
 
 use crate::{
     junit::upload,
-    world::{World, id, project},
+    world::{World, create_project, id},
 };
 
 const JUNIT: &str = r#"<testsuite name="shop">
@@ -26,17 +26,17 @@ async fn change(database: &SecretString, statement: &str) {
 
 async fn differences(world: &World) -> Vec<String> {
     let [catalog, execution] = world.catalog_and_execution();
-    let mut told = Vec::new();
-    let count = assay::verify(execution, catalog, |one| told.push(one.to_string())).await.unwrap();
-    assert_eq!(usize::try_from(count).unwrap(), told.len());
-    told
+    let mut found = Vec::new();
+    let count = assay::verify(execution, catalog, |one| found.push(one.to_string())).await.unwrap();
+    assert_eq!(usize::try_from(count).unwrap(), found.len());
+    found
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_drifted_is_told_of_and_mended() {
+async fn differences_are_found_and_repaired() {
     let world = World::start().await;
     let api = &world.api;
-    let project = project(api).await;
+    let project = create_project(api).await;
     let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
     let set = format!("{project}/testsets/{}", id(&set));
     upload(api, &set, JUNIT).await.expect(201);
@@ -54,10 +54,8 @@ async fn what_has_drifted_is_told_of_and_mended() {
         id(report)
     );
     api.put(&report, json!({"Status": "Accepted"})).await.ok();
-    eventually("everybody to have heard of everything", || async {
-        differences(&world).await.is_empty().then_some(())
-    })
-    .await;
+    eventually("no differences", || async { differences(&world).await.is_empty().then_some(()) })
+        .await;
 
     let [catalog, execution] = world.catalog_and_execution();
     for statement in [
@@ -73,7 +71,7 @@ async fn what_has_drifted_is_told_of_and_mended() {
     change(catalog, "update test_report set result = 'Canceled'").await;
     change(catalog, "update test_set set last_sw_name = 'another', last_run_duration = '1'").await;
 
-    let told = differences(&world).await;
+    let found = differences(&world).await;
     for expected in [
         "test_cases_passed is",
         "test_cases_total is",
@@ -83,18 +81,18 @@ async fn what_has_drifted_is_told_of_and_mended() {
         "test case ",
         "test set ",
     ] {
-        assert!(told.iter().any(|one| one.contains(expected)), "{expected}: {told:#?}");
+        assert!(found.iter().any(|one| one.contains(expected)), "{expected}: {found:#?}");
     }
 
-    let mended = assay::rebuild(execution).await.unwrap();
-    assert!(mended >= 4, "{mended}");
-    eventually("the catalog to show what it is told", || async {
+    let repaired = assay::rebuild(execution).await.unwrap();
+    assert!(repaired >= 4, "{repaired}");
+    eventually("the catalog to apply the events", || async {
         differences(&world).await.is_empty().then_some(())
     })
     .await;
     let set = api.get(&set).await.ok();
     assert_eq!(set["LastExecutionStatistic"]["TestCasesPassed"], 1);
-    assert_eq!(assay::rebuild(execution).await.unwrap(), 0, "there is nothing left to mend");
+    assert_eq!(assay::rebuild(execution).await.unwrap(), 0, "all differences are repaired");
     assert_eq!(api.get(&report).await.ok()["Status"], "Accepted", "reviews stay");
     world.stop().await;
 }

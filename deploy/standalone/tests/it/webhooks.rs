@@ -1,4 +1,4 @@
-//! Webhooks, from the interface to a receiver as the documentation shows it.
+//! Webhooks with the documented example of a receiver.
 
 use std::{process::Stdio, time::Duration};
 
@@ -11,9 +11,9 @@ use tokio::{
     time::timeout,
 };
 
-use crate::world::{World, id, project};
+use crate::world::{World, create_project, id};
 
-/// `docs/webhooks/receiver.py`, which prints where it listens and then what it takes.
+/// `docs/webhooks/receiver.py`, which prints its address and then each accepted delivery.
 struct Receiver {
     url: String,
     lines: Lines<BufReader<ChildStdout>>,
@@ -30,7 +30,7 @@ impl Receiver {
             .kill_on_drop(true)
             .spawn()
             .context("python3")?;
-        let lines = BufReader::new(process.stdout.take().context("its output")?).lines();
+        let lines = BufReader::new(process.stdout.take().context("no output")?).lines();
         let mut this = Self { url: String::new(), lines, _process: process };
         this.url = this.line().await?;
         Ok(this)
@@ -38,19 +38,19 @@ impl Receiver {
 
     async fn line(&mut self) -> Result<String> {
         let line = timeout(Duration::from_secs(20), self.lines.next_line()).await??;
-        line.context("it has ended")
+        line.context("the receiver exited")
     }
 }
 
-async fn reachable() -> World {
+async fn start_with_local_webhooks() -> World {
     World::start_with(|settings| {
         settings.webhooks.webhook_networks = "127.0.0.1".parse().unwrap();
     })
     .await
 }
 
-/// Waits for a delivery that stands there and was answered so.
-async fn delivery(api: &Api, webhook: &Value, status: &str, answer: u16) -> Value {
+/// Waits for a delivery with this status and answer.
+async fn wait_for_delivery(api: &Api, webhook: &Value, status: &str, answer: u16) -> Value {
     let path = format!("/api/webhooks/{}/deliveries?status={status}", id(webhook));
     eventually("a delivery", || async {
         let list = api.get(&path).await.ok();
@@ -61,31 +61,31 @@ async fn delivery(api: &Api, webhook: &Value, status: &str, answer: u16) -> Valu
 }
 
 #[tokio::test]
-async fn a_receiver_as_documented_takes_what_is_genuine() -> Result<()> {
-    let world = reachable().await;
+async fn the_documented_receiver_accepts_only_genuine_deliveries() -> Result<()> {
+    let world = start_with_local_webhooks().await;
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let mut receiver = Receiver::start(secret).await?;
     let body = json!({"Url": receiver.url, "Events": ["Project.*"], "Secret": secret});
     let made = world.api.post("/api/webhooks", body).await.created();
     assert_eq!(made["Secret"], secret);
-    let project = project(&world.api).await;
+    let project = create_project(&world.api).await;
     let project = project.rsplit('/').next().unwrap_or_default();
     assert_eq!(receiver.line().await?, format!("Project {project} Created None"));
-    let delivered = delivery(&world.api, &made, "Delivered", 204).await;
+    let delivered = wait_for_delivery(&world.api, &made, "Delivered", 204).await;
     assert_eq!(delivered["Attempts"], 1);
 
-    // It believes nobody who does not know the secret.
+    // It rejects deliveries that are signed with another secret.
     let other = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     let body = json!({"Url": receiver.url, "Events": ["TestSet.*"], "Secret": other});
     let forged = world.api.post("/api/webhooks", body).await.created();
     let sets = format!("/api/projects/{project}/testsets");
     world.api.post(&sets, json!({"Name": "Smoke"})).await.created();
-    delivery(&world.api, &forged, "Pending", 401).await;
+    wait_for_delivery(&world.api, &forged, "Pending", 401).await;
 
-    // What was taken and comes again is taken once.
+    // A redelivery is accepted and ignored.
     let again = format!("/api/webhooks/{}/deliveries/{}/redeliver", id(&made), id(&delivered));
     assert_eq!(world.api.post(&again, json!({})).await.ok()["Status"], "Pending");
-    delivery(&world.api, &made, "Delivered", 204).await;
+    wait_for_delivery(&world.api, &made, "Delivered", 204).await;
     let renamed = json!({"Name": "Rocket 2"});
     world.api.put(&format!("/api/projects/{project}"), renamed).await.ok();
     assert_eq!(receiver.line().await?, format!("Project {project} Changed None"));

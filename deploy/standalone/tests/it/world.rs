@@ -1,4 +1,4 @@
-//! A whole Assay for one test.
+//! A running Assay for one test.
 
 use std::path::Path;
 
@@ -17,34 +17,34 @@ use uuid::Uuid;
 pub(crate) const ADMIN: &str = "ada@example.org";
 pub(crate) const PASSWORD: &str = "a long enough passphrase";
 
-/// The users of the NATS configuration that is shipped.
+/// The users of the shipped NATS configuration.
 const USERS: [&str; 7] =
     ["operator", "identity", "catalog", "execution", "notification", "gateway", "billing"];
 
-/// Where a program reaches the NATS server with a URL.
-type OfProgram = fn(&str, &str) -> String;
+/// Returns the NATS URL of a program, given the URL of the server.
+type NatsUrl = fn(&str, &str) -> String;
 
 pub(crate) fn nats_password(user: &str) -> String {
     format!("the-password-of-{user}")
 }
 
-/// The URL of a NATS server, for a user of the configuration that is shipped.
-pub(crate) fn as_nats_user(url: &str, user: &str) -> String {
+/// The URL of a NATS server for a user of the shipped configuration.
+pub(crate) fn nats_url_as(url: &str, user: &str) -> String {
     url.replace("nats://", &format!("nats://{user}:{}@", nats_password(user)))
 }
 
-/// The URL of a NATS server that knows no users.
-fn as_anybody(url: &str, _: &str) -> String {
+/// The URL of a NATS server without users.
+fn nats_url_without_user(url: &str, _: &str) -> String {
     url.to_owned()
 }
 
-/// An Assay with databases and a NATS server of its own, and its administrator.
+/// An Assay with private databases and a private NATS server, and its administrator.
 pub(crate) struct World {
-    /// As the administrator.
+    /// The client of the administrator.
     pub(crate) api: Api,
     assay: Assay,
     nats: Option<Nats>,
-    of_program: OfProgram,
+    nats_url_of: NatsUrl,
     backends: Backends,
     settings: Settings,
 }
@@ -54,19 +54,20 @@ impl World {
         Self::start_with(|_| {}).await
     }
 
-    /// With settings of its own.
+    /// Starts with changed settings.
     pub(crate) async fn start_with(choose: impl FnOnce(&mut Settings)) -> Self {
         let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
         let mut settings = settings(&dir);
         choose(&mut settings);
         let nats = Nats::start(&DataDir::lock(dir).unwrap(), None).await.unwrap();
-        // On the heap: as a local of every test it would be large.
-        let world = Box::pin(Self::launch(nats.url().into(), settings, as_anybody)).await;
+        // Boxed, because the future is too large for the stack of every test.
+        let world =
+            Box::pin(Self::launch(nats.url().into(), settings, nats_url_without_user)).await;
         Self { nats: Some(nats), ..world }
     }
 
-    /// With the NATS configuration that is shipped, and each program as its own NATS user.
-    pub(crate) async fn start_guarded() -> Self {
+    /// Starts with the shipped NATS configuration and a NATS user for each program.
+    pub(crate) async fn start_with_nats_users() -> Self {
         let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
         let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../nats/nats-server.conf");
         let config = config.canonicalize().unwrap();
@@ -77,17 +78,17 @@ impl World {
         let variables = variables.each_ref().map(|(name, value)| (name.as_str(), value.as_str()));
         let data = DataDir::lock(&dir).unwrap();
         let nats = Nats::start_with(&data, &config, &variables).await.unwrap();
-        let world = Box::pin(Self::launch(nats.url().into(), settings(&dir), as_nats_user)).await;
+        let world = Box::pin(Self::launch(nats.url().into(), settings(&dir), nats_url_as)).await;
         Self { nats: Some(nats), ..world }
     }
 
-    /// With a NATS server that is the test's own.
-    pub(crate) async fn start_on(broker: &Broker) -> Self {
+    /// Starts with the NATS server of the test.
+    pub(crate) async fn start_with_broker(broker: &Broker) -> Self {
         let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
-        Box::pin(Self::launch(broker.url().into(), settings(&dir), as_anybody)).await
+        Box::pin(Self::launch(broker.url().into(), settings(&dir), nats_url_without_user)).await
     }
 
-    async fn launch(nats_url: SecretString, settings: Settings, of_program: OfProgram) -> Self {
+    async fn launch(nats_url: SecretString, settings: Settings, nats_url_of: NatsUrl) -> Self {
         assay_runtime::install_crypto();
         let (identity, catalog, execution, notification) = tokio::join!(
             database("identity", assay_identity::migrations()),
@@ -96,72 +97,75 @@ impl World {
             database("notification", assay_notification::migrations()),
         );
         let backends = Backends { identity, catalog, execution, notification, nats_url };
-        let (assay, api) = launch(&backends, &settings, of_program).await;
-        Self { api, assay, nats: None, of_program, backends, settings }
+        let (assay, api) = launch(&backends, &settings, nats_url_of).await;
+        Self { api, assay, nats: None, nats_url_of, backends, settings }
     }
 
-    /// The same Assay, stopped and started again.
-    pub(crate) async fn restarted(self) -> Self {
+    /// Stops Assay and starts it again.
+    pub(crate) async fn restart(self) -> Self {
         self.assay.stop().await.unwrap();
-        let (assay, api) = launch(&self.backends, &self.settings, self.of_program).await;
+        let (assay, api) = launch(&self.backends, &self.settings, self.nats_url_of).await;
         Self { api, assay, ..self }
     }
 
-    /// The same Assay, whose catalog now reaches a database by a wire: its own, unless another one
-    /// is given.
-    pub(crate) async fn restarted_on_a_wire(mut self, database: Option<&str>) -> (Self, Wire) {
+    /// Restarts Assay with a wire between the catalog and its database, or the given database.
+    pub(crate) async fn restart_with_catalog_on_wire(
+        mut self,
+        database: Option<&str>,
+    ) -> (Self, Wire) {
         let database = database.unwrap_or(self.backends.catalog.expose_secret());
         let (wire, url) = Wire::to_postgres(database).await.unwrap();
         self.backends.catalog = url.into();
-        (self.restarted().await, wire)
+        (self.restart().await, wire)
     }
 
-    /// Where it is.
+    /// The URL of the gateway.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.assay.address)
     }
 
-    /// Without a token.
+    /// A client without a token.
     pub(crate) fn anonymous(&self) -> Api {
         Api::new(self.url())
     }
 
     pub(crate) fn nats_url(&self) -> &str {
-        self.nats.as_ref().expect("NATS was stopped").url()
+        self.nats.as_ref().expect("NATS is running").url()
     }
 
-    /// What the NATS server has logged so far.
+    /// The log of the NATS server.
     pub(crate) fn nats_log(&self) -> String {
-        let data = self.settings.mail_dir.parent().expect("mails are among the data");
+        let data =
+            self.settings.mail_dir.parent().expect("the mail directory is in the data directory");
         std::fs::read_to_string(data.join("nats.log")).unwrap()
     }
 
-    /// Takes NATS away for good.
+    /// Stops NATS for the rest of the test.
     pub(crate) async fn stop_nats(&mut self) {
-        self.nats.take().expect("NATS was stopped").stop().await.unwrap();
+        self.nats.take().expect("NATS is running").stop().await.unwrap();
     }
 
-    /// The database of the identity service.
-    pub(crate) fn identity(&self) -> &SecretString {
+    /// URL of the database of the identity service.
+    pub(crate) fn identity_database(&self) -> &SecretString {
         &self.backends.identity
     }
 
-    /// The databases of identity, catalog, execution and notification.
+    /// URLs of the databases of identity, catalog, execution and notification.
     pub(crate) fn databases(&self) -> [&SecretString; 4] {
         let Backends { identity, catalog, execution, notification, .. } = &self.backends;
         [identity, catalog, execution, notification]
     }
 
-    /// The databases of the catalog and of the execution service.
+    /// URLs of the databases of the catalog and the execution service.
     pub(crate) fn catalog_and_execution(&self) -> [&SecretString; 2] {
         [&self.backends.catalog, &self.backends.execution]
     }
 
-    pub(crate) fn seal(&self) -> &SealConfig {
+    pub(crate) fn seal_config(&self) -> &SealConfig {
         &self.settings.seal
     }
 
-    /// Where mails are written to.
+    /// The directory that mails are written to.
     pub(crate) fn mail_dir(&self) -> &Path {
         &self.settings.mail_dir
     }
@@ -178,7 +182,7 @@ async fn database(schema: &str, migrations: sqlx::migrate::Migrator) -> SecretSt
     TestDatabase::create(schema, &migrations).await.unwrap().url.into()
 }
 
-/// As somebody sets it up who has a domain, but neither a mail server nor a proxy.
+/// Settings of an installation with a domain, without a mail server and a proxy.
 fn settings(dir: &Path) -> Settings {
     Settings {
         http_listen: ([127, 0, 0, 1], 0).into(),
@@ -198,7 +202,7 @@ fn settings(dir: &Path) -> Settings {
     }
 }
 
-/// Without limits: a test asks for more than a person.
+/// Without rate limits: a test sends more requests than a user.
 fn edge() -> EdgeConfig {
     EdgeConfig {
         trusted_proxies: Networks::default(),
@@ -211,29 +215,29 @@ fn edge() -> EdgeConfig {
     }
 }
 
-async fn launch(backends: &Backends, settings: &Settings, of_program: OfProgram) -> (Assay, Api) {
+async fn launch(backends: &Backends, settings: &Settings, nats_url_of: NatsUrl) -> (Assay, Api) {
     let nats = backends.nats_url.expose_secret();
-    let nats = |program| of_program(nats, program).into();
+    let nats = |program| nats_url_of(nats, program).into();
     let assay = Box::pin(Assay::start_as(backends, settings.clone(), nats)).await.unwrap();
     let anonymous = Api::new(format!("http://{}", assay.address));
     let api = log_in(&anonymous, ADMIN, PASSWORD).await;
     (assay, api)
 }
 
-/// The same client with the token of that account.
+/// Logs in; returns the client with the token.
 pub(crate) async fn log_in(api: &Api, email: &str, password: &str) -> Api {
     let body = json!({"Email": email, "Password": password});
     let token = api.post("/api/token/login", body).await.ok();
     api.with_token(token["token"].as_str().unwrap())
 }
 
-/// The id of a record.
+/// Returns the id of a record.
 pub(crate) fn id(record: &Value) -> &str {
     record["Id"].as_str().unwrap_or_else(|| panic!("{record} has no Id"))
 }
 
-/// A new project's path: `/api/projects/…`.
-pub(crate) async fn project(api: &Api) -> String {
+/// Creates a project; returns its path `/api/projects/…`.
+pub(crate) async fn create_project(api: &Api) -> String {
     let body = json!({"Name": "Rocket", "Description": "Flies"});
     format!("/api/projects/{}", id(&api.post("/api/projects", body).await.created()))
 }

@@ -1,4 +1,4 @@
-//! The AsyncAPI document, made from the contracts and a list of what is published.
+//! Generates the AsyncAPI document from the contracts and the list of event types.
 
 use assay_events::EventType;
 use assay_proto::{
@@ -10,9 +10,10 @@ use assay_proto::{
 use serde_json::{Map, Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
-/// The types of events of one service and one kind of record that carry the same message.
+/// Groups the event types of a service and a kind of record by their message.
 fn groups() -> Vec<Vec<EventType>> {
-    // Operators publish these to repair other services; they carry the same as the event before.
+    // Operators publish these events to repair other services; they have the same data as the event
+    // before.
     let is_documented = |event_type: &EventType| event_type.action() != "Rebuilt";
     let types: Vec<_> = EventType::all().filter(is_documented).collect();
     let key = |event_type: &EventType| (event_type.noun(), event_type.message());
@@ -20,18 +21,18 @@ fn groups() -> Vec<Vec<EventType>> {
 }
 
 const ABOUT: &str = "\
-What Assay publishes on NATS JetStream.
+Events that Assay publishes on NATS JetStream.
 
-The channel `notifications` is promised: what a message holds today it holds in later versions, too; \
-fields may be added. Build on it; `docs/subscribers.md` tells how. The events of the single services \
-and dead letters, tagged `internal`, are what Assay's own programs tell each other. They are \
-described so that an operator can read them, and change whenever Assay does. What else is sent on \
-subjects that begin with `assay.` is not kept in a stream and concerns nobody else.
+The channel `notifications` is stable: later versions keep all fields and may add others. \
+`docs/subscribers.md` explains how to subscribe. The events of the services and dead letters, tagged \
+`internal`, are for communication between Assay's programs. They are documented for operators and \
+can change in every version. Other messages on subjects that begin with `assay.` are not stored in a \
+stream and are private.
 
-Messages are delivered at least once: tell by the `id` of an event whether it is known. Those of one \
-customer are published in the order in which things happened.";
+Messages are delivered at least once: detect duplicates by the `id` of an event. Events of one \
+customer are published in the order in which they happened.";
 
-/// The whole document.
+/// Returns the document.
 pub(super) fn asyncapi() -> Value {
     let mut document = json!({
         "asyncapi": "3.0.0",
@@ -41,8 +42,8 @@ pub(super) fn asyncapi() -> Value {
             "description": ABOUT,
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
             "tags": [
-                {"name": "stable", "description": "What other systems can build on"},
-                {"name": "internal", "description": "What Assay's programs tell each other"},
+                {"name": "stable", "description": "A stable interface for other systems"},
+                {"name": "internal", "description": "Communication between Assay's programs"},
             ],
         },
         "defaultContentType": "application/cloudevents+json",
@@ -59,17 +60,17 @@ pub(super) fn asyncapi() -> Value {
         "operations": {},
         "components": {
             "securitySchemes": {"user": {"type": "userPassword"}},
-            "parameters": {"customer": {"description": "The id of the customer"}},
+            "parameters": {"customer": {"description": "Id of the customer"}},
             "schemas": schemas(),
             "messages": {
                 "Notification": message(
-                    "A notification, whoever made it",
+                    "A notification",
                     &event("notifications", &any_noun(), "Notification"),
                     "Headers",
                 ),
                 "DeadLetter": message(
-                    "What a service could not apply, as it was: usually an event, but it may be \
-                     anything",
+                    "The unchanged message that a service could not apply: usually an event, but \
+                     possibly any data",
                     &json!({}),
                     "DeadLetterHeaders",
                 ),
@@ -119,14 +120,14 @@ fn notifications() -> Value {
     json!({
         "title": "Notifications",
         "address": "assay.notifications.{customer}.{source}.{action}",
-        "description": "Everything that `GET /api/notifications` shows, as it is added. Stream \
-            `ASSAY_NOTIFICATIONS`. Promised: see above.",
+        "description": "All notifications that `GET /api/notifications` lists. Stream \
+            `ASSAY_NOTIFICATIONS`. Stable: see above.",
         "tags": [{"name": "stable"}],
         "parameters": {
             "customer": {"$ref": "#/components/parameters/customer"},
-            "source": {"description": "The notification's `Source` in lower case, such as `testcase`; \
-                what is neither letter, digit nor `-` is `_`"},
-            "action": {"description": "The notification's `Action`, likewise, such as `created`"},
+            "source": {"description": "`Source` of the notification in lower case, such as `testcase`; \
+                characters other than letters, digits and `-` are replaced by `_`"},
+            "action": {"description": "`Action` of the notification in the same form, such as `created`"},
         },
         "messages": {"Notification": {"$ref": "#/components/messages/Notification"}},
     })
@@ -136,12 +137,12 @@ fn dead_letters() -> Value {
     json!({
         "title": "Dead letters",
         "address": "assay.dead-letters.{service}.{consumer}",
-        "description": "Events that a service could not apply, for an operator: see \
+        "description": "Events that a service could not apply. Operators manage them with \
             `assay dead-letters`. Stream `ASSAY_DEAD_LETTERS`, kept for 90 days.",
         "tags": [{"name": "internal"}],
         "parameters": {
-            "service": {"description": "Whose event it is"},
-            "consumer": {"description": "Who could not apply it"},
+            "service": {"description": "Service that published the event"},
+            "consumer": {"description": "Consumer that failed to apply the event"},
         },
         "messages": {"DeadLetter": {"$ref": "#/components/messages/DeadLetter"}},
     })
@@ -155,7 +156,7 @@ fn channel(service: &str, noun: &str, title: &str) -> Value {
         "tags": [{"name": "internal"}],
         "parameters": {
             "customer": {"$ref": "#/components/parameters/customer"},
-            "action": {"description": "What has happened", "enum": []},
+            "action": {"description": "Action on the record", "enum": []},
         },
         "messages": {},
     })
@@ -170,7 +171,7 @@ fn message(title: &str, payload: &Value, headers: &str) -> Value {
     })
 }
 
-/// The envelope of a kind of event, with its data.
+/// Schema of an event with its envelope and data.
 fn event(service: &str, kind: &Value, data: &str) -> Value {
     let envelope = envelope();
     let all = keys(&envelope["properties"]);
@@ -192,7 +193,7 @@ fn event(service: &str, kind: &Value, data: &str) -> Value {
     })
 }
 
-/// An event as we write it.
+/// The envelope of all events.
 fn envelope() -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
     json!({
@@ -202,23 +203,23 @@ fn envelope() -> Value {
                      "tenantid", "data"],
         "properties": {
             "specversion": {"const": "1.0"},
-            "id": {"type": "string", "format": "uuid", "description": "Whatever comes twice has the \
-                same id, which for a notification is its `Id`"},
-            "source": text("Who tells of it: `/assay/<service>`"),
-            "type": text("What has happened: `io.assay.<service>.<noun>.<action>.v1`"),
-            "subject": text("The id of the record"),
-            "time": {"type": "string", "format": "date-time", "description": "When it happened"},
+            "id": {"type": "string", "format": "uuid", "description": "Id of the event. Duplicates \
+                have the same id. For a notification, its `Id`"},
+            "source": text("Service that published the event, as `/assay/<service>`"),
+            "type": text("Type of the event, as `io.assay.<service>.<noun>.<action>.v1`"),
+            "subject": text("Id of the record"),
+            "time": {"type": "string", "format": "date-time", "description": "Time of the event"},
             "datacontenttype": {"const": "application/json"},
-            "tenantid": {"type": "string", "format": "uuid", "description": "The customer"},
+            "tenantid": {"type": "string", "format": "uuid", "description": "Id of the customer"},
             "traceparent": {"type": "string", "pattern": "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$",
-                "description": "The W3C trace that it is part of, if there is one"},
-            "tracestate": text("What goes with `traceparent`, if anything does"),
-            "data": {"description": "What has happened, in full"},
+                "description": "W3C trace of the event, if any"},
+            "tracestate": text("W3C trace state of the event, if any"),
+            "data": {"description": "Data of the event"},
         },
     })
 }
 
-/// Headers of messages: those that are for subscribers, and those of delivery.
+/// Schema of the headers of messages, including those that NATS uses for delivery.
 fn headers(own: &Value, message_id: &Value) -> Value {
     let mut headers = json!({
         "type": "object",
@@ -227,7 +228,7 @@ fn headers(own: &Value, message_id: &Value) -> Value {
             "Content-Type": {"const": "application/cloudevents+json"},
             "Nats-Msg-Id": message_id,
         },
-        "patternProperties": {"^Nats-Expected-": {"description": "Between Assay and NATS"}},
+        "patternProperties": {"^Nats-Expected-": {"description": "Used between Assay and NATS"}},
     });
     for (name, header) in own.as_object().into_iter().flatten() {
         headers["properties"][name] = header.clone();
@@ -237,36 +238,36 @@ fn headers(own: &Value, message_id: &Value) -> Value {
 
 fn schemas() -> Value {
     let mut schemas = Vec::new();
-    of_message::<RecordChanged>(&mut schemas);
-    of_message::<SecretsSeen>(&mut schemas);
-    of_message::<RetentionChanged>(&mut schemas);
-    of_message::<ExecutionChanged>(&mut schemas);
-    of_message::<ReportsChanged>(&mut schemas);
-    of_message::<ReportState>(&mut schemas);
-    of_message::<Notification>(&mut schemas);
+    add_schemas::<RecordChanged>(&mut schemas);
+    add_schemas::<SecretsSeen>(&mut schemas);
+    add_schemas::<RetentionChanged>(&mut schemas);
+    add_schemas::<ExecutionChanged>(&mut schemas);
+    add_schemas::<ReportsChanged>(&mut schemas);
+    add_schemas::<ReportState>(&mut schemas);
+    add_schemas::<Notification>(&mut schemas);
     let mut schemas: Map<String, Value> = schemas.into_iter().collect();
     schemas.insert("CloudEvent".to_owned(), envelope());
-    let id = json!({"type": "string", "format": "uuid", "description": "The `id` of the event"});
+    let id = json!({"type": "string", "format": "uuid", "description": "`id` of the event"});
     let text = |description: &str| json!({"type": "string", "description": description});
     let traced = json!({
         "traceparent": {"$ref": "#/components/schemas/CloudEvent/properties/traceparent"},
         "tracestate": {"$ref": "#/components/schemas/CloudEvent/properties/tracestate"},
-        "Assay-Consumer": text("Only on a dead letter that is delivered again: the one consumer it \
-            is for"),
+        "Assay-Consumer": text("Only on a redelivered dead letter: the consumer that it is \
+            for"),
     });
     schemas.insert("Headers".to_owned(), headers(&traced, &id));
     let why = json!({
-        "Assay-Reason": text("Why it could not be applied"),
-        "Assay-Tries": text("How often that was tried"),
-        "Assay-Subject": text("The subject that it was published on"),
+        "Assay-Reason": text("Error of the last attempt"),
+        "Assay-Tries": text("Number of attempts"),
+        "Assay-Subject": text("Subject of the original message"),
     });
-    let own_id = text("Names the message and the consumer");
+    let own_id = text("Id of the message and the consumer");
     schemas.insert("DeadLetterHeaders".to_owned(), headers(&why, &own_id));
     Value::Object(schemas)
 }
 
-/// A message of the contracts, and those that it holds.
-fn of_message<T: ToSchema + PartialSchema>(schemas: &mut Vec<(String, Value)>) {
+/// Adds the schema of a contract message and those of its nested messages.
+fn add_schemas<T: ToSchema + PartialSchema>(schemas: &mut Vec<(String, Value)>) {
     let mut found = Vec::new();
     T::schemas(&mut found);
     found.push((T::name().into_owned(), T::schema()));

@@ -1,4 +1,4 @@
-//! What is really published, compared with the document.
+//! Comparison of published messages with the document.
 
 use std::collections::BTreeSet;
 
@@ -22,20 +22,20 @@ const STREAMS: [&str; 5] = [
     "ASSAY_DEAD_LETTERS",
 ];
 
-/// A message as it is kept.
+/// A stored message.
 struct Message {
     subject: String,
     headers: Value,
     payload: Value,
 }
 
-/// One message of the document, and where it is published.
+/// A message of the document and its channel.
 struct Documented {
     name: String,
     address: Vec<String>,
-    /// The actions of the channel; none if there may be any.
+    /// The actions of the channel; empty if any action is allowed.
     actions: Vec<String>,
-    /// What the `type` of the event may be; none if there may be any.
+    /// The allowed `type`s of the event; empty if any type is allowed.
     kinds: Vec<String>,
     headers: Validator,
     payload: Validator,
@@ -72,8 +72,8 @@ impl Documented {
         }
     }
 
-    /// Whether the message is one of these, by its subject and type alone.
-    fn is_it(&self, message: &Message) -> bool {
+    /// Whether the subject and the type of a message match.
+    fn matches(&self, message: &Message) -> bool {
         let tokens: Vec<&str> = message.subject.split('.').collect();
         let fits = |(expected, token): (&String, &&str)| match expected.as_str() {
             "{action}" if !self.actions.is_empty() => self.actions.iter().any(|a| a == token),
@@ -92,7 +92,7 @@ impl Documented {
     }
 }
 
-/// Allows no field that is not described. Who reads the document has to, since fields may be added.
+/// Forbids undocumented fields. The document itself allows them, since versions may add fields.
 fn close(schema: &mut Value) {
     if schema.get("properties").is_some_and(Value::is_object) {
         schema["additionalProperties"] = json!(false);
@@ -133,9 +133,9 @@ async fn everything(nats: &Client) -> Vec<Message> {
     all
 }
 
-/// What a message is called in the document, up to what has happened.
+/// The names of a message in the document, with its action.
 fn names(documented: &[Documented], message: &Message) -> Vec<String> {
-    let fitting = documented.iter().filter(|documented| documented.is_it(message));
+    let fitting = documented.iter().filter(|documented| documented.matches(message));
     let kind = message.payload["type"].as_str().unwrap_or_default();
     let name = |documented: &Documented| match documented.kinds[..] {
         [] => documented.name.clone(),
@@ -145,7 +145,7 @@ fn names(documented: &[Documented], message: &Message) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_that_is_published_is_documented_and_the_other_way_round() {
+async fn published_and_documented_messages_are_the_same() {
     let mut document = document::asyncapi();
     close(&mut document["components"]);
     let documented = Documented::all(&document);
@@ -160,7 +160,7 @@ async fn everything_that_is_published_is_documented_and_the_other_way_round() {
     let world = World::start().await;
     let nats = async_nats::connect(world.nats_url()).await.unwrap();
     tour::of(&world, &nats).await;
-    let all = eventually("every message that is documented", || async {
+    let all = eventually("every documented message", || async {
         let all = everything(&nats).await;
         let seen: BTreeSet<String> =
             all.iter().flat_map(|message| names(&documented, message)).collect();
@@ -174,7 +174,7 @@ async fn everything_that_is_published_is_documented_and_the_other_way_round() {
 
     let mut wrong = BTreeSet::new();
     for message in &all {
-        let fitting: Vec<_> = documented.iter().filter(|one| one.is_it(message)).collect();
+        let fitting: Vec<_> = documented.iter().filter(|one| one.matches(message)).collect();
         let [one] = fitting[..] else {
             wrong.insert(format!("{} is {} messages", message.subject, fitting.len()));
             continue;

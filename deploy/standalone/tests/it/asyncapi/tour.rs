@@ -1,4 +1,4 @@
-//! Something of everything that can happen.
+//! A session that causes all published events.
 
 use assay_testkit::{Api, eventually};
 use async_nats::{Client, jetstream};
@@ -6,25 +6,25 @@ use serde_json::{Value, json};
 
 use crate::{
     junit::{report, upload},
-    people::{group, user},
-    world::{World, id, project},
+    people::{create_group, create_user},
+    world::{World, create_project, id},
 };
 
-/// Has everything happen that others are told of.
+/// Makes every documented event happen.
 pub(super) async fn of(world: &World, nats: &Client) {
     let api = &world.api;
     people(api).await;
-    let project = project(api).await;
+    let project = create_project(api).await;
     records(api, &project).await;
     executions(api, &project).await;
     api.put(&project, json!({"RetentionInDays": 30})).await.ok();
     life(api, &project, json!({"Description": "Flies far"})).await;
     for (source, action) in [("Deployment", "Begun"), ("Build4", "Failed")] {
-        let told = json!({"Source": source, "SourceId": "4711", "Target": "Cluster",
+        let notification = json!({"Source": source, "SourceId": "4711", "Target": "Cluster",
                           "TargetId": "eu.1", "Action": action, "State": "Late"});
-        api.post("/api/notifications", told).await.created();
+        api.post("/api/notifications", notification).await.created();
     }
-    // What no service can apply.
+    // An event that no service can apply.
     let jetstream = jetstream::new(nats.clone());
     let customer = api.get("/api/management/customers/current").await.ok();
     let subject = format!("assay.execution.{}.execution.completed", id(&customer));
@@ -33,11 +33,11 @@ pub(super) async fn of(world: &World, nats: &Client) {
     let stream = jetstream.get_stream("ASSAY_EXECUTION").await.unwrap();
     eventually("dead letters", || async { jetstream.get_stream("ASSAY_DEAD_LETTERS").await.ok() })
         .await;
-    // It is of no service, so that it is described nowhere.
+    // The message belongs to no service, so it is not documented.
     stream.delete_message(stored.state.last_sequence + 1).await.unwrap();
 }
 
-/// Changes a record, puts it into the archive, takes it out again, and deletes it.
+/// Changes, archives, unarchives and deletes a record.
 async fn life(api: &Api, path: &str, change: Value) {
     api.put(path, change).await.ok();
     api.put(path, json!({"Archived": true})).await.ok();
@@ -50,8 +50,8 @@ async fn people(api: &Api) {
     let acme = api.post(customers, json!({"Name": "Acme", "Subdomain": "acme"})).await.created();
     life(api, &format!("{customers}/{}", id(&acme)), json!({"Name": "Acme Ltd"})).await;
     let groups = "/api/management/customers/current/groups";
-    let testers = group(api, "Night shift", "Login, Read").await;
-    let grace = user(api, "grace@example.org", id(&testers)).await.created();
+    let testers = create_group(api, "Night shift", "Login, Read").await;
+    let grace = create_user(api, "grace@example.org", id(&testers)).await.created();
     let grace = format!("/api/users/{}", id(&grace));
     api.put(&grace, json!({"DisplayName": "Grace H."})).await.ok();
     api.delete(&grace).await.expect(204);
@@ -104,7 +104,7 @@ async fn executions(api: &Api, project: &str) {
     );
     api.put(&report, json!({"Status": "Accepted"})).await.ok();
 
-    // One that is reported bit by bit, and one that is canceled.
+    // One execution with several reports of results, and one that is canceled.
     let started = format!("{set}/executions");
     let start = || api.post(&started, json!({"Mode": "External"}));
     let at = format!("{project}/executions/{}", id(&start().await.created()));

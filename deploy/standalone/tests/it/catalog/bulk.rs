@@ -1,17 +1,17 @@
-//! Test cases by the thousand: imports and exports.
+//! Imports and exports of test cases.
 
 use assay_testkit::{Answer, Api};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::world::{World, project};
+use crate::world::{World, create_project};
 
 async fn import(api: &Api, project: &str, media_type: &str, body: impl Into<Vec<u8>>) -> Answer {
     let request = api.request(Method::POST, &format!("{project}/testcases/import"));
     Answer::of(request.header("Content-Type", media_type).body(body.into())).await
 }
 
-/// What the test cases of a project say, sorted.
+/// Identifier, name and description of the test cases of a project, sorted.
 async fn cases(api: &Api, project: &str) -> Vec<(String, String, String)> {
     let cases = api.get(&format!("{project}/testcases")).await.ok();
     let text = |case: &Value, field: &str| case[field].as_str().unwrap().to_owned();
@@ -24,10 +24,10 @@ async fn cases(api: &Api, project: &str) -> Vec<(String, String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_exported_can_be_imported_in_every_format() {
+async fn an_export_can_be_imported_in_every_format() {
     let world = World::start().await;
     let api = &world.api;
-    let origin = project(api).await;
+    let origin = create_project(api).await;
     let rows = json!([
         {"Identifier": "a", "Name": "Log in, \"quickly\"", "Description": "one\ntwo\r\nthree"},
         {"Identifier": "b;c", "Name": "Prüfung ☃", "Description": "=1+1"},
@@ -52,7 +52,7 @@ async fn what_is_exported_can_be_imported_in_every_format() {
         let accepted = api.request(Method::GET, &export).header("Accept", media_type);
         assert_eq!(Answer::of(accepted).await.expect(200).body, exported.body);
 
-        let copy = project(api).await;
+        let copy = create_project(api).await;
         let rows = import(api, &copy, media_type, exported.body.clone()).await.ok();
         assert_eq!(rows.as_array().unwrap().len(), 3, "{format}");
         assert_eq!(cases(api, &copy).await, cases(api, &origin).await, "{format}");
@@ -74,10 +74,10 @@ async fn what_is_exported_can_be_imported_in_every_format() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_is_made_whole_or_not_at_all() {
+async fn an_import_is_atomic() {
     let world = World::start().await;
     let api = &world.api;
-    let project = project(api).await;
+    let project = create_project(api).await;
     import(api, &project, "text/csv", "Identifier,Name\na,A\n").await.ok();
     let before = cases(api, &project).await;
 
@@ -98,7 +98,7 @@ async fn an_import_is_made_whole_or_not_at_all() {
     }
     assert_eq!(cases(api, &project).await, before);
 
-    let reader = world.member(api, "bob@example.org", "Login, Read").await.api;
+    let reader = world.create_member(api, "bob@example.org", "Login, Read").await.api;
     import(&reader, &project, "text/csv", "Name\nA\n").await.is_problem(403, "forbidden");
     world.stop().await;
 }

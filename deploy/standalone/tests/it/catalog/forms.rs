@@ -1,4 +1,4 @@
-//! Which fields an operation answers: all that its form has, and no others.
+//! Fields of answers: each operation answers all fields of its schema and no others.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ const ENVIRONMENT_ENTRY: &str = "Id Name ImageFileId ContainedSubject ImageFileS
 const ENVIRONMENT: &str = "Id Name ImageFileId ContainedSubject ImageFileSize \
     ModificationAllowed TargetGroup FileProjectId Username Password DataVersion Archived ProjectId";
 
-/// The record has these fields, all of them and no others.
+/// Asserts that the record has exactly these fields.
 #[track_caller]
 fn has(record: &Value, fields: &str) {
     let found: BTreeSet<&str> =
@@ -48,14 +48,14 @@ fn has(record: &Value, fields: &str) {
     assert_eq!(found, fields.split_whitespace().collect(), "{record}");
 }
 
-/// The first record of a list has these fields.
+/// Asserts that the first record of a list has exactly these fields.
 #[track_caller]
 fn lists(list: &Value, fields: &str) {
     has(list.as_array().expect("an array").first().expect("a record"), fields);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_operation_answers_in_its_form() {
+async fn every_operation_answers_the_fields_of_its_schema() {
     let world = World::start().await;
     let api = &world.api;
     let records = records(api).await;
@@ -64,7 +64,7 @@ async fn every_operation_answers_in_its_form() {
     let (pid, cid, sid) = (project.id(), case.id(), set.id());
     let include = json!({"Id": cid});
 
-    // Reads, lists and their permanent URLs.
+    // Reads, lists and permanent URLs.
     for (noun, entry, details) in [
         ("project", PROJECT_ENTRY, PROJECT),
         ("test case", CASE_ENTRY, CASE),
@@ -94,7 +94,7 @@ async fn every_operation_answers_in_its_form() {
         lists(&api.get(&format!("/api/projects/{pid}/{path}/favorites")).await.ok(), form);
     }
 
-    // What is in a set.
+    // Members of a set.
     let members = format!("{}/testcases", set.path);
     for answer in [
         api.post(&members, include.clone()).await.ok(),
@@ -118,14 +118,15 @@ async fn every_operation_answers_in_its_form() {
     has(&copy.created(), PLAN);
     assert_eq!(copy.headers["location"], format!("{}/{}", plan.list, id(&copy.json())));
     let steps = format!("{}/automationSteps", plan.path);
-    let wanted = json!([{"TestInput": "open", "ExpectedResult": "a page", "Comment": "first"}]);
-    let written = api.put(&steps, wanted).await.ok();
+    let steps_input =
+        json!([{"TestInput": "open", "ExpectedResult": "a page", "Comment": "first"}]);
+    let written = api.put(&steps, steps_input).await.ok();
     lists(&written, STEP);
     assert_eq!(api.get(&format!("{steps}?comment=FIRST&count=1")).await.ok(), written);
     let in_body = api.request(reqwest::Method::GET, &steps).json(&json!({"comment": "second"}));
     assert_eq!(assay_testkit::Answer::of(in_body).await.ok(), json!([]));
 
-    // What is created.
+    // Answers to creations.
     let variables = api.get(&of(&records, "subject").path).await.ok()["Variables"].clone();
     lists(&variables, VARIABLE);
     for (noun, form) in [

@@ -1,4 +1,4 @@
-//! Lists, whole and in pages.
+//! Complete and paged lists.
 
 use assay_testkit::Api;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::records::{of, records};
 use crate::world::{World, id};
 
-/// The names of the records in a list, a page at a time.
+/// The names of the records in a list, read page by page.
 async fn in_pages(api: &Api, list: &str, limit: usize) -> Vec<Value> {
     let mut names = Vec::new();
     let mut next = Some(format!("{list}?limit={limit}"));
@@ -25,14 +25,14 @@ async fn in_pages(api: &Api, list: &str, limit: usize) -> Vec<Value> {
     names
 }
 
-async fn whole(api: &Api, list: &str) -> Vec<Value> {
+async fn complete(api: &Api, list: &str) -> Vec<Value> {
     let answer = api.get(list).await;
-    assert!(!answer.headers.contains_key("link"), "a whole list has no next page");
+    assert!(!answer.headers.contains_key("link"), "a complete list has no next page");
     answer.ok().as_array().unwrap().iter().map(|record| record["Name"].clone()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_list_comes_whole_in_pages_and_filtered() {
+async fn every_list_can_be_read_completely_in_pages_and_filtered() {
     let world = World::start().await;
     let api = &world.api;
     let records = records(api).await;
@@ -77,14 +77,14 @@ async fn every_list_comes_whole_in_pages_and_filtered() {
     }
     lists.extend([format!("{}/testcases", set.path), format!("{}/testsets", case.path)]);
     for list in lists {
-        let all = whole(api, &list).await;
+        let all = complete(api, &list).await;
         assert!(all.len() >= 3, "{list}: {all:?}");
         for limit in [1, 2, 1000] {
             assert_eq!(in_pages(api, &list, limit).await, all, "{list} by {limit}");
         }
         // Each name ends with its number.
         let name = all[1].as_str().unwrap().to_uppercase();
-        let filtered = whole(api, &format!("{list}?q={}", name.replace(' ', "%20"))).await;
+        let filtered = complete(api, &format!("{list}?q={}", name.replace(' ', "%20"))).await;
         assert_eq!(filtered, [all[1].clone()], "{list} of {name}");
         for (query, pointer) in [
             ("limit=0", "/limit"),

@@ -1,30 +1,30 @@
-//! One record of each kind, and what tests need to know of it.
+//! One record of each kind, with data that tests need.
 
 use assay_testkit::Api;
 use serde_json::{Value, json};
 
-use crate::world::{id, project};
+use crate::world::{create_project, id};
 
-/// A record that was made for a test.
+/// A record of a test.
 pub(super) struct Record {
     pub(super) noun: &'static str,
-    /// Its path, without `/api` missing.
+    /// Its path, including `/api`.
     pub(super) path: String,
-    /// The list that it was added to.
+    /// The path of its list.
     pub(super) list: String,
-    /// What it was made from.
+    /// The body that created it.
     pub(super) body: Value,
-    /// A field that must be there, and a value of the wrong type for it.
-    pub(super) needed: (&'static str, Value),
-    /// A field that may be null, and a value for it.
+    /// A required field, and a value of the wrong type for it.
+    pub(super) required: (&'static str, Value),
+    /// A nullable field, and a value for it.
     pub(super) nullable: Option<(&'static str, Value)>,
-    /// A field that takes any text.
+    /// A field with arbitrary text.
     pub(super) text: &'static str,
 }
 
-/// A project with a record of each kind, those that refer to others after them.
+/// Creates a project with a record of each kind, each after the records that it refers to.
 pub(super) async fn records(api: &Api) -> Vec<Record> {
-    let project = project(api).await;
+    let project = create_project(api).await;
     let of = |what: &str| format!("{project}/{what}");
     let page = json!({
         "Identifier": "1.0", "Name": "Shop", "SubjectType": "Webpage", "Uri": "https://shop.test",
@@ -41,7 +41,7 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
             path: project.clone(),
             list: "/api/projects".to_owned(),
             body: json!({"Name": "Rocket", "Description": "Flies"}),
-            needed: ("Name", json!(5)),
+            required: ("Name", json!(5)),
             nullable: Some(("ReportTemplateId", json!("template"))),
             text: "Description",
         },
@@ -50,7 +50,7 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
             path: String::new(),
             list: of("subjects"),
             body: page,
-            needed: ("Name", json!([])),
+            required: ("Name", json!([])),
             nullable: Some(("SoftwareFileName", json!("shop.tar"))),
             text: "Identifier",
         },
@@ -59,7 +59,7 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
             path: String::new(),
             list: of("environments"),
             body: lab,
-            needed: ("Name", json!({})),
+            required: ("Name", json!({})),
             nullable: Some(("ImageFileId", json!("image"))),
             text: "Username",
         },
@@ -68,7 +68,7 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
             path: String::new(),
             list: of("testcases"),
             body: case,
-            needed: ("Name", json!(true)),
+            required: ("Name", json!(true)),
             nullable: None,
             text: "Description",
         },
@@ -77,7 +77,7 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
             path: String::new(),
             list: of("testsets"),
             body: set,
-            needed: ("Name", json!(1.5)),
+            required: ("Name", json!(1.5)),
             nullable: Some(("Priority", json!("high"))),
             text: "Description",
         },
@@ -86,7 +86,7 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
             path: String::new(),
             list: String::new(),
             body: plan,
-            needed: ("Instances", json!("two")),
+            required: ("Instances", json!("two")),
             nullable: Some(("InputFileId", json!("file"))),
             text: "MonitoringMessage",
         },
@@ -113,7 +113,7 @@ impl Record {
     }
 }
 
-/// The record of that kind.
+/// Returns the record of a kind.
 pub(super) fn of<'a>(records: &'a [Record], noun: &str) -> &'a Record {
     records.iter().find(|record| record.noun == noun).expect("a record of each kind")
 }

@@ -1,4 +1,4 @@
-//! Entity tags change with whatever a body shows, though the record itself has not changed.
+//! Entity tags change with the body, even if the record itself is unchanged.
 
 use assay_testkit::{Answer, Api, eventually};
 use reqwest::{Method, header::HeaderValue};
@@ -9,7 +9,7 @@ use crate::{
     world::{ADMIN, PASSWORD, World, id, log_in},
 };
 
-/// A body that a client has read.
+/// A body that a client has read, with its tag.
 struct Seen {
     path: String,
     tag: HeaderValue,
@@ -17,29 +17,29 @@ struct Seen {
 }
 
 impl Seen {
-    /// Reads until nothing changes any more that happens in its own time.
+    /// Reads until pending events no longer change the body.
     async fn of(api: &Api, path: &str) -> Self {
-        eventually("nothing changes any more", async || {
+        eventually("an unchanged body", async || {
             let answer = api.get(path).await;
             let tag = answer.headers["etag"].clone();
             let seen = Self { path: path.to_owned(), tag, body: answer.ok() };
-            let again = seen.again(api).await;
-            (again.status == 304).then_some(seen)
+            let read_again = seen.read_again(api).await;
+            (read_again.status == 304).then_some(seen)
         })
         .await
     }
 
-    async fn again(&self, api: &Api) -> Answer {
+    async fn read_again(&self, api: &Api) -> Answer {
         let request = api.request(Method::GET, &self.path).header("If-None-Match", &self.tag);
         Answer::of(request).await
     }
 
-    /// Waits until the client is answered another body.
-    async fn changes(self, api: &Api) {
-        let what = format!("{} is answered as it is now", self.path);
+    /// Waits until the answer has another body.
+    async fn wait_for_change(self, api: &Api) {
+        let what = format!("a new body of {}", self.path);
         let body = eventually(&what, async || {
-            let again = self.again(api).await;
-            (again.status == 200).then(|| again.json())
+            let read_again = self.read_again(api).await;
+            (read_again.status == 200).then(|| read_again.json())
         })
         .await;
         assert_ne!(body, self.body);
@@ -54,14 +54,14 @@ async fn all_of(api: &Api, paths: &[&str]) -> Vec<Seen> {
     seen
 }
 
-async fn all_change(seen: Vec<Seen>, api: &Api) {
+async fn wait_for_changes(seen: Vec<Seen>, api: &Api) {
     for seen in seen {
-        seen.changes(api).await;
+        seen.wait_for_change(api).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_is_sent_again_whatever_has_changed_in_it() {
+async fn a_change_of_any_part_of_a_body_changes_its_tag() {
     let world = World::start().await;
     let tenant = Tenant::new(&world, "tags").await;
     let api = &tenant.api;
@@ -73,11 +73,11 @@ async fn a_body_is_sent_again_whatever_has_changed_in_it() {
 
     let seen = Seen::of(api, &case).await;
     api.post(&format!("{case}/testplans"), json!({"Instances": 2})).await.created();
-    seen.changes(api).await;
+    seen.wait_for_change(api).await;
 
     let seen = Seen::of(api, &set).await;
     api.put(&case, json!({"Name": "Sign in"})).await.ok();
-    seen.changes(api).await;
+    seen.wait_for_change(api).await;
 
     let seen = all_of(api, &[&project, &case, &plan, &set, &subject]).await;
     let started = api.post(&format!("{set}/executions"), json!({"Mode": "External"})).await;
@@ -85,20 +85,20 @@ async fn a_body_is_sent_again_whatever_has_changed_in_it() {
     let failed = json!([{"TestCaseId": tenant.id("testCaseId"), "Result": "Failed"}]);
     api.post(&format!("{execution}/results"), failed).await.ok();
     let ended = api.post(&format!("{execution}/complete"), json!({})).await.ok();
-    all_change(seen, api).await;
+    wait_for_changes(seen, api).await;
 
     let seen = all_of(api, &[&execution, &case]).await;
     let report = format!("{plan}/testreports/{}", id(&ended["TestReports"][0]));
     api.put(&report, json!({"Status": "Rejected"})).await.ok();
-    all_change(seen, api).await;
+    wait_for_changes(seen, api).await;
 
     let seen = Seen::of(api, "/api/management/customers/current").await;
     let group = json!({"Name": "Guests", "UsagePermission": "Login, Read"});
     api.post("/api/management/customers/current/groups", group).await.created();
-    seen.changes(api).await;
+    seen.wait_for_change(api).await;
 
     let seen = Seen::of(&world.api, "/api/users/current").await;
     log_in(&world.anonymous(), ADMIN, PASSWORD).await;
-    seen.changes(&world.api).await;
+    seen.wait_for_change(&world.api).await;
     world.stop().await;
 }

@@ -1,4 +1,4 @@
-//! What the body of an update means: absent, null, of the wrong type, unknown, read-only.
+//! Updates with absent, null, wrongly typed, unknown and read-only fields.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::world::World;
 const STRANGE: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_absent_unknown_or_read_only_changes_nothing() {
+async fn absent_unknown_and_read_only_fields_change_nothing() {
     let world = World::start().await;
     let api = &world.api;
     for record in records(api).await {
@@ -28,7 +28,7 @@ async fn what_is_absent_unknown_or_read_only_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_can_be_sent_back_as_it_was_read() {
+async fn a_record_can_be_sent_back_unchanged() {
     let world = World::start().await;
     let api = &world.api;
     for record in records(api).await {
@@ -40,15 +40,15 @@ async fn a_record_can_be_sent_back_as_it_was_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn null_clears_what_may_be_null_and_nothing_else() {
+async fn null_clears_only_nullable_fields() {
     let world = World::start().await;
     let api = &world.api;
     for record in records(api).await {
-        let (needed, _) = record.needed;
+        let (required, _) = record.required;
         let before = api.get(&record.path).await.ok();
-        let problem = api.put(&record.path, json!({needed: null, record.text: "new"})).await;
+        let problem = api.put(&record.path, json!({required: null, record.text: "new"})).await;
         let problem = problem.is_problem(422, "invalid");
-        assert_eq!(problem["errors"][0]["pointer"], format!("/{needed}"), "{}", record.noun);
+        assert_eq!(problem["errors"][0]["pointer"], format!("/{required}"), "{}", record.noun);
         assert_eq!(api.get(&record.path).await.ok(), before, "{}", record.noun);
 
         let Some((nullable, value)) = &record.nullable else { continue };
@@ -64,14 +64,14 @@ async fn null_clears_what_may_be_null_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_refused_and_named() {
+async fn fields_of_the_wrong_type_are_rejected_and_named() {
     let world = World::start().await;
     let api = &world.api;
     for record in records(api).await {
-        let (needed, wrong) = record.needed.clone();
+        let (required, wrong) = record.required.clone();
         let before = api.get(&record.path).await.ok();
         for (body, pointer) in [
-            (json!({needed: wrong, record.text: "new"}), format!("/{needed}")),
+            (json!({required: wrong, record.text: "new"}), format!("/{required}")),
             (json!({"DataVersion": 7, record.text: "new"}), "/DataVersion".to_owned()),
             (json!({record.text: "a\0b"}), format!("/{}", record.text)),
             (json!({record.text: "x".repeat((64 << 10) + 1)}), format!("/{}", record.text)),
@@ -82,11 +82,11 @@ async fn what_does_not_fit_is_refused_and_named() {
         api.put(&record.path, json!([])).await.is_problem(422, "invalid");
         assert_eq!(api.get(&record.path).await.ok(), before, "{}", record.noun);
 
-        // The same body is refused when a record is made.
+        // Creating a record rejects the same body.
         let mut body = record.body.clone();
-        body[needed] = record.needed.1.clone();
+        body[required] = record.required.1.clone();
         let problem = api.post(&record.list, body).await.is_problem(422, "invalid");
-        assert_eq!(problem["errors"][0]["pointer"], format!("/{needed}"), "{}", record.noun);
+        assert_eq!(problem["errors"][0]["pointer"], format!("/{required}"), "{}", record.noun);
     }
     world.stop().await;
 }

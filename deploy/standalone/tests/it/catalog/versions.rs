@@ -1,4 +1,4 @@
-//! Changes of what somebody else has changed meanwhile.
+//! Concurrent changes of a record.
 
 use assay_testkit::Answer;
 use futures::future::join_all;
@@ -9,7 +9,7 @@ use super::records::records;
 use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_updates_with_the_same_version_one_is_made() {
+async fn one_of_fifty_concurrent_updates_of_a_version_succeeds() {
     let world = World::start().await;
     let api = &world.api;
     for record in records(api).await {
@@ -32,7 +32,7 @@ async fn of_fifty_updates_with_the_same_version_one_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_version_is_a_tag_that_requests_may_depend_on() {
+async fn the_version_in_a_tag_is_a_condition_of_requests() {
     let world = World::start().await;
     let api = &world.api;
     for record in records(api).await {
@@ -54,7 +54,7 @@ async fn a_version_is_a_tag_that_requests_may_depend_on() {
         let next = changed.headers["etag"].to_str().unwrap();
         assert_eq!(put(next, "changed again").await.ok()[record.text], "changed again");
         put(&tag, "too late").await.is_problem(412, "stale_data_version");
-        put("*", "whatever it is").await.ok();
+        put("*", "any version").await.ok();
         // Without a version, the last writer wins.
         api.put(&record.path, json!({record.text: "last"})).await.ok();
         let known = api.request(Method::GET, &record.path).header("If-None-Match", &tag);

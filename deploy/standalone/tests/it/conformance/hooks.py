@@ -1,4 +1,4 @@
-"""What Schemathesis has to know of records that exist: else it would see little but 404."""
+"""Hooks of Schemathesis: ids of existing records, without which most answers are 404."""
 
 import json
 import os
@@ -6,10 +6,10 @@ import random
 
 import schemathesis
 
-# Ids of one record of each kind, by the names that they have in paths.
+# Ids of one record of each kind, by the names of path parameters.
 IDS = json.loads(os.environ["ASSAY_IDS"])
 
-# What else they are called, in queries and bodies.
+# Names in queries and bodies.
 IDS["ForeignId"] = IDS["projectId"]
 
 
@@ -19,10 +19,10 @@ def known(name):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Puts real ids into two of three requests; what would be deleted is not among them."""
+    """Puts existing ids into two of three requests, except deletions."""
     dice = random.Random(case.id)
     if case.method == "DELETE" or dice.random() < 1 / 3:
-        # This one is a word of the interface, and leads to another operation.
+        # A parameter with the value 0 selects another operation.
         renamed = {name: "1" for name, value in case.path_parameters.items() if value == "0"}
         case.path_parameters.update(renamed)
         return

@@ -1,4 +1,4 @@
-//! The client in TypeScript, whose types are made from the document.
+//! The TypeScript client with types generated from the OpenAPI document.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,12 +7,12 @@ use std::{
 
 use serde_json::Value;
 
-use super::{at, dir, node, said, tool};
+use super::{at, dir, node, text_of, tool};
 use crate::world::{ADMIN, PASSWORD, World, id};
 
 const EXAMPLE: &str = "docs/clients/typescript";
 
-/// The example in a directory of its own, with types that were made now, and changed like that.
+/// Copies the example to a new directory, changes it and generates the types.
 async fn example(change: impl Fn(String) -> String) -> PathBuf {
     let dir = dir();
     for file in ["package.json", "tsconfig.json"] {
@@ -25,15 +25,15 @@ async fn example(change: impl Fn(String) -> String) -> PathBuf {
     let mut generator = tool("openapi-typescript/bin/cli.js", &dir);
     generator.arg(at("docs/openapi.json")).args(["--output", "assay.d.ts"]);
     let made = generator.output().await.unwrap();
-    assert!(made.status.success(), "{}", said(&made));
+    assert!(made.status.success(), "{}", text_of(&made));
     dir
 }
 
-/// The example is for users what the tools are for the tests.
+/// The example must use the tested versions.
 #[test]
-fn the_example_names_the_versions_that_are_tested() {
-    let [example, tools] = [EXAMPLE, "deploy/local/tools"].map(|place| {
-        let text = std::fs::read_to_string(at(place).join("package.json")).unwrap();
+fn the_example_uses_the_tested_versions() {
+    let [example, tools] = [EXAMPLE, "deploy/local/tools"].map(|dir| {
+        let text = std::fs::read_to_string(at(dir).join("package.json")).unwrap();
         serde_json::from_str::<Value>(&text).unwrap()
     });
     for kind in ["dependencies", "devDependencies"] {
@@ -48,30 +48,30 @@ async fn compile(dir: &Path) -> Output {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_made_from_the_document_goes_through_a_session() {
+async fn a_generated_client_completes_a_session() {
     let dir = example(|session| session).await;
     let compiled = compile(&dir).await;
-    assert!(compiled.status.success(), "{}", said(&compiled));
+    assert!(compiled.status.success(), "{}", text_of(&compiled));
 
     let world = World::start().await;
     let mut session = node(&dir);
     session.arg("session.ts").args([&world.url(), ADMIN]).arg(at("docs/first-session/junit.xml"));
     let session = session.env("ASSAY_PASSWORD", PASSWORD).output().await.unwrap();
-    let told = said(&session);
-    assert!(session.status.success(), "{told}");
+    let output = text_of(&session);
+    assert!(session.status.success(), "{output}");
     for what in ["1 result, 1 passed", "Pay by card: Passed, Accepted", "uploaded", "1 Failed: "] {
-        assert!(told.contains(what), "{told}");
+        assert!(output.contains(what), "{output}");
     }
     let projects = world.api.get("/api/projects").await.ok();
     let executions = format!("/api/projects/{}/executions", id(&projects[0]));
     let executions = world.api.get(&executions).await.ok();
-    assert_eq!(executions.as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(executions.as_array().unwrap().len(), 2, "{output}");
     world.stop().await;
 }
 
-/// Neither what is sent nor what is read can be misspelt.
+/// Misspelt fields of requests and answers are errors of the compiler.
 #[tokio::test]
-async fn what_is_not_in_the_document_does_not_compile() {
+async fn fields_outside_the_document_do_not_compile() {
     let slips = [
         ("Description:", "Descripton:"),
         (".TestCasesPassed", ".TestCasesPased"),
@@ -81,18 +81,18 @@ async fn what_is_not_in_the_document_does_not_compile() {
     ];
     let dir = example(|session| {
         slips.iter().fold(session, |session, (right, wrong)| {
-            assert!(session.contains(right), "there is no {right}");
+            assert!(session.contains(right), "{right} is missing");
             session.replacen(right, wrong, 1)
         })
     });
     let compiled = compile(&dir.await).await;
-    let told = said(&compiled);
-    assert!(!compiled.status.success(), "{told}");
-    let errors: Vec<&str> = told.lines().filter(|line| line.starts_with("session.ts(")).collect();
-    assert!(errors.len() >= slips.len(), "{told}");
+    let output = text_of(&compiled);
+    assert!(!compiled.status.success(), "{output}");
+    let errors: Vec<&str> = output.lines().filter(|line| line.starts_with("session.ts(")).collect();
+    assert!(errors.len() >= slips.len(), "{output}");
     for (_, wrong) in slips {
         let wrong = wrong.trim_matches(|letter: char| !letter.is_alphanumeric());
         let wrong = wrong.split(':').next().unwrap();
-        assert!(told.contains(wrong), "{wrong}: {told}");
+        assert!(output.contains(wrong), "{wrong}: {output}");
     }
 }

@@ -1,4 +1,4 @@
-//! A PostgreSQL that is lost, and its standby that takes its place.
+//! Failover from a lost PostgreSQL to its standby.
 
 use std::{collections::BTreeSet, sync::Mutex};
 
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::world::{World, id};
 
-/// Clients who make projects, and go on where that fails.
+/// Clients that create projects and continue after failures.
 struct Load {
     api: Api,
     acknowledged: Mutex<BTreeSet<String>>,
@@ -16,8 +16,8 @@ struct Load {
 }
 
 impl Load {
-    async fn run_until(&self, enough: &CancellationToken) {
-        while !enough.is_cancelled() {
+    async fn run_until(&self, stop: &CancellationToken) {
+        while !stop.is_cancelled() {
             let answer = self.api.post("/api/projects", json!({"Name": "Shop"})).await;
             self.statuses.lock().unwrap().insert(answer.status.as_u16());
             if answer.status == 201 {
@@ -26,49 +26,50 @@ impl Load {
         }
     }
 
-    /// How many projects were made.
-    fn made(&self) -> usize {
+    /// Number of acknowledged projects.
+    fn acknowledged(&self) -> usize {
         self.acknowledged.lock().unwrap().len()
     }
 
-    async fn further(&self) {
-        let before = self.made();
-        eventually("new projects", || async { (self.made() > before + 10).then_some(()) }).await;
+    async fn progress(&self) {
+        let before = self.acknowledged();
+        eventually("new projects", || async { (self.acknowledged() > before + 10).then_some(()) })
+            .await;
     }
 
-    /// The statuses that were answered.
-    fn answered(&self) -> BTreeSet<u16> {
+    /// The status codes of all answers.
+    fn statuses(&self) -> BTreeSet<u16> {
         self.statuses.lock().unwrap().clone()
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_standby_takes_over_and_nothing_acknowledged_is_lost() {
+async fn a_failover_to_a_standby_loses_no_acknowledged_write() {
     let mut postgres = Replicated::start("catalog").await;
     let world = World::start().await;
-    let (world, wire) = world.restarted_on_a_wire(Some(&postgres.primary())).await;
+    let (world, wire) = world.restart_with_catalog_on_wire(Some(&postgres.primary())).await;
     let load =
         Load { api: world.api.clone(), acknowledged: Mutex::default(), statuses: Mutex::default() };
-    let enough = CancellationToken::new();
+    let stop = CancellationToken::new();
 
-    let story = async {
-        load.further().await;
-        assert_eq!(load.answered(), BTreeSet::from([201]));
+    let scenario = async {
+        load.progress().await;
+        assert_eq!(load.statuses(), BTreeSet::from([201]));
 
         postgres.kill_primary().await;
-        wire.lead_to_postgres(&postgres.standby()).unwrap();
-        eventually("clients that are told", || async {
-            load.answered().contains(&503).then_some(())
+        wire.redirect_to_postgres(&postgres.standby()).unwrap();
+        eventually("clients to get an error", || async {
+            load.statuses().contains(&503).then_some(())
         })
         .await;
-        // The standby would answer reads; but not what was written last, for all we know.
+        // The standby could answer reads, but may lack the latest writes.
         load.api.get("/api/projects").await.is_problem(503, "unavailable");
         postgres.promote().await;
-        load.further().await;
-        assert_eq!(load.answered(), BTreeSet::from([201, 503]));
-        enough.cancel();
+        load.progress().await;
+        assert_eq!(load.statuses(), BTreeSet::from([201, 503]));
+        stop.cancel();
     };
-    tokio::join!(load.run_until(&enough), load.run_until(&enough), story);
+    tokio::join!(load.run_until(&stop), load.run_until(&stop), scenario);
 
     let projects = load.api.get("/api/projects").await.ok();
     let there = projects.as_array().unwrap().iter().map(|project| id(project).to_owned());

@@ -1,18 +1,18 @@
-//! A history that every service has its part in, and what is left of it in the end.
+//! A history of changes in all services, and its effects.
 
 use std::{collections::BTreeMap, fs};
 
 use assay_testkit::{Api, eventually};
 use serde_json::{Value, json};
 
-use super::{line::Line, watcher::notifications};
+use super::{pipeline::Pipeline, watcher::notifications};
 use crate::{
     junit::upload,
     mail::Mail,
-    world::{World, id, project},
+    world::{World, create_project, id},
 };
 
-/// A report about these tests, by name and whether they passed.
+/// A JUnit report of tests, given as name and whether the test passed.
 fn junit(tests: &[(&str, bool)]) -> String {
     let test = |(name, passed): &(&str, bool)| {
         let failure = if *passed { "" } else { r#"<failure message="lost"/>"# };
@@ -21,22 +21,22 @@ fn junit(tests: &[(&str, bool)]) -> String {
     format!(r#"<testsuite name="shop">{}</testsuite>"#, tests.iter().map(test).collect::<String>())
 }
 
-/// Has every service tell something, so that all streams are there, and every consumer.
-pub(super) async fn warm_up(world: &World, line: &Line) {
+/// Makes every service publish an event, so that all streams and consumers exist.
+pub(super) async fn warm_up(world: &World, pipeline: &Pipeline) {
     let api = &world.api;
     let mail = json!({"MailWhenExecutionEnds": true});
     api.put("/api/users/current/settings", mail).await.ok();
-    let project = project(api).await;
+    let project = create_project(api).await;
     let set = api.post(&format!("{project}/testsets"), json!({"Name": "First"})).await.created();
     upload(api, &format!("{project}/testsets/{}", id(&set)), junit(&[("warm", true)]))
         .await
         .created();
     let group = json!({"Name": "First", "UsagePermission": "Login"});
     api.post("/api/management/customers/current/groups", group).await.created();
-    line.settle().await;
+    pipeline.settle().await;
 }
 
-/// The places of a history.
+/// Paths of the records of a history.
 pub(super) struct History {
     project: String,
     set: String,
@@ -44,9 +44,9 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Lets it happen.
-    pub(super) async fn happen(api: &Api) -> Self {
-        let project = project(api).await;
+    /// Makes all changes of the history.
+    pub(super) async fn run(api: &Api) -> Self {
+        let project = create_project(api).await;
         for days in [30, 10, 20] {
             api.put(&project, json!({"RetentionInDays": days})).await.ok();
         }
@@ -116,13 +116,13 @@ impl History {
         api.delete(&group).await.expect(204);
     }
 
-    /// What everybody has made of it, without what is another one each time.
-    pub(super) async fn effects(&self, world: &World, line: &Line) -> Value {
+    /// The effects in all services, without ids and times.
+    pub(super) async fn effects(&self, world: &World, pipeline: &Pipeline) -> Value {
         let api = &world.api;
         let [catalog, execution] = world.catalog_and_execution();
-        let mut told = Vec::new();
-        assay::verify(execution, catalog, |one| told.push(one.to_string())).await.unwrap();
-        assert!(told.is_empty(), "the catalog shows something else: {told:#?}");
+        let mut differences = Vec::new();
+        assay::verify(execution, catalog, |one| differences.push(one.to_string())).await.unwrap();
+        assert!(differences.is_empty(), "the catalog differs: {differences:#?}");
 
         let [set, subject, project] = [
             api.get(&self.set).await.ok(),
@@ -132,7 +132,7 @@ impl History {
         let retention: (i32, i64) =
             sqlx::query_as("select days, revision from retention where project_id::text = $1")
                 .bind(id(&project))
-                .fetch_one(&line.execution)
+                .fetch_one(&pipeline.execution)
                 .await
                 .unwrap();
         json!({
@@ -145,9 +145,9 @@ impl History {
             "PassRate": subject["PassRate"],
             "Project": only(&project, &["OverallResult", "OverallStatus"]),
             "Retention": [retention.0, i32::try_from(retention.1).unwrap()],
-            "Notifications": told_of(api).await,
-            "Audit": audit(line).await,
-            "Mails": mails(world, line).await,
+            "Notifications": notification_counts(api).await,
+            "Audit": audit_counts(pipeline).await,
+            "Mails": mail_subjects(world, pipeline).await,
         })
     }
 
@@ -163,13 +163,13 @@ impl History {
     }
 }
 
-/// Some fields of a record.
+/// Selected fields of a record.
 fn only(record: &Value, fields: &[&str]) -> Value {
     fields.iter().map(|field| ((*field).to_owned(), record[field].clone())).collect()
 }
 
-/// How often there is a notification of each kind.
-async fn told_of(api: &Api) -> BTreeMap<String, usize> {
+/// Number of notifications of each kind.
+async fn notification_counts(api: &Api) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for one in notifications(api).await {
         let words = ["Source", "Target", "Action", "State"].map(|name| one[name].to_string());
@@ -178,18 +178,18 @@ async fn told_of(api: &Api) -> BTreeMap<String, usize> {
     counts
 }
 
-/// How often something was written down for the audit.
-async fn audit(line: &Line) -> BTreeMap<String, i64> {
+/// Number of audit entries for each action.
+async fn audit_counts(pipeline: &Pipeline) -> BTreeMap<String, i64> {
     let counts = sqlx::query_as("select action, count(*) from audit_entry group by action");
-    let counts: Vec<(String, i64)> = counts.fetch_all(&line.identity).await.unwrap();
+    let counts: Vec<(String, i64)> = counts.fetch_all(&pipeline.identity).await.unwrap();
     counts.into_iter().collect()
 }
 
-/// The subjects of the mails that went out.
-async fn mails(world: &World, line: &Line) -> Vec<String> {
+/// The subjects of all mails.
+async fn mail_subjects(world: &World, pipeline: &Pipeline) -> Vec<String> {
     eventually("an empty queue of mails", || async {
         let queued = sqlx::query_scalar("select count(*) from mail");
-        let queued: i64 = queued.fetch_one(&line.identity).await.unwrap();
+        let queued: i64 = queued.fetch_one(&pipeline.identity).await.unwrap();
         (queued == 0).then_some(())
     })
     .await;
@@ -197,7 +197,7 @@ async fn mails(world: &World, line: &Line) -> Vec<String> {
     let subject = |file: fs::DirEntry| {
         let mail = Mail::read(&fs::read_to_string(file.path()).unwrap());
         let found = mail.header.lines().find(|line| line.starts_with("Subject: "));
-        found.expect("a subject").to_owned()
+        found.expect("the mail has a subject").to_owned()
     };
     let mut subjects: Vec<String> = files.map(subject).collect();
     subjects.sort();

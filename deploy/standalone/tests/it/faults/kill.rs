@@ -1,4 +1,4 @@
-//! Everything killed at once, under load.
+//! All processes killed at once under load.
 
 use std::{
     path::Path,
@@ -19,8 +19,8 @@ use crate::{
     world::id,
 };
 
-/// How soon after a start everything has had its effect.
-const SOON: Duration = Duration::from_secs(5);
+/// Maximum time after a start until all events have taken effect.
+const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 
 /// Clients that upload reports, each to a test set of its own.
 const CLIENTS: usize = 4;
@@ -44,30 +44,34 @@ async fn load(api: &Api) -> (JoinSet<()>, Arc<AtomicUsize>) {
     (clients, done)
 }
 
-/// Whether `assay verify` finds everything as the results say.
-async fn is_clean(data: &Path) -> bool {
+/// Whether `assay verify` finds no differences.
+async fn has_no_differences(data: &Path) -> bool {
     let verified = command(data).arg("verify").output().await.unwrap();
     println!("{}", String::from_utf8_lossy(&verified.stdout).lines().next().unwrap_or_default());
     verified.status.success()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_kill_under_load_everything_has_its_effect_within_seconds() {
+async fn after_a_kill_under_load_all_events_take_effect_within_seconds() {
     let data = data_dir();
     let mut program = Program::start(command(&data)).await;
     for _ in 0..3 {
         let api = program.log_in("ada@example.org", PASSWORD).await;
         let (clients, done) = load(&api).await;
         let busy = || async { (done.load(Ordering::Relaxed) >= 12).then_some(()) };
-        eventually("uploads", busy).await;
+        eventually("a number of uploads", busy).await;
         drop(clients);
         program.child.kill().await.unwrap();
         program = Program::start(command(&data)).await;
-        let begun = Instant::now();
-        while !is_clean(&data).await {
-            assert!(begun.elapsed() < SOON, "not after {:?}", begun.elapsed());
+        let started = Instant::now();
+        while !has_no_differences(&data).await {
+            assert!(
+                started.elapsed() < SETTLES_WITHIN,
+                "differences after {:?}",
+                started.elapsed()
+            );
         }
-        println!("clean {:?} after the start", begun.elapsed());
+        println!("no differences {:?} after the start", started.elapsed());
     }
     assert!(program.terminate().await.success());
 }

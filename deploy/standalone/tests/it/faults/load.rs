@@ -1,4 +1,4 @@
-//! What clients of a customer write, and what others are to hear of it.
+//! Clients that write records, and the notifications that they expect.
 
 use std::{
     collections::BTreeMap,
@@ -12,19 +12,19 @@ use tokio_util::sync::CancellationToken;
 use super::watcher::notifications;
 use crate::{
     junit::upload,
-    world::{id, project},
+    world::{create_project, id},
 };
 
-/// Two test cases, which an upload makes.
+/// Two test cases that an upload creates.
 const CASES: &str = r#"<testsuite name="pump">
     <testcase classname="pump" name="starts" time="1"/>
     <testcase classname="pump" name="stops" time="1"/>
 </testsuite>"#;
 
-/// Source, its id, target's id, action and state of a notification.
-type Said = [String; 5];
+/// Source, source id, target id, action and state of a notification.
+type Expected = [String; 5];
 
-/// Clients of one customer, who write one thing after the other. No call of theirs may fail.
+/// A client that writes records one after another. No request may fail.
 pub(super) struct Load {
     pub(super) api: Api,
     project: String,
@@ -35,7 +35,7 @@ pub(super) struct Load {
 
 impl Load {
     pub(super) async fn new(api: &Api) -> Self {
-        let project = project(api).await;
+        let project = create_project(api).await;
         let set = api.post(&format!("{project}/testsets"), json!({"Name": "Pump"})).await;
         let set = format!("{project}/testsets/{}", id(&set.created()));
         upload(api, &set, CASES).await.created();
@@ -45,54 +45,54 @@ impl Load {
         Self { api: api.clone(), project, set, environment, rounds: AtomicUsize::new(0) }
     }
 
-    /// How often all was written.
+    /// Number of completed rounds.
     pub(super) fn rounds(&self) -> usize {
         self.rounds.load(Ordering::Relaxed)
     }
 
-    /// Writes so many rounds; says what others are to hear.
-    pub(super) async fn run(&self, rounds: usize) -> Vec<Said> {
-        let mut said = Vec::new();
+    /// Writes this number of rounds; returns the expected notifications.
+    pub(super) async fn run(&self, rounds: usize) -> Vec<Expected> {
+        let mut expected = Vec::new();
         for _ in 0..rounds {
-            said.extend(self.round().await);
+            expected.extend(self.round().await);
         }
-        said
+        expected
     }
 
-    /// Writes until it is enough.
-    pub(super) async fn run_until(&self, enough: &CancellationToken) -> Vec<Said> {
-        let mut said = Vec::new();
-        while !enough.is_cancelled() {
-            said.extend(self.round().await);
+    /// Writes until canceled; returns the expected notifications.
+    pub(super) async fn run_until(&self, stop: &CancellationToken) -> Vec<Expected> {
+        let mut expected = Vec::new();
+        while !stop.is_cancelled() {
+            expected.extend(self.round().await);
         }
-        said
+        expected
     }
 
-    async fn round(&self) -> Vec<Said> {
+    async fn round(&self) -> Vec<Expected> {
         let Self { api, project, set, .. } = self;
         let number = self.rounds();
         let words = |words: [&str; 5]| words.map(str::to_owned);
-        let mut said = Vec::new();
+        let mut expected = Vec::new();
 
         let case = json!({"Name": format!("Case {number}"), "Description": ""});
         let case = api.post(&format!("{project}/testcases"), case).await.created();
         let owner = project.rsplit('/').next().unwrap();
-        said.push(words(["TestCase", id(&case), owner, "Created", "None"]));
+        expected.push(words(["TestCase", id(&case), owner, "Created", "None"]));
 
-        let told = json!({
+        let notification = json!({
             "Source": "Deployment", "SourceId": number.to_string(), "Target": "Cluster",
             "TargetId": "1", "Action": "Done", "State": "Green",
         });
-        api.post("/api/notifications", told).await.created();
-        said.push(words(["Deployment", &number.to_string(), "1", "Done", "Green"]));
+        api.post("/api/notifications", notification).await.created();
+        expected.push(words(["Deployment", &number.to_string(), "1", "Done", "Green"]));
 
-        // Secrets in clear, which the audit is told of.
+        // Reading a secret adds an audit entry.
         api.get(&self.environment).await.ok();
 
         let set_id = set.rsplit('/').next().unwrap();
         let started = api.post(&format!("{set}/executions"), json!({"Mode": "External"})).await;
         let started = started.created();
-        said.push(words(["TestSet", set_id, id(&started), "Requested", "Running"]));
+        expected.push(words(["TestSet", set_id, id(&started), "Requested", "Running"]));
         let at = format!("{project}/executions/{}", id(&started));
         let results = json!([
             {"Identifier": "pump.starts", "Result": "Passed", "DurationInSec": 1},
@@ -101,32 +101,32 @@ impl Load {
         api.post(&format!("{at}/results"), results).await.ok();
         for report in started["TestReports"].as_array().unwrap() {
             let case = report["TestCaseId"].as_str().unwrap();
-            said.push(words(["TestCase", case, id(report), "Finished", "InReview"]));
+            expected.push(words(["TestCase", case, id(report), "Finished", "InReview"]));
         }
         api.post(&format!("{at}/complete"), json!({})).await.ok();
-        said.push(words(["TestSet", set_id, id(&started), "Completed", "Completed"]));
+        expected.push(words(["TestSet", set_id, id(&started), "Completed", "Completed"]));
         self.rounds.fetch_add(1, Ordering::Relaxed);
-        said
+        expected
     }
 
-    /// Fails unless the customer has exactly these notifications, after so many others.
-    pub(super) async fn is_told(&self, before: usize, said: &[Said]) {
+    /// Asserts that the customer has exactly these notifications after the first `before`.
+    pub(super) async fn assert_notified(&self, before: usize, expected: &[Expected]) {
         let there = notifications(&self.api).await;
-        let mut counts = BTreeMap::<Said, i32>::new();
+        let mut counts = BTreeMap::<Expected, i32>::new();
         for one in there.iter().take(there.len() - before) {
             let field = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
             let words = ["Source", "SourceId", "TargetId", "Action", "State"].map(field);
             *counts.entry(words).or_default() += 1;
         }
-        for one in said {
+        for one in expected {
             *counts.entry(one.clone()).or_default() -= 1;
         }
         counts.retain(|_, count| *count != 0);
-        assert!(counts.is_empty(), "missing (below 0) or there twice: {counts:#?}");
+        assert!(counts.is_empty(), "missing (negative) or duplicate notifications: {counts:#?}");
     }
 
-    /// What the test set shows of its latest execution.
-    pub(super) async fn shown(&self) -> Value {
+    /// The test set with its latest execution.
+    pub(super) async fn test_set(&self) -> Value {
         self.api.get(&self.set).await.ok()
     }
 }

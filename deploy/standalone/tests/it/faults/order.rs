@@ -1,4 +1,4 @@
-//! Events that come more than once, and in another order than they happened in.
+//! Duplicated and reordered events.
 
 use assay_testkit::Broker;
 use serde_json::Value;
@@ -7,63 +7,66 @@ use uuid::Uuid;
 
 use super::{
     history::{History, warm_up},
-    line::Line,
+    pipeline::Pipeline,
 };
 use crate::world::World;
 
-/// A message as it lies in an outbox: its subject, and the event.
+/// Subject and event of a message in an outbox.
 type Message = (String, Value);
 
-struct Place {
+struct Scenario {
     world: World,
-    line: Line,
+    pipeline: Pipeline,
     _broker: Broker,
 }
 
-impl Place {
+impl Scenario {
     async fn new() -> Self {
         let mut broker = Broker::new().await;
         broker.start().await;
-        let world = World::start_on(&broker).await;
-        let line = Line::of(&world, &broker.url()).await;
-        warm_up(&world, &line).await;
-        Self { world, line, _broker: broker }
+        let world = World::start_with_broker(&broker).await;
+        let pipeline = Pipeline::of(&world, &broker.url()).await;
+        warm_up(&world, &pipeline).await;
+        Self { world, pipeline, _broker: broker }
     }
 
-    /// What is left of the history when everybody hears of it in order, and once.
-    async fn in_order(self) -> Value {
-        let history = History::happen(&self.world.api).await;
-        self.line.settle().await;
-        let effects = history.effects(&self.world, &self.line).await;
+    /// The effects of the history when each event is delivered once, in order.
+    async fn effects_in_order(self) -> Value {
+        let history = History::run(&self.world.api).await;
+        self.pipeline.settle().await;
+        let effects = history.effects(&self.world, &self.pipeline).await;
         self.world.stop().await;
         effects
     }
 
-    /// What is left of it when messages come as `delivered` has them.
-    async fn delivered(self, delivered: impl FnOnce(Vec<Message>) -> Vec<Message>) -> Value {
-        let line = &self.line;
-        let sources = [("identity", &line.identity), ("catalog", &line.catalog)];
-        let sources = sources.into_iter().chain([("execution", &line.execution)]);
+    /// The effects of the history when its messages are delivered as `reorder` returns them.
+    async fn effects_of_delivery(
+        self,
+        reorder: impl FnOnce(Vec<Message>) -> Vec<Message>,
+    ) -> Value {
+        let pipeline = &self.pipeline;
+        let sources = [("identity", &pipeline.identity), ("catalog", &pipeline.catalog)];
+        let sources = sources.into_iter().chain([("execution", &pipeline.execution)]);
         for (_, db) in sources.clone() {
             hold_back(db).await;
         }
-        let history = History::happen(&self.world.api).await;
+        let history = History::run(&self.world.api).await;
         let mut messages = Vec::new();
         for (service, db) in sources {
             messages.extend(held_back(service, db).await);
         }
         println!("{} events", messages.len());
-        for (subject, event) in delivered(messages) {
-            line.send(&subject, event.to_string().into_bytes()).await;
+        for (subject, event) in reorder(messages) {
+            pipeline.send(&subject, event.to_string().into_bytes()).await;
         }
-        line.settle().await;
-        let effects = history.effects(&self.world, line).await;
+        pipeline.settle().await;
+        let effects = history.effects(&self.world, pipeline).await;
         self.world.stop().await;
         effects
     }
 }
 
-/// Has the relay believe that it has published what comes from now on.
+/// Marks new events as published, so that the relay ignores them.
 async fn hold_back(db: &PgPool) {
     for statement in [
         "alter table outbox add held_back boolean not null default false",
@@ -76,7 +79,7 @@ async fn hold_back(db: &PgPool) {
     }
 }
 
-/// What the relay would have published, in order.
+/// The messages that the relay would have published, in order.
 async fn held_back(service: &str, db: &PgPool) -> Vec<Message> {
     let messages = sqlx::query_as(
         "select concat_ws('.', 'assay', $1, customer_id, noun, action),
@@ -92,7 +95,7 @@ async fn held_back(service: &str, db: &PgPool) -> Vec<Message> {
     messages.bind(service).fetch_all(db).await.unwrap()
 }
 
-/// Shuffles by a seed, so that an order that was found to matter can be had again.
+/// Shuffles by a seed, so that a failing order can be reproduced.
 fn shuffled(mut messages: Vec<Message>, seed: u64) -> Vec<Message> {
     let mut state = seed;
     let mut random = || {
@@ -104,30 +107,30 @@ fn shuffled(mut messages: Vec<Message>, seed: u64) -> Vec<Message> {
         z ^ (z >> 31)
     };
     for last in (1..messages.len()).rev() {
-        let places = u64::try_from(last + 1).unwrap();
-        messages.swap(last, usize::try_from(random() % places).unwrap());
+        let positions = u64::try_from(last + 1).unwrap();
+        messages.swap(last, usize::try_from(random() % positions).unwrap());
     }
     messages
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn backwards_and_then_again_is_as_good_as_in_order() {
+async fn events_delivered_in_reverse_and_then_again_have_the_same_effect() {
     let backwards = |messages: Vec<Message>| {
         let again = messages.clone();
         messages.into_iter().rev().chain(again).collect()
     };
-    let effects = Place::new().await.delivered(backwards).await;
-    assert_eq!(effects, Place::new().await.in_order().await);
+    let effects = Scenario::new().await.effects_of_delivery(backwards).await;
+    assert_eq!(effects, Scenario::new().await.effects_in_order().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_times_in_any_order_is_as_good_as_once_in_order() {
+async fn events_delivered_three_times_in_random_order_have_the_same_effect() {
     let (seed, _) = Uuid::new_v4().as_u64_pair();
     println!("seed {seed}");
     let thrice = |messages: Vec<Message>| {
         let all = [messages.clone(), messages.clone(), messages].concat();
         shuffled(all, seed)
     };
-    let effects = Place::new().await.delivered(thrice).await;
-    assert_eq!(effects, Place::new().await.in_order().await, "seed {seed}");
+    let effects = Scenario::new().await.effects_of_delivery(thrice).await;
+    assert_eq!(effects, Scenario::new().await.effects_in_order().await, "seed {seed}");
 }

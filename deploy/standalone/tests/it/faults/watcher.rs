@@ -1,4 +1,4 @@
-//! Another system that hears of everything.
+//! A subscriber of all notifications.
 
 use std::{
     collections::HashSet,
@@ -18,30 +18,30 @@ use tokio::{
     time::{interval, timeout},
 };
 
-/// How often it looks again while NATS is away.
+/// Interval of attempts while NATS is unavailable.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long it waits for what is there.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout for the next message of a batch.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A durable pull consumer of notifications, as the documentation tells other systems to be one: it
-/// acknowledges what it has kept, and drops what it knows by its id.
+/// A durable pull consumer of notifications, as documented for other systems: it acknowledges
+/// stored notifications and ignores duplicates by their id.
 pub(super) struct Watcher {
-    kept: Arc<Mutex<Kept>>,
+    received: Arc<Mutex<Received>>,
     _task: JoinSet<()>,
 }
 
 #[derive(Default)]
-struct Kept {
-    known: HashSet<String>,
-    /// Customers and ids, in the order in which they came.
+struct Received {
+    ids: HashSet<String>,
+    /// Customers and ids of notifications in the order of delivery.
     seen: Vec<(String, String)>,
 }
 
-impl Kept {
-    fn keep(&mut self, event: &Value) {
+impl Received {
+    fn add(&mut self, event: &Value) {
         let field = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
-        if self.known.insert(field("id")) {
+        if self.ids.insert(field("id")) {
             self.seen.push((field("tenantid"), field("id")));
         }
     }
@@ -51,35 +51,35 @@ impl Watcher {
     pub(super) async fn start(nats_url: &str, name: &'static str) -> Self {
         let nats = async_nats::ConnectOptions::new().retry_on_initial_connect();
         let nats = nats.connect(nats_url).await.unwrap();
-        let (jetstream, kept) = (jetstream::new(nats), Arc::<Mutex<Kept>>::default());
-        let (mut task, keeper) = (JoinSet::new(), kept.clone());
+        let (jetstream, received) = (jetstream::new(nats), Arc::<Mutex<Received>>::default());
+        let (mut task, keeper) = (JoinSet::new(), received.clone());
         task.spawn(async move {
             let mut ticks = interval(PAUSE);
             loop {
-                // Whatever goes wrong, it is tried again.
+                // Every error is retried.
                 let _ = watch(&jetstream, name, &keeper).await;
                 ticks.tick().await;
             }
         });
-        Self { kept, _task: task }
+        Self { received, _task: task }
     }
 
-    /// The ids that were seen of a customer, in the order of their coming.
+    /// The ids of the notifications of a customer, in the order of delivery.
     fn seen(&self, customer: &str) -> Vec<String> {
-        let kept = self.kept.lock().unwrap();
-        let own = kept.seen.iter().filter(|(of, _)| of == customer);
+        let received = self.received.lock().unwrap();
+        let own = received.seen.iter().filter(|(of, _)| of == customer);
         own.map(|(_, id)| id.clone()).collect()
     }
 
-    /// Waits until as many were seen of a caller's customer as there are, and says which, with
-    /// those that there are, oldest first.
+    /// Waits until all notifications of the caller's customer are delivered. Returns the delivered
+    /// and the existing ids, oldest first.
     pub(super) async fn caught_up(&self, api: &Api) -> (Vec<String>, Vec<String>) {
         let customer = api.get("/api/management/customers/current").await.ok();
         let customer = customer["Id"].as_str().unwrap();
-        let there = notifications(api).await;
-        let ids = there.iter().rev().map(|one| one["Id"].as_str().unwrap().to_owned());
+        let existing = notifications(api).await;
+        let ids = existing.iter().rev().map(|one| one["Id"].as_str().unwrap().to_owned());
         let ids: Vec<String> = ids.collect();
-        let seen = eventually("the watcher to have seen all", || async {
+        let seen = eventually("all notifications", || async {
             let seen = self.seen(customer);
             (seen.len() >= ids.len()).then_some(seen)
         })
@@ -96,7 +96,7 @@ pub(super) async fn notifications(api: &Api) -> Vec<Value> {
 async fn watch(
     jetstream: &jetstream::Context,
     name: &str,
-    kept: &Mutex<Kept>,
+    received: &Mutex<Received>,
 ) -> Result<(), async_nats::Error> {
     let config = Config {
         durable_name: Some(name.to_owned()),
@@ -110,11 +110,11 @@ async fn watch(
     loop {
         let mut batch = consumer.fetch().max_messages(200).messages().await?;
         let mut count = 0;
-        // What a server was asked for that is gone never comes.
-        while let Some(message) = timeout(PATIENCE, batch.next()).await? {
+        // A request to a server that has stopped is never answered.
+        while let Some(message) = timeout(BATCH_TIMEOUT, batch.next()).await? {
             let message = message?;
             let event: Value = serde_json::from_slice(&message.payload)?;
-            kept.lock().unwrap().keep(&event);
+            received.lock().unwrap().add(&event);
             message.ack().await?;
             count += 1;
         }

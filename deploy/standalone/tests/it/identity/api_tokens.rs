@@ -1,4 +1,4 @@
-//! API tokens: how machines prove who they work for.
+//! API tokens of machines.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use super::revocation::dies;
+use super::revocation::time_until_revoked;
 use crate::{
-    people::{GROUPS, refine},
+    people::{GROUPS, refine_token},
     world::{World, id},
 };
 
@@ -27,10 +27,10 @@ fn secret(token: &Value) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_works_with_its_secret_and_with_no_more_than_it_was_given() {
+async fn an_api_token_has_only_the_granted_permissions() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let grace = world.member(&admin, GRACE, "Login, Read, Write").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let grace = world.create_member(&admin, GRACE, "Login, Read, Write").await;
     let body = json!({"Name": "Nightly", "UsagePermission": "Write, Read"});
     let made = grace.api.post(TOKENS, body).await;
     let token = made.created();
@@ -51,7 +51,7 @@ async fn a_machine_works_with_its_secret_and_with_no_more_than_it_was_given() {
     machine.post("/api/projects", json!({"Name": "Rocket", "Description": ""})).await.created();
     machine.get("/api/management/customers").await.is_problem(403, "forbidden");
     let current = machine.get("/api/management/customers/current").await.ok();
-    refine(&machine, id(&current)).await.is_problem(403, "forbidden");
+    refine_token(&machine, id(&current)).await.is_problem(403, "forbidden");
     let more = json!({"Name": "More", "UsagePermission": "Read"});
     machine.post(TOKENS, more).await.is_problem(403, "forbidden");
 
@@ -59,7 +59,7 @@ async fn a_machine_works_with_its_secret_and_with_no_more_than_it_was_given() {
     readers.get("/api/projects").await.ok();
     readers.post("/api/projects", json!({"Name": "X"})).await.is_problem(403, "forbidden");
 
-    let list = eventually("the use is noted", || async {
+    let list = eventually("the time of the last use", || async {
         let list = grace.api.get(TOKENS).await.ok();
         list[1]["LastUsedAt"].is_string().then_some(list)
     })
@@ -71,11 +71,12 @@ async fn a_machine_works_with_its_secret_and_with_no_more_than_it_was_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_is_shown_once_and_stored_nowhere() {
+async fn the_secret_of_an_api_token_is_shown_once_and_not_stored_in_clear() {
     let world = World::start().await;
     let token = make(&world.api, "Read").await;
     world.anonymous().with_token(secret(&token)).get("/api/projects").await.ok();
-    let mut identity = PgConnection::connect(world.identity().expose_secret()).await.unwrap();
+    let mut identity =
+        PgConnection::connect(world.identity_database().expose_secret()).await.unwrap();
     for table in ["api_token", "audit_entry", "outbox"] {
         let statement =
             format!("select count(*) from {table} t where t::text like '%' || $1 || '%'");
@@ -90,21 +91,21 @@ async fn a_secret_is_shown_once_and_stored_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_api_token_is_void_at_once() {
+async fn deleting_an_api_token_revokes_it_within_a_second() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let grace = world.member(&admin, GRACE, "Login, Read").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let grace = world.create_member(&admin, GRACE, "Login, Read").await;
     let (dead, alive) = (make(&grace.api, "Read").await, make(&grace.api, "Read").await);
-    let [dead_machine, alive_machine] =
+    let [revoked_machine, alive_machine] =
         [&dead, &alive].map(|token| world.anonymous().with_token(secret(token)));
-    dead_machine.get("/api/projects").await.ok();
+    revoked_machine.get("/api/projects").await.ok();
     alive_machine.get("/api/projects").await.ok();
 
     let path = format!("{TOKENS}/{}", id(&dead));
     world.api.delete(&path).await.is_problem(404, "not_found");
     grace.api.delete(&path).await.expect(204);
-    let took = dies(&dead_machine).await;
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    let elapsed = time_until_revoked(&revoked_machine).await;
+    assert!(elapsed < Duration::from_secs(1), "{elapsed:?}");
     alive_machine.get("/api/projects").await.ok();
     grace.api.get("/api/projects").await.ok();
     grace.api.delete(&path).await.is_problem(404, "not_found");
@@ -113,10 +114,10 @@ async fn a_deleted_api_token_is_void_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_loses_what_its_user_loses() {
+async fn an_api_token_loses_the_permissions_that_its_user_loses() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let grace = world.member(&admin, GRACE, "Login, Read, Write").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let grace = world.create_member(&admin, GRACE, "Login, Read, Write").await;
     let token = make(&grace.api, "Read, Write").await;
     let machine = world.anonymous().with_token(secret(&token));
     let write = || machine.post("/api/projects", json!({"Name": "Rocket", "Description": ""}));
@@ -124,22 +125,23 @@ async fn a_machine_loses_what_its_user_loses() {
 
     let path = format!("{GROUPS}/{}", grace.group);
     admin.put(&path, json!({"UsagePermission": "Login, Read"})).await.ok();
-    let begun = Instant::now();
-    eventually("no more writing", || async { (write().await.status == 403).then_some(()) }).await;
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    let started = Instant::now();
+    eventually("writes to be rejected", || async { (write().await.status == 403).then_some(()) })
+        .await;
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
     machine.get("/api/projects").await.ok();
 
     admin.delete(&format!("/api/users/{}", grace.id)).await.expect(204);
-    let took = dies(&machine).await;
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    let elapsed = time_until_revoked(&machine).await;
+    assert!(elapsed < Duration::from_secs(1), "{elapsed:?}");
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_makes_no_api_token_is_refused() {
+async fn invalid_api_tokens_are_rejected_with_their_fields() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let grace = world.member(&admin, GRACE, "Login, Read").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let grace = world.create_member(&admin, GRACE, "Login, Read").await;
     for (body, field) in [
         (json!({"UsagePermission": "Read"}), "/Name"),
         (json!({"Name": "x".repeat(256), "UsagePermission": "Read"}), "/Name"),

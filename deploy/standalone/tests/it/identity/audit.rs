@@ -1,12 +1,15 @@
-//! The audit record: who did what, when, and from where.
+//! The audit log.
 
 use assay_testkit::{Answer, Api, eventually};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    people::{attempt, attempt_from, group, password_of, prepare, reset, user},
-    world::{World, id, project},
+    people::{
+        create_group, create_user, password_of, request_password_reset, reset_password, try_login,
+        try_login_from,
+    },
+    world::{World, create_project, id},
 };
 
 const AUDIT: &str = "/api/management/audit";
@@ -21,24 +24,24 @@ fn actions(entries: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_that_is_done_is_written_down() {
+async fn every_action_adds_an_audit_entry() {
     let world = World::start_with(|settings| {
         settings.edge.trusted_proxies = "127.0.0.0/8".parse().unwrap();
     })
     .await;
-    let customer = world.customer("acme").await;
-    let admin = world.manage(&customer).await;
-    let readers = group(&admin, "Readers", "Login, Read").await;
-    let grace = user(&admin, GRACE, id(&readers)).await.created();
+    let customer = world.create_customer("acme").await;
+    let admin = world.act_for(&customer).await;
+    let readers = create_group(&admin, "Readers", "Login, Read").await;
+    let grace = create_user(&admin, GRACE, id(&readers)).await.created();
     let password = world.set_first_password(GRACE).await;
     let api = world.anonymous();
-    attempt_from(&api, "192.0.2.7", GRACE, &password).await.ok();
-    attempt_from(&api, "2001:db8::7", GRACE, "a canary in the mine")
+    try_login_from(&api, "192.0.2.7", GRACE, &password).await.ok();
+    try_login_from(&api, "2001:db8::7", GRACE, "a canary in the mine")
         .await
         .is_problem(401, "unauthenticated");
-    prepare(&api, GRACE, "").await.ok();
-    let mail = world.mail_to(GRACE).await;
-    reset(&api, mail.token(), "a canary in the mine").await.ok();
+    request_password_reset(&api, GRACE, "").await.ok();
+    let mail = world.take_mail_to(GRACE).await;
+    reset_password(&api, mail.token(), "a canary in the mine").await.ok();
     admin.put(&format!("/api/users/{}", id(&grace)), json!({"DisplayName": "Hopper"})).await.ok();
     admin.delete(&format!("/api/users/{}", id(&grace))).await.expect(204);
 
@@ -71,7 +74,7 @@ async fn everything_that_is_done_is_written_down() {
     assert_eq!(of("LoginRefused")["UserEmail"], GRACE);
     assert!(of("UserChanged")["Details"].as_str().unwrap().contains("Hopper"), "{entries:#?}");
     let of_operator = self::entries(&world.api, "action=CustomerCreated").await;
-    assert_eq!(of_operator[0]["TargetId"], customer["Id"], "who made it works for the operator");
+    assert_eq!(of_operator[0]["TargetId"], customer["Id"], "the entry belongs to the operator");
     let all = serde_json::to_string(&entries).unwrap();
     for secret in ["canary", mail.token(), &password] {
         assert!(!all.contains(secret), "{all}");
@@ -80,12 +83,12 @@ async fn everything_that_is_done_is_written_down() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_record_is_filtered_and_paged() {
+async fn the_audit_log_can_be_filtered_and_paged() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let grace = world.member(&admin, GRACE, "Login, UserManagement").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let grace = world.create_member(&admin, GRACE, "Login, UserManagement").await;
     for n in 0..5 {
-        group(&grace.api, &format!("Group {n}"), "Login").await;
+        create_group(&grace.api, &format!("Group {n}"), "Login").await;
     }
     let api = &grace.api;
     let all = entries(api, "").await;
@@ -117,24 +120,24 @@ async fn the_record_is_filtered_and_paged() {
         let problem = api.get(&format!("{AUDIT}?{query}")).await.is_problem(422, "invalid");
         assert_eq!(problem["errors"][0]["pointer"], field);
     }
-    let foreign = world.manage_new("foreign").await;
+    let foreign = world.act_for_new_customer("foreign").await;
     assert!(entries(&foreign, &format!("userId={}", grace.id)).await.is_empty());
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_believed_where_they_are() {
+async fn forwarded_addresses_of_untrusted_clients_are_ignored() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    world.member(&admin, GRACE, "Login").await;
+    let admin = world.act_for_new_customer("acme").await;
+    world.create_member(&admin, GRACE, "Login").await;
     let api = world.anonymous();
-    attempt_from(&api, "192.0.2.7", GRACE, "guess").await.is_problem(401, "unauthenticated");
+    try_login_from(&api, "192.0.2.7", GRACE, "guess").await.is_problem(401, "unauthenticated");
     let login = json!({"Email": GRACE, "Password": "guess"});
     for name in ["X-Client-Address", "X-Real-Ip", "Forwarded", "True-Client-Ip"] {
         let request = api.request(Method::POST, "/api/token/login").json(&login);
         Answer::of(request.header(name, "192.0.2.7")).await.expect(401);
     }
-    attempt(&api, GRACE, &password_of(GRACE)).await.ok();
+    try_login(&api, GRACE, &password_of(GRACE)).await.ok();
     let refused = entries(&admin, "action=LoginRefused").await;
     assert_eq!(refused.len(), 5);
     assert!(refused.iter().all(|entry| entry["Address"] == "127.0.0.1"), "{refused:#?}");
@@ -142,9 +145,9 @@ async fn nobody_is_believed_where_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_sees_a_secret_is_written_down() {
+async fn reading_a_secret_adds_an_audit_entry() {
     let world = World::start().await;
-    let project = project(&world.api).await;
+    let project = create_project(&world.api).await;
     let environments = format!("{project}/environments");
     let environment = json!({"Name": "Launch pad", "Password": "a canary in the mine"});
     let environment = world.api.post(&environments, environment).await.created();

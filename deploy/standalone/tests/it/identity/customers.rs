@@ -1,4 +1,4 @@
-//! Managing customers.
+//! Management of customers.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use assay_testkit::{Answer, Api};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::revocation::dies;
+use super::revocation::time_until_revoked;
 use crate::{
-    people::{attempt, password_of},
+    people::{password_of, try_login},
     world::{World, id},
 };
 
@@ -28,7 +28,7 @@ fn subdomains(list: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_customer_is_made_read_changed_archived_and_deleted() {
+async fn a_customer_is_created_read_changed_archived_and_deleted() {
     let world = World::start().await;
     let api = &world.api;
     let made = api.post(CUSTOMERS, json!({"Name": "Acme", "Subdomain": "Acme"})).await;
@@ -79,7 +79,7 @@ async fn a_customer_is_made_read_changed_archived_and_deleted() {
         json!(null)
     );
 
-    let newest = world.customer("newest").await;
+    let newest = world.create_customer("newest").await;
     assert_eq!(subdomains(&api.get(CUSTOMERS).await.ok())[..2], ["newest", "acme"]);
     api.put(&path(&acme), json!({"Archived": true})).await.ok();
     assert!(!subdomains(&api.get(CUSTOMERS).await.ok()).contains(&"acme"));
@@ -95,14 +95,14 @@ async fn a_customer_is_made_read_changed_archived_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_makes_no_customer_is_refused() {
+async fn invalid_customers_are_rejected_with_their_fields() {
     let world = World::start().await;
     let api = &world.api;
-    let acme = world.customer("acme").await;
-    let taken = json!({"Name": "Other", "Subdomain": "ACME"});
-    api.post(CUSTOMERS, taken.clone()).await.is_problem(409, "already_exists");
-    let other = world.customer("other").await;
-    api.put(&path(&other), taken).await.is_problem(409, "already_exists");
+    let acme = world.create_customer("acme").await;
+    let duplicate = json!({"Name": "Other", "Subdomain": "ACME"});
+    api.post(CUSTOMERS, duplicate.clone()).await.is_problem(409, "already_exists");
+    let other = world.create_customer("other").await;
+    api.put(&path(&other), duplicate).await.is_problem(409, "already_exists");
 
     for (body, field) in [
         (json!({"Name": "A", "Subdomain": "a.b"}), "/Subdomain"),
@@ -129,7 +129,7 @@ async fn what_makes_no_customer_is_refused() {
     world.stop().await;
 }
 
-/// Every operation on other customers.
+/// Calls every operation on other customers.
 async fn all(api: &Api, customer: &str) -> Vec<Answer> {
     let path = format!("{CUSTOMERS}/{customer}");
     vec![
@@ -143,12 +143,12 @@ async fn all(api: &Api, customer: &str) -> Vec<Answer> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_who_may_manage_customers_sees_others() {
+async fn other_customers_need_the_customer_management_permission() {
     let world = World::start().await;
-    let acme = world.customer("acme").await;
-    let admin = world.manage(&acme).await;
+    let acme = world.create_customer("acme").await;
+    let admin = world.act_for(&acme).await;
     let everything_else = "Login, Read, Write, UserManagement, AccessSecrets, UserSettings";
-    let member = world.member(&admin, "grace@example.org", everything_else).await;
+    let member = world.create_member(&admin, "grace@example.org", everything_else).await;
     for customer in [id(&acme), NONE] {
         for answer in all(&member.api, customer).await {
             answer.is_problem(403, "forbidden");
@@ -157,22 +157,23 @@ async fn only_who_may_manage_customers_sees_others() {
             answer.is_problem(401, "unauthenticated");
         }
     }
-    let powerless = world.member(&admin, "alan@example.org", "Login").await;
+    let powerless = world.create_member(&admin, "alan@example.org", "Login").await;
     let current = powerless.api.get(&format!("{CUSTOMERS}/current")).await.ok();
-    assert_eq!(id(&current), id(&acme), "the own one is everybody's");
+    assert_eq!(id(&current), id(&acme), "every user can read the current customer");
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_archived_customer_is_closed_until_it_comes_back() {
+async fn users_of_an_archived_customer_cannot_log_in_until_it_is_unarchived() {
     let world = World::start().await;
-    let acme = world.customer("acme").await;
-    let grace = world.member(&world.manage(&acme).await, "grace@example.org", "Login, Read").await;
+    let acme = world.create_customer("acme").await;
+    let grace =
+        world.create_member(&world.act_for(&acme).await, "grace@example.org", "Login, Read").await;
     let log_in =
-        || async { attempt(&world.anonymous(), &grace.email, &password_of(&grace.email)).await };
+        || async { try_login(&world.anonymous(), &grace.email, &password_of(&grace.email)).await };
 
     world.api.put(&path(&acme), json!({"Archived": true})).await.ok();
-    dies(&grace.api).await;
+    time_until_revoked(&grace.api).await;
     log_in().await.is_problem(401, "unauthenticated");
     world.api.put(&path(&acme), json!({"Archived": false})).await.ok();
     let token = log_in().await.ok();
@@ -181,13 +182,13 @@ async fn an_archived_customer_is_closed_until_it_comes_back() {
     grace.api.get("/api/projects").await.is_problem(401, "unauthenticated");
 
     world.api.delete(&path(&acme)).await.expect(204);
-    dies(&back).await;
+    time_until_revoked(&back).await;
     log_in().await.is_problem(401, "unauthenticated");
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_itself_stays() {
+async fn the_operators_customer_cannot_be_archived_or_deleted() {
     let world = World::start().await;
     let own = world.api.get(&format!("{CUSTOMERS}/current")).await.ok();
     assert_eq!(world.api.put(&path(&own), json!({"Archived": true})).await.status, 409);

@@ -1,9 +1,9 @@
-//! User groups, and what they may grant.
+//! User groups and their permissions.
 
 use serde_json::{Value, json};
 
 use crate::{
-    people::{GROUPS, Member, group, user},
+    people::{GROUPS, Member, create_group, create_user},
     world::{World, id},
 };
 
@@ -11,16 +11,16 @@ fn path(group: &Value) -> String {
     format!("{GROUPS}/{}", id(group))
 }
 
-/// A customer, and a member of it who manages users, but not all there is.
+/// A member of a new customer who manages users but lacks other permissions.
 async fn manager(world: &World) -> Member {
-    let admin = world.manage_new("acme").await;
-    world.member(&admin, "grace@example.org", "Login, Read, UserManagement").await
+    let admin = world.act_for_new_customer("acme").await;
+    world.create_member(&admin, "grace@example.org", "Login, Read, UserManagement").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_is_made_changed_and_deleted() {
+async fn a_group_is_created_changed_and_deleted() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
+    let admin = world.act_for_new_customer("acme").await;
     let body = json!({
         "Name": "Nightly", "Description": null,
         "UsagePermission": "Write,Read ,  Reserved3,Login,Read", "Archived": true, "Id": "x",
@@ -47,9 +47,9 @@ async fn a_group_is_made_changed_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_makes_no_group_is_refused() {
+async fn invalid_groups_are_rejected_with_their_fields() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
+    let admin = world.act_for_new_customer("acme").await;
     for (body, field) in [
         (json!({"Name": "A", "UsagePermission": ""}), "/UsagePermission"),
         (json!({"Name": "A", "UsagePermission": " , "}), "/UsagePermission"),
@@ -69,10 +69,10 @@ async fn what_makes_no_group_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_grants_what_they_lack() {
+async fn users_cannot_grant_permissions_that_they_lack() {
     let world = World::start().await;
     let grace = manager(&world).await;
-    let own = group(&grace.api, "Readers", "Login, Read").await;
+    let own = create_group(&grace.api, "Readers", "Login, Read").await;
     let too_much = json!({"Name": "Writers", "UsagePermission": "Read, Write"});
     grace.api.post(GROUPS, too_much.clone()).await.is_problem(403, "forbidden");
     grace.api.put(&path(&own), too_much).await.is_problem(403, "forbidden");
@@ -84,21 +84,21 @@ async fn nobody_grants_what_they_lack() {
     let current = grace.api.get("/api/management/customers/current").await.ok();
     let groups = current["UserGroups"].as_array().unwrap();
     let administrators = groups.iter().find(|one| one["Name"] == "Administrators").unwrap();
-    let joined = user(&grace.api, "eve@example.org", id(administrators)).await;
+    let joined = create_user(&grace.api, "eve@example.org", id(administrators)).await;
     joined.is_problem(403, "forbidden");
     let promotion = json!({"UserData": {"UserGroup": {"Id": id(administrators)}}});
     let own = format!("/api/users/{}", grace.id);
     grace.api.put(&own, promotion).await.is_problem(403, "forbidden");
-    assert!(!world.has_mail(), "nobody was invited");
+    assert!(!world.has_mail(), "no invitation was sent");
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_with_members_stays() {
+async fn a_group_with_members_cannot_be_deleted() {
     let world = World::start().await;
     let grace = manager(&world).await;
-    let readers = group(&grace.api, "Readers", "Login, Read").await;
-    let alan = user(&grace.api, "alan@example.org", id(&readers)).await.created();
+    let readers = create_group(&grace.api, "Readers", "Login, Read").await;
+    let alan = create_user(&grace.api, "alan@example.org", id(&readers)).await.created();
     assert_eq!(grace.api.delete(&path(&readers)).await.status, 409);
     grace.api.delete(&format!("/api/users/{}", id(&alan))).await.expect(204);
     grace.api.delete(&path(&readers)).await.expect(204);
@@ -106,13 +106,13 @@ async fn a_group_with_members_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_who_manages_users_goes_on_doing_so() {
+async fn the_last_user_manager_cannot_be_removed() {
     let world = World::start().await;
     let grace = manager(&world).await;
     let api = &grace.api;
     let own_group = format!("{GROUPS}/{}", grace.group);
     let own = format!("/api/users/{}", grace.id);
-    let readers = group(api, "Readers", "Login, Read").await;
+    let readers = create_group(api, "Readers", "Login, Read").await;
     let move_away = json!({"UserData": {"UserGroup": {"Id": id(&readers)}}});
 
     let without = json!({"UsagePermission": "Login, Read"});
@@ -128,8 +128,8 @@ async fn the_last_who_manages_users_goes_on_doing_so() {
         "Login, Read, UserManagement"
     );
 
-    let second = group(api, "Managers", "Login, UserManagement").await;
-    user(api, "alan@example.org", id(&second)).await.created();
+    let second = create_group(api, "Managers", "Login, UserManagement").await;
+    create_user(api, "alan@example.org", id(&second)).await.created();
     api.put(&own, move_away.clone()).await.is_problem(409, "last_user_management");
     world.set_first_password("alan@example.org").await;
     api.put(&own, move_away).await.ok();
@@ -137,11 +137,11 @@ async fn the_last_who_manages_users_goes_on_doing_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_customers_groups_and_users_do_not_exist() {
+async fn groups_and_users_of_other_customers_are_not_found() {
     let world = World::start().await;
     let grace = manager(&world).await;
-    let foreign = world.manage_new("foreign").await;
-    let alan = world.member(&foreign, "alan@example.org", "Login, Read").await;
+    let foreign = world.act_for_new_customer("foreign").await;
+    let alan = world.create_member(&foreign, "alan@example.org", "Login, Read").await;
 
     let body = |mut problem: Value| {
         let fields = problem.as_object_mut().unwrap();
@@ -170,11 +170,11 @@ async fn another_customers_groups_and_users_do_not_exist() {
         }
     }
     seen.dedup();
-    assert!(seen.len() <= 2, "one for groups and one for users: {seen:#?}");
+    assert!(seen.len() <= 2, "one answer for groups and one for users: {seen:#?}");
 
     let mut refused = Vec::new();
     for group in [alan.group.as_str(), "01a1b2c3-0000-7000-8000-000000000001"] {
-        let joined = user(&grace.api, "eve@example.org", group).await;
+        let joined = create_user(&grace.api, "eve@example.org", group).await;
         refused.push(body(joined.is_problem(422, "invalid")));
     }
     assert_eq!(refused[0], refused[1]);
@@ -183,11 +183,11 @@ async fn another_customers_groups_and_users_do_not_exist() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn groups_and_users_are_for_who_manages_them() {
+async fn groups_and_users_need_the_user_management_permission() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
+    let admin = world.act_for_new_customer("acme").await;
     let everything_else = "Login, Read, Write, AccessSecrets, UserSettings";
-    let grace = world.member(&admin, "grace@example.org", everything_else).await;
+    let grace = world.create_member(&admin, "grace@example.org", everything_else).await;
     let (group, user) = (format!("{GROUPS}/{}", grace.group), format!("/api/users/{}", grace.id));
     for (api, status, code) in
         [(&grace.api, 403, "forbidden"), (&world.anonymous(), 401, "unauthenticated")]

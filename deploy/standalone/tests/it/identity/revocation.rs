@@ -1,4 +1,4 @@
-//! Tokens that die before their time.
+//! Revocation of tokens.
 
 use std::time::{Duration, Instant};
 
@@ -6,33 +6,35 @@ use assay_testkit::{Api, eventually};
 use serde_json::json;
 
 use crate::{
-    people::{GROUPS, Member, group, prepare, reset},
+    people::{GROUPS, Member, create_group, request_password_reset, reset_password},
     world::{World, id},
 };
 
-/// Waits until a token is refused, and says how long that took.
-pub(super) async fn dies(api: &Api) -> Duration {
-    let begun = Instant::now();
-    eventually("the token is dead", || async {
+/// Waits until a token is rejected; returns the elapsed time.
+pub(super) async fn time_until_revoked(api: &Api) -> Duration {
+    let started = Instant::now();
+    eventually("the token to be rejected", || async {
         (api.get("/api/projects").await.status == 401).then_some(())
     })
     .await;
-    begun.elapsed()
+    started.elapsed()
 }
 
-/// Kills the tokens of a member, in the way with that number.
-async fn kill(world: &World, admin: &Api, member: &Member, way: usize) {
+/// Revokes the tokens of a member in one of several ways.
+async fn revoke(world: &World, admin: &Api, member: &Member, way: usize) {
     let user = format!("/api/users/{}", member.id);
     let group_path = format!("{GROUPS}/{}", member.group);
     match way {
         0 => {
-            prepare(&world.anonymous(), &member.email, "").await.ok();
-            let mail = world.mail_to(&member.email).await;
-            reset(&world.anonymous(), mail.token(), "an altogether different phrase").await.ok();
+            request_password_reset(&world.anonymous(), &member.email, "").await.ok();
+            let mail = world.take_mail_to(&member.email).await;
+            reset_password(&world.anonymous(), mail.token(), "an altogether different phrase")
+                .await
+                .ok();
         }
         1 => drop(admin.put(&group_path, json!({"UsagePermission": "Login"})).await.ok()),
         2 => {
-            let other = group(admin, &format!("Other {way}"), "Login, Read").await;
+            let other = create_group(admin, &format!("Other {way}"), "Login, Read").await;
             admin.put(&user, json!({"UserGroup": {"Id": id(&other)}})).await.ok();
         }
         3 => drop(admin.delete(&user).await.expect(204).status),
@@ -46,47 +48,52 @@ async fn kill(world: &World, admin: &Api, member: &Member, way: usize) {
 
 const WAYS: usize = 5;
 
-/// Kills tokens in every way, and says how long the longest of them lived.
-async fn longest_survival(world: &World) -> Duration {
-    let admin = world.manage_new("acme").await;
-    let bystander = world.member(&admin, "alan@example.org", "Login, Read").await;
+/// Revokes tokens in every way; returns the longest time until one is rejected.
+async fn longest_time_until_revoked(world: &World) -> Duration {
+    let admin = world.act_for_new_customer("acme").await;
+    let bystander = world.create_member(&admin, "alan@example.org", "Login, Read").await;
     let mut longest = Duration::ZERO;
     for way in 0..WAYS {
-        let member = world.member(&admin, &format!("user{way}@example.org"), "Login, Read").await;
+        let member =
+            world.create_member(&admin, &format!("user{way}@example.org"), "Login, Read").await;
         member.api.get("/api/projects").await.ok();
-        kill(world, &admin, &member, way).await;
-        longest = longest.max(dies(&member.api).await);
-        let others_live = way < WAYS - 1;
-        assert_eq!(bystander.api.get("/api/projects").await.status == 200, others_live, "{way}");
+        revoke(world, &admin, &member, way).await;
+        longest = longest.max(time_until_revoked(&member.api).await);
+        let others_stay_valid = way < WAYS - 1;
+        assert_eq!(
+            bystander.api.get("/api/projects").await.status == 200,
+            others_stay_valid,
+            "{way}"
+        );
     }
     longest
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_ends_a_membership_ends_its_tokens_within_a_second() {
+async fn the_end_of_a_membership_revokes_its_tokens_within_a_second() {
     let world = World::start().await;
-    let longest = longest_survival(&world).await;
+    let longest = longest_time_until_revoked(&world).await;
     assert!(longest < Duration::from_secs(1), "{longest:?}");
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_nats_it_takes_no_more_than_five_seconds() {
+async fn tokens_are_revoked_within_five_seconds_without_nats() {
     let mut world = World::start().await;
     world.stop_nats().await;
-    let longest = longest_survival(&world).await;
+    let longest = longest_time_until_revoked(&world).await;
     assert!(longest < Duration::from_secs(5), "{longest:?}");
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_group_holds_for_requests_that_are_under_way() {
+async fn a_change_of_group_applies_to_concurrent_requests() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let grace = world.member(&admin, "grace@example.org", "Login, Read, Write").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let grace = world.create_member(&admin, "grace@example.org", "Login, Read, Write").await;
     let work = async {
         let mut last = Instant::now();
-        // Until it was refused for a whole second without a break.
+        // Until all requests of a whole second were rejected.
         loop {
             let body = json!({"Name": "Rocket", "Description": ""});
             let sent = Instant::now();
@@ -99,7 +106,7 @@ async fn a_change_of_group_holds_for_requests_that_are_under_way() {
         }
     };
     let change = async {
-        eventually("some work", || async {
+        eventually("some requests", || async {
             let projects = admin.get("/api/projects").await.ok();
             (projects.as_array().unwrap().len() > 10).then_some(())
         })
@@ -119,10 +126,10 @@ async fn a_change_of_group_holds_for_requests_that_are_under_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_got_right_after_a_change_lives() {
+async fn a_token_issued_right_after_a_change_is_valid() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let grace = world.member(&admin, "grace@example.org", "Login, Read").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let grace = world.create_member(&admin, "grace@example.org", "Login, Read").await;
     for round in 0..10 {
         let permissions = ["Login, Read, Write", "Login, Read"][round % 2];
         let change = json!({"UsagePermission": permissions});
@@ -135,15 +142,15 @@ async fn a_token_that_is_got_right_after_a_change_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_revoked_is_known_after_a_restart() {
+async fn revocations_survive_a_restart() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let grace = world.member(&admin, "grace@example.org", "Login, Read").await;
-    let alan = world.member(&admin, "alan@example.org", "Login, Read").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let grace = world.create_member(&admin, "grace@example.org", "Login, Read").await;
+    let alan = world.create_member(&admin, "alan@example.org", "Login, Read").await;
     let token_of = |member: &Member| member.api.clone();
-    kill(&world, &admin, &grace, 3).await;
+    revoke(&world, &admin, &grace, 3).await;
     let (grace, alan) = (token_of(&grace), token_of(&alan));
-    let world = world.restarted().await;
+    let world = world.restart().await;
     let (grace, alan) = (world.anonymous().as_who(&grace), world.anonymous().as_who(&alan));
     grace.get("/api/projects").await.is_problem(401, "unauthenticated");
     alan.get("/api/projects").await.ok();

@@ -1,4 +1,4 @@
-//! What users choose for themselves, and the mails that they get for it.
+//! Settings of users, and the mails that they enable.
 
 use assay_testkit::{Answer, Api};
 use reqwest::Method;
@@ -8,13 +8,13 @@ use tokio::{net::TcpListener, sync::mpsc};
 use super::smtp::{Delivery, serve};
 use crate::{
     junit::upload,
-    people::{group, password_of, reset, user},
-    world::{World, id, project},
+    people::{create_group, create_user, password_of, reset_password},
+    world::{World, create_project, id},
 };
 
 const SETTINGS: &str = "/api/users/current/settings";
 
-/// A report of two tests, of which one has failed.
+/// A report of two tests, one of which has failed.
 const JUNIT: &str = r#"<testsuite name="login">
   <testcase classname="login" name="opens" time="1.5"/>
   <testcase classname="login" name="remembers &lt;b&gt;me&lt;/b&gt;" time="2.5">
@@ -23,7 +23,7 @@ const JUNIT: &str = r#"<testsuite name="login">
 </testsuite>"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_are_read_and_changed_like_any_record() {
+async fn settings_are_read_and_changed() {
     let world = World::start().await;
     let api = &world.api;
     let first = api.get(SETTINGS).await.ok();
@@ -46,16 +46,16 @@ async fn settings_are_read_and_changed_like_any_record() {
     }
 
     world.anonymous().get(SETTINGS).await.is_problem(401, "unauthenticated");
-    let reader = world.member(api, "reader@example.org", "Login, Read").await;
+    let reader = world.create_member(api, "reader@example.org", "Login, Read").await;
     reader.api.get(SETTINGS).await.is_problem(403, "forbidden");
     reader.api.put(SETTINGS, json!({})).await.is_problem(403, "forbidden");
-    let visitor = world.manage_new("acme").await;
+    let visitor = world.act_for_new_customer("acme").await;
     visitor.get(SETTINGS).await.is_problem(404, "not_found");
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_wants_it_gets_a_mail_when_their_execution_ends() {
+async fn a_subscribed_user_gets_a_mail_when_an_execution_ends() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (delivered, mut mails) = mpsc::channel::<Delivery>(8);
@@ -66,18 +66,18 @@ async fn who_wants_it_gets_a_mail_when_their_execution_ends() {
         })
         .await;
         let permissions = "Login, Read, Write, Execute, UserSettings";
-        let testers = group(&world.api, "Testers of ours", permissions).await;
-        user(&world.api, "grace@example.org", id(&testers)).await.created();
+        let testers = create_group(&world.api, "Testers of ours", permissions).await;
+        create_user(&world.api, "grace@example.org", id(&testers)).await.created();
         let invitation = mails.recv().await.unwrap().mail;
         let password = password_of("grace@example.org");
-        reset(&world.anonymous(), invitation.token(), &password).await.ok();
+        reset_password(&world.anonymous(), invitation.token(), &password).await.ok();
         let grace = world.log_in("grace@example.org").await;
-        let project = project(&grace).await;
+        let project = create_project(&grace).await;
         let set = json!({"Name": "Nightly regression"});
         let set = grace.post(&format!("{project}/testsets"), set).await.created();
         let set = format!("{project}/testsets/{}", id(&set));
 
-        // She has not asked for a mail.
+        // She has not enabled mails.
         upload(&world.api, &set, JUNIT).await.created();
         switch(&grace, true).await;
         let started = grace.post(&format!("{set}/executions"), json!({"Mode": "External"})).await;
@@ -111,7 +111,7 @@ async fn who_wants_it_gets_a_mail_when_their_execution_ends() {
         let mail = report_to_grace(&mut mails).await.mail;
         assert!(mail.header.contains("Subject: [Assay] Canceled: Nightly"), "{}", mail.header);
 
-        // A machine that works in her name, and somebody else.
+        // A machine with her API token, and another user.
         let token = json!({"Name": "CI", "UsagePermission": "Read, Write, Execute"});
         let token = grace.post("/api/users/current/tokens", token).await.created();
         let machine = world.anonymous().with_token(token["Secret"].as_str().unwrap());
@@ -124,7 +124,7 @@ async fn who_wants_it_gets_a_mail_when_their_execution_ends() {
         upload(&world.api, &set, JUNIT).await.created();
         let last = mails.recv().await.unwrap();
         assert_eq!(last.to, ["TO:<ada@example.org>"], "{}", last.mail.header);
-        assert!(mails.try_recv().is_err(), "there are more");
+        assert!(mails.try_recv().is_err(), "unexpected mail");
         world.stop().await;
     };
     tokio::select! {

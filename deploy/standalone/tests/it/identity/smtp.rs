@@ -1,4 +1,4 @@
-//! Mails by SMTP.
+//! Mails sent by SMTP.
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -8,22 +8,22 @@ use tokio::{
 
 use crate::{
     mail::Mail,
-    people::{attempt, group, password_of, reset, user},
+    people::{create_group, create_user, password_of, reset_password, try_login},
     world::{World, id},
 };
 
-/// A mail as a server gets it.
+/// A mail as the server receives it.
 pub(super) struct Delivery {
     pub(super) from: String,
     pub(super) to: Vec<String>,
     pub(super) mail: Mail,
 }
 
-/// Takes mails as RFC 5321 says, and hands them over.
+/// Accepts mails according to RFC 5321 and sends them to `delivered`.
 pub(super) async fn serve(listener: TcpListener, delivered: mpsc::Sender<Delivery>) {
     loop {
         let (stream, _) = listener.accept().await.unwrap();
-        // One client after the other is enough: they are one program.
+        // Serves one client at a time; there is only one.
         converse(stream, &delivered).await.unwrap();
     }
 }
@@ -65,7 +65,7 @@ async fn converse(
     }
 }
 
-/// Reads up to the line with nothing but a dot.
+/// Reads up to the line with only a dot.
 async fn data(stream: &mut BufReader<TcpStream>) -> Result<String, std::io::Error> {
     let mut text = String::new();
     loop {
@@ -79,7 +79,7 @@ async fn data(stream: &mut BufReader<TcpStream>) -> Result<String, std::io::Erro
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invitation_goes_out_by_smtp() {
+async fn an_invitation_is_sent_by_smtp() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (delivered, mut deliveries) = mpsc::channel(8);
@@ -89,9 +89,9 @@ async fn an_invitation_goes_out_by_smtp() {
             settings.mail_from = Some("Assay <assay@assay.test>".to_owned());
         })
         .await;
-        let admin = world.manage_new("acme").await;
-        let readers = group(&admin, "Readers", "Login, Read").await;
-        user(&admin, "grace@example.org", id(&readers)).await.created();
+        let admin = world.act_for_new_customer("acme").await;
+        let readers = create_group(&admin, "Readers", "Login, Read").await;
+        create_user(&admin, "grace@example.org", id(&readers)).await.created();
 
         let Delivery { from, to, mail } = deliveries.recv().await.unwrap();
         assert!(from.starts_with("FROM:<assay@assay.test>"), "{from}");
@@ -104,9 +104,9 @@ async fn an_invitation_goes_out_by_smtp() {
         }
         assert!(mail.body.contains("text/plain") && mail.body.contains("text/html"));
         let password = password_of("grace@example.org");
-        reset(&world.anonymous(), mail.token(), &password).await.ok();
-        attempt(&world.anonymous(), "grace@example.org", &password).await.ok();
-        assert!(!world.has_mail(), "it is in a file as well");
+        reset_password(&world.anonymous(), mail.token(), &password).await.ok();
+        try_login(&world.anonymous(), "grace@example.org", &password).await.ok();
+        assert!(!world.has_mail(), "the mail was also written to a file");
         world.stop().await;
     };
     tokio::select! {

@@ -1,4 +1,4 @@
-//! Tokens: forged ones, and keys that follow one another.
+//! Tokens: forgery, key rotation and sessions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,10 +9,10 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use super::revocation::dies;
+use super::revocation::time_until_revoked;
 use crate::{
-    people::{attempt, refine},
-    world::{ADMIN, PASSWORD, World, id, project},
+    people::{refine_token, try_login},
+    world::{ADMIN, PASSWORD, World, create_project, id},
 };
 
 /// The parts of a token.
@@ -30,12 +30,12 @@ fn forged(token: &str, change: impl FnOnce(&mut Value, &mut Value)) -> String {
 }
 
 async fn token(api: &Api) -> String {
-    let token = attempt(api, ADMIN, PASSWORD).await.ok();
+    let token = try_login(api, ADMIN, PASSWORD).await.ok();
     token["token"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forged_token_is_refused_and_all_of_them_alike() {
+async fn all_forged_tokens_get_the_same_answer() {
     let world = World::start().await;
     let api = world.anonymous();
     let good = token(&api).await;
@@ -96,8 +96,10 @@ async fn keys_are_rotated_without_a_failed_request() {
         count
     };
     let rotation = async {
-        let kid = assay_identity::rotate_keys(world.identity(), world.seal()).await.unwrap();
-        eventually("both keys", || async {
+        let kid = assay_identity::rotate_keys(world.identity_database(), world.seal_config())
+            .await
+            .unwrap();
+        eventually("both keys to be public", || async {
             let keys = api.get("/.well-known/jwks.json").await.ok();
             let keys = keys["keys"].as_array().unwrap().clone();
             (keys.len() == 2 && keys.iter().any(|key| key["kid"] == kid.as_str())).then_some(())
@@ -115,13 +117,14 @@ async fn keys_are_rotated_without_a_failed_request() {
         stop.store(true, Ordering::Release);
     };
     let (count, ()) = tokio::join!(traffic, rotation);
-    assert!(count > 10, "{count} requests show nothing");
+    assert!(count > 10, "only {count} requests");
     world.stop().await;
 }
 
-/// Lets the time pass that verifiers have to hear of a new key.
+/// Skips the time that verifiers have to load a new key.
 async fn sign_now(world: &World) {
-    let mut identity = PgConnection::connect(world.identity().expose_secret()).await.unwrap();
+    let mut identity =
+        PgConnection::connect(world.identity_database().expose_secret()).await.unwrap();
     sqlx::query("update signing_key set signs_from = now() where signs_from > now()")
         .execute(&mut identity)
         .await
@@ -129,7 +132,7 @@ async fn sign_now(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_public_keys_say_nothing_secret() {
+async fn the_public_keys_contain_no_private_part() {
     let world = World::start().await;
     let answer = world.anonymous().get("/.well-known/jwks.json").await;
     let keys = answer.ok();
@@ -142,19 +145,19 @@ async fn the_public_keys_say_nothing_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn logging_out_ends_the_session_and_no_other_one() {
+async fn logging_out_ends_only_that_session() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let grace = world.member(&admin, "grace@example.org", "Login, Read").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let grace = world.create_member(&admin, "grace@example.org", "Login, Read").await;
     let other = world.log_in("grace@example.org").await;
     let customer = grace.api.get("/api/management/customers/current").await.ok();
-    let refined = refine(&grace.api, id(&customer)).await.ok();
+    let refined = refine_token(&grace.api, id(&customer)).await.ok();
     let refined = grace.api.with_token(refined["token"].as_str().unwrap());
 
     let logout = refined.request(Method::POST, "/api/token/logout");
     assert_eq!(Answer::of(logout).await.expect(204).body, b"");
-    dies(&refined).await;
-    dies(&grace.api).await;
+    time_until_revoked(&refined).await;
+    time_until_revoked(&grace.api).await;
     other.get("/api/projects").await.ok();
     let token = json!({"Name": "CI", "UsagePermission": "Read"});
     let token = other.post("/api/users/current/tokens", token).await.created();
@@ -165,12 +168,12 @@ async fn logging_out_ends_the_session_and_no_other_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_name_is_shown_by_executions_at_once_and_ends_no_session() {
+async fn a_new_name_appears_in_executions_at_once_and_ends_no_session() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
+    let admin = world.act_for_new_customer("acme").await;
     let permissions = "Login, Read, Write, Execute";
-    let grace = world.member(&admin, "grace@example.org", permissions).await;
-    let project = project(&grace.api).await;
+    let grace = world.create_member(&admin, "grace@example.org", permissions).await;
+    let project = create_project(&grace.api).await;
     let set =
         grace.api.post(&format!("{project}/testsets"), json!({"Name": "All"})).await.created();
     let executions = format!("{project}/testsets/{}/executions", id(&set));

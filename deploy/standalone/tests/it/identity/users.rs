@@ -1,12 +1,14 @@
-//! Users: accounts as their customers see them.
+//! Users: accounts as members of customers.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::revocation::dies;
+use super::revocation::time_until_revoked;
 use crate::{
-    people::{GROUPS, attempt, group, password_of, refine, reset, user},
+    people::{
+        GROUPS, create_group, create_user, password_of, refine_token, reset_password, try_login,
+    },
     world::{World, id, log_in},
 };
 
@@ -17,10 +19,10 @@ fn path(user: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_user_is_invited_and_chooses_a_password() {
+async fn a_new_user_is_invited_and_sets_a_password() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let readers = group(&admin, "Readers", "Login, Read").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let readers = create_group(&admin, "Readers", "Login, Read").await;
     let body = json!({
         "email": GRACE, "DisplayName": "Grace", "UserGroup": {"Id": id(&readers), "Name": "x"},
         "Password": "ignored", "UsagePermission": "UserManagement",
@@ -48,9 +50,9 @@ async fn a_new_user_is_invited_and_chooses_a_password() {
     assert_eq!(grace["UsagePermission"], "Login, Read");
     assert_eq!(grace["UserGroup"], readers);
 
-    let mail = world.mail_to(GRACE).await;
+    let mail = world.take_mail_to(GRACE).await;
     assert!(mail.header.contains("ACME"), "{}", mail.header);
-    reset(&world.anonymous(), mail.token(), &password_of(GRACE)).await.ok();
+    reset_password(&world.anonymous(), mail.token(), &password_of(GRACE)).await.ok();
     let api = world.log_in(GRACE).await;
     let current = api.get("/api/users/current").await.ok();
     assert_eq!((id(&current), &current["Email"]), (id(&grace), &json!(GRACE)));
@@ -65,12 +67,12 @@ async fn a_new_user_is_invited_and_chooses_a_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_is_changed_in_either_form() {
+async fn a_user_is_changed_with_both_forms_of_input() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let readers = group(&admin, "Readers", "Login, Read").await;
-    let writers = group(&admin, "Writers", "Login, Write").await;
-    let grace = user(&admin, GRACE, id(&readers)).await.created();
+    let admin = world.act_for_new_customer("acme").await;
+    let readers = create_group(&admin, "Readers", "Login, Read").await;
+    let writers = create_group(&admin, "Writers", "Login, Write").await;
+    let grace = create_user(&admin, GRACE, id(&readers)).await.created();
 
     let change = json!({"UserData": {"DisplayName": "Grace Hopper"}});
     let changed = admin.put(&path(&grace), change).await.ok();
@@ -109,11 +111,12 @@ async fn a_user_is_changed_in_either_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_of_two_customers_is_each_ones_own_business() {
+async fn an_account_of_two_customers_has_separate_data_at_each() {
     let world = World::start().await;
-    let (first, second) = (world.manage_new("first").await, world.manage_new("second").await);
-    let grace = world.member(&first, GRACE, "Login, Read").await;
-    let writers = group(&second, "Writers", "Login, Write").await;
+    let (first, second) =
+        (world.act_for_new_customer("first").await, world.act_for_new_customer("second").await);
+    let grace = world.create_member(&first, GRACE, "Login, Read").await;
+    let writers = create_group(&second, "Writers", "Login, Write").await;
     let body = json!({
         "Email": "GRACE@example.org", "DisplayName": "Miss Hopper",
         "UserGroup": {"Id": id(&writers)},
@@ -121,7 +124,7 @@ async fn an_account_of_two_customers_is_each_ones_own_business() {
     let there = second.post("/api/users", body.clone()).await.created();
     assert_ne!(id(&there), grace.id);
     assert_eq!(there["DisplayName"], "Miss Hopper");
-    assert_eq!(there["Email"], "GRACE@example.org", "as it was written, not as it is known");
+    assert_eq!(there["Email"], "GRACE@example.org", "the address is shown as the manager wrote it");
     let here = grace.api.get("/api/users/current").await.ok();
     assert_eq!((&here["DisplayName"], &here["Email"]), (&json!("Grace"), &json!(GRACE)));
     second.post("/api/users", body).await.is_problem(409, "already_exists");
@@ -131,8 +134,8 @@ async fn an_account_of_two_customers_is_each_ones_own_business() {
     let customer = seen[0]["CustomerId"].as_str().unwrap();
     assert_eq!((&seen[0]["Id"], &seen[0]["Pending"]), (&there["Id"], &json!(true)));
     assert_eq!((&seen[1]["Id"], &seen[1]["Pending"]), (&json!(grace.id), &json!(false)));
-    refine(&grace.api, customer).await.is_problem(403, "forbidden");
-    let mail = world.mail_to("GRACE@example.org").await;
+    refine_token(&grace.api, customer).await.is_problem(403, "forbidden");
+    let mail = world.take_mail_to("GRACE@example.org").await;
     let accept = json!({"Token": mail.token()});
     world.anonymous().put("/api/users/reset/accept", accept.clone()).await.ok();
     world
@@ -140,7 +143,7 @@ async fn an_account_of_two_customers_is_each_ones_own_business() {
         .put("/api/users/reset/accept", accept)
         .await
         .is_problem(422, "invalid_reset_token");
-    let refined = refine(&grace.api, customer).await.ok();
+    let refined = refine_token(&grace.api, customer).await.ok();
     let elsewhere = grace.api.with_token(refined["token"].as_str().unwrap());
     assert_eq!(elsewhere.get("/api/users/current").await.ok()["Id"], there["Id"]);
 
@@ -152,16 +155,16 @@ async fn an_account_of_two_customers_is_each_ones_own_business() {
     grace.api.get("/api/users/current").await.ok();
 
     first.delete(&format!("/api/users/{}", grace.id)).await.expect(204);
-    let gone = attempt(&world.anonymous(), GRACE, &password_of(GRACE)).await;
-    gone.is_problem(401, "unauthenticated");
+    let rejected = try_login(&world.anonymous(), GRACE, &password_of(GRACE)).await;
+    rejected.is_problem(401, "unauthenticated");
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_address_counts_when_its_mailbox_has_accepted() {
+async fn a_new_address_is_used_after_its_mailbox_has_accepted() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let grace = world.member(&admin, GRACE, "Login, Read").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let grace = world.create_member(&admin, GRACE, "Login, Read").await;
     let own = format!("/api/users/{}", grace.id);
     let token = json!({"Name": "CI", "UsagePermission": "Read"});
     let token = grace.api.post("/api/users/current/tokens", token).await.created();
@@ -170,54 +173,56 @@ async fn a_new_address_counts_when_its_mailbox_has_accepted() {
 
     let renamed = admin.put(&own, json!({"UserData": {"email": "hopper@example.org"}})).await.ok();
     assert_eq!(renamed["Email"], GRACE);
-    let notice = world.mail_to(GRACE).await;
+    let notice = world.take_mail_to(GRACE).await;
     assert!(notice.body.contains("change the email address"), "{}", notice.body);
     grace.api.get("/api/users/current").await.ok();
-    let mail = world.mail_to("hopper@example.org").await;
+    let mail = world.take_mail_to("hopper@example.org").await;
     let new = "an altogether different phrase";
-    reset(&world.anonymous(), mail.token(), new).await.ok();
+    reset_password(&world.anonymous(), mail.token(), new).await.ok();
 
-    dies(&grace.api).await;
-    dies(&machine).await;
-    let old = attempt(&world.anonymous(), GRACE, &password_of(GRACE)).await;
+    time_until_revoked(&grace.api).await;
+    time_until_revoked(&machine).await;
+    let old = try_login(&world.anonymous(), GRACE, &password_of(GRACE)).await;
     old.is_problem(401, "unauthenticated");
     let hopper = log_in(&world.anonymous(), "hopper@example.org", new).await;
     assert_eq!(hopper.get("/api/users/current").await.ok()["Id"], grace.id.as_str());
     world.stop().await;
 }
 
-/// A manager renames an account of theirs to an address that another customer invites later.
+/// A manager changes the address of an account to one that another customer invites later.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_takes_over_an_account_by_renaming_another_one() {
+async fn changing_an_address_cannot_take_over_an_account() {
     let world = World::start().await;
-    let victim = world.customer("victim").await;
-    let (attacker, manager) = (world.manage_new("attacker").await, world.manage(&victim).await);
-    let mallory = world.member(&attacker, "mallory@evil.example", "Login, UserManagement").await;
+    let victim = world.create_customer("victim").await;
+    let (attacker, manager) =
+        (world.act_for_new_customer("attacker").await, world.act_for(&victim).await);
+    let mallory =
+        world.create_member(&attacker, "mallory@evil.example", "Login, UserManagement").await;
     let rename = json!({"Email": "ceo@victim.example"});
     mallory.api.put(&format!("/api/users/{}", mallory.id), rename).await.ok();
-    world.mail_to("ceo@victim.example").await;
-    let ceos = group(&manager, "Chiefs", "Login, Read").await;
-    user(&manager, "ceo@victim.example", id(&ceos)).await.created();
+    world.take_mail_to("ceo@victim.example").await;
+    let ceos = create_group(&manager, "Chiefs", "Login, Read").await;
+    create_user(&manager, "ceo@victim.example", id(&ceos)).await.created();
 
     let password = password_of("mallory@evil.example");
     let api = world.anonymous();
-    attempt(&api, "ceo@victim.example", &password).await.is_problem(401, "unauthenticated");
-    refine(&mallory.api, id(&victim)).await.is_problem(403, "forbidden");
-    let mail = world.mail_to("ceo@victim.example").await;
+    try_login(&api, "ceo@victim.example", &password).await.is_problem(401, "unauthenticated");
+    refine_token(&mallory.api, id(&victim)).await.is_problem(403, "forbidden");
+    let mail = world.take_mail_to("ceo@victim.example").await;
     assert!(mail.header.contains("VICTIM"), "{}", mail.header);
-    reset(&api, mail.token(), &password_of("ceo@victim.example")).await.ok();
+    reset_password(&api, mail.token(), &password_of("ceo@victim.example")).await.ok();
     let ceo = world.log_in("ceo@victim.example").await;
     ceo.get("/api/projects").await.ok();
-    attempt(&api, "ceo@victim.example", &password).await.is_problem(401, "unauthenticated");
-    refine(&mallory.api, id(&victim)).await.is_problem(403, "forbidden");
+    try_login(&api, "ceo@victim.example", &password).await.is_problem(401, "unauthenticated");
+    refine_token(&mallory.api, id(&victim)).await.is_problem(403, "forbidden");
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_makes_no_user_is_refused() {
+async fn invalid_users_are_rejected_with_their_fields() {
     let world = World::start().await;
-    let admin = world.manage_new("acme").await;
-    let readers = group(&admin, "Readers", "Login, Read").await;
+    let admin = world.act_for_new_customer("acme").await;
+    let readers = create_group(&admin, "Readers", "Login, Read").await;
     let good = json!({"Email": GRACE, "DisplayName": "Grace", "UserGroup": {"Id": id(&readers)}});
     for (name, value, field) in [
         ("Email", json!("nobody"), "/Email"),
@@ -236,20 +241,20 @@ async fn what_makes_no_user_is_refused() {
         let problem = admin.post("/api/users", body.clone()).await.is_problem(422, "invalid");
         assert_eq!(problem["errors"][0]["pointer"], field, "{body}");
     }
-    assert!(!world.has_mail(), "somebody was invited");
+    assert!(!world.has_mail(), "an invitation was sent");
     admin.post("/api/users", good).await.created();
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_says_nothing_in_a_mail_but_itself() {
+async fn names_are_escaped_in_mails() {
     let world = World::start().await;
     let odd = json!({"Name": "<b>Acme</b> & \"Sons\" Bcc: eve@example.org", "Subdomain": "odd"});
     let customer = world.api.post("/api/management/customers", odd).await.created();
-    let admin = world.manage(&customer).await;
-    let readers = group(&admin, "Readers", "Login, Read").await;
-    user(&admin, GRACE, id(&readers)).await.created();
-    let mail = world.mail_to(GRACE).await;
+    let admin = world.act_for(&customer).await;
+    let readers = create_group(&admin, "Readers", "Login, Read").await;
+    create_user(&admin, GRACE, id(&readers)).await.created();
+    let mail = world.take_mail_to(GRACE).await;
     assert!(!mail.header.lines().any(|line| line.starts_with("Bcc")), "{}", mail.header);
     assert!(mail.body.contains("&lt;b&gt;Acme"), "{}", mail.body);
     world.stop().await;

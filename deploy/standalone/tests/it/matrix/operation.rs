@@ -1,4 +1,4 @@
-//! The operations, as the OpenAPI document tells of them: what is not there does not exist.
+//! The operations of the OpenAPI document.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(crate) static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::to_value(assay_gateway::openapi()).unwrap());
 
-/// Who may call an operation.
+/// Requirement for calling an operation.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Needs {
     Nothing,
@@ -20,18 +20,18 @@ pub(crate) enum Needs {
 pub(crate) struct Operation {
     pub(crate) name: String,
     pub(crate) method: Method,
-    /// With names in braces.
+    /// The path with parameters in braces.
     path: String,
     pub(crate) needs: Needs,
-    /// All that the document says of it.
-    pub(crate) said: &'static Value,
+    /// The operation in the document.
+    pub(crate) definition: &'static Value,
     /// The names of its query parameters.
     pub(crate) query: Vec<String>,
     /// The media type and the schema of its body.
     body: Option<(String, Value)>,
 }
 
-/// All operations, those that delete something last.
+/// All operations, deletions last.
 pub(crate) fn operations() -> Vec<Operation> {
     let paths = DOCUMENT["paths"].as_object().unwrap();
     let all = paths.iter().flat_map(|(path, item)| {
@@ -58,28 +58,28 @@ impl Operation {
             method: method.to_uppercase().parse().unwrap(),
             path: path.to_owned(),
             needs: needs(operation["description"].as_str().unwrap()),
-            said: operation,
+            definition: operation,
             query: query.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect(),
             body,
         }
     }
 
-    /// What stands in braces in the path.
-    pub(crate) fn places(&self) -> Vec<&str> {
+    /// The names of the path parameters.
+    pub(crate) fn path_parameters(&self) -> Vec<&str> {
         let segments = self.path.split('/');
         segments.filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}')).collect()
     }
 
-    /// The path with something in each place.
+    /// The path with values for its parameters.
     pub(crate) fn path(&self, fill: impl Fn(usize, &str) -> String) -> String {
-        let mut place = 0;
+        let mut index = 0;
         let segments = self.path.split('/').map(|segment| {
             let Some(name) = segment.strip_prefix('{').and_then(|name| name.strip_suffix('}'))
             else {
                 return segment.to_owned();
             };
-            place += 1;
-            fill(place - 1, name)
+            index += 1;
+            fill(index - 1, name)
         });
         segments.collect::<Vec<_>>().join("/")
     }
@@ -89,7 +89,7 @@ impl Operation {
         self.body.as_ref().map(|(media_type, _)| media_type.as_str())
     }
 
-    /// Where the body may name a record, as JSON pointers, with the kind of the record.
+    /// JSON pointers to ids in the body, with the kind of the record.
     pub(crate) fn references(&self) -> BTreeMap<String, &'static str> {
         let mut found = BTreeMap::new();
         if let Some((_, schema)) = &self.body {
@@ -101,7 +101,7 @@ impl Operation {
     fn collect(&self, schema: &Value, at: String, found: &mut BTreeMap<String, &'static str>) {
         if let Some(name) = schema["$ref"].as_str() {
             let name = name.rsplit('/').next().unwrap();
-            // A schema that holds itself.
+            // Limits recursive schemas.
             if at.split('/').count() < 8 {
                 self.collect(&DOCUMENT["components"]["schemas"][name], at, found);
             }
@@ -124,11 +124,11 @@ impl Operation {
         }
     }
 
-    /// What a field names, if it names a record. One that is not known here has to be made known:
-    /// nobody should forget to have it tested.
+    /// The kind of record that a field refers to, if any. Panics for an unknown reference, so that
+    /// new fields are tested, too.
     fn kind(&self, name: &str, at: &str, schema: &Value) -> Option<&'static str> {
         let kind = match name {
-            // The lease says which test case it is.
+            // The lease determines the test case.
             "TestCaseId" if self.name == "report_instances" => return None,
             "SubjectId" | "SelectedSubjectId" | "ContainedSubject" => "subjectId",
             "BaseSubjectId" => "baseSubjectId",
@@ -139,14 +139,14 @@ impl Operation {
             "TestCaseId" | "ForeignId" => "testCaseId",
             "Id" if at.contains("UserGroup/") => "userGroupId",
             "Id" if at.contains("TestCases/") || self.path.ends_with("/testcases") => "testCaseId",
-            _ if schema["format"] == "uuid" => panic!("{}: what does {at} name?", self.name),
+            _ if schema["format"] == "uuid" => panic!("{}: unknown reference {at}", self.name),
             _ => return None,
         };
         Some(kind)
     }
 }
 
-/// What the description says last.
+/// Parses the last line of the description.
 fn needs(description: &str) -> Needs {
     let last = description.lines().last().unwrap();
     match last.strip_prefix("Needs the permission ").and_then(|rest| rest.strip_suffix('.')) {
@@ -156,12 +156,12 @@ fn needs(description: &str) -> Needs {
         }
         None if last == "Needs a token." => Needs::Token,
         None if last == "Needs no token." => Needs::Nothing,
-        None => panic!("who may call it, is not said: {description}"),
+        None => panic!("the description names no permission: {description}"),
     }
 }
 
-/// A body that an operation would take, given the ids that it may name; what has none here, takes
-/// an empty object.
+/// A valid body for an operation with ids from `own`. Operations that are not listed accept an
+/// empty object.
 pub(crate) fn body(operation: &Operation, own: impl Fn(&str) -> String) -> Value {
     let result = || json!({"InstanceNr": 1, "Result": "Passed", "DurationInSec": 1, "Steps": []});
     match operation.name.as_str() {

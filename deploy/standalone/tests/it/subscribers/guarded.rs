@@ -1,4 +1,4 @@
-//! NATS with the configuration that is shipped: who may do what.
+//! The shipped NATS configuration: permissions of each user.
 
 use std::time::Duration;
 
@@ -11,44 +11,44 @@ use futures::StreamExt as _;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::{Subscriber, python, subscribe, tell};
+use super::{Subscriber, notify, python, subscribe};
 use crate::{
     junit, process,
-    world::{World, as_nats_user, id, nats_password, project},
+    world::{World, create_project, id, nats_password, nats_url_as},
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_program_and_a_subscriber_can_work() {
-    let world = World::start_guarded().await;
+async fn every_program_and_a_subscriber_has_the_necessary_permissions() {
+    let world = World::start_with_nats_users().await;
     let operator = connect_as(&world, "operator").await;
     subscribe(&operator, "billing").await;
-    let url = as_nats_user(world.nats_url(), "billing");
+    let url = nats_url_as(world.nats_url(), "billing");
     let subscriber = Subscriber::new(python(), &[&url, "billing"], Some("ASSAY"));
     let _running = subscriber.start();
-    something_of_everybody(&world).await;
+    publish_from_every_service(&world).await;
     let stored = eventually("notifications of all services", || async {
         let stored = world.api.get("/api/notifications").await.ok();
         let of = |source: &str| stored.as_array().unwrap().iter().any(|n| n["Source"] == source);
         ["User", "TestSet", "TestCase"].iter().all(|source| of(source)).then_some(stored)
     })
     .await;
-    subscriber.gets(stored.as_array().unwrap().len()).await;
-    dead_letters_of_everybody(&world, &operator).await;
+    subscriber.wait_for(stored.as_array().unwrap().len()).await;
+    dead_letters_of_every_consumer(&world, &operator).await;
     let log = world.nats_log();
     assert!(!log.contains("Violation"), "a program lacks a permission: {log}");
     world.stop().await;
 }
 
-/// Events of identity, catalog and execution, applied by others, and a revocation.
-async fn something_of_everybody(world: &World) {
+/// Makes identity, catalog and execution publish events that others apply, and revokes a token.
+async fn publish_from_every_service(world: &World) {
     let api = &world.api;
-    let member = world.member(api, "bob@example.org", "Login, Read").await;
-    let project = project(api).await;
+    let member = world.create_member(api, "bob@example.org", "Login, Read").await;
+    let project = create_project(api).await;
     let set = api.post(&format!("{project}/testsets"), json!({"Name": "All"})).await.created();
     let set = format!("{project}/testsets/{}", id(&set));
     junit::upload(api, &set, junit::report(3)).await.created();
     api.delete(&format!("/api/users/{}", member.id)).await.expect(204);
-    eventually("the end of a token", || async {
+    eventually("a revoked token", || async {
         (member.api.get("/api/projects").await.status == 401).then_some(())
     })
     .await;
@@ -59,8 +59,8 @@ async fn something_of_everybody(world: &World) {
     .await;
 }
 
-/// What a program cannot apply it puts aside, and an operator finds it.
-async fn dead_letters_of_everybody(world: &World, operator: &Client) {
+/// Makes every consumer fail; an operator lists and drops the dead letters.
+async fn dead_letters_of_every_consumer(world: &World, operator: &Client) {
     for subject in ["assay.execution.x", "assay.catalog.x.secrets.x", "assay.catalog.x.retention.x"]
     {
         let published = jetstream::new(operator.clone()).publish(subject, "{".into()).await;
@@ -68,7 +68,7 @@ async fn dead_letters_of_everybody(world: &World, operator: &Client) {
     }
     let operate = async |arguments: [&str; 3]| {
         let mut command = process::command(&process::data_dir());
-        command.env("ASSAY_NATS_URL", as_nats_user(world.nats_url(), "operator"));
+        command.env("ASSAY_NATS_URL", nats_url_as(world.nats_url(), "operator"));
         String::from_utf8(command.args(arguments).output().await.unwrap().stdout).unwrap()
     };
     for (consumer, letters) in
@@ -76,7 +76,7 @@ async fn dead_letters_of_everybody(world: &World, operator: &Client) {
     {
         let of_consumer = format!("--consumer={consumer}");
         let list = ["dead-letters", "list", &of_consumer];
-        eventually("dead letters of everybody", || async {
+        eventually("dead letters of every consumer", || async {
             let listed = operate(list).await;
             listed.lines().last()?.starts_with(letters).then_some(())
         })
@@ -85,21 +85,21 @@ async fn dead_letters_of_everybody(world: &World, operator: &Client) {
     assert_eq!(operate(["dead-letters", "drop", "--all"]).await, "6 dead letters dropped\n");
 }
 
-/// Neither directly nor by having messages sent there.
+/// Neither directly nor by having messages delivered there.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_subscriber_gets_nowhere_else() {
-    let world = World::start_guarded().await;
+async fn a_subscriber_has_no_access_to_other_streams() {
+    let world = World::start_with_nats_users().await;
     let operator = connect_as(&world, "operator").await;
     subscribe(&operator, "billing").await;
     subscribe(&operator, "other").await;
-    project(&world.api).await;
-    let before = eventually("something in both streams", || async {
+    create_project(&world.api).await;
+    let before = eventually("messages in both streams", || async {
         messages_or_none(&operator).await.filter(|counts| *counts == [1, 1])
     })
     .await;
 
     let billing = connect_as(&world, "billing").await;
-    let mut heard = billing.subscribe("assay.>").await.unwrap();
+    let mut replies = billing.subscribe("assay.>").await.unwrap();
     let domain = jetstream::with_domain(billing.clone(), "ASSAY");
     for stream in ["ASSAY_NOTIFICATIONS", "ASSAY_CATALOG"] {
         assert!(domain.get_stream(stream).await.is_err());
@@ -114,10 +114,10 @@ async fn a_subscriber_gets_nowhere_else() {
         let request = format!("{next}.{consumer}");
         billing.publish_with_reply(request, to, "{}".into()).await.unwrap();
     }
-    // What it asked for comes to itself alone: its own messages, and one of its consumer. To the
-    // other consumer's there is no way, as an empty answer says.
+    // The replies reach only the subscriber: those to its requests, and one message of its
+    // consumer. Requests for the other consumer get an empty answer.
     let mut subjects = Vec::new();
-    while let Ok(Some(message)) = timeout(Duration::from_secs(1), heard.next()).await {
+    while let Ok(Some(message)) = timeout(Duration::from_secs(1), replies.next()).await {
         subjects.push((message.subject.to_string(), message.payload.len()));
     }
     subjects.sort();
@@ -132,8 +132,8 @@ async fn a_subscriber_gets_nowhere_else() {
     assert!(delivered.ends_with(".project.created") && size > 2, "{subjects:?}");
     assert_eq!(subjects.len(), 5, "{subjects:?}");
     assert_eq!(messages(&operator).await, before);
-    tell(&world.api, 1).await;
-    eventually("what is told", || async {
+    notify(&world.api, 1).await;
+    eventually("the notification", || async {
         (messages(&operator).await == [before[0], before[1] + 1]).then_some(())
     })
     .await;
@@ -141,8 +141,8 @@ async fn a_subscriber_gets_nowhere_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_cannot_do_what_another_one_has_to() {
-    let world = World::start_guarded().await;
+async fn a_program_lacks_the_permissions_of_other_programs() {
+    let world = World::start_with_nats_users().await;
     let catalog = connect_as(&world, "catalog").await;
     let operator = connect_as(&world, "operator").await;
     eventually("streams", || async { messages_or_none(&operator).await.map(drop) }).await;
@@ -160,7 +160,7 @@ async fn a_program_cannot_do_what_another_one_has_to() {
         let line = format!("{what} Violation - User \"catalog\", Subject {subject:?}");
         world.nats_log().contains(&line)
     };
-    eventually("refusals", || async {
+    eventually("violations in the log", || async {
         let all = subjects.iter().all(|subject| refused("Publish", subject))
             && inboxes.iter().all(|inbox| refused("Subscription", inbox));
         all.then_some(())
@@ -176,7 +176,7 @@ async fn connect_as(world: &World, user: &str) -> Client {
     options.connect(world.nats_url()).await.unwrap()
 }
 
-/// How many messages the catalog's stream and that of the notifications have.
+/// Numbers of messages in the stream of the catalog and in that of notifications.
 async fn messages(operator: &Client) -> [u64; 2] {
     messages_or_none(operator).await.expect("both streams")
 }

@@ -1,4 +1,4 @@
-//! What users have at hand: favorites, and what they opened last.
+//! Favorites and recently opened records.
 
 use assay_testkit::{Api, eventually};
 use serde_json::json;
@@ -13,10 +13,10 @@ async fn ids(api: &Api, list: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn favorites_and_openings_are_a_users_own_and_leave_with_the_archive() {
+async fn each_user_has_separate_favorites_and_openings_without_archived_records() {
     let world = World::start().await;
     let api = &world.api;
-    let colleague = world.member(api, "bob@example.org", "Login, Read").await.api;
+    let colleague = world.create_member(api, "bob@example.org", "Login, Read").await.api;
     let records = records(api).await;
     for (noun, kind) in [("test case", "testcase"), ("test set", "testset"), ("project", "project")]
     {
@@ -30,7 +30,7 @@ async fn favorites_and_openings_are_a_users_own_and_leave_with_the_archive() {
         }
         api.get(&record.path).await.ok();
         assert_eq!(ids(api, &favorites).await, [record.id()]);
-        eventually("the opening to be written", || async {
+        eventually("the opening to be stored", || async {
             (ids(api, &recent).await == [record.id()]).then_some(())
         })
         .await;

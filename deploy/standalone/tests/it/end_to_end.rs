@@ -1,4 +1,4 @@
-//! The whole line: from a login to a report, and what others hear of it.
+//! End-to-end tests: from a login to a report and its notifications.
 
 use assay_testkit::{Api, eventually};
 use futures::StreamExt;
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::{
     junit::upload,
-    world::{ADMIN, PASSWORD, World, id, project},
+    world::{ADMIN, PASSWORD, World, create_project, id},
 };
 
-/// What cargo-nextest wrote about a run of Assay's own tests.
+/// A JUnit report by cargo-nextest of a run of Assay's own tests.
 const JUNIT: &str = include_str!("../../../../docs/first-session/junit.xml");
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_logs_in_and_works_for_a_customer() {
+async fn a_user_logs_in_and_switches_to_a_customer() {
     let world = World::start().await;
     let anonymous = world.anonymous();
 
@@ -34,15 +34,15 @@ async fn a_user_logs_in_and_works_for_a_customer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_execution_is_reported_read_and_heard_of() {
+async fn results_update_the_execution_its_test_cases_and_notifications() {
     let world = World::start().await;
     let api = &world.api;
     let nats = async_nats::connect(world.nats_url()).await.unwrap();
-    let mut heard = nats.subscribe("assay.notifications.>").await.unwrap();
+    let mut notifications = nats.subscribe("assay.notifications.>").await.unwrap();
     nats.flush().await.unwrap();
 
-    let project = project(api).await;
-    let set = a_set_with_two_cases(api, &project).await;
+    let project = create_project(api).await;
+    let set = create_set_with_two_cases(api, &project).await;
     let execution = api.post(&format!("{set}/executions"), json!({"Mode": "External"})).await;
     let execution = execution.created();
     assert_eq!(execution["Status"], "Running");
@@ -64,7 +64,7 @@ async fn an_execution_is_reported_read_and_heard_of() {
     );
     assert_eq!(execution["Statistic"]["TestCasesPassed"], 1);
     for report in execution["TestReports"].as_array().unwrap() {
-        a_report_reads_the_same_everywhere(api, &project, report).await;
+        assert_report_is_the_same_everywhere(api, &project, report).await;
     }
 
     let case = eventually("the projection into the test case", || async {
@@ -83,7 +83,7 @@ async fn an_execution_is_reported_read_and_heard_of() {
     .await;
 
     let event = loop {
-        let message = heard.next().await.unwrap();
+        let message = notifications.next().await.unwrap();
         let event: Value = serde_json::from_slice(&message.payload).unwrap();
         if message.subject.ends_with(".testset.completed") {
             break event;
@@ -99,8 +99,8 @@ async fn an_execution_is_reported_read_and_heard_of() {
     world.stop().await;
 }
 
-/// The path of a set with two test cases that are ready, a subject and an environment.
-async fn a_set_with_two_cases(api: &Api, project: &str) -> String {
+/// Creates a set with two ready test cases, a subject and an environment; returns its path.
+async fn create_set_with_two_cases(api: &Api, project: &str) -> String {
     let subject = json!({
         "Name": "Rocket OS", "Identifier": "1.2.3", "SubjectType": "Webpage",
         "Uri": "https://rocket.example.org/",
@@ -141,8 +141,8 @@ fn result(identifier: &str, result: &str, seconds: f64) -> Value {
     })
 }
 
-/// Reads a report of an execution by both its URLs, its instance and its statistics.
-async fn a_report_reads_the_same_everywhere(api: &Api, project: &str, report: &Value) {
+/// Asserts that both URLs of a report, its instance and its statistics agree.
+async fn assert_report_is_the_same_everywhere(api: &Api, project: &str, report: &Value) {
     let at = |field: &str| report[field].as_str().unwrap();
     let reports = format!(
         "{project}/testcases/{}/testplans/{}/testreports",
@@ -169,7 +169,7 @@ async fn a_report_reads_the_same_everywhere(api: &Api, project: &str, report: &V
 #[tokio::test(flavor = "multi_thread")]
 async fn a_junit_report_becomes_a_completed_execution() {
     let world = World::start().await;
-    let project = project(&world.api).await;
+    let project = create_project(&world.api).await;
     let set = json!({"Name": "Nightly"});
     let set = world.api.post(&format!("{project}/testsets"), set).await.created();
     let set = format!("{project}/testsets/{}", id(&set));
@@ -191,7 +191,7 @@ async fn a_junit_report_becomes_a_completed_execution() {
     let cases = world.api.get(&format!("{project}/testcases")).await.ok();
     assert_eq!(cases.as_array().unwrap().len(), reports.len());
 
-    let world = world.restarted().await;
+    let world = world.restart().await;
     let kept = world.api.get(&format!("{project}/executions")).await.ok();
     let kept: Vec<_> = kept.as_array().unwrap().iter().map(id).collect();
     assert_eq!(kept, [id(&again), id(&execution)]);

@@ -1,4 +1,4 @@
-//! What is between a change and its last effect: outboxes, streams, consumers.
+//! The way of an event: outboxes, streams and consumers.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use tokio::time::{interval, timeout};
 
 use crate::world::World;
 
-/// How long it may take until everything has had its effect.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time until all events have taken effect.
+const SETTLES_WITHIN: Duration = Duration::from_secs(30);
 
 const POLL: Duration = Duration::from_millis(20);
 
-/// Who consumes what.
+/// The consumers of each stream.
 const CONSUMERS: [(&str, &[&str]); 3] = [
     ("ASSAY_IDENTITY", &["notification"]),
     ("ASSAY_CATALOG", &["notification", "execution", "identity"]),
     ("ASSAY_EXECUTION", &["notification", "catalog", "identity"]),
 ];
 
-/// The databases of the services, and NATS between them.
-pub(super) struct Line {
+/// The databases of the services, and NATS.
+pub(super) struct Pipeline {
     pub(super) identity: PgPool,
     pub(super) catalog: PgPool,
     pub(super) execution: PgPool,
@@ -31,7 +31,7 @@ pub(super) struct Line {
     pub(super) jetstream: jetstream::Context,
 }
 
-impl Line {
+impl Pipeline {
     pub(super) async fn of(world: &World, nats_url: &str) -> Self {
         let pool = |url| PgPool::connect_lazy_with(connect_options(url).unwrap());
         let [identity, catalog, execution, notification] = world.databases().map(pool);
@@ -40,22 +40,22 @@ impl Line {
         Self { identity, catalog, execution, notification, jetstream }
     }
 
-    /// All databases, those first whose events others consume.
+    /// All databases, starting with those whose events other services consume.
     pub(super) fn databases(&self) -> [&PgPool; 4] {
         [&self.identity, &self.catalog, &self.execution, &self.notification]
     }
 
-    /// How many events wait in each outbox.
-    pub(super) async fn depths(&self) -> [i64; 4] {
-        let mut depths = [0; 4];
-        for (depth, db) in depths.iter_mut().zip(self.databases()) {
-            *depth = unpublished(db).await.unwrap();
+    /// Number of unpublished events in each outbox.
+    pub(super) async fn backlogs(&self) -> [i64; 4] {
+        let mut backlogs = [0; 4];
+        for (backlog, db) in backlogs.iter_mut().zip(self.databases()) {
+            *backlog = unpublished(db).await.unwrap();
         }
-        depths
+        backlogs
     }
 
-    /// For how many seconds the event waits that has waited longest.
-    pub(super) async fn longest_wait(&self) -> f64 {
+    /// Age of the oldest unpublished event in seconds.
+    pub(super) async fn oldest_age(&self) -> f64 {
         let mut longest = 0.0;
         for db in self.databases() {
             let wait = sqlx::query_scalar(
@@ -67,26 +67,26 @@ impl Line {
         longest
     }
 
-    /// Waits until nothing is on its way any more, after the last write.
+    /// Waits until all events have taken effect. Call it after the last write.
     pub(super) async fn settle(&self) {
-        let mut left = None;
-        let settled = timeout(PATIENCE, async {
+        let mut pending = None;
+        let settled = timeout(SETTLES_WITHIN, async {
             let mut ticks = interval(POLL);
             loop {
                 ticks.tick().await;
-                left = self.left().await;
-                if left.is_none() {
+                pending = self.pending().await;
+                if pending.is_none() {
                     return;
                 }
             }
         });
         if settled.await.is_err() {
             let failures = self.failures().await;
-            panic!("after {PATIENCE:?} there is still {left:?}; these have failed: {failures:?}");
+            panic!("still pending after {SETTLES_WITHIN:?}: {pending:?}; failures: {failures:?}");
         }
     }
 
-    /// Which events consumers have failed to apply, and how often.
+    /// Consumer, event and number of attempts of all failed events.
     async fn failures(&self) -> Vec<(String, String, i32)> {
         let mut failures = Vec::new();
         for db in self.databases() {
@@ -97,9 +97,9 @@ impl Line {
         failures
     }
 
-    /// Something that is still on its way.
-    async fn left(&self) -> Option<String> {
-        let [identity, catalog, execution, _] = self.depths().await;
+    /// A description of something that has not taken effect yet.
+    async fn pending(&self) -> Option<String> {
+        let [identity, catalog, execution, _] = self.backlogs().await;
         if identity + catalog + execution > 0 {
             return Some("an event in an outbox".to_owned());
         }
@@ -112,9 +112,9 @@ impl Line {
                     return Some(format!("no consumer {consumer} of {name}"));
                 };
                 if info.num_ack_pending > 0 || info.num_pending > 0 {
-                    let (held, waiting) = (info.num_ack_pending, info.num_pending);
+                    let (unacknowledged, pending) = (info.num_ack_pending, info.num_pending);
                     return Some(format!(
-                        "work for {consumer} of {name}: {held} delivered, {waiting} to come, {} asked",
+                        "messages for {consumer} of {name}: {unacknowledged} unacknowledged, {pending} pending, {} requests",
                         info.num_waiting
                     ));
                 }
@@ -127,9 +127,9 @@ impl Line {
                 return Some(format!("{parked} parked events"));
             }
         }
-        // Only now nothing can be added to it.
-        let depth = unpublished(&self.notification).await.unwrap();
-        (depth > 0).then(|| "a notification in the outbox".to_owned())
+        // Checked last, because the other consumers add notifications.
+        let backlog = unpublished(&self.notification).await.unwrap();
+        (backlog > 0).then(|| "a notification in the outbox".to_owned())
     }
 
     pub(super) async fn stream(&self, name: &str) -> Stream {
@@ -146,7 +146,8 @@ impl Line {
         messages
     }
 
-    /// Puts a message into a stream, past the outbox, and so that JetStream does not know it again.
+    /// Publishes a message without the outbox and without an id, so that JetStream detects no
+    /// duplicate.
     pub(super) async fn send(&self, subject: &str, payload: Vec<u8>) {
         let sent = self.jetstream.publish(subject.to_owned(), payload.into());
         sent.await.unwrap().await.unwrap();

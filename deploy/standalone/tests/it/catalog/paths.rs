@@ -1,4 +1,4 @@
-//! Where records are found: in their own place, by their own customer, and nowhere else.
+//! Paths of records: a record is found only under its parents and by its customer.
 
 use assay_testkit::Api;
 use reqwest::Method;
@@ -9,7 +9,7 @@ use crate::world::{World, id};
 
 const UNKNOWN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
-/// Everything that can be asked of these records, as method, path and body.
+/// All requests for these records, as method, path and body.
 fn requests(records: &[Record]) -> Vec<(Method, String, Option<Value>)> {
     let mut all = Vec::new();
     for record in records {
@@ -62,7 +62,7 @@ async fn send(
     .await
 }
 
-/// All that is in the records, to compare.
+/// The content of all records, to compare.
 async fn state(api: &Api, records: &[Record]) -> Vec<Value> {
     let mut state = Vec::new();
     for record in records {
@@ -72,12 +72,12 @@ async fn state(api: &Api, records: &[Record]) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_customers_records_are_as_unknown_as_those_that_never_were() {
+async fn foreign_unknown_and_malformed_ids_get_the_same_answer() {
     let world = World::start().await;
     let api = &world.api;
     let mine = records(api).await;
     let before = state(api, &mine).await;
-    let stranger = world.manage_new("acme").await;
+    let stranger = world.act_for_new_customer("acme").await;
     let mut bodies = std::collections::BTreeSet::new();
     let strip = |answer: &assay_testkit::Answer| {
         let mut problem = answer.is_problem(404, "not_found");
@@ -89,12 +89,12 @@ async fn another_customers_records_are_as_unknown_as_those_that_never_were() {
     for (method, path, body) in requests(&mine) {
         let answer = send(&stranger, (method.clone(), path.clone(), body.clone())).await;
         bodies.insert(strip(&answer));
-        // Each id in the path by itself: one that never was, one that is none, and 0.
+        // Replaces each id in the path: by an unknown id, a malformed one, and 0.
         let parts: Vec<&str> = path.split('/').collect();
-        for place in (0..parts.len()).filter(|place| parts[*place].len() == UNKNOWN.len()) {
+        for index in (0..parts.len()).filter(|index| parts[*index].len() == UNKNOWN.len()) {
             for other in [UNKNOWN, "nonsense", "0"] {
                 let mut parts = parts.clone();
-                parts[place] = other;
+                parts[index] = other;
                 let path = parts.join("/");
                 if is_permanent(&path) {
                     continue;
@@ -118,19 +118,19 @@ async fn another_customers_records_are_as_unknown_as_those_that_never_were() {
     world.stop().await;
 }
 
-/// Whether a path is one of the permanent URLs, which have a 0 where they leave out a parent.
+/// Whether a path is a permanent URL, which has a 0 instead of the project.
 fn is_permanent(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').skip(2).collect();
     matches!(parts[..], ["projects", "0", "testcases" | "testsets", _])
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reference_to_what_is_not_in_the_project_is_refused() {
+async fn references_to_records_outside_the_project_are_rejected() {
     let world = World::start().await;
     let api = &world.api;
     let mine = records(api).await;
     let elsewhere = records(api).await;
-    let stranger = world.manage_new("acme").await;
+    let stranger = world.act_for_new_customer("acme").await;
     let theirs = records(&stranger).await;
     let before = state(api, &mine).await;
     for (noun, field, target) in [
@@ -171,22 +171,23 @@ async fn a_reference_to_what_is_not_in_the_project_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_is_found_under_its_own_parents_only() {
+async fn a_record_is_found_only_under_its_parents() {
     let world = World::start().await;
     let api = &world.api;
     let [mine, other] = [records(api).await, records(api).await];
     for noun in ["test case", "test set", "subject", "environment"] {
-        let astray = format!("{}/{}", of(&other, noun).list, of(&mine, noun).id());
-        api.get(&astray).await.is_problem(404, "not_found");
-        api.put(&astray, json!({"Name": "new"})).await.is_problem(404, "not_found");
-        api.delete(&astray).await.is_problem(404, "not_found");
+        let wrong_path = format!("{}/{}", of(&other, noun).list, of(&mine, noun).id());
+        api.get(&wrong_path).await.is_problem(404, "not_found");
+        api.put(&wrong_path, json!({"Name": "new"})).await.is_problem(404, "not_found");
+        api.delete(&wrong_path).await.is_problem(404, "not_found");
     }
     let plan = of(&mine, "test plan");
-    let astray = format!("{}/{}", of(&other, "test plan").list, plan.id());
-    api.get(&astray).await.is_problem(404, "not_found");
+    let wrong_path = format!("{}/{}", of(&other, "test plan").list, plan.id());
+    api.get(&wrong_path).await.is_problem(404, "not_found");
     api.get(&plan.path).await.ok();
     let second = api.post(&of(&mine, "test case").list, json!({"Name": "b"})).await.created();
-    let astray = format!("{}/{}/testplans/{}", of(&mine, "test case").list, id(&second), plan.id());
-    api.get(&astray).await.is_problem(404, "not_found");
+    let wrong_path =
+        format!("{}/{}/testplans/{}", of(&mine, "test case").list, id(&second), plan.id());
+    api.get(&wrong_path).await.is_problem(404, "not_found");
     world.stop().await;
 }
