@@ -98,7 +98,7 @@ impl customer_service_server::CustomerService for CustomerService {
 
         let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, id).await?;
-        let input = change.of("customer", &current, &current.data_version)?;
+        let input = change.apply("customer", &current, &current.data_version)?;
         let input = rules::valid_change(&current, input)?;
         let action = Action::of_change(current.archived, input.archived);
         if action == Action::Archived {
@@ -127,7 +127,8 @@ impl customer_service_server::CustomerService for CustomerService {
         let customer = store::lock(&mut tx, id).await?;
         store::reject_operator(&mut *tx, id).await?;
         store::delete(&mut tx, id).await?;
-        // The audit log of the deleted customer is purged, so the entry goes to the caller's own customer.
+        // The audit log of the deleted customer is purged, so the entry goes to the caller's own
+        // customer.
         let home = membership::store::of_user(&mut *tx, caller.user).await?;
         caller.customer = home.map_or(caller.customer, |home| home.membership.customer_id);
         Record::Customer(id)

@@ -110,7 +110,7 @@ impl user_service_server::UserService for UserService {
         customer::store::lock_managers(&mut tx, caller.customer).await?;
         store::lock(&mut tx, caller.customer, id).await?;
         let current = store::get(&mut *tx, caller.customer, id).await?;
-        let input = rules::valid(change.of("user", &current, &current.data_version)?)?;
+        let input = rules::valid(change.apply("user", &current, &current.data_version)?)?;
         let user = update(&mut tx, &caller, id, &current, &input).await?;
         let details = difference::<UserInput>(&current, &user)?;
         let record = Record::User(caller.customer, input.group, id);
@@ -229,8 +229,8 @@ impl user_service_server::UserService for UserService {
     }
 }
 
-/// Writes the changes of a locked user. A new email address is only invited here: it takes effect when
-/// its owner accepts.
+/// Writes the changes of a locked user. A new email address is only invited here: it takes effect
+/// when its owner accepts.
 async fn update(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,

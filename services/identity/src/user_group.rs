@@ -64,7 +64,7 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         customer::store::lock_managers(&mut tx, caller.customer).await?;
         let current = store::lock(&mut tx, caller.customer, id).await?;
         let version = current.data_version.clone().unwrap_or_default();
-        let input = rules::valid(change.of("user group", &current, &version)?)?;
+        let input = rules::valid(change.apply("user group", &current, &version)?)?;
         let before = permissions(&current.usage_permission)?;
         let after = permissions(&input.usage_permission)?;
         rules::check_may_grant(&caller, after, before)?;

@@ -43,7 +43,7 @@ impl user_settings_service_server::UserSettingsService for UserSettingsService {
 
         let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, caller.customer, caller.user).await?;
-        let input = change.of("user settings", &current, &current.data_version)?;
+        let input = change.apply("user settings", &current, &current.data_version)?;
         let settings = store::put(&mut tx, caller.customer, caller.user, &input).await?;
         let details = difference::<UserSettingsInput>(&current, &settings)?;
         let entry = Entry::new("UserSettingsChanged").target("User", caller.user);

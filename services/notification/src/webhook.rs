@@ -89,7 +89,7 @@ impl webhook_service_server::WebhookService for WebhookService {
 
         let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, customer, id).await?;
-        let input = change.of("webhook", &current, &current.data_version)?;
+        let input = change.apply("webhook", &current, &current.data_version)?;
         let input = rules::validate(input, &self.policy)?;
         let is_new = input.secret != MASK;
         let sealed = is_new.then(|| secret::close(&self.seal, id, &input.secret)).transpose()?;

@@ -18,7 +18,7 @@ pub(super) async fn update(
     change: Change<ExecutionInput>,
 ) -> Result<(), Fault> {
     let current = store::lock(tx, customer, project, id).await?.execution;
-    let input = change.of("execution", &current, &current.data_version)?;
+    let input = change.apply("execution", &current, &current.data_version)?;
     store::set_archived(tx, customer, id, input.archived).await?;
     let action = Action::of_change(current.archived, input.archived);
     let event_type = EventType::Record(RecordKind::Execution, action);

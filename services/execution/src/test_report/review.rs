@@ -25,7 +25,7 @@ pub(super) async fn review(
     change: Change<TestReportInput>,
 ) -> Result<TestReport, Fault> {
     let current = store::lock(tx, caller.customer, path).await?.report;
-    let review = change.of("test report", &current, &current.data_version)?;
+    let review = change.apply("test report", &current, &current.data_version)?;
     let review = rules::check_review(caller, &current, review)?;
     store::save(tx, caller.customer, path.id, &review).await?;
     let LockedReport { report, context } = store::lock(tx, caller.customer, path).await?;

@@ -18,7 +18,7 @@ pub struct Change<I> {
 impl<I: Changes + Default + DeserializeOwned> Change<I> {
     /// Returns the writable fields of the updated record, given the locked current one. Fails if the
     /// update is based on another version.
-    pub fn of(
+    pub fn apply(
         self,
         noun: &'static str,
         current: &impl Serialize,
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn updates_change_named_fields_only() {
         for data_version in [None, Some("3")] {
-            let input = change(data_version).of("project", &project(), "3").unwrap();
+            let input = change(data_version).apply("project", &project(), "3").unwrap();
             assert_eq!(
                 input,
                 ProjectInput {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn updates_of_an_outdated_version_are_rejected() {
-        let refused = change(Some("2")).of("project", &project(), "3");
+        let refused = change(Some("2")).apply("project", &project(), "3");
         assert!(matches!(refused, Err(Fault::Stale("project"))));
     }
 
