@@ -1,6 +1,6 @@
--- Executions: one row each, with everything that was copied when it started. The row is the lock of
--- all that belongs to the execution: whoever adds results, completes or cancels it locks the row
--- first, so that counts have one writer at a time.
+-- Executions, with copies of the catalog's records from when they started. A row is also the lock
+-- of everything that belongs to the execution: transactions that add results, complete or cancel
+-- the execution lock it first, so that the counts have one writer at a time.
 create table execution (
     customer_id uuid not null,
     id uuid not null,
@@ -15,20 +15,20 @@ create table execution (
     request_user_id uuid not null,
     request_user text not null,
     request_time timestamptz not null default now(),
-    -- Sent by the client that started the execution, so that it starts once; and what was asked.
+    -- The idempotency key of the request that started the execution, and the request itself.
     idempotency_key text,
     idempotent_request bytea,
     tags text not null,
     mode text not null,
     stop_on_failure boolean not null,
     time_out double precision not null,
-    -- When it is ended whatever has become of it.
+    -- The time at which the reconciler ends the execution.
     deadline timestamptz not null,
     status text not null,
     result text not null,
     completion_date_time timestamptz,
     archived boolean not null default false,
-    -- How many reports there are, how many have not ended, and how the others have.
+    -- The number of reports: all, the pending ones, and the ended ones by result.
     test_cases_total integer not null,
     test_cases_pending integer not null,
     test_cases_canceled integer not null,
@@ -36,12 +36,12 @@ create table execution (
     test_cases_with_error integer not null,
     test_cases_passed integer not null,
     test_cases_failed integer not null,
-    -- When its tests ran, as far as their reporters said so.
+    -- The first start and the last finish of its instances, as far as they were reported.
     start_date_time timestamptz,
     finish_date_time timestamptz,
     total_duration_in_sec double precision not null,
     revision bigint not null default 1,
-    -- Since when its results and artifacts are not kept any more, and when the last was removed.
+    -- The time at which its results and artifacts expired, and the time at which they were removed.
     expired_at timestamptz,
     pruned_at timestamptz,
     constraint execution_pkey primary key (customer_id, id),
@@ -66,10 +66,11 @@ create index execution_project_idx on execution (customer_id, project_id, id)
     where not archived;
 create index execution_archive_idx on execution (customer_id, project_id, id)
     where archived;
--- Also of what is archived: history and statistics show all.
+-- Includes archived executions: history and statistics show all.
 create index execution_test_set_idx on execution (customer_id, test_set_id, id);
 
--- Of all customers: the reconciler looks for what is overdue, and for what was not completed.
+-- For the reconciler, over all customers: overdue executions, and those without pending reports
+-- that were not completed.
 create index execution_deadline_idx on execution (deadline) where status in ('Queued', 'Running');
 create index execution_done_idx on execution (id)
     where status in ('Queued', 'Running') and mode = 'Dispatch' and test_cases_pending = 0;

@@ -1,5 +1,5 @@
--- Test reports: what came of one test case in one execution. Later ids sort after earlier ones, so
--- the reports of an execution are in the order of its test set when they are ordered by id.
+-- Test reports: the outcome of one test case in one execution. The order of the ids within an
+-- execution is that of its test set.
 create table test_report (
     customer_id uuid not null,
     id uuid not null,
@@ -45,7 +45,7 @@ create table test_report (
 
 create index test_report_execution_idx on test_report (customer_id, execution_id, id);
 
--- How often each test case was executed. Rows are locked in the order of their ids.
+-- The number of executions of each test case. Rows are locked in the order of their ids.
 create table test_case_counter (
     customer_id uuid not null,
     test_case_id uuid not null,

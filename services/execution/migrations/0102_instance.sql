@@ -1,7 +1,8 @@
--- Finished instances of test reports: what grows. Rows are only ever added, under the lock of their
--- execution; there is no foreign key, because checking one costs more than the row. Every key holds
--- the report's id, which grows with time: the tables are partitions by months of it, so that what
--- is not kept any more goes with its partition instead of row by row.
+-- Finished instances of test reports, by far the largest tables. Rows are never updated, and
+-- inserted under the lock of their execution. They have no foreign key, because checking it costs
+-- more than the row itself. Every key contains the id of the report, which increases with time. The
+-- tables are partitioned by its month, so that expired instances are dropped with their partition
+-- instead of row by row.
 create table instance (
     customer_id uuid not null,
     test_report_id uuid not null,
@@ -11,7 +12,7 @@ create table instance (
     finish_date_time timestamptz,
     duration_in_sec double precision not null,
     result text not null,
-    -- Statistics are read from this index alone.
+    -- Statistics read only this index.
     constraint instance_pkey primary key (customer_id, test_report_id, instance_nr)
         include (duration_in_sec, result),
     constraint instance_id_key unique (customer_id, test_report_id, id),
@@ -21,12 +22,12 @@ create table instance (
         check (result in ('Passed', 'Failed', 'Error', 'Aborted', 'Canceled'))
 ) partition by range (test_report_id);
 
--- What only a look at a single instance needs; no row where there is nothing to look at.
+-- The columns that only the page of a single instance needs. Instances without them have no row.
 create table instance_detail (
     customer_id uuid not null,
     test_report_id uuid not null,
     instance_nr integer not null,
-    -- A JSON array, compressed with Zstandard by the service; empty for no steps.
+    -- A JSON array that the service compresses with Zstandard. Empty without steps.
     steps bytea not null,
     artifacts_uri text not null,
     report_uri text not null,
@@ -36,15 +37,15 @@ create table instance_detail (
     constraint instance_detail_pkey primary key (customer_id, test_report_id, instance_nr)
 ) partition by range (test_report_id);
 
--- Compressing twice only takes time.
+-- The steps are compressed already.
 alter table instance_detail alter column steps set storage external;
 
--- The smallest id that is made at this time.
+-- Returns the smallest id of a time.
 create function first_id_at(moment timestamptz) returns uuid language sql stable
     as $$ select rpad(lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid $$;
 
--- Makes the partitions of a month where they are missing. They are made first and attached then,
--- which lets others read and write meanwhile. As the owner of the tables, whoever asks for it.
+-- Creates the missing partitions of a month. They are created separately and then attached, so that
+-- reads and writes continue meanwhile. Runs with the rights of the owner of the tables.
 create function make_instance_partitions(month date) returns void language plpgsql
     security definer set search_path from current as $$
 declare
@@ -66,7 +67,7 @@ begin
 end
 $$;
 
--- Whatever is older than the first month.
+-- Instances from before the first month.
 create table instance_before partition of instance
     for values from (minvalue) to (first_id_at(date_trunc('month', now(), 'utc')));
 create table instance_detail_before partition of instance_detail

@@ -1,30 +1,30 @@
--- Schedules: what engines have to do, one for each report of an execution in mode Dispatch; and the
--- leases that engines have on them. Together they are a queue:
+-- Schedules: the work of engines, one for each report of an execution in mode Dispatch. With the
+-- leases of engines they form a queue:
 --
--- * Whoever takes a schedule off the queue locks its row, passing over those that others have
---   locked, and waits for nobody.
--- * Whoever else changes a schedule or ends a lease has locked the execution before. So what a lease
---   brings is added by somebody who knows that it still holds.
+-- * Taking schedules off the queue locks their rows and skips those that are locked already. So it
+--   never waits.
+-- * All other changes of schedules, and the end of leases, need the lock of the execution. So
+--   results of a lease are added by a transaction that knows whether the lease is held.
 create table schedule (
     customer_id uuid not null,
-    -- Later ids sort after earlier ones: this is the order of the queue among work of the same
-    -- priority, and within an execution that of its test set.
+    -- The order of the queue among schedules of the same priority, and within an execution the
+    -- order of its test set.
     id uuid not null,
     execution_id uuid not null,
     project_id uuid not null,
     test_report_id uuid not null,
-    -- Counts the schedules of an execution, from 1.
+    -- The number of the schedule within its execution, from 1.
     report_sequence_nr integer not null,
-    -- The engines that it is for: those that serve the environment; empty without an environment.
+    -- The target group of the environment. Empty without an environment.
     target_group text not null,
     needs_public_ip boolean not null,
-    -- That of its test set: higher ones come first.
+    -- The priority of the test set. Higher ones come first.
     priority smallint not null,
     status text not null,
     initial_queued_time timestamptz not null default now(),
-    -- When an engine last took it.
+    -- The time of the last lease.
     schedule_sent_at timestamptz,
-    -- How many engines took it and were not heard of again.
+    -- The number of leases that have expired.
     lost_leases integer not null default 0,
     constraint schedule_pkey primary key (customer_id, id),
     constraint schedule_test_report_key unique (customer_id, test_report_id),
@@ -43,14 +43,14 @@ create table lease (
     id uuid not null,
     execution_id uuid not null,
     schedule_id uuid not null,
-    -- What the engine calls itself, and as whom it works.
+    -- The name of the engine, and the user that it works as.
     engine text not null,
     user_id uuid not null,
     leased_at timestamptz not null default now(),
     expires_at timestamptz not null,
     ended_at timestamptz,
-    -- How it ended: by its engine, which was done (Completed) or gave the schedule back (Released);
-    -- by the end of the execution (Canceled); or because nothing was heard of the engine (Lost).
+    -- The end of the lease: its engine completed the work (Completed) or returned it to the queue
+    -- (Released), the execution ended (Canceled), or the lease was not renewed in time (Lost).
     outcome text,
     constraint lease_pkey primary key (customer_id, id),
     constraint lease_schedule_fkey
@@ -60,10 +60,10 @@ create table lease (
     constraint lease_ended_at_check check ((ended_at is null) = (outcome is null))
 );
 
--- Two engines never hold the same schedule.
+-- A schedule has at most one lease that is held.
 create unique index lease_schedule_key on lease (customer_id, schedule_id) where ended_at is null;
--- For the removal of schedules, which looks for their leases.
+-- For the removal of schedules with their leases.
 create index lease_schedule_idx on lease (customer_id, schedule_id);
 create index lease_execution_idx on lease (customer_id, execution_id) where ended_at is null;
--- Of all customers: the reconciler looks for what has expired.
+-- For the reconciler, over all customers: expired leases.
 create index lease_expiry_idx on lease (expires_at) where ended_at is null;

@@ -1,11 +1,11 @@
--- Artifacts: files that belong to results. The files themselves are kept elsewhere, under the ids of
--- the customer, the execution and the artifact; names are only here.
+-- Artifacts: files that belong to results. The files are in a separate store, under the ids of the
+-- customer, the execution and the artifact. Their names are only here.
 create table artifact (
     customer_id uuid not null,
     id uuid not null,
     execution_id uuid not null,
-    -- What the name is unique in: the execution where its caller reports the results, the test
-    -- report where an engine does.
+    -- The record in which the name is unique: the execution if its client reports the results, the
+    -- test report if an engine does.
     owner_id uuid not null,
     name text not null,
     content_type text not null,
@@ -19,8 +19,8 @@ create table artifact (
 
 create index artifact_execution_idx on artifact (customer_id, execution_id);
 
--- Files that are being stored or removed: noted before, forgotten after. What is still here after a
--- while was left behind by a program that ended in between, and is removed.
+-- Files that are being stored or removed: inserted before and deleted after. A program that ended
+-- in between leaves a row, and the file is removed later.
 create table stray_file (
     customer_id uuid not null,
     execution_id uuid not null,
@@ -29,5 +29,5 @@ create table stray_file (
     constraint stray_file_pkey primary key (customer_id, artifact_id)
 );
 
--- Of all customers: what was left behind.
+-- For the removal of abandoned files, over all customers.
 create index stray_file_since_idx on stray_file (since);

@@ -1,20 +1,20 @@
--- Projects and customers that were deleted, as their services publish it. Their executions are not
--- found from then on; the rows and files themselves are removed in the background.
+-- Deleted projects and customers, from events of their services. Their executions are hidden from
+-- then on, and their rows and files are removed in the background.
 create table deletion (
     customer_id uuid not null,
-    -- The nil UUID: the customer itself, with all its projects.
+    -- The nil UUID if the customer itself was deleted, with all its projects.
     project_id uuid not null,
     deleted_at timestamptz not null default now(),
-    -- When the last of its rows and files was removed.
+    -- The time at which the last row and file was removed.
     purged_at timestamptz,
     constraint deletion_pkey primary key (customer_id, project_id)
 );
 
--- Of all customers: what is still to be removed.
+-- For the purge, over all customers: unfinished deletions.
 create index deletion_purge_idx on deletion (customer_id, project_id) where purged_at is null;
 
--- The executions that callers, engines and background work may find. Everything but the removal
--- itself reads and locks executions here.
+-- The executions that are not deleted. All statements except those of the purge and the retention
+-- read and lock executions here.
 create view live_execution as
 select * from execution e
 where not exists (

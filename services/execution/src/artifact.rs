@@ -122,8 +122,8 @@ impl Artifacts {
         }
     }
 
-    /// Inserts the artifact of a stored file. Returns the artifact that it replaces, and when a link to
-    /// it expires.
+    /// Inserts the artifact of a stored file. Returns the artifact that it replaces, and when a
+    /// link to it expires.
     async fn insert(
         &self,
         new: &NewArtifact,
@@ -145,7 +145,8 @@ impl Artifacts {
         Ok((replaced, expires))
     }
 
-    /// Replaces the names of artifacts in an instance by links. Names of missing artifacts are removed.
+    /// Replaces the names of artifacts in an instance by links. Names of missing artifacts are
+    /// removed.
     pub(crate) async fn resolve(
         &self,
         customer: CustomerId,

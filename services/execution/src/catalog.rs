@@ -85,7 +85,8 @@ impl Catalog {
         .await
     }
 
-    /// Copies the test cases with the identifiers of `cases`, in the same order. Creates missing ones.
+    /// Copies the test cases with the identifiers of `cases`, in the same order. Creates missing
+    /// ones.
     pub(crate) async fn adopt(
         &self,
         caller: &Caller,
@@ -111,8 +112,8 @@ impl Catalog {
     }
 }
 
-/// Collects the parts of a snapshot. Only the first part has more than test cases. Snapshots share the
-/// memory limit of bodies.
+/// Collects the parts of a snapshot. Only the first part has more than test cases. Snapshots share
+/// the memory limit of bodies.
 async fn collect(
     mut parts: Streaming<Snapshot>,
     customer: CustomerId,

@@ -38,8 +38,8 @@ pub(crate) async fn details(
     Ok(Instance { steps, ..instance })
 }
 
-/// Lists instances of a report, by number, after the cursor of `slice`. Missing instances are listed once
-/// the report has ended.
+/// Lists instances of a report, by number, after the cursor of `slice`. Missing instances are
+/// listed once the report has ended.
 pub(crate) async fn list(
     db: &PgPool,
     customer: CustomerId,

@@ -1,8 +1,8 @@
 //! Leases: the right of an engine to work on a schedule.
 //!
-//! Results of a lease are added under the lock of its execution, after a check that the lease is not
-//! lost, and a lease is lost under the same lock. So if two engines work on the same schedule, only
-//! the results of the later one count.
+//! Results of a lease are added under the lock of its execution, after a check that the lease is
+//! not lost, and a lease is lost under the same lock. So if two engines work on the same schedule,
+//! only the results of the later one count.
 
 pub(crate) mod settings;
 pub(crate) mod store;

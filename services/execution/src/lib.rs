@@ -1,5 +1,5 @@
-//! The execution service: executions of test sets, their results, test reports, instances, artifacts and
-//! statistics, and the work of engines.
+//! The execution service: executions of test sets, their results, test reports, instances,
+//! artifacts and statistics, and the work of engines.
 
 mod artifact;
 mod automation;
@@ -113,7 +113,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     grpc::serve(runtime, listener, app, assay_proto::DESCRIPTORS)
 }
 
-/// Returns the gRPC services. They must be served behind [`guard`] with the same shares of the database.
+/// Returns the gRPC services. They must be served behind [`guard`] with the same shares of the
+/// database.
 pub fn services(
     db: &PgPool,
     shares: &Shares,

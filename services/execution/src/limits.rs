@@ -18,8 +18,8 @@ use uuid::Uuid;
 /// Memory for bodies and snapshots, in MiB.
 const MEMORY: usize = 192;
 
-/// Maximum number of transactions that write results at the same time: half of the connections, so that
-/// readers do not wait for writers. More would not be faster.
+/// Maximum number of transactions that write results at the same time: half of the connections, so
+/// that readers do not wait for writers. More would not be faster.
 const WRITERS: usize = 4;
 
 /// Maximum time that a writer waits for the lock of a record.
@@ -56,8 +56,8 @@ impl IngestLimits {
         read.await
     }
 
-    /// Waits for the lock of a record within this process, then for shares of the writers and of the
-    /// database. All writers of one record together take one share.
+    /// Waits for the lock of a record within this process, then for shares of the writers and of
+    /// the database. All writers of one record together take one share.
     pub(crate) async fn write(
         &self,
         customer: CustomerId,

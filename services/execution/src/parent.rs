@@ -8,8 +8,8 @@ use tonic::{Code, Status};
 
 use crate::{catalog::Catalog, deletion};
 
-/// Fails unless the catalog has the record. While the catalog is unavailable, a project exists if it
-/// has executions, so that they can still be read.
+/// Fails unless the catalog has the record. While the catalog is unavailable, a project exists if
+/// it has executions, so that they can still be read.
 pub(crate) async fn check_exists(
     db: &PgPool,
     catalog: &Catalog,

@@ -1,6 +1,7 @@
 //! Notifies waiting engines of new work.
 //!
-//! A program that queues schedules publishes the target group on a NATS subject that no stream stores.
+//! A program that queues schedules publishes the target group on a NATS subject that no stream
+//! stores.
 
 use std::time::Duration;
 
@@ -76,8 +77,8 @@ impl Queue {
         }
     }
 
-    /// Looks for work, and again after each notification, until there is some, `wait` is over or the
-    /// program stops.
+    /// Looks for work, and again after each notification, until there is some, `wait` is over or
+    /// the program stops.
     pub(crate) async fn wait<T, F: Future<Output = Result<Option<T>, Fault>>>(
         &self,
         customer: CustomerId,

@@ -1,5 +1,5 @@
-//! Expires leases that were not renewed, and ends executions whose deadline has passed. All replicas of
-//! the service may do this at the same time.
+//! Expires leases that were not renewed, and ends executions whose deadline has passed. All
+//! replicas of the service may do this at the same time.
 
 use std::time::Duration;
 
@@ -101,8 +101,8 @@ impl Reconciler {
         Ok(())
     }
 
-    /// Returns schedules with expired leases to the queue, or ends their reports if the execution is
-    /// stopping or too many leases have expired. Returns the target groups to notify.
+    /// Returns schedules with expired leases to the queue, or ends their reports if the execution
+    /// is stopping or too many leases have expired. Returns the target groups to notify.
     async fn requeue_or_fail(
         &self,
         tx: &mut PgTransaction<'_>,
@@ -126,7 +126,8 @@ impl Reconciler {
         Ok(groups)
     }
 
-    /// Ends the reports of schedules: canceled if the execution is stopping, otherwise as engine failures.
+    /// Ends the reports of schedules: canceled if the execution is stopping, otherwise as engine
+    /// failures.
     async fn fail(
         &self,
         tx: &mut PgTransaction<'_>,

@@ -52,7 +52,8 @@ fn fitting(reports: &[(TestReportId, i32)], rows: i64) -> usize {
     reports.iter().take_while(fits).count().max(1)
 }
 
-/// Removes the instances of reports in ranges of their numbers, since a single report may have thousands.
+/// Removes the instances of reports in ranges of their numbers, since a single report may have
+/// thousands.
 async fn remove_in_ranges(
     db: &PgPool,
     throttle: &mut Throttle,

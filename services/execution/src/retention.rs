@@ -1,8 +1,8 @@
 //! Retention: results that have expired, and the partitions of those that are kept.
 //!
-//! When an execution expires, its results and artifacts are no longer shown. They are removed in the
-//! background: a whole partition at once if all its executions have expired, otherwise in small batches.
-//! The execution and its reports are kept.
+//! When an execution expires, its results and artifacts are no longer shown. They are removed in
+//! the background: a whole partition at once if all its executions have expired, otherwise in small
+//! batches. The execution and its reports are kept.
 
 mod partition;
 mod store;
@@ -89,8 +89,8 @@ pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(),
     lock.release().await
 }
 
-/// Removes the results of expired executions. A failed removal is retried in the next run and does not
-/// delay others.
+/// Removes the results of expired executions. A failed removal is retried in the next run and does
+/// not delay others.
 async fn prune(db: &PgPool, artifacts: &Artifacts, lock: &mut AdvisoryLock) -> Result<(), Fault> {
     let (mut throttle, mut after) = (removal::throttle(), None);
     loop {

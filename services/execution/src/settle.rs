@@ -1,5 +1,5 @@
-//! The consequences of results for an execution: its counts, its status, its schedules and the events.
-//! The row of the execution is locked.
+//! The consequences of results for an execution: its counts, its status, its schedules and the
+//! events. The row of the execution is locked.
 
 pub(crate) mod events;
 
@@ -19,8 +19,8 @@ use crate::{
     schedule, test_report,
 };
 
-/// Adds instances to reports of a locked execution, all or none, and returns the number of new ones.
-/// Instances that are stored already change nothing.
+/// Adds instances to reports of a locked execution, all or none, and returns the number of new
+/// ones. Instances that are stored already change nothing.
 pub(crate) async fn add_instances(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -93,8 +93,8 @@ pub(crate) async fn settle(
     announce(tx, customer, state, action, &finished).await
 }
 
-/// Returns the pending reports that no engine has begun, and cancels their schedules. Without engines,
-/// returns those that have no instances.
+/// Returns the pending reports that no engine has begun, and cancels their schedules. Without
+/// engines, returns those that have no instances.
 async fn not_started(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

@@ -1,5 +1,6 @@
-//! Compares the stored executions and reports with the results that they are derived from, and repairs
-//! them. They should never differ. Operators check this after restoring a backup, for example.
+//! Compares the stored executions and reports with the results that they are derived from, and
+//! repairs them. They should never differ. Operators check this after restoring a backup, for
+//! example.
 
 mod store;
 
@@ -29,7 +30,8 @@ pub struct PublishedState {
     pub reports: Vec<ReportsChanged>,
 }
 
-/// Calls `report` with each difference between the stored state and the results. Returns their number.
+/// Calls `report` with each difference between the stored state and the results. Returns their
+/// number.
 pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result<u64, Fault> {
     let (mut differences, mut after) = (0, None);
     loop {
@@ -50,8 +52,9 @@ pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result
     }
 }
 
-/// Repairs the stored state from the results, and publishes the state of every execution again. Locks
-/// each execution in a transaction of its own, like results do. Returns the number of changed rows.
+/// Repairs the stored state from the results, and publishes the state of every execution again.
+/// Locks each execution in a transaction of its own, like results do. Returns the number of changed
+/// rows.
 pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
     let (mut repaired, mut after) = (0, None);
     loop {
@@ -74,7 +77,8 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
     }
 }
 
-/// Returns the state of all executions, as other services know it once they have received all events.
+/// Returns the state of all executions, as other services know it once they have received all
+/// events.
 pub fn published_states(db: PgPool) -> impl Stream<Item = Result<PublishedState, Fault>> + Send {
     let slices = stream::try_unfold((db.clone(), None, false), async |(db, after, is_last)| {
         if is_last {

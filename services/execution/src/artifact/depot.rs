@@ -1,4 +1,5 @@
-//! The store of the files: a folder, or a bucket of an S3-compatible service. Paths consist of ids only.
+//! The store of the files: a folder, or a bucket of an S3-compatible service. Paths consist of ids
+//! only.
 
 use std::{fs, pin::Pin, sync::Arc, time::Duration};
 

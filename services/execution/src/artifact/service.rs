@@ -83,8 +83,8 @@ impl artifact_service_server::ArtifactService for Artifacts {
     }
 }
 
-/// Reads the target of an upload. Returns it with the chunks of the file, up to the one that is marked as
-/// the last. A stream that ends before that was aborted by the client.
+/// Reads the target of an upload. Returns it with the chunks of the file, up to the one that is
+/// marked as the last. A stream that ends before that was aborted by the client.
 async fn open_file(
     messages: Streaming<UploadArtifactRequest>,
 ) -> Result<(UploadArtifactTarget, Pieces), Status> {

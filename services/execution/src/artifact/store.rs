@@ -27,7 +27,8 @@ pub(super) struct StoredArtifact {
     pub(super) content_type: String,
 }
 
-/// Locks an execution: until the transaction ends, its results do not expire and its leases do not end.
+/// Locks an execution: until the transaction ends, its results do not expire and its leases do not
+/// end.
 pub(super) async fn lock_execution(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

@@ -44,9 +44,9 @@ pub(crate) async fn dequeue(
     Ok(Some(leases))
 }
 
-/// Marks the queued executions of leases as running. This needs a transaction of its own: others that
-/// have locked an execution may wait for its schedules. If it fails, the first result marks the
-/// execution.
+/// Marks the queued executions of leases as running. This needs a transaction of its own: others
+/// that have locked an execution may wait for its schedules. If it fails, the first result marks
+/// the execution.
 pub(crate) async fn mark_running(
     db: &PgPool,
     customer: CustomerId,

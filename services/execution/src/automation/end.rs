@@ -87,8 +87,8 @@ pub(crate) async fn complete(
     Ok(tx.commit().await?)
 }
 
-/// Releases a lease if it is held. Its schedule returns to the queue, unless a failure has stopped the
-/// execution.
+/// Releases a lease if it is held. Its schedule returns to the queue, unless a failure has stopped
+/// the execution.
 pub(crate) async fn release(
     db: &PgPool,
     queue: &Queue,

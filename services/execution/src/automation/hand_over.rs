@@ -1,4 +1,5 @@
-//! Hands leases over to an engine: adds the records of the catalog, or returns the work to the queue.
+//! Hands leases over to an engine: adds the records of the catalog, or returns the work to the
+//! queue.
 
 use std::slice;
 
@@ -37,8 +38,8 @@ fn is_transient(status: &Status) -> bool {
     )
 }
 
-/// Reads the records that an engine needs for its leases. If some cannot be read, removes their leases
-/// from `leases` and ends the reports as engine failures.
+/// Reads the records that an engine needs for its leases. If some cannot be read, removes their
+/// leases from `leases` and ends the reports as engine failures.
 pub(crate) async fn read_records(
     db: &PgPool,
     catalog: &Catalog,
@@ -84,7 +85,8 @@ pub(crate) fn response(
     Response::new(stream::iter(leases).boxed())
 }
 
-/// Releases leases that could not be handed over. The reconciler releases those for which this fails.
+/// Releases leases that could not be handed over. The reconciler releases those for which this
+/// fails.
 pub(crate) async fn give_back(db: &PgPool, queue: &Queue, customer: CustomerId, leases: &[Lease]) {
     for lease in leases {
         let released = async {

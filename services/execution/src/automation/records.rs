@@ -1,5 +1,5 @@
-//! The plans, subjects and environments of leases. They are read from the catalog when work is leased,
-//! because they are secret or large. Names remain those of when the execution started.
+//! The plans, subjects and environments of leases. They are read from the catalog when work is
+//! leased, because they are secret or large. Names remain those of when the execution started.
 
 use std::collections::{HashMap, HashSet};
 

@@ -33,8 +33,8 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
     });
 }
 
-/// Removes the executions of deleted projects and customers, and abandoned files. Only one replica purges
-/// at a time.
+/// Removes the executions of deleted projects and customers, and abandoned files. Only one replica
+/// purges at a time.
 pub async fn purge_deleted(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
     artifacts.sweep().await?;
     if store::next(db, None).await?.is_none() {

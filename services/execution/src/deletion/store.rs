@@ -124,8 +124,8 @@ pub(super) async fn reports(
     Ok(reports.bind(customer).bind(execution).bind(limit).fetch_all(db).await?)
 }
 
-/// Statements that delete reports, after the rows that refer to them. Each is bound to a customer and the
-/// ids of the reports.
+/// Statements that delete reports, after the rows that refer to them. Each is bound to a customer
+/// and the ids of the reports.
 pub(super) const REPORTS: [&str; 4] = [
     "delete from lease where customer_id = $1 and schedule_id = any(array(
          select id from schedule where customer_id = $1 and test_report_id = any($2)

@@ -34,7 +34,8 @@ impl ListFilter {
     }
 }
 
-/// Returns the condition for archived rows, active rows or all, in the words of the partial indexes.
+/// Returns the condition for archived rows, active rows or all, in the words of the partial
+/// indexes.
 fn archive_condition(archived: Option<bool>) -> &'static str {
     match archived {
         Some(true) => "archived",

@@ -59,8 +59,8 @@ pub(crate) async fn has_expired(
     Ok(expired.bind(customer).bind(id).fetch_one(db).await?)
 }
 
-/// Locks and reads an execution. Until the transaction ends, no other one changes the execution, its
-/// reports or its instances.
+/// Locks and reads an execution. Until the transaction ends, no other one changes the execution,
+/// its reports or its instances.
 pub(crate) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -223,8 +223,8 @@ pub(crate) async fn find_by_key(
     Ok(found.bind(customer).bind(user).bind(key).fetch_optional(db).await?)
 }
 
-/// Lists executions of all customers that need the reconciler: a lease has expired, the deadline has
-/// passed, or every report has ended but not the execution.
+/// Lists executions of all customers that need the reconciler: a lease has expired, the deadline
+/// has passed, or every report has ended but not the execution.
 pub(crate) async fn unsettled(
     db: impl PgExecutor<'_>,
     limit: i64,

@@ -1,5 +1,5 @@
-//! Missing instances: those that were not reported before their report ended. They have a result but no
-//! rows, since a single report may lack thousands.
+//! Missing instances: those that were not reported before their report ended. They have a result
+//! but no rows, since a single report may lack thousands.
 
 use assay_proto::{
     CustomerId, EnumColumn, Fault, InstanceId, ReportStatus, TestReportId, TestResult,
@@ -41,14 +41,15 @@ pub(super) async fn of(
 }
 
 impl Gaps {
-    /// Returns the result of the missing instances. `None` if none is missing or the report is pending.
+    /// Returns the result of the missing instances. `None` if none is missing or the report is
+    /// pending.
     pub(super) fn result(&self) -> Option<TestResult> {
         let result = result_of_missing(ReportStatus::try_from(self.status).unwrap_or_default());
         (!self.is_whole && result != TestResult::NotExecuted).then_some(result)
     }
 
-    /// Returns the id of a missing instance: that of the report, with the number of the instance added
-    /// to the second half, which is random. So the id is stable without being stored.
+    /// Returns the id of a missing instance: that of the report, with the number of the instance
+    /// added to the second half, which is random. So the id is stable without being stored.
     fn id(&self, instance_nr: i32) -> InstanceId {
         let (time, random) = self.report.as_u64_pair();
         let random = random.wrapping_add(u64::from(instance_nr.unsigned_abs()));

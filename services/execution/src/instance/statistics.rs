@@ -8,8 +8,8 @@ use crate::instance::{gaps, store};
 /// Maximum length of the whiskers, in interquartile ranges.
 const REACH: f64 = 1.5;
 
-/// Computes the statistics without outliers, so that the whiskers end at the shortest and the longest
-/// duration. Reads one index once. Quartiles are interpolated linearly.
+/// Computes the statistics without outliers, so that the whiskers end at the shortest and the
+/// longest duration. Reads one index once. Quartiles are interpolated linearly.
 const BOX: &str = "
     select coalesce(lower_value, 0) as lower_value,
            coalesce(quartile[1], 0) as first_quartile,
@@ -32,8 +32,8 @@ const BOX: &str = "
         where customer_id = $1 and test_report_id = $2
     ) as box";
 
-/// Returns the statistics of a report's finished instances. Missing instances are counted, but have no
-/// duration.
+/// Returns the statistics of a report's finished instances. Missing instances are counted, but have
+/// no duration.
 pub(crate) async fn of(
     db: &PgPool,
     customer: CustomerId,

@@ -1,8 +1,8 @@
 //! The stored form of the steps of an instance: one compressed JSON array.
 //!
-//! Steps are most of the data of an installation, and are read one instance at a time. Compressed JSON
-//! needs a fifth of the space of rows: on disk, on the connection to the database, and in the memory of
-//! a request with thousands of steps.
+//! Steps are most of the data of an installation, and are read one instance at a time. Compressed
+//! JSON needs a fifth of the space of rows: on disk, on the connection to the database, and in the
+//! memory of a request with thousands of steps.
 
 use std::io;
 
@@ -78,8 +78,9 @@ impl StoredStep {
     }
 }
 
-/// Returns the id of a step: that of the instance, with the number of the step added to the second half,
-/// which is random. So the id is stable without being stored, and as unique as that of the instance.
+/// Returns the id of a step: that of the instance, with the number of the step added to the second
+/// half, which is random. So the id is stable without being stored, and as unique as that of the
+/// instance.
 fn id(instance: InstanceId, step_nr: i32) -> Uuid {
     let (time, random) = instance.0.as_u64_pair();
     Uuid::from_u64_pair(time, random.wrapping_add(u64::from(step_nr.unsigned_abs())))

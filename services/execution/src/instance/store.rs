@@ -191,7 +191,8 @@ struct EarlierStep {
     duration_in_sec: f64,
 }
 
-/// Returns the steps of the same instance in the latest earlier reports of the test case, newest first.
+/// Returns the steps of the same instance in the latest earlier reports of the test case, newest
+/// first.
 pub(crate) async fn history(
     db: impl PgExecutor<'_>,
     customer: CustomerId,

@@ -5,7 +5,8 @@ use std::time::Duration;
 /// Settings for how long leases and executions last.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct LeaseSettings {
-    /// Seconds until a lease expires that its engine does not renew. The work then returns to the queue
+    /// Seconds until a lease expires that its engine does not renew. The work then returns to the
+    /// queue
     #[arg(
         long,
         env = "ASSAY_LEASE_SECONDS",
@@ -21,8 +22,8 @@ pub struct LeaseSettings {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     pub lease_losses: u32,
-    /// Maximum duration of an execution in hours, counted from its request. Applies also if its test set
-    /// has no time-out or a longer one. Unfinished tests are aborted
+    /// Maximum duration of an execution in hours, counted from its request. Applies also if its
+    /// test set has no time-out or a longer one. Unfinished tests are aborted
     #[arg(
         long,
         env = "ASSAY_EXECUTION_HOURS",

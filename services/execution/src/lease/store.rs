@@ -1,5 +1,5 @@
-//! Leases in PostgreSQL. Every statement is bound to one customer. Ending a lease needs the lock of its
-//! execution.
+//! Leases in PostgreSQL. Every statement is bound to one customer. Ending a lease needs the lock of
+//! its execution.
 
 use std::time::Duration;
 
@@ -142,8 +142,8 @@ impl LeaseRow {
     }
 }
 
-/// Reads leases in the order of the queue. Their plan, subject and environment have only an id and the
-/// names of when the execution started.
+/// Reads leases in the order of the queue. Their plan, subject and environment have only an id and
+/// the names of when the execution started.
 pub(crate) async fn leases(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

@@ -134,14 +134,15 @@ impl ExecutionState {
         self.execution.set_status(ExecutionStatus::Completed);
     }
 
-    /// Cancels the execution. Its result is at best `Canceled`, even if every test so far has passed.
+    /// Cancels the execution. Its result is at best `Canceled`, even if every test so far has
+    /// passed.
     pub(crate) fn cancel(&mut self) {
         self.execution.set_status(ExecutionStatus::Canceled);
         self.execution.set_result(worst(self.execution.result(), TestResult::Canceled));
     }
 
-    /// Returns the time from the first start to the last finish if both were reported, and the sum of
-    /// all durations otherwise.
+    /// Returns the time from the first start to the last finish if both were reported, and the sum
+    /// of all durations otherwise.
     pub(crate) fn duration_in_sec(&self) -> f64 {
         match (self.start_date_time, self.finish_date_time) {
             (Some(start), Some(finish)) if finish > start => (finish.0 - start.0).as_seconds_f64(),

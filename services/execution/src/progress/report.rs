@@ -99,8 +99,8 @@ impl TestReportState {
         Ok(())
     }
 
-    /// Ends a pending report without its missing instances. A report whose worst result is `Canceled`
-    /// needs no review.
+    /// Ends a pending report without its missing instances. A report whose worst result is
+    /// `Canceled` needs no review.
     pub(crate) fn end(&mut self, ending: Ending) {
         self.change();
         let result = worst(self.published.result(), ending.result());

@@ -7,8 +7,8 @@ use crate::artifact;
 /// Maximum size of a link, in bytes.
 const LARGEST: usize = 8 << 10;
 
-/// Returns the rule that a link violates, if any. Links must not lead a browser to a script or a file,
-/// and must not contain a password. An empty text and the name of an artifact are valid.
+/// Returns the rule that a link violates, if any. Links must not lead a browser to a script or a
+/// file, and must not contain a password. An empty text and the name of an artifact are valid.
 pub(super) fn problem(link: &str) -> Option<String> {
     if link.is_empty() || artifact::rules::is_name(link) {
         return None;

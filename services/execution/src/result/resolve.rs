@@ -60,8 +60,8 @@ pub(crate) fn into_report(
     assign(results, std::slice::from_ref(report), |_| ("", Some(0)))
 }
 
-/// Assigns each result to the report whose index `find` returns, together with the field that decides.
-/// Of several results for the same instance, the first one counts.
+/// Assigns each result to the report whose index `find` returns, together with the field that
+/// decides. Of several results for the same instance, the first one counts.
 fn assign(
     results: Vec<Reported>,
     reports: &[TestReportState],

@@ -104,8 +104,8 @@ impl UploadedCase {
     }
 }
 
-/// Has the catalog create missing test cases and add them to the test set. Returns the copy of the cases,
-/// in the same order.
+/// Has the catalog create missing test cases and add them to the test set. Returns the copy of the
+/// cases, in the same order.
 pub(crate) async fn adopt_cases(
     catalog: &Catalog,
     caller: &Caller,

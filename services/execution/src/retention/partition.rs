@@ -7,8 +7,8 @@ use sqlx::{PgExecutor, PgPool};
 /// The SQLSTATE of a lock that was not acquired within the lock timeout.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// Creates the partitions of this month and the two next ones. Thus new reports have a partition even if
-/// this fails for weeks.
+/// Creates the partitions of this month and the two next ones. Thus new reports have a partition
+/// even if this fails for weeks.
 pub(super) async fn create_next(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     sqlx::query(
         "select make_instance_partitions(
@@ -21,8 +21,8 @@ pub(super) async fn create_next(db: impl PgExecutor<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Drops the partitions of past months in which every execution has expired. A partition that is in use
-/// is dropped in a later run.
+/// Drops the partitions of past months in which every execution has expired. A partition that is in
+/// use is dropped in a later run.
 pub(super) async fn drop_expired(db: &PgPool) -> Result<(), Fault> {
     for partition in expired(db).await? {
         let dropped = sqlx::query("select drop_instance_partition($1::regclass)")

@@ -27,8 +27,8 @@ pub(super) async fn save(
     Ok(())
 }
 
-/// Expires up to 1000 executions whose retention time is over, and returns their number. Skips locked
-/// ones.
+/// Expires up to 1000 executions whose retention time is over, and returns their number. Skips
+/// locked ones.
 pub(super) async fn expire(db: impl PgExecutor<'_>) -> Result<u64, Fault> {
     let expired = sqlx::query(
         "update execution e

@@ -1,8 +1,8 @@
 //! The flakiness of a test case: how often its outcome changes although nothing else does.
 //!
 //! The score is the flip rate (Kowalczyk et al., *Modeling and Ranking Flaky Tests at Apple*, 2020)
-//! between runs of the same software in the same environment. A test that fails since a new version is
-//! not flaky; the version may be at fault.
+//! between runs of the same software in the same environment. A test that fails since a new version
+//! is not flaky; the version may be at fault.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ use assay_proto::{TestResult, execution::TestCaseRun};
 /// Maximum number of runs that a score considers.
 pub(super) const WINDOW: usize = 20;
 
-/// Sets the score of each run. The runs are ordered from the latest to the earliest. A score considers the
-/// runs that follow.
+/// Sets the score of each run. The runs are ordered from the latest to the earliest. A score
+/// considers the runs that follow.
 pub(super) fn score(runs: &mut [TestCaseRun]) {
     for newest in 0..runs.len() {
         let oldest = runs.len().min(newest + WINDOW);

@@ -15,7 +15,8 @@ use crate::{
     statistics::filter::Filter,
 };
 
-/// Lists the statistics of a test set's executions, newest first. Examines the executions in windows.
+/// Lists the statistics of a test set's executions, newest first. Examines the executions in
+/// windows.
 pub(super) async fn list(
     db: &PgPool,
     customer: CustomerId,

@@ -7,8 +7,8 @@ use assay_proto::{
 };
 use assay_records::Check;
 
-/// Returns the review if the caller may make it. A report with an engine failure is reviewed like any
-/// other, a canceled one is not.
+/// Returns the review if the caller may make it. A report with an engine failure is reviewed like
+/// any other, a canceled one is not.
 pub(super) fn check_review(
     caller: &Caller,
     report: &TestReport,

@@ -197,7 +197,8 @@ pub(crate) async fn mark_running(
     Ok(())
 }
 
-/// Marks reports without instances as not executed after their schedules have returned to the queue.
+/// Marks reports without instances as not executed after their schedules have returned to the
+/// queue.
 pub(crate) async fn mark_not_executed(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -253,8 +254,8 @@ pub(crate) async fn ended(
     Ok(reports.into_iter().map(|report| report.published).collect())
 }
 
-/// Lists the first test cases of a locked execution that have failed or could not run, in the order of
-/// the test set.
+/// Lists the first test cases of a locked execution that have failed or could not run, in the order
+/// of the test set.
 pub(crate) async fn first_failed(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

@@ -12,8 +12,8 @@ pub(super) const SLICE: usize = 100;
 /// The customer and the id of an execution.
 type Key = (CustomerId, ExecutionId);
 
-/// Derives reports from their instances. Expired executions are excluded: they have no instances left.
-/// The result of a report that ended without all its instances may be worse than theirs.
+/// Derives reports from their instances. Expired executions are excluded: they have no instances
+/// left. The result of a report that ended without all its instances may be worse than theirs.
 const REPORTS: &str = "
     select r.customer_id, r.id,
            i.finished_instances_count, i.total_duration_in_sec,
@@ -97,8 +97,8 @@ const EXECUTION_FIELDS: [&str; 11] = [
     "total_duration_in_sec",
 ];
 
-/// Returns the condition that a field of `stored` differs from that of `derived`. Sums may differ in
-/// their last digits.
+/// Returns the condition that a field of `stored` differs from that of `derived`. Sums may differ
+/// in their last digits.
 fn differs(field: &str) -> String {
     if field.ends_with("_in_sec") {
         let (stored, derived) = (format!("stored.{field}"), format!("derived.{field}"));
@@ -247,8 +247,8 @@ pub(super) async fn repair(
     Ok(repaired)
 }
 
-/// Sets the counters to the highest execution numbers, while nothing is counted. Returns the number of
-/// changed rows.
+/// Sets the counters to the highest execution numbers, while nothing is counted. Returns the number
+/// of changed rows.
 pub(super) async fn repair_counters(db: &PgPool) -> Result<u64, Fault> {
     let statement = format!(
         "insert into test_case_counter (customer_id, test_case_id, executions)

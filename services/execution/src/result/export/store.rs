@@ -32,8 +32,8 @@ impl StoredInstance {
     }
 }
 
-/// Reads the next instances of reports with their steps, ordered by report and number. Instances of the
-/// first report follow the number `after`.
+/// Reads the next instances of reports with their steps, ordered by report and number. Instances of
+/// the first report follow the number `after`.
 pub(super) async fn next(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
@@ -42,8 +42,8 @@ pub(super) async fn next(
     limit: i64,
 ) -> Result<Vec<StoredInstance>, Fault> {
     let instances = sqlx::query_as(
-        "select i.report_nr, i.instance_nr, i.start_date_time, i.finish_date_time, i.duration_in_sec,
-                i.result, coalesce(d.steps, '') as stored_steps
+        "select i.report_nr, i.instance_nr, i.start_date_time, i.finish_date_time,
+                i.duration_in_sec, i.result, coalesce(d.steps, '') as stored_steps
          from (
              select report.report_nr, report.id, instance.*
              from unnest($2::uuid[]) with ordinality as report (id, report_nr)
@@ -71,8 +71,8 @@ pub(super) async fn next(
     Ok(instances)
 }
 
-/// Counts the tests of an execution by result. Missing instances count as skipped while their report is
-/// pending, and as errors once it has ended.
+/// Counts the tests of an execution by result. Missing instances count as skipped while their
+/// report is pending, and as errors once it has ended.
 pub(super) async fn totals(
     db: impl PgExecutor<'_>,
     customer: CustomerId,

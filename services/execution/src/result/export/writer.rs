@@ -1,4 +1,5 @@
-//! Writes tests as JUnit XML. [`assay_junit::read`] reads the same tests, results, times and messages.
+//! Writes tests as JUnit XML. [`assay_junit::read`] reads the same tests, results, times and
+//! messages.
 
 use std::fmt::Write;
 
@@ -135,8 +136,8 @@ fn without_output(text: &str) -> (&str, Option<&str>) {
     })
 }
 
-/// Writes a problem that decides the result of the test. JUnit has no element for aborted tests. Other
-/// readers see an error.
+/// Writes a problem that decides the result of the test. JUnit has no element for aborted tests.
+/// Other readers see an error.
 fn decisive(xml: &mut String, result: TestResult, text: &str) {
     match result {
         TestResult::Failed => problem(xml, "failure", "", text),

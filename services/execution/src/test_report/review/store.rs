@@ -27,8 +27,8 @@ pub(super) struct ReportContext {
     pub(super) revision: i64,
 }
 
-/// Locks and reads a report for its review. The execution itself is not locked: results never change
-/// a report that has ended, and a review changes no other.
+/// Locks and reads a report for its review. The execution itself is not locked: results never
+/// change a report that has ended, and a review changes no other.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

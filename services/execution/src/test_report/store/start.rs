@@ -40,8 +40,8 @@ pub(crate) async fn count(
         .collect()
 }
 
-/// Inserts the reports of an execution, one for each case and in the same order. Each statement inserts
-/// a part of them, since their variables may be large.
+/// Inserts the reports of an execution, one for each case and in the same order. Each statement
+/// inserts a part of them, since their variables may be large.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
