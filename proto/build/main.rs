@@ -12,8 +12,8 @@
 //!   the fields, or the expressions in `[(assay.column) = "…"]`.
 //! * The table `POLICY` has the permissions that each method requires.
 //! * The table `EXAMPLES` has the examples of fields.
-//! * The table `READING` has the methods that only read, and whose calls may be repeated: those named
-//!   Get, List, Find, Export, Download or Watch.
+//! * The table `READING` has the methods that only read, and whose calls may be repeated: those
+//!   named Get, List, Find, Export, Download or Watch.
 //! * The table `WAITING` has the methods that wait: those with a stream of requests or the option
 //!   `assay.waits`.
 

@@ -3,8 +3,8 @@
 /// An `…Input` message that single fields can be moved into.
 ///
 /// A service locks the row, reads the record into its input message, applies the changes, and
-/// validates and writes the whole. So the rules of a creation apply to an update too, and updates of
-/// different fields never undo each other.
+/// validates and writes the whole. So the rules of a creation apply to an update too, and updates
+/// of different fields never undo each other.
 pub trait Changes: Sized {
     /// JSON names of the fields, including aliases.
     const FIELDS: &'static [&'static str];

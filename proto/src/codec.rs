@@ -11,9 +11,9 @@ const BUFFER: usize = 8 << 10;
 
 /// A codec that flushes each message of a stream before the next one is requested.
 ///
-/// By default, tonic buffers up to 32 KiB: it polls for the next message and flushes only if that is
-/// pending. The work for that message has started by then, for instance a query that holds a database
-/// connection for as long as the client does not read.
+/// By default, tonic buffers up to 32 KiB: it polls for the next message and flushes only if that
+/// is pending. The work for that message has started by then, for instance a query that holds a
+/// database connection for as long as the client does not read.
 #[derive(Debug)]
 pub struct Codec<T, U>(PhantomData<(T, U)>);
 

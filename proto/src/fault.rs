@@ -161,7 +161,8 @@ mod sql {
 
     use super::Fault;
 
-    /// Reports an unreachable or restarting database as unavailable, and any other error as internal.
+    /// Reports an unreachable or restarting database as unavailable, and any other error as
+    /// internal.
     impl From<Error> for Fault {
         fn from(error: Error) -> Self {
             let is_unavailable = match &error {
@@ -179,10 +180,10 @@ mod sql {
         }
     }
 
-    /// Returns whether the same statement may succeed later. PostgreSQL's error classes for this are
-    /// lost connections (08), insufficient resources (53), operator intervention (57), transactions
-    /// to be retried (40), a lock timeout (55P03) and a read-only server (25006), which operators
-    /// use when its disk is full.
+    /// Returns whether the same statement may succeed later. PostgreSQL's error classes for this
+    /// are lost connections (08), insufficient resources (53), operator intervention (57),
+    /// transactions to be retried (40), a lock timeout (55P03) and a read-only server (25006),
+    /// which operators use when its disk is full.
     pub fn is_transient(error: &dyn DatabaseError) -> bool {
         let code = error.code().unwrap_or_default();
         ["08", "53", "57", "40", "55P03", "25006"].iter().any(|class| code.starts_with(class))

@@ -90,8 +90,8 @@ ids! {
     WebhookId "webhook",
 }
 
-/// Parses a UUID in hyphenated lower case. Other spellings are rejected, so that each record has one
-/// path.
+/// Parses a UUID in hyphenated lower case. Other spellings are rejected, so that each record has
+/// one path.
 fn parse(text: &str) -> Option<Uuid> {
     let id = Uuid::try_parse(text).ok()?;
     let mut spelling = Uuid::encode_buffer();

@@ -10,8 +10,8 @@ use prost::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A time in UTC with the precision of PostgreSQL, microseconds: `google.protobuf.Timestamp` in gRPC,
-/// RFC 3339 with six fractional digits and `Z` in JSON, `timestamptz` in SQL.
+/// A time in UTC with the precision of PostgreSQL, microseconds: `google.protobuf.Timestamp` in
+/// gRPC, RFC 3339 with six fractional digits and `Z` in JSON, `timestamptz` in SQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub DateTime<Utc>);
 

@@ -1,5 +1,5 @@
-//! API tokens: secrets of machines. The identity service exchanges them for tokens that are valid for
-//! a few minutes.
+//! API tokens: secrets of machines. The identity service exchanges them for tokens that are valid
+//! for a few minutes.
 
 use std::{
     sync::{Arc, OnceLock},

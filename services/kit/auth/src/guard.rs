@@ -1,5 +1,5 @@
-//! Guards gRPC services: checks the token and permissions of each call, and limits the calls that one
-//! customer occupies the service with. Methods that are not in the contracts are rejected.
+//! Guards gRPC services: checks the token and permissions of each call, and limits the calls that
+//! one customer occupies the service with. Methods that are not in the contracts are rejected.
 
 mod response;
 
@@ -26,8 +26,9 @@ struct Guard {
 
 /// Wraps gRPC services in the guard. Methods get their caller from [`Caller::of`].
 ///
-/// A call holds one of `shares` until its response begins, and then while a message of the response is
-/// produced, but not while a slow client reads. Methods that wait ([`assay_proto::waits`]) hold none.
+/// A call holds one of `shares` until its response begins, and then while a message of the response
+/// is produced, but not while a slow client reads. Methods that wait ([`assay_proto::waits`]) hold
+/// none.
 pub fn guard(services: Routes, verifier: Verifier, shares: &Shares) -> Router {
     let guard = Guard { verifier, shares: shares.clone() };
     services.into_axum_router().layer(from_fn_with_state(guard, admit))

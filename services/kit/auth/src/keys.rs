@@ -12,8 +12,8 @@ use tokio::{
 /// Maximum time that a token with an unknown key waits for the keys to be read again.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time after a read in which an unknown key is rejected at once, so that forged key ids neither wait
-/// nor cause reads.
+/// Time after a read in which an unknown key is rejected at once, so that forged key ids neither
+/// wait nor cause reads.
 pub(crate) const FRESH: Duration = Duration::from_secs(1);
 
 /// Maximum length of a key id. Those of Assay have 43 characters.
@@ -35,8 +35,8 @@ struct Known {
 }
 
 impl Known {
-    /// Returns the key with this id. If it is unknown, the token is invalid if the keys are complete,
-    /// and may be valid otherwise.
+    /// Returns the key with this id. If it is unknown, the token is invalid if the keys are
+    /// complete, and may be valid otherwise.
     fn key(&self, id: &str) -> Result<DecodingKey, Fault> {
         match self.by_id.get(id) {
             Some(key) => Ok(key.clone()),
@@ -60,8 +60,8 @@ impl Keys {
         Ok(())
     }
 
-    /// Records an attempt to read the keys, and wakes tokens that wait for it. `complete` is false if
-    /// it failed.
+    /// Records an attempt to read the keys, and wakes tokens that wait for it. `complete` is false
+    /// if it failed.
     pub(crate) fn record_read(&self, complete: bool) {
         self.known.send_modify(|known| {
             known.complete = complete;
@@ -74,8 +74,8 @@ impl Keys {
         self.read_requested.notified().await;
     }
 
-    /// Returns the key that a token names. If it is unknown, the keys are read again, unless that was
-    /// tried within [`FRESH`]. Fails with [`Fault::Unavailable`] if they cannot be read.
+    /// Returns the key that a token names. If it is unknown, the keys are read again, unless that
+    /// was tried within [`FRESH`]. Fails with [`Fault::Unavailable`] if they cannot be read.
     pub(crate) async fn of_token(&self, token: &str) -> Result<DecodingKey, Fault> {
         let id = decode_header(token).ok().and_then(|header| header.kid).filter(|id| is_id(id));
         let id = id.ok_or(Fault::Unauthenticated)?;

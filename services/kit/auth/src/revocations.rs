@@ -28,8 +28,8 @@ pub(crate) struct Bearer {
 /// Ids that a revoked token must have; absent ones match any token.
 type Scope = (Option<CustomerId>, Option<UserId>, Option<ApiTokenId>, Option<SessionId>);
 
-/// The latest revocation of each scope. Their number is bounded by that of customers, users, API tokens
-/// and sessions.
+/// The latest revocation of each scope. Their number is bounded by that of customers, users, API
+/// tokens and sessions.
 #[derive(Default)]
 pub(crate) struct Revocations {
     issued_until: RwLock<HashMap<Scope, i64>>,

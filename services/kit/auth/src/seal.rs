@@ -70,8 +70,8 @@ impl Seal {
         Ok(Self(Arc::new(Inner { current: config.current()?, keys })))
     }
 
-    /// Encrypts `secret`. It can only be decrypted with the same `owner`, which names the record and
-    /// field of the secret, so that a stored secret is useless in another record.
+    /// Encrypts `secret`. It can only be decrypted with the same `owner`, which names the record
+    /// and field of the secret, so that a stored secret is useless in another record.
     pub fn close(&self, owner: &str, secret: &[u8]) -> Result<String, Fault> {
         let key = &self.0.keys[&self.0.current];
         let mut sealed = secret.to_vec();

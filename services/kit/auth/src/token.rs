@@ -53,8 +53,8 @@ pub struct Grant<'a> {
     pub api_token: Option<ApiTokenId>,
     /// Session of the token.
     pub session: Option<Session>,
-    /// Time when the fields above were read, by the clock that dates revocations. A later revocation
-    /// revokes the token even if the token is signed after it. Default: now.
+    /// Time when the fields above were read, by the clock that dates revocations. A later
+    /// revocation revokes the token even if the token is signed after it. Default: now.
     pub issued_at: Option<Timestamp>,
     /// Maximum lifetime of the token. Default: that of the issuer.
     pub lifetime: Option<Duration>,
@@ -80,7 +80,8 @@ pub(crate) struct Claims {
     jti: Uuid,
     iat: u64,
     pub(crate) exp: u64,
-    /// `iat` in microseconds, to decide whether a token of the same second is older than a revocation.
+    /// `iat` in microseconds, to decide whether a token of the same second is older than a
+    /// revocation.
     #[serde(rename = "iat_us")]
     pub(crate) issued_at: i64,
     pub(crate) sub: UserId,

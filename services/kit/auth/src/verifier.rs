@@ -1,4 +1,5 @@
-//! Verification of tokens with the known keys and revocations, without a call to the identity service.
+//! Verification of tokens with the known keys and revocations, without a call to the identity
+//! service.
 
 use std::{
     sync::{
@@ -84,8 +85,8 @@ impl Verifier {
     }
 
     /// Returns the caller with a token or API token. Any invalid token fails with
-    /// [`Fault::Unauthenticated`]; one that may be valid fails with [`Fault::Unavailable`] until the
-    /// keys and revocations are known.
+    /// [`Fault::Unauthenticated`]; one that may be valid fails with [`Fault::Unavailable`] until
+    /// the keys and revocations are known.
     pub async fn verify(&self, token: &str) -> Result<Caller, Fault> {
         if token.len() > LONGEST {
             return Err(Fault::Unauthenticated);
@@ -152,8 +153,8 @@ impl Verifier {
         Ok(verified)
     }
 
-    /// Returns whether a cached token is neither revoked nor has an outdated name. Compares it only if
-    /// revocations were added since the last time.
+    /// Returns whether a cached token is neither revoked nor has an outdated name. Compares it only
+    /// if revocations were added since the last time.
     fn is_valid(&self, known: &Verified) -> bool {
         let generation = self.0.revocations.generation();
         if known.checked.load(Ordering::Acquire) == generation {

@@ -1,8 +1,8 @@
 //! Updates a verifier with the keys and revocations of the identity service.
 //!
-//! Revocations are read every two seconds, and immediately after a message on NATS. The message is only
-//! a hint without contents: a forged one causes a read and nothing else. While the identity service is
-//! unavailable, tokens are verified with the keys and revocations read before.
+//! Revocations are read every two seconds, and immediately after a message on NATS. The message is
+//! only a hint without contents: a forged one causes a read and nothing else. While the identity
+//! service is unavailable, tokens are verified with the keys and revocations read before.
 
 use std::time::Duration;
 
@@ -40,8 +40,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 type Identity = TokenServiceClient<Channel>;
 
 impl Verifier {
-    /// Returns a verifier that is kept up to date. The program is ready when the keys and revocations
-    /// have been read.
+    /// Returns a verifier that is kept up to date. The program is ready when the keys and
+    /// revocations have been read.
     pub fn watch(runtime: &Runtime, identity: Channel) -> Self {
         let verifier = Self::without_keys();
         verifier.revocations().mark_incomplete();
@@ -147,8 +147,8 @@ async fn keep_revocations(
     }
 }
 
-/// Reads new revocations, page by page. The identity service numbers them in the order in which they
-/// become visible, so none appears before a known one.
+/// Reads new revocations, page by page. The identity service numbers them in the order in which
+/// they become visible, so none appears before a known one.
 async fn read_revocations(
     verifier: &Verifier,
     identity: &mut Identity,

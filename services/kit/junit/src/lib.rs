@@ -1,8 +1,9 @@
 //! Parses test reports in JUnit XML, in every dialect in common use.
 //!
-//! The format has no standard. Tools agree on the elements `testsuite` and `testcase`, but attributes
-//! are often missing or unusual, so the parser ignores what it does not recognize. It rejects files
-//! that are not reports or are hostile: declared entities, deep nesting, endless input.
+//! The format has no standard. Tools agree on the elements `testsuite` and `testcase`, but
+//! attributes are often missing or unusual, so the parser ignores what it does not recognize. It
+//! rejects files that are not reports or are hostile: declared entities, deep nesting, endless
+//! input.
 
 mod reader;
 mod steps;

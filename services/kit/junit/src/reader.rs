@@ -234,8 +234,8 @@ impl<S: FnMut(Test) -> Result<(), Fault>> Parser<S> {
         Ok(())
     }
 
-    /// Adds text to the innermost element that is not `Other`: a stack trace within a failure belongs
-    /// to the failure.
+    /// Adds text to the innermost element that is not `Other`: a stack trace within a failure
+    /// belongs to the failure.
     fn add_text(&mut self, text: &str) {
         let Some(test) = &mut self.test else { return };
         let innermost = self.elements.iter().rev().find(|kind| **kind != Element::Other);

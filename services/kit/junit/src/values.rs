@@ -37,8 +37,8 @@ pub(super) fn time(text: &str) -> Option<Timestamp> {
     (0..=9999).contains(&time.year()).then_some(Timestamp(time.trunc_subsecs(6)))
 }
 
-/// Returns a name that is short enough for the catalog. A longer one becomes its beginning, `~` and a
-/// hash of the whole, so that different names stay different.
+/// Returns a name that is short enough for the catalog. A longer one becomes its beginning, `~` and
+/// a hash of the whole, so that different names stay different.
 pub(super) fn shortened(name: &str) -> String {
     let Some((end, _)) = name.char_indices().nth(LONGEST_NAME) else { return name.to_owned() };
     let cut = name[..end].char_indices().nth_back(HASH - 1).map_or(end, |(cut, _)| cut);

@@ -16,8 +16,8 @@ pub struct Change<I> {
 }
 
 impl<I: Changes + Default + DeserializeOwned> Change<I> {
-    /// Returns the writable fields of the updated record, given the locked current one. Fails if the
-    /// update is based on another version.
+    /// Returns the writable fields of the updated record, given the locked current one. Fails if
+    /// the update is based on another version.
     pub fn apply(
         self,
         noun: &'static str,

@@ -1,5 +1,5 @@
-//! Writing records: validation of what clients send, and updates of stored records, the same for all
-//! records of all services.
+//! Writing records: validation of what clients send, and updates of stored records, the same for
+//! all records of all services.
 
 mod change;
 mod check;
