@@ -4,7 +4,7 @@ mod bounded;
 mod filter;
 mod json;
 mod object;
-mod one_or_many;
+pub(crate) mod one_or_many;
 
 use axum::extract::{FromRequest, OptionalFromRequest, Request};
 use http_body_util::BodyExt;
@@ -14,7 +14,6 @@ pub(crate) use self::{
     bounded::{Bounds, body_error, bounded, media_type},
     filter::{AcceptedFields, FieldFilter},
     json::{Fields, check, invalid, parse, read_fields},
-    one_or_many::OneOrMany,
 };
 use crate::{limit::RequestLimits, problem::Problem};
 

@@ -81,7 +81,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     components.add_security_scheme(TOKEN, SecurityScheme::ApiKey(ApiKey::Header(token)));
     rules::apply(&mut document);
     descriptions::add(&mut document);
-    examples::attach(&mut document);
+    examples::attach::attach_all(&mut document);
     document
 }
 

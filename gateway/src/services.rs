@@ -12,7 +12,7 @@ use assay_runtime::{
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Config, admission::FairChannel};
+use crate::{admission::FairChannel, config::Config};
 
 /// Connections to the services, and the verifier of tokens.
 pub struct Upstream {

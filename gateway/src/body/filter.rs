@@ -6,7 +6,7 @@ use std::mem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::check;
+use super::json::check;
 use crate::problem::Problem;
 
 /// Maximum size of a body that is kept unchanged, in bytes: the position of a syntax error is then

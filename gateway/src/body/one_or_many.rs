@@ -12,7 +12,14 @@ use utoipa::{
     openapi::{OneOfBuilder, Ref, RefOr, Schema, schema::ArrayBuilder},
 };
 
-use super::{Bounds, FieldFilter, check, missing, object::Object, parse, read_filtered};
+use super::{
+    bounded::Bounds,
+    filter::FieldFilter,
+    json::{check, parse},
+    missing,
+    object::Object,
+    read_filtered,
+};
 use crate::problem::Problem;
 
 /// One object, or an array of them.

@@ -1,7 +1,7 @@
 //! Examples of requests and responses, composed of the examples of fields in the contracts. All
 //! references to a record use the same id.
 
-mod attach;
+pub(super) mod attach;
 
 use assay_proto::EXAMPLES;
 use serde::Serialize;
@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 use uuid::Builder;
 
-pub(super) use self::attach::attach;
 use super::texts::{Texts, record_of};
 
 /// Time of everything that has no example of its own.

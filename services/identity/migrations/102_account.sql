@@ -1,5 +1,5 @@
--- Accounts: one for each email address, with any number of customers. An account is created when the
--- owner of the mailbox accepts an invitation and chooses a password.
+-- Accounts: one for each email address, with any number of customers. An account is created when
+-- the owner of the mailbox accepts an invitation and chooses a password.
 create table account (
     id uuid not null,
     email text not null,

@@ -29,8 +29,8 @@ create table membership (
 create index membership_account_id_idx on membership (account_id);
 create index membership_user_group_id_idx on membership (customer_id, user_group_id);
 
--- Invitations: the mailboxes whose owners have to accept a membership, of new users and of users whose
--- address is about to change.
+-- Invitations: the mailboxes whose owners have to accept a membership, of new users and of users
+-- whose address is about to change.
 create table invitation (
     customer_id uuid not null,
     user_id uuid not null,

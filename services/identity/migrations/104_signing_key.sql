@@ -1,5 +1,5 @@
--- Keys for signing tokens. A key is public before it signs, so that every verifier knows it, and until
--- its last token has expired.
+-- Keys for signing tokens. A key is public before it signs, so that every verifier knows it, and
+-- until its last token has expired.
 create table signing_key (
     -- Thumbprint of the public key (RFC 7638).
     kid text not null,

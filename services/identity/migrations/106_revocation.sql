@@ -1,5 +1,5 @@
--- Revocations: tokens that match all given ids and were issued until a time. Writers lock each other
--- out, so that revocations become visible in the order of their sequence numbers.
+-- Revocations: tokens that match all given ids and were issued until a time. Writers lock each
+-- other out, so that revocations become visible in the order of their sequence numbers.
 create table revocation (
     sequence bigint generated always as identity,
     customer_id uuid,
@@ -14,6 +14,6 @@ create table revocation (
     constraint revocation_pkey primary key (sequence)
 );
 
--- The longest lifetime of tokens of a key, which determines how long keys stay public and revocations
--- are kept.
+-- The longest lifetime of tokens of a key, which determines how long keys stay public and
+-- revocations are kept.
 alter table signing_key add column token_lifetime_in_s bigint not null default 0;

@@ -1,5 +1,5 @@
--- Queued mails, written in the transaction of the change that they report. Their texts are written when
--- they are sent, so that this table contains no secrets.
+-- Queued mails, written in the transaction of the change that they report. Their texts are written
+-- when they are sent, so that this table contains no secrets.
 create table mail (
     -- For the end of an execution: the id of the execution, so that it is queued once.
     id uuid not null,
@@ -35,8 +35,8 @@ create index mail_next_attempt_at_idx on mail ((kind = 'ExecutionEnded'), next_a
 
 create index mail_customer_id_idx on mail (customer_id);
 
--- Links for setting a password of an account or accepting an invitation. An account or invitation has at
--- most three; a fourth one replaces the oldest.
+-- Links for setting a password of an account or accepting an invitation. An account or invitation
+-- has at most three; a fourth one replaces the oldest.
 create table password_link (
     -- SHA-256. The token has 256 random bits, so that it needs no salt.
     token_hash bytea not null,

@@ -1,4 +1,5 @@
--- The audit log. Entries are never changed, and have no foreign keys to records that may be deleted.
+-- The audit log. Entries are never changed, and have no foreign keys to records that may be
+-- deleted.
 create table audit_entry (
     id uuid not null,
     -- Null for actions without a customer, such as a login to an unknown account.

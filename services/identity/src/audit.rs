@@ -1,4 +1,5 @@
-//! `AuditService`: the audit log. An entry is written in the transaction of the change that it records.
+//! `AuditService`: the audit log. An entry is written in the transaction of the change that it
+//! records.
 
 mod entry;
 mod store;

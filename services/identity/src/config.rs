@@ -24,8 +24,8 @@ pub struct Config {
     /// admin@assay.local by default
     #[arg(long, env = "ASSAY_ADMIN_EMAIL")]
     pub admin_email: Option<String>,
-    /// Password of the first administrator, 12 to 256 characters. By default, the service prints a link
-    /// for choosing it, which works once and expires after seven days
+    /// Password of the first administrator, 12 to 256 characters. By default, the service prints a
+    /// link for choosing it, which works once and expires after seven days
     #[arg(long, env = "ASSAY_ADMIN_PASSWORD", hide_env_values = true)]
     pub admin_password: Option<SecretString>,
     /// Whether to generate a password if none is configured, instead of a link for choosing one.
@@ -37,7 +37,8 @@ pub struct Config {
     /// Lifetime of a token, in hours, 1 to 8760
     #[arg(long, env = "ASSAY_TOKEN_LIFETIME_IN_H", default_value = "12", value_parser = hours)]
     pub token_lifetime: Duration,
-    /// Lifetime of a session, in hours, 1 to 8760: the time after a login when the user has to log in again
+    /// Lifetime of a session, in hours, 1 to 8760: the time after a login when the user has to log
+    /// in again
     #[arg(long, env = "ASSAY_SESSION_LIFETIME_IN_H", default_value = "168", value_parser = hours)]
     pub session_lifetime: Duration,
     /// Retention of entries of the audit log, in days, 1 to 36500
@@ -51,12 +52,13 @@ pub struct Config {
     /// Public URL of Assay, such as <https://assay.example>, for links in mails
     #[arg(long, env = "ASSAY_PUBLIC_URL", value_parser = origin)]
     pub public_url: Url,
-    /// Parent domain of the hosts of customers: a login at `acme.<domain>` is for the customer with the
-    /// subdomain `acme`. By default, customers do not have hosts
+    /// Parent domain of the hosts of customers: a login at `acme.<domain>` is for the customer with
+    /// the subdomain `acme`. By default, customers do not have hosts
     #[arg(long, env = "ASSAY_BASE_DOMAIN")]
     pub base_domain: Option<String>,
     /// URL of the SMTP server: <smtps://user:password@host:465> for TLS,
-    /// <smtp://user:password@host:587?tls=required> for STARTTLS, or <smtp://host:25> without encryption
+    /// <smtp://user:password@host:587?tls=required> for STARTTLS, or <smtp://host:25> without
+    /// encryption
     #[arg(long, env = "ASSAY_SMTP_URL", hide_env_values = true)]
     pub smtp_url: Option<SecretString>,
     /// Sender of mails, such as `Assay <assay@example.com>`; required with an SMTP server
@@ -65,8 +67,8 @@ pub struct Config {
     /// Folder to write mails to, as .eml files, if no SMTP server is configured
     #[arg(long, env = "ASSAY_MAIL_DIR")]
     pub mail_dir: Option<PathBuf>,
-    /// Number of failed logins to an account from one address, and ten times as many from all addresses,
-    /// after which further logins are limited to one every 30 seconds
+    /// Number of failed logins to an account from one address, and ten times as many from all
+    /// addresses, after which further logins are limited to one every 30 seconds
     #[arg(
         long,
         env = "ASSAY_LOGIN_FAILURES_PER_ACCOUNT",
@@ -74,8 +76,8 @@ pub struct Config {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub login_failures_per_account: u32,
-    /// Number of failed logins from one address (IPv6: one /64 network), after which further logins are
-    /// limited to one every 3 seconds
+    /// Number of failed logins from one address (IPv6: one /64 network), after which further logins
+    /// are limited to one every 3 seconds
     #[arg(
         long,
         env = "ASSAY_LOGIN_FAILURES_PER_ADDRESS",

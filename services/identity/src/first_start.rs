@@ -59,8 +59,8 @@ impl FirstStart {
         })
     }
 
-    /// Starts to create missing records and to load the keys, in the background. The program is ready
-    /// afterwards.
+    /// Starts to create missing records and to load the keys, in the background. The program is
+    /// ready afterwards.
     pub(crate) fn spawn(
         self,
         runtime: &Runtime,

@@ -1,5 +1,5 @@
-//! Invitations. A membership gets its account, or another one, when the owner of the invited mailbox
-//! accepts.
+//! Invitations. A membership gets its account, or another one, when the owner of the invited
+//! mailbox accepts.
 
 pub(crate) mod store;
 
@@ -18,8 +18,8 @@ use crate::{
     revocation::{self, Scope},
 };
 
-/// Assigns the membership of a consumed invitation to an account. If it had another account, its sessions
-/// and API tokens are revoked, and that account is deleted if it has no other membership.
+/// Assigns the membership of a consumed invitation to an account. If it had another account, its
+/// sessions and API tokens are revoked, and that account is deleted if it has no other membership.
 pub(crate) async fn accept(
     tx: &mut PgTransaction<'_>,
     invitation: &AcceptedInvitation,

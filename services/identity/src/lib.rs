@@ -82,8 +82,8 @@ pub fn migrations() -> Migrator {
     assay_events::migrations(&sqlx::migrate!())
 }
 
-/// Starts the service. It is ready when its database is migrated, the first customer exists, and the
-/// keys and revocations are loaded.
+/// Starts the service. It is ready when its database is migrated, the first customer exists, and
+/// the keys and revocations are loaded.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started> {
     let first_start = FirstStart::new(&config)?;
     let transport = Transport::new(

@@ -1,5 +1,5 @@
-//! Mails. A mail is queued in the transaction of the change that it reports, so that no mail is lost
-//! or sent for a change that was rolled back. The sender then retries it until it is sent.
+//! Mails. A mail is queued in the transaction of the change that it reports, so that no mail is
+//! lost or sent for a change that was rolled back. The sender then retries it until it is sent.
 
 mod message;
 pub(crate) mod sender;
@@ -24,8 +24,8 @@ pub(crate) const INVITATION_VALIDITY: Duration = Duration::from_hours(24 * 7);
 pub(crate) struct MailNotifier(Arc<Notify>);
 
 impl MailNotifier {
-    /// Wakes the sender after a mail was committed. Without it, the sender finds the mail at its next
-    /// poll.
+    /// Wakes the sender after a mail was committed. Without it, the sender finds the mail at its
+    /// next poll.
     pub(crate) fn notify(&self) {
         self.0.notify_one();
     }
@@ -54,8 +54,8 @@ impl Mail {
         Self { recipient, host, address, ..mail }
     }
 
-    /// A report to the requester of an execution that has ended. Its id is that of the execution, so
-    /// that it is queued once.
+    /// A report to the requester of an execution that has ended. Its id is that of the execution,
+    /// so that it is queued once.
     pub(crate) fn execution_ended(
         customer: CustomerId,
         requester: UserId,

@@ -1,4 +1,5 @@
-//! Hashing and verification of passwords with Argon2id, on at most as many threads as there are cores.
+//! Hashing and verification of passwords with Argon2id, on at most as many threads as there are
+//! cores.
 
 use std::{sync::Arc, thread::available_parallelism, time::Duration};
 

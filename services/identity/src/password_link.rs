@@ -1,5 +1,5 @@
-//! Links in mails for setting a new password or accepting an invitation. Access to the mailbox grants
-//! access to the account, so a link is hard to guess, works once and expires soon.
+//! Links in mails for setting a new password or accepting an invitation. Access to the mailbox
+//! grants access to the account, so a link is hard to guess, works once and expires soon.
 
 mod rules;
 mod store;
@@ -43,8 +43,8 @@ pub(crate) struct PasswordLinks {
 }
 
 impl PasswordLinks {
-    /// Queues a mail with a link. The sender looks up the account, so that neither the response nor its
-    /// duration reveals whether it exists.
+    /// Queues a mail with a link. The sender looks up the account, so that neither the response nor
+    /// its duration reveals whether it exists.
     pub(crate) async fn request_reset(
         &self,
         email: &str,
@@ -73,8 +73,8 @@ impl PasswordLinks {
         Ok(())
     }
 
-    /// Sets the password of the account that the token was sent to, and revokes its tokens. The token of an
-    /// invitation also accepts the invitation, with a new account if necessary.
+    /// Sets the password of the account that the token was sent to, and revokes its tokens. The
+    /// token of an invitation also accepts the invitation, with a new account if necessary.
     pub(crate) async fn reset(
         &self,
         token: &str,
@@ -169,8 +169,8 @@ async fn set_password(
     revocation::record_of_account(tx, account).await
 }
 
-/// Accepts an invitation with the account of its mailbox, which is created if necessary, and sets its
-/// password.
+/// Accepts an invitation with the account of its mailbox, which is created if necessary, and sets
+/// its password.
 async fn accept_with_password(
     tx: &mut PgTransaction<'_>,
     invitation: &AcceptedInvitation,

@@ -43,7 +43,8 @@ async fn record_access(tx: &mut PgTransaction<'_>, event: &Received) -> Result<(
     audit::record(tx, actor, Entry::new("SecretsSeen").target(&seen.source, &seen.source_id)).await
 }
 
-/// Queues a mail to the requester of an execution when it ends, if the requester has enabled these mails.
+/// Queues a mail to the requester of an execution when it ends, if the requester has enabled these
+/// mails.
 pub(crate) struct Executions;
 
 impl Handler for Executions {

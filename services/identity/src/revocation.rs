@@ -22,8 +22,8 @@ pub(crate) use self::store::{
 /// Interval of polls for revocations of other replicas.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Maximum time until NATS accepts a hint. Without hints, programs that verify tokens fetch revocations
-/// every two seconds.
+/// Maximum time until NATS accepts a hint. Without hints, programs that verify tokens fetch
+/// revocations every two seconds.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Applies revocations to the verifier of this program, and publishes hints about them.
@@ -50,8 +50,8 @@ impl Revocations {
         }))
     }
 
-    /// Wakes the publisher after a revocation was committed. If the program ends before, another replica
-    /// publishes the hint.
+    /// Wakes the publisher after a revocation was committed. If the program ends before, another
+    /// replica publishes the hint.
     pub(crate) fn notify(&self) {
         self.0.recorded.notify_one();
     }
@@ -71,7 +71,8 @@ impl Revocations {
         }
     }
 
-    /// Starts to apply and publish revocations. The program is ready when all existing ones are applied.
+    /// Starts to apply and publish revocations. The program is ready when all existing ones are
+    /// applied.
     pub(crate) fn spawn(&self, runtime: &Runtime, database: &Database) {
         let (this, database) = (self.clone(), database.clone());
         let (gate, stopping) = (runtime.gate("revocations"), runtime.stopping());

@@ -1,5 +1,5 @@
-//! Keys for signing tokens. One key signs, and several may be public, so that keys can be rotated without
-//! rejected tokens.
+//! Keys for signing tokens. One key signs, and several may be public, so that keys can be rotated
+//! without rejected tokens.
 
 pub(crate) mod store;
 
@@ -109,8 +109,8 @@ impl Keys {
     }
 }
 
-/// Creates a key that signs all tokens after two minutes, and returns its id. Old keys stay public until
-/// their tokens have expired. Running programs read the new key within seconds.
+/// Creates a key that signs all tokens after two minutes, and returns its id. Old keys stay public
+/// until their tokens have expired. Running programs read the new key within seconds.
 pub async fn rotate_keys(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<String> {
     let seal = Seal::new(seal)?;
     let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;
@@ -121,7 +121,8 @@ pub async fn rotate_keys(database_url: &SecretString, seal: &SealConfig) -> anyh
     Ok(kid)
 }
 
-/// Re-encrypts all keys with the first encryption key. Returns the number of keys that used another one.
+/// Re-encrypts all keys with the first encryption key. Returns the number of keys that used another
+/// one.
 pub async fn reseal(database_url: &SecretString, seal: &SealConfig) -> anyhow::Result<u64> {
     let seal = Seal::new(seal)?;
     let mut db = PgConnection::connect_with(&connect_options(database_url)?).await?;

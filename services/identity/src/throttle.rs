@@ -1,5 +1,5 @@
-//! Throttling of attempts that may be guesses: a burst, then a slow rate. The counters are in the database
-//! and shared by all replicas.
+//! Throttling of attempts that may be guesses: a burst, then a slow rate. The counters are in the
+//! database and shared by all replicas.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -20,8 +20,8 @@ pub(crate) struct Limit {
 pub(crate) struct Subject(String);
 
 impl Subject {
-    /// An account that may not exist, by its email address. Only the hash is stored, because the text may
-    /// be anything, even a password in the wrong field.
+    /// An account that may not exist, by its email address. Only the hash is stored, because the
+    /// text may be anything, even a password in the wrong field.
     pub(crate) fn of_email(purpose: &str, email: &str) -> Self {
         let hash = digest(&SHA256, email.to_lowercase().as_bytes());
         Self(format!("{purpose} email {}", BASE64_URL_SAFE_NO_PAD.encode(hash)))

@@ -149,8 +149,8 @@ impl token_service_server::TokenService for TokenService {
 }
 
 impl TokenService {
-    /// Verifies the caller's token against all committed revocations, some of which the guard may not know
-    /// yet. Otherwise a revoked token could be exchanged for a new one.
+    /// Verifies the caller's token against all committed revocations, some of which the guard may
+    /// not know yet. Otherwise a revoked token could be exchanged for a new one.
     async fn verify_latest<T>(
         &self,
         tx: &mut PgTransaction<'_>,
@@ -163,9 +163,9 @@ impl TokenService {
     }
 }
 
-/// Finds the membership that grants the caller access to a customer: that of the account in the customer,
-/// or one with the permission to manage customers. The permissions in the caller's token may be outdated
-/// and are ignored.
+/// Finds the membership that grants the caller access to a customer: that of the account in the
+/// customer, or one with the permission to manage customers. The permissions in the caller's token
+/// may be outdated and are ignored.
 async fn membership_for(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,

@@ -12,7 +12,7 @@ use super::{Examples, referred, to_json};
 use crate::openapi::rules::operations;
 
 /// Attaches an example to everything that has none.
-pub(in crate::openapi) fn attach(document: &mut OpenApi) {
+pub(in crate::openapi) fn attach_all(document: &mut OpenApi) {
     let examples = Examples::of(document);
     let components = document.components.get_or_insert_default();
     for (name, schema) in &mut components.schemas {

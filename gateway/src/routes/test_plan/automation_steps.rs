@@ -15,7 +15,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::PlanPath;
 use crate::{
-    body::{Body, OneOrMany},
+    body::{Body, one_or_many::OneOrMany},
     path::Path,
     problem::Problem,
     query::Query,

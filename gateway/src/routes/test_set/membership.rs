@@ -13,7 +13,7 @@ use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    body::OneOrMany,
+    body::one_or_many::OneOrMany,
     list::{List, Listing},
     path::Path,
     problem::Problem,

@@ -134,8 +134,8 @@ fn is_sequence(password: &str) -> bool {
     steps * 4 >= characters.len().saturating_sub(1) * 3
 }
 
-/// Returns whether a password has fewer than 8 characters in addition to the email address or its local
-/// part.
+/// Returns whether a password has fewer than 8 characters in addition to the email address or its
+/// local part.
 fn is_derived_from(password: &str, email: &str) -> bool {
     let name = email.split('@').next().unwrap_or_default();
     [email, name]

@@ -118,9 +118,9 @@ pub(crate) async fn record_of_account(
     Ok(())
 }
 
-/// Records a rejected login in the customer whose host it was sent to, and in the customer that the account
-/// has used last. The entry for the former does not depend on other customers of the account. The statement
-/// takes as long for an unknown account.
+/// Records a rejected login in the customer whose host it was sent to, and in the customer that the
+/// account has used last. The entry for the former does not depend on other customers of the
+/// account. The statement takes as long for an unknown account.
 pub(crate) async fn record_refused_login(
     db: impl PgExecutor<'_>,
     email: &str,
@@ -163,8 +163,8 @@ pub(crate) async fn record_refused_login(
 /// Number of entries that a statement deletes.
 const BATCH: i64 = 2000;
 
-/// Deletes a batch of entries that are older than `retention`; returns false if none is left. Ids begin with
-/// the time, so that the primary key finds the oldest entries.
+/// Deletes a batch of entries that are older than `retention`; returns false if none is left. Ids
+/// begin with the time, so that the primary key finds the oldest entries.
 pub(crate) async fn prune(db: impl PgExecutor<'_>, retention: Duration) -> Result<bool, Fault> {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let oldest = since_1970.saturating_sub(retention).as_millis() << 80;

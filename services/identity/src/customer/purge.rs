@@ -14,7 +14,8 @@ const PERIOD: Duration = Duration::from_mins(1);
 /// Number of rows that a transaction removes.
 const BATCH: i64 = 500;
 
-/// Tables with rows of customers, in addition to `membership`, in an order that respects foreign keys.
+/// Tables with rows of customers, in addition to `membership`, in an order that respects foreign
+/// keys.
 const TABLES: [(&str, &str); 3] = [("mail", "id"), ("user_group", "id"), ("audit_entry", "id")];
 
 /// Starts the purge, which runs after each deletion and periodically.
@@ -43,8 +44,8 @@ async fn purge(db: &PgPool) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Removes a batch of rows of a deleted customer. Returns false if there is none, or another replica purges
-/// it.
+/// Removes a batch of rows of a deleted customer. Returns false if there is none, or another
+/// replica purges it.
 async fn batch(db: &PgPool) -> Result<bool, Fault> {
     let mut tx = begin(db).await?;
     let customer: Option<CustomerId> = sqlx::query_scalar(
@@ -87,8 +88,8 @@ async fn remove(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<bool
     Ok(false)
 }
 
-/// Removes a batch of memberships with their API tokens, settings, invitations and links, and accounts
-/// without another membership.
+/// Removes a batch of memberships with their API tokens, settings, invitations and links, and
+/// accounts without another membership.
 async fn remove_members(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<bool, Fault> {
     let removed: Vec<Option<AccountId>> = sqlx::query_scalar(
         "delete from membership

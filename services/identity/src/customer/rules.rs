@@ -69,8 +69,8 @@ fn check(input: CustomerInput, current: Option<&str>) -> Result<CustomerInput, F
         check.refuse(
             "Subdomain",
             format!(
-                "must have 1 to {LONGEST_LABEL} letters, digits or hyphens, and no hyphen at its start \
-                 or end"
+                "must have 1 to {LONGEST_LABEL} letters, digits or hyphens, and no hyphen at its \
+                 start or end"
             ),
         );
     } else if RESERVED.contains(&subdomain.as_str()) && current != Some(&subdomain) {

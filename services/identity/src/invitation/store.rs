@@ -109,7 +109,8 @@ pub(crate) async fn latest(
     Ok(invitation.bind(email).fetch_optional(db).await?)
 }
 
-/// Deletes and returns an invitation, and locks its membership. Of several concurrent calls, one succeeds.
+/// Deletes and returns an invitation, and locks its membership. Of several concurrent calls, one
+/// succeeds.
 pub(crate) async fn consume(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

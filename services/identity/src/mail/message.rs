@@ -28,9 +28,9 @@ pub(super) fn email_change(customer: &str) -> Letter {
     let customer = one_line(customer);
     let subject = format!("Your email address at {customer} on Assay is about to change");
     let reason = format!(
-        "{customer} has requested to change the email address of your user on Assay. As soon as the \
-         owner of the new address accepts, you can no longer log in to {customer} with this address, \
-         and its password, sessions and API tokens stop working."
+        "{customer} has requested to change the email address of your user on Assay. As soon as \
+         the owner of the new address accepts, you can no longer log in to {customer} with this \
+         address, and its password, sessions and API tokens stop working."
     );
     let otherwise = format!(
         "If you did not expect this change, please contact the user administrators of {customer}."
@@ -48,8 +48,8 @@ pub(super) fn password_reset(link: &SecretString) -> Letter {
         "We received a request to reset the password of your Assay account.",
         "To choose a new password, open this link within one hour:",
         link,
-        "If you did not request a new password, you can ignore this mail. Your password has not been \
-         changed.",
+        "If you did not request a new password, you can ignore this mail. Your password has not \
+         been changed.",
     )
 }
 

@@ -91,7 +91,8 @@ impl Sender {
         }
     }
 
-    /// Writes to the requester of an execution who has enabled these mails and may read the execution.
+    /// Writes to the requester of an execution who has enabled these mails and may read the
+    /// execution.
     async fn write_execution_ended(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
         let Some(EndedExecution { customer, requester, execution }) = mail.execution.take() else {
             return Ok(None);
@@ -138,9 +139,9 @@ impl Sender {
         Ok(Some(message::email_change(&invitation.customer_name)))
     }
 
-    /// Writes a link for a new password, or the latest invitation if the address has no account with a
-    /// membership. The recipient is the address of the account, which may differ from the requested one
-    /// in more than its case.
+    /// Writes a link for a new password, or the latest invitation if the address has no account
+    /// with a membership. The recipient is the address of the account, which may differ from the
+    /// requested one in more than its case.
     async fn write_password_reset(&self, mail: &mut Queued) -> Result<Option<Letter>, Fault> {
         if let Some(account) = account::store::find(&self.db, &mail.recipient).await?
             && !membership::store::of_account(&self.db, account.id).await?.is_empty()

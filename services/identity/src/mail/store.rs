@@ -147,8 +147,8 @@ impl Row {
     }
 }
 
-/// Claims the next due mail until its next attempt, which follows after 30 seconds, doubled with each attempt
-/// up to one hour. Links take precedence over reports of executions.
+/// Claims the next due mail until its next attempt, which follows after 30 seconds, doubled with
+/// each attempt up to one hour. Links take precedence over reports of executions.
 pub(super) async fn claim(db: impl PgExecutor<'_>) -> Result<Option<Queued>, Fault> {
     let row: Option<Row> = sqlx::query_as(
         "update mail

@@ -79,8 +79,8 @@ impl Transport {
 
     fn message(&self, mail: &Queued, letter: &Letter) -> Result<Message, Fault> {
         let to: Address = mail.recipient.parse().map_err(Fault::internal)?;
-        // Mail servers may drop a repeated mail by its id. Each attempt of a mail with a link has a new
-        // link, so that it needs another id.
+        // Mail servers may drop a repeated mail by its id. Each attempt of a mail with a link has a
+        // new link, so that it needs another id.
         let edition = match mail.kind {
             Kind::Invitation | Kind::PasswordReset => mail.attempts,
             Kind::EmailChange | Kind::ExecutionEnded => 1,
@@ -103,8 +103,8 @@ fn smtp(url: &SecretString) -> anyhow::Result<AsyncSmtpTransport<Tokio1Executor>
     Ok(server.timeout(Some(SMTP_TIMEOUT)).build())
 }
 
-/// Classifies a failure. A rejection of the mail itself is permanent; other rejections may be caused by a
-/// wrong configuration, which can be fixed.
+/// Classifies a failure. A rejection of the mail itself is permanent; other rejections may be
+/// caused by a wrong configuration, which can be fixed.
 fn failure(error: &smtp::Error) -> SendError {
     let status = error.status();
     // The response of the server may quote the recipient, which must not be logged.

@@ -8,8 +8,8 @@ use sqlx::{
 
 use super::Membership;
 
-/// Selects usable memberships: neither they nor their customers are archived or deleted. `rest` adds
-/// conditions and the order.
+/// Selects usable memberships: neither they nor their customers are archived or deleted. `rest`
+/// adds conditions and the order.
 fn select<T>(rest: &'static str) -> QueryAs<'static, Postgres, T, PgArguments>
 where
     T: for<'r> sqlx::FromRow<'r, sqlx::postgres::PgRow>,
@@ -146,8 +146,8 @@ pub(crate) async fn has_manager(
     Ok(managed.bind(customer).fetch_one(db).await?)
 }
 
-/// Fails if the transaction has left the customer without a user who manages users; `managed` is whether
-/// it had one before. The customer must be locked.
+/// Fails if the transaction has left the customer without a user who manages users; `managed` is
+/// whether it had one before. The customer must be locked.
 pub(crate) async fn require_manager(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,

@@ -1,5 +1,5 @@
-//! Hosts of links. The host of a link gets its token, so links use configured hosts only, spelled as
-//! configured.
+//! Hosts of links. The host of a link gets its token, so links use configured hosts only, spelled
+//! as configured.
 
 use assay_proto::Fault;
 use url::Url;
@@ -18,8 +18,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Returns the origin of a link for a request that names `host`, from a member of the customers with
-    /// these subdomains.
+    /// Returns the origin of a link for a request that names `host`, from a member of the customers
+    /// with these subdomains.
     pub(super) fn origin(&self, host: &str, subdomains: &[&str]) -> String {
         self.of_customer(host, subdomains)
             .unwrap_or_else(|| self.public.origin().ascii_serialization())

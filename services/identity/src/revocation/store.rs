@@ -32,11 +32,12 @@ impl Scope {
     }
 }
 
-/// Blocks revocations until the transaction ends, and returns the current time by the clock of revocations.
+/// Blocks revocations until the transaction ends, and returns the current time by the clock of
+/// revocations.
 ///
-/// A token must contain data that is read after this call, and have the returned time of issue. Then every
-/// revocation either was committed before, and the token reflects the change that caused it; or it has a
-/// later time, and revokes the token.
+/// A token must contain data that is read after this call, and have the returned time of issue.
+/// Then every revocation either was committed before, and the token reflects the change that caused
+/// it; or it has a later time, and revokes the token.
 pub(crate) async fn date_token(tx: &mut PgTransaction<'_>) -> Result<Timestamp, Fault> {
     sqlx::query("select pg_advisory_xact_lock_shared(hashtextextended('assay revocation', 0))")
         .execute(&mut **tx)
@@ -44,8 +45,8 @@ pub(crate) async fn date_token(tx: &mut PgTransaction<'_>) -> Result<Timestamp, 
     Ok(sqlx::query_scalar("select clock_timestamp()").fetch_one(&mut **tx).await?)
 }
 
-/// Revokes all tokens of a scope that were issued until now. It must come last in a transaction, because it
-/// blocks the issue of tokens until the end.
+/// Revokes all tokens of a scope that were issued until now. It must come last in a transaction,
+/// because it blocks the issue of tokens until the end.
 pub(crate) async fn record(tx: &mut PgTransaction<'_>, scope: Scope) -> Result<(), Fault> {
     lock_revocations(tx).await?;
     sqlx::query(
@@ -137,8 +138,8 @@ pub(crate) async fn record_of_session(
     Ok(())
 }
 
-/// Changes the name in tokens of a user that were issued until now. Like [`record`], it must come last in a
-/// transaction.
+/// Changes the name in tokens of a user that were issued until now. Like [`record`], it must come
+/// last in a transaction.
 pub(crate) async fn record_name(
     tx: &mut PgTransaction<'_>,
     user: UserId,
@@ -156,8 +157,8 @@ pub(crate) async fn record_name(
     Ok(())
 }
 
-/// Waits for transactions that issue tokens, and for other revocations, so that sequence numbers become
-/// visible in order and readers miss none.
+/// Waits for transactions that issue tokens, and for other revocations, so that sequence numbers
+/// become visible in order and readers miss none.
 async fn lock_revocations(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
     sqlx::query("select pg_advisory_xact_lock(hashtextextended('assay revocation', 0))")
         .execute(&mut **tx)

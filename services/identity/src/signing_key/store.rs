@@ -81,8 +81,8 @@ pub(super) async fn update(
     Ok(())
 }
 
-/// Retires the earlier keys: they stay public until their last tokens have expired, and for one more hour
-/// to allow for clock skew.
+/// Retires the earlier keys: they stay public until their last tokens have expired, and for one
+/// more hour to allow for clock skew.
 pub(super) async fn retire_all_but(tx: &mut PgTransaction<'_>, kid: &str) -> Result<(), Fault> {
     sqlx::query(
         "update signing_key as old

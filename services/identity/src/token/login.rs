@@ -22,8 +22,8 @@ use crate::{
 const OF_ACCOUNT: Duration = Duration::from_secs(30);
 const FROM_ADDRESS: Duration = Duration::from_secs(3);
 
-/// Factor between the limits of failed logins to an account from all addresses and from one: an attacker
-/// with one address cannot lock the owner out.
+/// Factor between the limits of failed logins to an account from all addresses and from one: an
+/// attacker with one address cannot lock the owner out.
 const ADDRESSES: u32 = 10;
 
 /// Numbers of logins that may fail in a burst: to an account from one address, and from an address.
@@ -63,8 +63,8 @@ pub(crate) struct PasswordLogin {
 }
 
 impl PasswordLogin {
-    /// Returns a token for the account with an email address. The failure for an unknown account takes as
-    /// long as that for a wrong password.
+    /// Returns a token for the account with an email address. The failure for an unknown account
+    /// takes as long as that for a wrong password.
     pub(super) async fn log_in(
         &self,
         attempt: &Attempt<'_>,

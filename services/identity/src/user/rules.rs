@@ -40,8 +40,8 @@ pub(super) fn unknown_group() -> Fault {
 pub(super) fn shared_email() -> Fault {
     Fault::Conflict {
         code: "email_of_other_customers",
-        reason: "the email address cannot be changed, because the account belongs to other customers as \
-                 well; invite the new address as another user"
+        reason: "the email address cannot be changed, because the account belongs to other \
+                 customers as well; invite the new address as another user"
             .to_owned(),
     }
 }
@@ -51,8 +51,8 @@ pub(super) fn group(user: &User) -> Option<UserGroupId> {
     UserGroupId::from_field("UserGroup", &user.user_group.as_ref()?.id).ok()
 }
 
-/// Checks that the caller has all permissions of a user whose email address changes: the new mailbox
-/// gets them.
+/// Checks that the caller has all permissions of a user whose email address changes: the new
+/// mailbox gets them.
 pub(super) fn check_may_change_email(caller: &Caller, user: &User) -> Result<(), Fault> {
     let permissions = user_group::permissions(&user.usage_permission)?;
     user_group::rules::check_may_grant(caller, permissions, Permissions::default())

@@ -19,8 +19,8 @@ const TESTERS: [Permission; 7] = [
 
 const VIEWERS: [Permission; 3] = [Permission::Login, Permission::Read, Permission::UserSettings];
 
-/// Returns the names and permissions of a new customer's groups. Only administrators of the operator may
-/// manage customers.
+/// Returns the names and permissions of a new customer's groups. Only administrators of the
+/// operator may manage customers.
 pub(crate) fn first_groups(is_operator: bool) -> [(&'static str, Permissions); 3] {
     let permissions = all().filter(|one| is_operator || *one != Permission::CustomerManagement);
     [

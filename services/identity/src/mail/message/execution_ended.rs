@@ -6,7 +6,7 @@ use assay_proto::{
     ExecutionStatistic, ExecutionStatus, TestResult, events::ExecutionChanged, name_of,
 };
 
-use super::{Letter, escape, one_line, page};
+use super::letter::{Letter, escape, one_line, page};
 
 /// Writes to the requester of an execution.
 pub(in crate::mail) fn execution_ended(
@@ -34,8 +34,8 @@ pub(in crate::mail) fn execution_ended(
             execution.project_id, execution.execution_id
         ),
         reason: format!(
-            "You receive this mail because MailWhenExecutionEnds is enabled in your settings. To stop \
-             these mails, set it to false: PUT {origin}/api/users/current/settings"
+            "You receive this mail because MailWhenExecutionEnds is enabled in your settings. To \
+             stop these mails, set it to false: PUT {origin}/api/users/current/settings"
         ),
     };
     Letter { text: report.text(), html: report.html(), subject: report.subject }

@@ -9,8 +9,8 @@ pub(in crate::mail) struct Letter {
     pub(in crate::mail) html: String,
 }
 
-/// Lays out a mail with a link: the reason for the mail, a call to open the link, the link, and what to
-/// do otherwise.
+/// Lays out a mail with a link: the reason for the mail, a call to open the link, the link, and
+/// what to do otherwise.
 pub(super) fn with_link(
     subject: &str,
     reason: &str,
