@@ -66,12 +66,12 @@ async fn a_replay_after_a_loss_of_nats_data_reaches_subscribers() {
             .then_some(())
     })
     .await;
-    assert_eq!(run(&data, &["subscribers", "list"]).await, "There are no subscribers\n");
+    assert_eq!(run(&data, &["subscribers", "list"]).await, "No subscribers found\n");
     let add = ["subscribers", "add", "billing", "--source", "Project"];
-    let added = "billing gets what is published on assay.notifications.*.project.*\n";
+    let added = "Added billing, which receives messages on assay.notifications.*.project.*\n";
     assert_eq!(run(&data, &add).await, added);
     assert_eq!(received(&data, "billing", 2).await, [r#""Project" "Created""#; 2]);
-    assert!(error_of(&data, &add).await.contains("there is a subscriber billing already"));
+    assert!(error_of(&data, &add).await.contains("the subscriber billing already exists"));
     assert!(program.terminate().await.success());
 
     std::fs::remove_dir_all(data.join("nats")).unwrap();
@@ -85,13 +85,13 @@ async fn a_replay_after_a_loss_of_nats_data_reaches_subscribers() {
     for (line, service) in lines.iter().zip(["identity", "catalog", "execution", "notification"]) {
         assert!(line.starts_with(&format!("{service}: ")), "{replayed}");
     }
-    assert!(lines[1].contains(": 2 events that were published since "), "{replayed}");
+    assert!(lines[1].contains(": 2 events published since "), "{replayed}");
     assert!(lines[2].contains(": nothing was published since "), "{replayed}");
     assert_eq!(received(&data, "billing", 2).await, [r#""Project" "Created""#; 2]);
     // The notification service ignores duplicates, so no notification is pending.
     assert_eq!(
         run(&data, &["subscribers", "list"]).await,
-        "billing  assay.notifications.*.project.*  0 to come, 0 in hand\n"
+        "billing  assay.notifications.*.project.*  backlog 0, unacknowledged 0\n"
     );
     run(&data, &["subscribers", "remove", "billing"]).await;
     assert!(program.terminate().await.success());
@@ -103,7 +103,7 @@ async fn dead_letters_are_listed_replayed_and_dropped() {
     let program = Program::start(command(&data)).await;
     let api = program.log_in("ada@example.org", PASSWORD).await;
     api.post("/api/projects", json!({"Name": "One"})).await.created();
-    assert_eq!(run(&data, &["dead-letters", "list"]).await, "There are no such dead letters\n");
+    assert_eq!(run(&data, &["dead-letters", "list"]).await, "No dead letters found\n");
     let jetstream = jetstream_of(&data).await;
     eventually("a stream for the invalid event", || async {
         jetstream.publish("assay.catalog.x", "{".into()).await.unwrap().await.ok()
@@ -115,20 +115,20 @@ async fn dead_letters_are_listed_replayed_and_dropped() {
         listed.starts_with("1  ").then_some(listed)
     })
     .await;
-    let expected = "stream catalog, consumer notification, tries 1, event none, subject \
-                    assay.catalog.x: this is no event: ";
+    let expected = "stream catalog, consumer notification, attempts 1, event none, subject \
+                    assay.catalog.x: not a valid event: ";
     assert!(listed.contains(expected), "{listed}");
     assert!(listed.ends_with("\n1 dead letter\n"), "{listed}");
 
     // An event that still cannot be applied becomes a dead letter again.
     let replay = ["dead-letters", "replay", "1"];
-    assert_eq!(run(&data, &replay).await, "1 dead letter delivered again\n");
+    assert_eq!(run(&data, &replay).await, "1 dead letter redelivered\n");
     eventually("the dead letter to return", || async {
         list().await.starts_with("2  ").then_some(())
     })
     .await;
-    assert!(error_of(&data, &replay).await.contains("there is no dead letter 1"));
+    assert!(error_of(&data, &replay).await.contains("no such dead letter: 1"));
     assert_eq!(run(&data, &["dead-letters", "drop", "--all"]).await, "1 dead letter dropped\n");
-    assert_eq!(list().await, "There are no such dead letters\n");
+    assert_eq!(list().await, "No dead letters found\n");
     assert!(program.terminate().await.success());
 }

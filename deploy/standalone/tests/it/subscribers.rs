@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use assay_events::{Interest, Stream, Subscribers};
+use assay_events::{Stream, SubscriberFilter, Subscribers};
 use assay_testkit::{Api, eventually, test_dir};
 use async_nats::{Client, jetstream};
 use futures::future::join_all;
@@ -78,7 +78,7 @@ async fn subscribe(nats: &Client, name: &str) {
     let subscribers = Subscribers::of(NOTIFICATIONS, nats.clone());
     let patience = Duration::from_secs(2);
     eventually("a stream to subscribe to", || async {
-        subscribers.add(name, &Interest::default(), 1, patience).await.ok()
+        subscribers.add(name, &SubscriberFilter::default(), 1, patience).await.ok()
     })
     .await;
 }

@@ -12,15 +12,15 @@ const EVENTS: i32 = 20_000;
 #[tokio::main]
 async fn main() {
     let mut world = world::World::new().await;
-    world.tell_at_once(0..EVENTS).await;
+    world.publish_together(0..EVENTS).await;
 
     let start = Instant::now();
     world.relay();
-    world.all_published().await;
+    world.wait_until_published().await;
     println!("relay: {:.0} events/s", f64::from(EVENTS) / start.elapsed().as_secs_f64());
 
     let start = Instant::now();
     world.consumer();
-    world.has_effects(usize::try_from(EVENTS).expect("a number")).await;
+    world.wait_for_effects(usize::try_from(EVENTS).expect("a number")).await;
     println!("consumer: {:.0} events/s", f64::from(EVENTS) / start.elapsed().as_secs_f64());
 }

@@ -1,4 +1,4 @@
--- What has happened and is to be told to others, written in the transaction in which it happened.
+-- Events of the service, written in the transaction of the change.
 create table outbox (
     id bigint generated always as identity,
     event_id uuid not null,
@@ -14,12 +14,12 @@ create table outbox (
     constraint outbox_event_id_key unique (event_id)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 
--- What the relay looks for, and what is old enough to be removed.
+-- For the relay, and for the removal of old rows.
 create index outbox_unpublished_idx on outbox (id) where published_at is null;
 create index outbox_published_at_idx on outbox (published_at) where published_at is not null;
 
--- Wakes the relay. Commits that notify wait for each other, which halves the writes a database can
--- take; so only a relay that sleeps is woken, which it shows by holding a lock.
+-- Wakes the relay. Commits with a notification are serialized, which halves the write throughput of a
+-- database, so only a sleeping relay is notified. It holds a lock while it sleeps.
 create function wake_outbox_relay() returns trigger language plpgsql as $$
 declare
     asleep constant bigint := hashtextextended('assay outbox relay asleep', 0);

@@ -1,4 +1,4 @@
-//! How an event looks on its way: CloudEvents 1.0 in structured mode.
+//! The format of published events: CloudEvents 1.0 in structured mode.
 
 use assay_proto::{CustomerId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use crate::Stream;
 
-/// The content type of a message that holds the whole event.
+/// Content type of messages with an event.
 pub const CONTENT_TYPE: &str = "application/cloudevents+json";
 
-/// The envelope of an event, as <https://github.com/cloudevents/spec> describes it.
+/// The envelope of an event; see <https://github.com/cloudevents/spec>.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CloudEvent {
     pub(crate) specversion: String,
@@ -20,13 +20,13 @@ pub(crate) struct CloudEvent {
     /// `io.assay.<service>.<noun>.<action>.v1`
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// The id of the record.
+    /// Id of the record.
     pub(crate) subject: String,
     pub(crate) time: Timestamp,
     pub(crate) datacontenttype: String,
-    /// The customer; an extension of ours.
+    /// Id of the customer, an extension of Assay.
     pub(crate) tenantid: CustomerId,
-    /// The trace that the event is part of; the extension for distributed tracing.
+    /// Trace of the event, the extension for distributed tracing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) traceparent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub(crate) struct CloudEvent {
 }
 
 impl CloudEvent {
-    /// That `[noun, action]` has happened to a record, as the service of the stream tells it.
+    /// Creates the envelope of an event that the service of the stream publishes.
     pub(crate) fn new(
         stream: Stream,
         id: Uuid,
@@ -61,7 +61,7 @@ impl CloudEvent {
         }
     }
 
-    /// What the event's type says after `io.assay`: service, noun, action and version.
+    /// Returns service, noun, action and version from the type of the event.
     pub(crate) fn words(&self) -> [&str; 4] {
         let mut words = self.kind.split('.').skip(2);
         [(); 4].map(|()| words.next().unwrap_or_default())

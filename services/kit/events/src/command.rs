@@ -1,5 +1,4 @@
-//! What an operator does about events: the commands that `assay` and the services have in common.
-//! Each says what it has done.
+//! Commands for operators that `assay` and the services share. Each returns a message about its result.
 
 use std::time::Duration;
 
@@ -13,20 +12,20 @@ use secrecy::SecretString;
 use sqlx::PgPool;
 
 use crate::{
-    DeadLetter, DeadLetters, Interest, Replayed, Since, Stream, Subscribers, replay,
-    replay::duration,
+    DeadLetter, DeadLetters, Replayed, Selection, Since, Stream, SubscriberFilter, Subscribers,
+    replay, replay::duration,
 };
 
-/// Publishes again what the broker has lost.
+/// Publish events again that NATS has lost
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Replay {
-    /// From when on: a while ago (90m, 2h, 3d), or a time (2026-11-20T23:00:00Z)
+    /// Start of the range: a duration ago (90m, 2h, 3d), or a time (2026-11-20T23:00:00Z)
     #[arg(long)]
     since: Since,
 }
 
 impl Replay {
-    /// With the events of the service that has this database.
+    /// Publishes events of the service with this database again.
     pub async fn carry_out(self, database_url: &SecretString) -> anyhow::Result<String> {
         let db = PgPool::connect_with(connect_options(database_url)?).await?;
         let replayed = replay(&db, self.since).await?;
@@ -40,88 +39,89 @@ impl std::fmt::Display for Replayed {
         let Self { events, since, oldest, waiting } = self;
         match events {
             0 => write!(f, "nothing was published since {since}"),
-            1 => write!(f, "1 event that was published since {since} is published again"),
-            _ => write!(f, "{events} events that were published since {since} are published again"),
+            1 => write!(f, "1 event published since {since} will be published again"),
+            _ => write!(f, "{events} events published since {since} will be published again"),
         }?;
         if *waiting > 0 {
-            write!(f, "; {waiting} wait to be published anyway")?;
+            write!(f, "; {waiting} more have not been published yet")?;
         }
         match oldest {
             Some(oldest) if oldest > since => write!(
                 f,
-                "; the oldest that is kept was published at {oldest}: what was before, if anything, \
-                 is gone (ASSAY_EVENT_RETENTION_DAYS)"
+                "; the oldest event that is kept was published at {oldest}, earlier ones are gone \
+                 (ASSAY_EVENT_RETENTION_DAYS)"
             ),
             _ => Ok(()),
         }
     }
 }
 
-/// What is done at NATS.
+/// Commands that act on NATS.
 #[derive(Clone, Debug, Subcommand)]
 pub enum AtNats {
-    /// Events that a service could not apply: shown, delivered again, or dropped
+    /// List, redeliver or delete dead letters: events that a consumer could not apply
     #[command(subcommand)]
     DeadLetters(OfDeadLetters),
-    /// Other systems that read notifications: shown, added or removed
+    /// List, add or remove subscribers: other systems that read notifications
     #[command(subcommand)]
     Subscribers(OfSubscribers),
 }
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum OfDeadLetters {
-    /// Shows them, the oldest first, with the reason of each
+    /// List dead letters with their reasons, oldest first
     List {
-        /// Only those of one consumer, such as `catalog`
+        /// Only dead letters of this consumer, such as `catalog`
         #[arg(long, value_parser = name)]
         consumer: Option<String>,
     },
-    /// Deliver them again to the consumers that could not apply them, once the cause is removed
-    Replay(Which),
-    /// Removes them for good
-    Drop(Which),
+    /// Redeliver dead letters to the consumers that failed
+    Replay(SelectionArgs),
+    /// Delete dead letters
+    Drop(SelectionArgs),
 }
 
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
-pub struct Which {
-    /// Those with these ids
+pub struct SelectionArgs {
+    /// Ids of dead letters
     ids: Vec<u64>,
-    /// Those of one consumer, such as `catalog`
+    /// All dead letters of this consumer, such as `catalog`
     #[arg(long, value_parser = name)]
     consumer: Option<String>,
-    /// All of them
+    /// All dead letters
     #[arg(long)]
     all: bool,
 }
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum OfSubscribers {
-    /// Shows who reads notifications, and how many each has still before it
+    /// List subscribers and their backlog
     List,
-    /// Adds a subscriber, which gets all notifications that are kept and those to come
+    /// Add a subscriber, which receives all stored notifications and new ones
     Add {
-        /// What it is called: its durable consumer
+        /// Name of the subscriber and of its durable consumer
         #[arg(value_parser = name)]
         name: String,
-        /// Only those of one customer, by its id
+        /// Only notifications of the customer with this id
         #[arg(long)]
         customer: Option<String>,
-        /// Only those with this source, such as `TestCase`
+        /// Only notifications with this source, such as `TestCase`
         #[arg(long)]
         source: Option<String>,
-        /// Only those with this action, such as `Finished`
+        /// Only notifications with this action, such as `Finished`
         #[arg(long)]
         action: Option<String>,
-        /// How many it may have in hand at once; with more than one they may come out of order
+        /// Maximum number of unacknowledged notifications; with more than one, the order may change
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
         at_once: u16,
-        /// How long it may take with one before that comes again
+        /// Time after which an unacknowledged notification is redelivered
         #[arg(long, default_value = "30s", value_parser = duration)]
         patience: Duration,
     },
-    /// Removes a subscriber
+    /// Remove a subscriber
     Remove {
+        /// Name of the subscriber
         #[arg(value_parser = name)]
         name: String,
     },
@@ -142,14 +142,14 @@ impl OfDeadLetters {
         let letters = DeadLetters::open(nats).await?;
         let (count, done) = match self {
             Self::List { consumer } => {
-                let which = consumer.map_or(crate::Which::All, crate::Which::Of);
-                (letters.list(&which, |letter| println!("{}", line(&letter))).await?, "")
+                let selection = consumer.map_or(Selection::All, Selection::Consumer);
+                (letters.list(&selection, |letter| println!("{}", line(&letter))).await?, "")
             }
-            Self::Replay(which) => (letters.replay(&which.into()).await?, " delivered again"),
-            Self::Drop(which) => (letters.drop(&which.into()).await?, " dropped"),
+            Self::Replay(args) => (letters.replay(&args.into()).await?, " redelivered"),
+            Self::Drop(args) => (letters.drop(&args.into()).await?, " dropped"),
         };
         Ok(match count {
-            0 => "There are no such dead letters".to_owned(),
+            0 => "No dead letters found".to_owned(),
             1 => format!("1 dead letter{done}"),
             _ => format!("{count} dead letters{done}"),
         })
@@ -157,20 +157,20 @@ impl OfDeadLetters {
 }
 
 fn line(letter: &DeadLetter) -> String {
-    let DeadLetter { id, stream, consumer, subject, tries, reason, time, event } = letter;
+    let DeadLetter { id, stream, consumer, subject, attempts, reason, time, event } = letter;
     let event = event.map_or_else(|| "none".to_owned(), |event| event.to_string());
     format!(
-        "{id}  {time}  stream {stream}, consumer {consumer}, tries {tries}, event {event}, \
+        "{id}  {time}  stream {stream}, consumer {consumer}, attempts {attempts}, event {event}, \
          subject {subject}: {reason}"
     )
 }
 
-impl From<Which> for crate::Which {
-    fn from(which: Which) -> Self {
-        match which {
-            Which { consumer: Some(consumer), .. } => Self::Of(consumer),
-            Which { all: true, .. } => Self::All,
-            Which { ids, .. } => Self::These(ids),
+impl From<SelectionArgs> for Selection {
+    fn from(args: SelectionArgs) -> Self {
+        match args {
+            SelectionArgs { consumer: Some(consumer), .. } => Self::Consumer(consumer),
+            SelectionArgs { all: true, .. } => Self::All,
+            SelectionArgs { ids, .. } => Self::Ids(ids),
         }
     }
 }
@@ -183,30 +183,33 @@ impl OfSubscribers {
                 let all = subscribers.list().await?;
                 let lines = all.iter().map(|one| {
                     let (name, filter) = (&one.name, &one.filter);
-                    format!("{name}  {filter}  {} to come, {} in hand", one.behind, one.in_hand)
+                    format!(
+                        "{name}  {filter}  backlog {}, unacknowledged {}",
+                        one.backlog, one.pending
+                    )
                 });
                 let lines: Vec<_> = lines.collect();
-                let none = || "There are no subscribers".to_owned();
+                let none = || "No subscribers found".to_owned();
                 Ok(if lines.is_empty() { none() } else { lines.join("\n") })
             }
             Self::Add { name, customer, source, action, at_once, patience } => {
-                let interest = Interest { customer, noun: source, action };
-                let added = subscribers.add(&name, &interest, at_once, patience).await?;
-                Ok(format!("{name} gets what is published on {}", added.filter))
+                let filter = SubscriberFilter { customer, noun: source, action };
+                let added = subscribers.add(&name, &filter, at_once, patience).await?;
+                Ok(format!("Added {name}, which receives messages on {}", added.filter))
             }
             Self::Remove { name } => {
                 subscribers.remove(&name).await?;
-                Ok(format!("{name} gets nothing any more"))
+                Ok(format!("Removed {name}"))
             }
         }
     }
 }
 
-/// A name that is one token of a subject.
+/// Parses a name that is one token of a subject.
 fn name(text: &str) -> Result<String, String> {
     let safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !text.is_empty() && text.chars().all(safe) {
         return Ok(text.to_owned());
     }
-    Err("expected letters, digits, - and _ only".to_owned())
+    Err("must consist of letters, digits, - and _".to_owned())
 }

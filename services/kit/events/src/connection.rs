@@ -1,21 +1,20 @@
-//! Connections to the database besides the pool: they hold a lock for as long as they last, so that
-//! of several replicas one does the work.
+//! Database connections outside the pool. Each holds an advisory lock, so that only one replica of a
+//! service does the work.
 
 use std::{io::ErrorKind, time::Duration};
 
 use sqlx::{Error, PgExecutor, PgPool, postgres::PgConnectOptions};
 
-/// How long the database may take with one of our own statements.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum duration of a statement of this crate.
+pub(crate) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to wait before another attempt to get the lock, or a connection.
-pub(crate) const PAUSE: Duration = Duration::from_secs(1);
+/// Interval of attempts to connect or to acquire a lock.
+pub(crate) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How to open a connection to the database of a pool that is not one of the pool's.
+/// Returns options of a connection to the database of a pool.
 ///
-/// Beyond the limits of the pool's sessions, statements end before we lose patience, so that a slow
-/// one does not cost the connection; and PostgreSQL frees the lock of a program that is frozen: one
-/// that works uses the connection every second or so.
+/// PostgreSQL closes the session, and releases the lock, of a program that is frozen: a working one uses
+/// the connection about every second.
 pub(crate) fn options(pool: &PgPool, name: &str) -> PgConnectOptions {
     let options = PgConnectOptions::clone(&pool.connect_options());
     options.application_name(name).options([
@@ -25,13 +24,13 @@ pub(crate) fn options(pool: &PgPool, name: &str) -> PgConnectOptions {
     ])
 }
 
-/// Takes a lock for as long as the connection lasts. False if somebody else has it.
+/// Acquires an advisory lock until the connection ends. Returns false if it is held elsewhere.
 pub(crate) async fn try_lock(db: impl PgExecutor<'_>, name: &str) -> Result<bool, Error> {
     let lock = sqlx::query_scalar("select pg_try_advisory_lock(hashtextextended($1, 0))");
-    within(PATIENCE, lock.bind(name).fetch_one(db)).await
+    within(STATEMENT_TIMEOUT, lock.bind(name).fetch_one(db)).await
 }
 
-/// Gives the database a limited time: when it is frozen, it does not even say so.
+/// Limits the time of a statement. A frozen server would not even report an error.
 pub(crate) async fn within<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, Error>>,

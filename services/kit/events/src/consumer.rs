@@ -1,12 +1,12 @@
-//! Applies the events of another service, each once.
+//! Consumers, which apply the events of another service once each.
 
 mod apply;
-mod aside;
 pub(crate) mod dead_letter;
 pub(crate) mod delivery;
 mod inbox;
 mod parked;
 mod received;
+mod retry;
 mod session;
 mod subscription;
 
@@ -20,30 +20,29 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::received::Received;
 use self::{
-    aside::{Aside, Retrier},
+    retry::{ParkedSignal, Retrier},
     session::{Limits, Session},
     subscription::Subscription,
 };
-use crate::{EventType, Nats, Stream, connection::PAUSE, telemetry};
+use crate::{EventType, Nats, Stream, connection::RETRY_INTERVAL, telemetry};
 
-/// What others wait for: longer than these, an event waits aside.
+/// Limits of the first attempt, for which later events wait. An event that exceeds them is parked.
 const LIMITS: Limits =
     Limits { event: Duration::from_millis(900), statement: "800ms", lock: "400ms" };
 
-/// How long an event that something is in the way of is tried, before it becomes a dead letter.
+/// Time after which an event that stays blocked becomes a dead letter.
 const GIVE_UP_AFTER: Duration = Duration::from_mins(15);
 
-/// What a service does about the events of another one.
+/// Applies the events of another service.
 pub trait Handler: Send + Sync + 'static {
-    /// Applies an event. What it writes into the transaction is committed together with the note
-    /// that the event was applied; several events may share the transaction.
+    /// Applies an event. The transaction also marks the event as applied, and may apply several events.
     ///
     /// An event that does not concern the service is applied by doing nothing. Events of types that
     /// this release does not know, which a later one publishes, do not reach the handler. An event that fails
-    /// is parked and tried again, after others; so do not rely on the order of events, look at
-    /// revisions. It becomes a dead letter after five attempts; if the fault is
-    /// [`Fault::Unavailable`], such as a lock that is not released, only after a quarter of an hour.
-    /// An event that takes longer than a second is parked, too, and given 20 seconds then.
+    /// is parked and retried after others, so handlers must compare revisions instead of relying on the
+    /// order of events. It becomes a dead letter after five attempts, or if it is blocked
+    /// ([`Fault::Unavailable`], such as a lock that is not released) after 15 minutes. An event that
+    /// takes longer than a second is parked too, and gets 20 seconds on a retry.
     fn handle(
         &self,
         tx: &mut PgTransaction<'_>,
@@ -54,8 +53,8 @@ pub trait Handler: Send + Sync + 'static {
 
 /// A durable consumer of a stream.
 ///
-/// Of all replicas of a service one consumes; the others wait to take its place. So events of the
-/// same record are applied in order, as long as none fails.
+/// One replica of a service consumes; the others stand by. So the events of a record are applied in
+/// order, as long as none fails.
 #[derive(Clone, Debug)]
 pub struct Consumer {
     name: &'static str,
@@ -66,29 +65,28 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// The consumer of all events of a stream. The name, usually that of the consuming service,
-    /// is what JetStream and the inbox remember it by.
+    /// Creates a consumer of all events of a stream. JetStream and the inbox identify it by its name,
+    /// usually that of the consuming service.
     pub fn new(name: &'static str, stream: Stream) -> Self {
         let (filter, first_delay) = (stream.subjects(), Duration::from_secs(1));
         Self { name, stream, filter, first_delay, give_up_after: GIVE_UP_AFTER }
     }
 
-    /// Only events of one kind of record, such as `test_case`.
+    /// Restricts the consumer to one kind of record, such as `test_case`.
     #[must_use]
     pub fn only(self, noun: &str) -> Self {
         Self { filter: format!("assay.{}.*.{noun}.*", self.stream.service()), ..self }
     }
 
-    /// How long an event that fails waits before it is tried again; every further time it waits
-    /// four times as long, one that something is in the way of at most that long. A second, unless
-    /// set.
+    /// Sets the backoff before the first retry of a failed event, one second by default. It is multiplied
+    /// by four with every retry, and doubled twice at most for a blocked event.
     #[must_use]
     pub fn retry_after(self, first_delay: Duration) -> Self {
         Self { first_delay, ..self }
     }
 
-    /// How long an event is tried that something is in the way of, such as a lock, before it becomes
-    /// a dead letter. A quarter of an hour, unless set.
+    /// Sets the time after which an event that stays blocked, for example by a lock, becomes a dead
+    /// letter, 15 minutes by default.
     #[must_use]
     pub fn give_up_after(self, give_up_after: Duration) -> Self {
         Self { give_up_after, ..self }
@@ -108,7 +106,7 @@ impl Consumer {
         });
     }
 
-    /// Consumes until told to stop; then finishes the batch in hand.
+    /// Consumes until `stop` is cancelled, then finishes the current batch.
     pub async fn run(
         self,
         pool: PgPool,
@@ -119,25 +117,25 @@ impl Consumer {
         let mut down = false;
         telemetry::describe();
         dead_letter::count(self.name, 0);
-        aside::tell(&self, (0.0, 0.0));
+        retry::record_parked(&self, (0.0, 0.0));
         while !stop.is_cancelled() {
-            let ended = self.term(&pool, &nats, &handler, &stop, &mut down).await;
-            aside::tell(&self, (0.0, 0.0));
+            let ended = self.session(&pool, &nats, &handler, &stop, &mut down).await;
+            retry::record_parked(&self, (0.0, 0.0));
             let Err(error) = ended else { continue };
             if !std::mem::replace(&mut down, true) {
-                tracing::warn!(consumer = self.name, %error, "no inbox; trying again");
+                tracing::warn!(consumer = self.name, %error, "cannot use the inbox; retrying");
             }
             tokio::select! {
-                () = sleep(PAUSE) => {}
+                () = sleep(RETRY_INTERVAL) => {}
                 () = stop.cancelled() => {}
             }
         }
-        // What was applied last is acknowledged in the background.
+        // The client sends the last acknowledgements in the background.
         let _ = timeout(Duration::from_secs(1), nats.client().flush()).await;
     }
 
-    /// One connection to the database: from its beginning, over the wait for the lock, to its end.
-    async fn term(
+    /// Opens a connection, waits for the lock, and consumes until the connection is lost.
+    async fn session(
         &self,
         pool: &PgPool,
         nats: &Nats,
@@ -148,19 +146,19 @@ impl Consumer {
         let mut session = Session::open(pool, self, handler, LIMITS).await?;
         while !session.try_lock().await? {
             tokio::select! {
-                () = sleep(PAUSE) => {}
+                () = sleep(RETRY_INTERVAL) => {}
                 () = stop.cancelled() => return Ok(()),
             }
         }
         *down = false;
         tracing::info!(consumer = self.name, stream = self.stream.name(), "consuming events");
-        let aside = Aside::default();
-        // Events that were parked before.
-        aside.add();
-        let retrier = Retrier { consumer: self, pool, nats, handler, aside: aside.clone() };
+        let parked = ParkedSignal::default();
+        // There may be events that were parked before.
+        parked.add();
+        let retrier = Retrier { consumer: self, pool, nats, handler, parked: parked.clone() };
         let mut subscription = Subscription::new(nats, self);
         let ended = tokio::select! {
-            ended = self.consume(nats, &mut session, &mut subscription, &aside, stop) => ended,
+            ended = self.consume(nats, &mut session, &mut subscription, &parked, stop) => ended,
             () = retrier.run() => Ok(()),
         };
         subscription.give_back().await;
@@ -172,7 +170,7 @@ impl Consumer {
         nats: &Nats,
         session: &mut Session<'_, impl Handler>,
         subscription: &mut Subscription<'_>,
-        aside: &Aside,
+        parked: &ParkedSignal,
         stop: &CancellationToken,
     ) -> Result<(), Error> {
         while !stop.is_cancelled() {
@@ -182,12 +180,12 @@ impl Consumer {
                 continue;
             }
             let done = tokio::select! {
-                done = self.apply(nats, session, aside, &deliveries) => done,
-                () = subscription.keep(&deliveries) => Ok(()),
+                done = self.apply(nats, session, parked, &deliveries) => done,
+                () = subscription.keep_alive(&deliveries) => Ok(()),
             };
-            // If the database is lost, the rest goes back to where it came from, in order.
+            // If the connection is lost, the rest is redelivered in order.
             for delivery in &deliveries {
-                delivery.give_back(None).await;
+                delivery.reject(None).await;
             }
             done?;
         }

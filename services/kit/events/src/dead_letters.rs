@@ -1,4 +1,4 @@
-//! Dead letters, as an operator sees them: what consumers could not apply.
+//! Dead letters for operators: events that consumers could not apply.
 
 use anyhow::{Context as _, ensure};
 use assay_proto::Timestamp;
@@ -18,78 +18,77 @@ use crate::{
     cloud_event::CONTENT_TYPE,
     consumer::{
         Received,
-        dead_letter::{REASON, SUBJECT, TRIES},
+        dead_letter::{ATTEMPTS, REASON, SUBJECT},
         delivery::ADDRESSEE,
     },
-    nats::PATIENCE,
+    nats::RESPONSE_TIMEOUT,
 };
 
-/// One of them.
+/// An event that a consumer could not apply.
 #[derive(Clone, Debug)]
 pub struct DeadLetter {
-    /// What it is called among the dead letters.
+    /// Sequence number in the stream of dead letters.
     pub id: u64,
-    /// The service whose event it is.
+    /// Service that published the event.
     pub stream: String,
-    /// Who could not apply it.
+    /// Consumer that could not apply the event.
     pub consumer: String,
-    /// The subject that it was published on.
+    /// Subject on which the event was published.
     pub subject: String,
-    pub tries: String,
+    /// Number of attempts to apply it.
+    pub attempts: String,
     pub reason: String,
-    /// When it was given up.
+    /// Time at which the consumer gave up.
     pub time: Timestamp,
-    /// Nothing if it is no event.
+    /// Id of the event; `None` if the message is not a valid event.
     pub event: Option<Uuid>,
 }
 
-/// Which of them.
+/// A selection of dead letters.
 #[derive(Clone, Debug)]
-pub enum Which {
+pub enum Selection {
     All,
-    /// Those of one consumer.
-    Of(String),
-    /// Those with these ids.
-    These(Vec<u64>),
+    Consumer(String),
+    Ids(Vec<u64>),
 }
 
-/// All that there are.
+/// The dead letters of all consumers.
 pub struct DeadLetters {
     jetstream: jetstream::Context,
-    /// None as long as there has never been one.
+    /// `None` if there has never been a dead letter.
     stream: Option<jetstream::stream::Stream>,
 }
 
 impl DeadLetters {
     pub async fn open(nats: Client) -> anyhow::Result<Self> {
-        let jetstream = ContextBuilder::new().timeout(PATIENCE).build(nats);
+        let jetstream = ContextBuilder::new().timeout(RESPONSE_TIMEOUT).build(nats);
         let stream = match jetstream.get_stream(Stream::DEAD_LETTERS.name()).await {
             Ok(stream) => Some(stream),
             Err(error) => match error.kind() {
                 GetStreamErrorKind::JetStream(error) if error.code() == 404 => None,
-                _ => return Err(error).context("the dead letters cannot be read"),
+                _ => return Err(error).context("cannot read the dead letters"),
             },
         };
         Ok(Self { jetstream, stream })
     }
 
-    /// Shows each of them, the oldest first. Says how many those are.
+    /// Calls `show` with each dead letter, oldest first. Returns their number.
     pub async fn list(
         &self,
-        which: &Which,
+        selection: &Selection,
         mut show: impl FnMut(DeadLetter),
     ) -> anyhow::Result<u64> {
-        self.each(which, async |letter| {
+        self.each(selection, async |letter| {
             show(DeadLetter::of(&letter));
             Ok(())
         })
         .await
     }
 
-    /// Has them delivered again, to the consumers that could not apply them only. Returns how many
-    /// those are. One that fails again, as often as a new one may, is a dead letter again.
-    pub async fn replay(&self, which: &Which) -> anyhow::Result<u64> {
-        self.each(which, async |letter| {
+    /// Redelivers dead letters, each only to the consumer that failed, with all its attempts again.
+    /// Returns their number.
+    pub async fn replay(&self, selection: &Selection) -> anyhow::Result<u64> {
+        self.each(selection, async |letter| {
             let id = letter.sequence;
             self.deliver(letter).await.with_context(|| format!("dead letter {id}"))?;
             self.remove(id).await
@@ -97,9 +96,9 @@ impl DeadLetters {
         .await
     }
 
-    /// Removes them for good. Says how many those are.
-    pub async fn drop(&self, which: &Which) -> anyhow::Result<u64> {
-        self.each(which, async |letter| self.remove(letter.sequence).await).await
+    /// Deletes dead letters. Returns their number.
+    pub async fn drop(&self, selection: &Selection) -> anyhow::Result<u64> {
+        self.each(selection, async |letter| self.remove(letter.sequence).await).await
     }
 
     async fn deliver(&self, letter: StreamMessage) -> anyhow::Result<()> {
@@ -121,16 +120,18 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Does something with each of those that are there now.
+    /// Calls `act` with each selected dead letter that exists now.
     async fn each(
         &self,
-        which: &Which,
+        selection: &Selection,
         mut act: impl AsyncFnMut(StreamMessage) -> anyhow::Result<()>,
     ) -> anyhow::Result<u64> {
-        let filter = match which {
-            Which::All => Stream::DEAD_LETTERS.subjects(),
-            Which::Of(consumer) => format!("assay.{}.*.{consumer}", Stream::DEAD_LETTERS.service()),
-            Which::These(ids) => return self.each_of(ids, act).await,
+        let filter = match selection {
+            Selection::All => Stream::DEAD_LETTERS.subjects(),
+            Selection::Consumer(consumer) => {
+                format!("assay.{}.*.{consumer}", Stream::DEAD_LETTERS.service())
+            }
+            Selection::Ids(ids) => return self.each_of(ids, act).await,
         };
         let Some(stream) = &self.stream else { return Ok(0) };
         let last = stream.cached_info().state.last_sequence;
@@ -151,7 +152,7 @@ impl DeadLetters {
         Ok(count)
     }
 
-    /// With none of them, if one is not there.
+    /// Calls `act` with each of these dead letters, or with none if one does not exist.
     async fn each_of(
         &self,
         ids: &[u64],
@@ -163,10 +164,10 @@ impl DeadLetters {
                 missing.push(id.to_string());
             }
         }
-        ensure!(missing.is_empty(), "there is no dead letter {}", missing.join(", "));
+        ensure!(missing.is_empty(), "no such dead letter: {}", missing.join(", "));
         let mut count = 0;
         for id in ids {
-            // One that was named twice is there once.
+            // An id may be given twice.
             if let Some(letter) = self.get(*id).await? {
                 act(letter).await?;
                 count += 1;
@@ -176,7 +177,7 @@ impl DeadLetters {
     }
 
     async fn get(&self, id: u64) -> anyhow::Result<Option<StreamMessage>> {
-        // There is no message 0, and asking for it is asking for nothing.
+        // Sequence numbers start at 1, and the server rejects 0.
         let Some(stream) = self.stream.as_ref().filter(|_| id > 0) else { return Ok(None) };
         match stream.get_raw_message(id).await {
             Ok(letter) => Ok(Some(letter)),
@@ -194,7 +195,7 @@ impl DeadLetter {
             stream: stream.to_owned(),
             consumer: consumer.to_owned(),
             subject: header(&letter.headers, SUBJECT),
-            tries: header(&letter.headers, TRIES),
+            attempts: header(&letter.headers, ATTEMPTS),
             reason: header(&letter.headers, REASON),
             time: Timestamp(letter.time),
             event: Received::read(&letter.payload).ok().map(|event| event.id()),
@@ -202,7 +203,7 @@ impl DeadLetter {
     }
 }
 
-/// The stream and the consumer that a dead letter's subject names.
+/// Returns the service and the consumer in the subject of a dead letter.
 fn addressed(letter: &StreamMessage) -> (&str, &str) {
     let mut words = letter.subject.split('.').skip(2);
     (words.next().unwrap_or_default(), words.next().unwrap_or_default())

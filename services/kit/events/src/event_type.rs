@@ -4,8 +4,8 @@ use assay_records::Action;
 
 use Action::{Archived, Changed, Created, Deleted, Unarchived};
 
-/// What has happened, and to which kind of record. Notifications are not among them: clients choose
-/// their words.
+/// The type of an event: a kind of record and what has happened to it. Events on the stream of
+/// notifications have no type, because clients choose their words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventType {
     /// A record was created, changed, archived, unarchived or deleted. Carries `RecordChanged`.
@@ -35,7 +35,7 @@ pub enum RecordKind {
     Execution,
 }
 
-/// What has happened to an execution, apart from changes of its record.
+/// Progress of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutionAction {
     Requested,
@@ -46,7 +46,7 @@ pub enum ExecutionAction {
     Rebuilt,
 }
 
-/// What has happened to test reports.
+/// Progress of test reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportsAction {
     Finished,

@@ -1,11 +1,10 @@
-//! Events between services: told when the change they tell of is committed, and only then; carried
-//! by JetStream; applied once.
+//! Events between services, published if and only if their change is committed, and applied once.
 //!
 //! A service writes an [`Event`] into its outbox with [`publish`], in the transaction of the change.
-//! Its [`Relay`] carries what is committed to the service's [`Stream`]. Another service's
-//! [`Consumer`] applies it with a [`Handler`], in one transaction with a row in its inbox, so that a
-//! message that comes twice has its effect once. What cannot be applied becomes one of the
-//! [`DeadLetters`] that an operator can replay; [`command`] has what operators do.
+//! Its [`Relay`] publishes committed events on the service's JetStream [`Stream`]. A [`Consumer`] of
+//! another service applies them with a [`Handler`], in one transaction with a row in its inbox, so that
+//! a redelivered event has one effect. An event that cannot be applied becomes one of the
+//! [`DeadLetters`], which an operator can replay with a [`command`].
 //!
 //! ```no_run
 //! use assay_events::{
@@ -28,7 +27,7 @@
 //!     Ok(tx.commit().await?)
 //! }
 //!
-//! // A service that wants to know has a consumer.
+//! // A service that depends on the records has a consumer.
 //! struct Reactions;
 //!
 //! impl Handler for Reactions {
@@ -80,7 +79,7 @@ use sqlx::migrate::Migrator;
 pub use self::{
     cloud_event::CONTENT_TYPE,
     consumer::{Consumer, Handler, Received},
-    dead_letters::{DeadLetter, DeadLetters, Which},
+    dead_letters::{DeadLetter, DeadLetters, Selection},
     event::Event,
     event_type::{EventType, ExecutionAction, RecordKind, ReportsAction},
     nats::{Nats, NatsConfig},
@@ -89,17 +88,17 @@ pub use self::{
     replay::{Replayed, Since, replay},
     stream::Stream,
     subject::Subject,
-    subscribers::{Interest, Subscriber, Subscribers},
+    subscribers::{Subscriber, SubscriberFilter, Subscribers},
 };
 
 static TABLES: Migrator = sqlx::migrate!();
 
-/// The migrations of a service with those for the outbox and the inbox before them. A service
-/// numbers its own from 100.
+/// Returns the migrations of a service, preceded by those of the outbox and the inbox. A service
+/// numbers its own migrations from 100.
 pub fn migrations(service: &Migrator) -> Migrator {
     let all = TABLES.iter().chain(service.iter()).cloned().collect();
     let mut migrations = Migrator::with_migrations(all);
-    // While a release is rolled out, replicas of the one before start on a database of the next.
+    // During an upgrade, replicas of the previous release start with a migrated database.
     migrations.set_ignore_missing(true);
     migrations
 }

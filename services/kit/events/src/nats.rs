@@ -1,4 +1,4 @@
-//! The connection to NATS, and what it keeps.
+//! The connection to NATS, and its streams.
 
 use std::time::Duration;
 
@@ -15,30 +15,32 @@ use async_nats::{
 
 use crate::Stream;
 
-/// How long NATS may take to answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum time until NATS responds.
+pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Within this time JetStream recognises a message that it is sent again. Consumers recognise it at
-/// any time; this is for other systems, and saves the way.
+/// Time in which JetStream detects duplicates. Consumers detect them at any time, so this is for other
+/// systems, and saves deliveries.
 const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 
-/// How long an operator has to do something about a dead letter.
-const DEAD_LETTERS_KEPT: Duration = Duration::from_hours(24 * 90);
+/// Retention of dead letters.
+const DEAD_LETTER_RETENTION: Duration = Duration::from_hours(24 * 90);
 
-/// How many dead letters of a consumer are kept, and how many bytes in total: the latest.
+/// Maximum number of dead letters of a consumer; the latest are kept.
 const DEAD_LETTERS_OF_CONSUMER: i64 = 10_000;
+
+/// Maximum size of all dead letters in bytes.
 const DEAD_LETTERS_BYTES: i64 = 256 * 1024 * 1024;
 
-/// How to reach NATS, and how events are kept there.
+/// Settings of NATS and of the events stored there.
 #[derive(clap::Args, Clone, Debug)]
 pub struct NatsConfig {
     #[command(flatten)]
     pub servers: NatsServers,
-    /// How many NATS servers keep each event
+    /// Number of NATS servers that store each event
     #[arg(long, env = "ASSAY_NATS_REPLICAS", default_value_t = 1)]
     pub nats_replicas: usize,
-    /// How many days events are kept after they were published: by NATS, for consumers that come
-    /// late, and by the service, to replay what NATS has lost
+    /// Retention of published events in days: in NATS for late consumers, and in the database of the
+    /// service for a replay after NATS has lost them
     #[arg(
         long,
         env = "ASSAY_EVENT_RETENTION_DAYS",
@@ -48,8 +50,7 @@ pub struct NatsConfig {
     pub event_retention_days: u32,
 }
 
-/// A connection to NATS, shared by all that use it. It is made in the background, and again
-/// whenever it is lost.
+/// A shared connection to NATS, which reconnects in the background whenever it is lost.
 #[derive(Clone)]
 pub struct Nats {
     client: Client,
@@ -59,19 +60,19 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Connects under the name of a program. Fails if the configuration is wrong; that no server
-    /// can be reached is none of its concerns.
+    /// Connects in the background under the name of a program. Fails only if the configuration is not
+    /// valid.
     pub async fn connect(config: &NatsConfig, name: &str) -> anyhow::Result<Self> {
         let client = connect(&config.servers, name).await?;
         Ok(Self {
-            jetstream: ContextBuilder::new().timeout(PATIENCE).build(client.clone()),
+            jetstream: ContextBuilder::new().timeout(RESPONSE_TIMEOUT).build(client.clone()),
             client,
             replicas: config.nats_replicas,
             retention: Duration::from_hours(24) * config.event_retention_days,
         })
     }
 
-    /// The plain connection, for messages that are not kept.
+    /// Returns the client, for messages that are not stored.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -84,22 +85,22 @@ impl Nats {
         &self.jetstream
     }
 
-    /// How long events are kept after they were published.
+    /// Returns the retention of published events.
     pub(crate) fn retention(&self) -> Duration {
         self.retention
     }
 
-    /// Makes sure that the stream exists and keeps events as configured. What else an operator has
-    /// set on it is left as it is.
+    /// Creates the stream, or adapts its subjects, retention and replicas to the configuration. Other
+    /// options of an existing stream remain as an operator has set them.
     pub async fn ensure_stream(&self, stream: Stream) -> Result<(), CreateStreamError> {
-        let wanted = stream::Config {
+        let config = stream::Config {
             name: stream.name(),
             subjects: vec![stream.subjects()],
             storage: stream::StorageType::File,
             retention: stream::RetentionPolicy::Limits,
             discard: stream::DiscardPolicy::Old,
             max_age: match stream {
-                Stream::DEAD_LETTERS => DEAD_LETTERS_KEPT,
+                Stream::DEAD_LETTERS => DEAD_LETTER_RETENTION,
                 _ => self.retention,
             },
             duplicate_window: DUPLICATE_WINDOW,
@@ -107,20 +108,20 @@ impl Nats {
             allow_direct: true,
             ..Default::default()
         };
-        let wanted = match stream {
+        let config = match stream {
             Stream::DEAD_LETTERS => stream::Config {
                 max_messages_per_subject: DEAD_LETTERS_OF_CONSUMER,
                 max_bytes: DEAD_LETTERS_BYTES,
-                ..wanted
+                ..config
             },
-            _ => wanted,
+            _ => config,
         };
-        let found = self.jetstream.get_or_create_stream(wanted.clone()).await?;
+        let found = self.jetstream.get_or_create_stream(config.clone()).await?;
         let found = &found.cached_info().config;
         let adapted = stream::Config {
-            subjects: wanted.subjects,
-            max_age: wanted.max_age,
-            num_replicas: wanted.num_replicas,
+            subjects: config.subjects,
+            max_age: config.max_age,
+            num_replicas: config.num_replicas,
             ..found.clone()
         };
         if adapted != *found {

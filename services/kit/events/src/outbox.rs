@@ -1,4 +1,4 @@
-//! The outbox, as those see it who write into it.
+//! Publishing events through the outbox.
 
 use assay_proto::{CustomerId, Fault};
 use sqlx::{PgExecutor, PgTransaction, types::Json};
@@ -6,15 +6,16 @@ use uuid::Uuid;
 
 use crate::Event;
 
-/// Tells others of an event as soon as the transaction is committed.
+/// Adds an event to the outbox. It is published after the transaction is committed.
 pub async fn publish(tx: &mut PgTransaction<'_>, event: &Event) -> Result<(), Fault> {
     publish_all(tx, std::slice::from_ref(event)).await
 }
 
-/// Tells others of several events, in this order, as soon as the transaction is committed.
+/// Adds several events to the outbox. They are published in this order after the transaction is
+/// committed.
 ///
-/// Events of one record arrive in the order of its changes, provided that each change has locked
-/// the record before it publishes.
+/// Events of one record are in the order of its changes, if each change locks the record before it
+/// publishes.
 pub async fn publish_all(tx: &mut PgTransaction<'_>, events: &[Event]) -> Result<(), Fault> {
     if events.is_empty() {
         return Ok(());
@@ -24,8 +25,8 @@ pub async fn publish_all(tx: &mut PgTransaction<'_>, events: &[Event]) -> Result
         "insert into outbox (event_id, customer_id, record, noun, action, data, trace)
          select event_id, customer_id, record, noun, action, data::json, $7
          from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[])
-             with ordinality as event (event_id, customer_id, record, noun, action, data, place)
-         order by place",
+             with ordinality as event (event_id, customer_id, record, noun, action, data, position)
+         order by position",
     )
     .bind(events.iter().map(|event| event.id).collect::<Vec<Uuid>>())
     .bind(events.iter().map(|event| event.customer).collect::<Vec<CustomerId>>())
@@ -39,14 +40,14 @@ pub async fn publish_all(tx: &mut PgTransaction<'_>, events: &[Event]) -> Result
     Ok(())
 }
 
-/// How many committed events wait to be published.
+/// Returns the number of events that have not been published.
 pub async fn unpublished(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
     let count = sqlx::query_scalar("select count(*) from outbox where published_at is null");
     Ok(count.fetch_one(db).await?)
 }
 
-/// Whether more than `most` committed events wait to be published. What would add many events in the
-/// background waits meanwhile.
+/// Whether more than `most` events have not been published. Background work that adds many events
+/// waits in this case.
 pub async fn is_behind(db: impl PgExecutor<'_>, most: i64) -> Result<bool, Fault> {
     let behind = sqlx::query_scalar(
         "select count(*) > $1

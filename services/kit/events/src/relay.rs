@@ -1,8 +1,8 @@
-//! Carries events from the outbox to JetStream.
+//! Publishes events from the outbox on JetStream.
 
-mod courier;
+mod housekeeping;
+mod publisher;
 mod queue;
-mod upkeep;
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use sqlx::{Error, PgPool};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use self::{courier::Courier, queue::Queue};
-use crate::{Nats, Stream, connection::PAUSE, telemetry};
+use self::{publisher::Publisher, queue::Queue};
+use crate::{Nats, Stream, connection::RETRY_INTERVAL, telemetry};
 
-/// The shortest and the longest wait for something to do. A writer that began while the relay was
-/// awake does not wake it, so the wait grows from little: an event waits no longer for the relay
-/// than it waited for its own commit, or for the wait after that.
-const WAIT: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+/// First and longest wait for new events. A transaction that began while the relay was busy does not
+/// wake it, so the wait starts short and doubles: an event waits about as long for the relay as for its
+/// own commit.
+const IDLE_WAIT: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
-/// How many events are on their way at once.
+/// Maximum number of events that are published at once.
 const BATCH: i64 = 256;
 
-/// Publishes what is committed to a service's outbox, in order, on the service's stream.
+/// Publishes the committed events of a service's outbox, in order, on the service's stream.
 ///
-/// Of all relays of a database one works; the others wait to take its place. An event is published
-/// again if it is not known to have been: JetStream drops what it gets twice within minutes,
-/// consumers what they get twice at any time. While NATS is away the outbox grows, nothing else.
+/// One relay of a database is active; the others stand by. An event is published again if no
+/// acknowledgement was recorded: JetStream drops duplicates within minutes, consumers at any time. While
+/// NATS is unavailable, only the outbox grows.
 #[derive(Clone)]
 pub struct Relay {
     pool: PgPool,
@@ -35,6 +35,7 @@ pub struct Relay {
 }
 
 impl Relay {
+    /// Creates a relay for the outbox in the database of this pool.
     pub fn new(pool: PgPool, nats: Nats, stream: Stream) -> Self {
         Self { pool, nats, stream }
     }
@@ -52,71 +53,71 @@ impl Relay {
         });
     }
 
-    /// Works until told to stop; then finishes the batch in hand.
+    /// Publishes events until `stop` is cancelled, then finishes the current batch.
     pub async fn run(self, stop: CancellationToken) {
         let mut down = false;
         telemetry::describe();
         while !stop.is_cancelled() {
-            let ended = self.term(&stop, &mut down).await;
-            upkeep::forget(self.stream);
+            let ended = self.session(&stop, &mut down).await;
+            housekeeping::reset(self.stream);
             let Err(error) = ended else { continue };
             if !std::mem::replace(&mut down, true) {
-                tracing::warn!(%error, "the outbox cannot be read; trying again");
+                tracing::warn!(%error, "cannot read the outbox; retrying");
             }
             tokio::select! {
-                () = sleep(PAUSE) => {}
+                () = sleep(RETRY_INTERVAL) => {}
                 () = stop.cancelled() => {}
             }
         }
     }
 
-    /// One connection to the database: from its beginning, over the wait for the lock, to its end.
-    async fn term(&self, stop: &CancellationToken, down: &mut bool) -> Result<(), Error> {
+    /// Opens a connection, waits for the lock, and publishes events until the connection is lost.
+    async fn session(&self, stop: &CancellationToken, down: &mut bool) -> Result<(), Error> {
         let mut queue = Queue::open(&self.pool).await?;
         while !queue.try_lock().await? {
             tokio::select! {
-                () = sleep(PAUSE) => {}
+                () = sleep(RETRY_INTERVAL) => {}
                 () = stop.cancelled() => return Ok(()),
             }
         }
         *down = false;
-        tracing::info!(stream = self.stream.name(), "relaying events");
+        tracing::info!(stream = self.stream.name(), "publishing events");
         tokio::select! {
-            ended = self.carry(&mut queue, stop) => ended,
-            () = upkeep::run(&self.pool, &self.nats, self.stream) => Ok(()),
+            ended = self.publish(&mut queue, stop) => ended,
+            () = housekeeping::run(&self.pool, &self.nats, self.stream) => Ok(()),
         }
     }
 
-    async fn carry(&self, queue: &mut Queue, stop: &CancellationToken) -> Result<(), Error> {
-        let mut courier = Courier::new(&self.nats, self.stream);
-        let mut wait = WAIT.0;
+    async fn publish(&self, queue: &mut Queue, stop: &CancellationToken) -> Result<(), Error> {
+        let mut publisher = Publisher::new(&self.nats, self.stream);
+        let mut wait = IDLE_WAIT.0;
         while !stop.is_cancelled() {
             let batch = queue.head(BATCH).await?;
-            let carried = alive(queue, courier.carry(&batch)).await?;
-            if carried > 0 {
-                queue.mark(&batch[..carried]).await?;
-                wait = WAIT.0;
+            let published = keep_alive(queue, publisher.publish(&batch)).await?;
+            if published > 0 {
+                queue.mark(&batch[..published]).await?;
+                wait = IDLE_WAIT.0;
                 continue;
             }
-            let nothing_to_do = batch.is_empty();
+            let is_idle = batch.is_empty();
             tokio::select! {
-                woken = queue.wait(wait), if nothing_to_do => woken?,
-                () = sleep(wait), if !nothing_to_do => {}
+                woken = queue.wait(wait), if is_idle => woken?,
+                () = sleep(wait), if !is_idle => {}
                 () = stop.cancelled() => {}
             }
-            wait = (wait * 2).min(WAIT.1);
+            wait = (wait * 2).min(IDLE_WAIT.1);
         }
         Ok(())
     }
 }
 
-/// Shows PostgreSQL that the relay lives while it waits for NATS.
-async fn alive<T>(queue: &mut Queue, work: impl Future<Output = T>) -> Result<T, Error> {
+/// Pings PostgreSQL while `work` waits for NATS, so that it does not close the session.
+async fn keep_alive<T>(queue: &mut Queue, work: impl Future<Output = T>) -> Result<T, Error> {
     let mut work = std::pin::pin!(work);
     loop {
         tokio::select! {
             done = &mut work => return Ok(done),
-            () = sleep(PAUSE) => queue.ping().await?,
+            () = sleep(RETRY_INTERVAL) => queue.ping().await?,
         }
     }
 }

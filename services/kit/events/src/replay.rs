@@ -1,4 +1,4 @@
-//! Publishes again what a broker has lost.
+//! Publishes events again that NATS has lost.
 
 use std::{str::FromStr, time::Duration};
 
@@ -8,17 +8,17 @@ use sqlx::PgPool;
 
 use crate::connection::within;
 
-/// How many events are handed to the relay at once: few enough that it can publish the first while
-/// the last are still looked for, and that nobody waits for a lock.
-const PORTION: i64 = 1000;
+/// Number of events in a batch: small enough that the relay publishes the first ones while the last
+/// are still searched, and that locks are short.
+const BATCH: i64 = 1000;
 
-/// How long one portion may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum duration of a statement.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The longest time ago, in seconds; whoever asks for more is mistaken.
+/// Maximum duration in seconds, a hundred years. More is a mistake.
 const LONGEST: u64 = 100 * 366 * 24 * 3600;
 
-/// A moment in the past: so long ago, or a time.
+/// A moment in the past: a duration ago, or a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Since {
     Ago(Duration),
@@ -40,7 +40,7 @@ impl FromStr for Since {
     }
 }
 
-/// Reads a whole number of seconds, minutes, hours, days or weeks, such as `90m`.
+/// Parses a whole number of seconds, minutes, hours, days or weeks, such as `90m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = [("s", 1), ("m", 60), ("h", 3600), ("d", 24 * 3600), ("w", 7 * 24 * 3600)];
     let read = seconds.into_iter().find_map(|(unit, seconds)| {
@@ -50,21 +50,22 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     read.map(Duration::from_secs).ok_or_else(|| "expected a duration such as 30s or 2h".to_owned())
 }
 
-/// What was published again.
+/// The result of a replay.
 #[derive(Clone, Copy, Debug)]
 pub struct Replayed {
+    /// Number of events that are published again.
     pub events: u64,
     pub since: Timestamp,
-    /// When the oldest event was published that was still there.
+    /// Time at which the oldest event in the outbox was published.
     pub oldest: Option<Timestamp>,
-    /// How many waited to be published anyway.
+    /// Number of events that had not been published before.
     pub waiting: i64,
 }
 
-/// Has everything published again that was published since then, in the order in which it was, for
-/// when the broker has lost it. Consumers know what they have applied already.
+/// Publishes all events again that were published since then, in the same order. Consumers skip those
+/// that they have applied.
 ///
-/// The relay begins while we are at it. If this fails in the middle, it can be done again.
+/// The relay starts while this runs. If it fails half-way, it can be repeated.
 pub async fn replay(db: &PgPool, since: Since) -> Result<Replayed, Fault> {
     let (ago, time) = match since {
         Since::Ago(ago) => (Some(ago.as_secs_f64()), None),
@@ -75,49 +76,49 @@ pub async fn replay(db: &PgPool, since: Since) -> Result<Replayed, Fault> {
                 (select min(published_at) from outbox where published_at is not null),
                 (select count(*) from outbox where published_at is null)",
     );
-    let range = within(PATIENCE, range.bind(ago).bind(time).fetch_one(db)).await?;
+    let range = within(STATEMENT_TIMEOUT, range.bind(ago).bind(time).fetch_one(db)).await?;
     let (since, until, oldest, waiting): (Timestamp, Timestamp, Option<Timestamp>, i64) = range;
     if since > until {
-        return Err(Fault::invalid("--since", "lies in the future"));
+        return Err(Fault::invalid("--since", "must not be in the future"));
     }
     let (mut events, mut from) = (0, since);
     loop {
-        let (count, last) = portion(db, from, until).await?;
+        let (count, last) = replay_batch(db, from, until).await?;
         events += count.unsigned_abs();
-        // Those published at the same time as the last may be in two portions.
+        // Events with the same time as the last one may belong to the next batch.
         from = last.unwrap_or(from);
-        // A portion is smaller, too, if some of it was removed in this moment for its age.
-        if count < PORTION && !is_left(db, from, until).await? {
+        // A batch is also smaller if some of its rows were just removed for their age.
+        if count < BATCH && !is_left(db, from, until).await? {
             return Ok(Replayed { events, since, oldest, waiting });
         }
     }
 }
 
-/// What was published before `until`, and so not by this replay.
-async fn portion(
+/// Marks a batch of events as unpublished. `until` excludes those that this replay has published.
+async fn replay_batch(
     db: &PgPool,
     from: Timestamp,
     until: Timestamp,
 ) -> Result<(i64, Option<Timestamp>), Fault> {
     let done = sqlx::query_as(
-        "with portion as (
+        "with batch as (
              select id, published_at from outbox
              where published_at >= $1 and published_at < $2
              order by published_at, id limit $3
              for update
          ), again as (
-             update outbox set published_at = null from portion where outbox.id = portion.id
+             update outbox set published_at = null from batch where outbox.id = batch.id
          )
-         select count(*), max(published_at) from portion",
+         select count(*), max(published_at) from batch",
     );
-    Ok(within(PATIENCE, done.bind(from).bind(until).bind(PORTION).fetch_one(db)).await?)
+    Ok(within(STATEMENT_TIMEOUT, done.bind(from).bind(until).bind(BATCH).fetch_one(db)).await?)
 }
 
 async fn is_left(db: &PgPool, from: Timestamp, until: Timestamp) -> Result<bool, Fault> {
     let left = "select exists (
          select from outbox where published_at >= $1 and published_at < $2)";
     let left = sqlx::query_scalar(left).bind(from).bind(until);
-    Ok(within(PATIENCE, left.fetch_one(db)).await?)
+    Ok(within(STATEMENT_TIMEOUT, left.fetch_one(db)).await?)
 }
 
 #[cfg(test)]
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_so_long_ago_or_a_time() {
+    fn a_moment_is_a_duration_ago_or_a_time() {
         for (text, seconds) in [("45s", 45), ("90m", 5400), ("2h", 7200), ("3d", 259_200)] {
             assert_eq!(text.parse(), Ok(Since::Ago(Duration::from_secs(seconds))));
         }

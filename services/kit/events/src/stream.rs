@@ -1,4 +1,4 @@
-//! Where the events of a service are kept and carried.
+//! JetStream streams of services.
 
 use assay_proto::CustomerId;
 
@@ -9,7 +9,7 @@ use crate::Subject;
 pub struct Stream(&'static str);
 
 impl Stream {
-    /// What could not be applied.
+    /// The stream of dead letters.
     pub(crate) const DEAD_LETTERS: Self = Self("dead-letters");
 
     /// The stream of a service, such as `catalog`: stream `ASSAY_CATALOG` with all subjects that
@@ -22,12 +22,12 @@ impl Stream {
         self.0
     }
 
-    /// What JetStream calls the stream.
+    /// Returns the name of the stream in JetStream.
     pub fn name(self) -> String {
         format!("ASSAY_{}", self.0.to_ascii_uppercase().replace('-', "_"))
     }
 
-    /// All subjects of the stream.
+    /// Returns the filter of all subjects of the stream.
     pub fn subjects(self) -> String {
         format!("assay.{}.>", self.0)
     }

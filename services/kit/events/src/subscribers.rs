@@ -1,5 +1,5 @@
-//! Who else reads what a service publishes: durable consumers of other systems, kept by an operator,
-//! so that a subscriber needs no right to make one.
+//! Subscribers: durable consumers for other systems. An operator creates them, so that a subscriber
+//! needs no permission to create a consumer.
 
 use std::time::Duration;
 
@@ -15,24 +15,24 @@ use async_nats::{
 };
 use futures::TryStreamExt as _;
 
-use crate::{Stream, nats::PATIENCE, subject::token};
+use crate::{Stream, nats::RESPONSE_TIMEOUT, subject::token};
 
-/// How a subscriber is made known.
-const MADE_FOR: &str = "A subscriber of Assay";
+/// Description of the consumer of a subscriber.
+const DESCRIPTION: &str = "A subscriber of Assay";
 
-/// What a subscriber wants to hear of; everything, unless it says otherwise.
+/// Selects the messages of a subscriber, all by default.
 #[derive(Clone, Debug, Default)]
-pub struct Interest {
-    /// The id of one customer.
+pub struct SubscriberFilter {
+    /// Id of a customer.
     pub customer: Option<String>,
-    /// One kind of record, such as `TestReport`.
+    /// Kind of record, such as `TestReport`.
     pub noun: Option<String>,
-    /// What has happened to it, such as `Finished`.
+    /// Action on the record, such as `Finished`.
     pub action: Option<String>,
 }
 
-impl Interest {
-    fn filter(&self, stream: Stream) -> String {
+impl SubscriberFilter {
+    fn subject(&self, stream: Stream) -> String {
         if let Self { customer: None, noun: None, action: None } = self {
             return stream.subjects();
         }
@@ -46,15 +46,15 @@ impl Interest {
 #[derive(Clone, Debug)]
 pub struct Subscriber {
     pub name: String,
-    /// The subjects that it hears.
+    /// Filter of its subjects.
     pub filter: String,
-    /// How many messages it has not seen yet.
-    pub behind: u64,
-    /// How many it has got and not acknowledged.
-    pub in_hand: usize,
+    /// Number of messages that have not been delivered.
+    pub backlog: u64,
+    /// Number of delivered messages that are not acknowledged.
+    pub pending: usize,
 }
 
-/// Those of one stream.
+/// The subscribers of one stream.
 pub struct Subscribers {
     stream: Stream,
     jetstream: jetstream::Context,
@@ -62,59 +62,59 @@ pub struct Subscribers {
 
 impl Subscribers {
     pub fn of(stream: Stream, nats: Client) -> Self {
-        Self { stream, jetstream: ContextBuilder::new().timeout(PATIENCE).build(nats) }
+        Self { stream, jetstream: ContextBuilder::new().timeout(RESPONSE_TIMEOUT).build(nats) }
     }
 
-    /// Adds one, which begins with the oldest message that is kept. Up to `at_once` messages are
-    /// with it at a time; only one at a time comes in order whatever happens. What it does not
-    /// acknowledge in time comes again.
+    /// Adds a subscriber, which starts with the oldest message in the stream. At most `max_pending`
+    /// messages are unacknowledged at a time; the order is guaranteed only with 1. A message that is
+    /// not acknowledged within `ack_timeout` is redelivered.
     pub async fn add(
         &self,
         name: &str,
-        interest: &Interest,
-        at_once: u16,
-        patience: Duration,
+        filter: &SubscriberFilter,
+        max_pending: u16,
+        ack_timeout: Duration,
     ) -> anyhow::Result<Subscriber> {
         if self.info(name).await?.is_some() {
-            bail!("there is a subscriber {name} already");
+            bail!("the subscriber {name} already exists");
         }
         let config = Config {
             durable_name: Some(name.to_owned()),
-            description: Some(MADE_FOR.to_owned()),
-            filter_subject: interest.filter(self.stream),
+            description: Some(DESCRIPTION.to_owned()),
+            filter_subject: filter.subject(self.stream),
             deliver_policy: DeliverPolicy::All,
             ack_policy: AckPolicy::Explicit,
-            ack_wait: patience,
-            max_ack_pending: at_once.into(),
+            ack_wait: ack_timeout,
+            max_ack_pending: max_pending.into(),
             ..Config::default()
         };
         let made = self.jetstream.create_consumer_on_stream(config, self.stream.name()).await;
-        let made = made.with_context(|| format!("the subscriber {name} cannot be added"))?;
+        let made = made.with_context(|| format!("cannot add the subscriber {name}"))?;
         Ok(subscriber(made.cached_info()))
     }
 
-    /// All of them, by name.
+    /// Returns all subscribers, ordered by name.
     pub async fn list(&self) -> anyhow::Result<Vec<Subscriber>> {
         let stream = self.jetstream.get_stream(self.stream.name()).await;
-        let stream = stream.context("there is no stream yet; start Assay first")?;
+        let stream = stream.context("the stream does not exist yet; start Assay first")?;
         let infos: Vec<Info> = stream.consumers().try_collect().await?;
         let mut all: Vec<_> = infos.iter().map(subscriber).collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
     }
 
-    /// Removes one. What it has not acknowledged is not kept for it any longer.
+    /// Removes a subscriber, and with it its position in the stream.
     pub async fn remove(&self, name: &str) -> anyhow::Result<()> {
         if self.info(name).await?.is_none() {
-            bail!("there is no subscriber {name}");
+            bail!("no such subscriber: {name}");
         }
         self.jetstream.delete_consumer_from_stream(name, self.stream.name()).await?;
         Ok(())
     }
 
-    /// Removes those that read what is published for one customer only. What was published expires
-    /// with its stream: if it were purged, some servers would have every other subscriber skip what
-    /// it has not read yet (seen with 2.9).
+    /// Removes the subscribers of a single customer. Its messages stay in the stream until they expire:
+    /// if they were purged, some servers (seen with 2.9) would make other subscribers skip messages
+    /// that they have not read.
     pub async fn remove_customer(&self, customer: CustomerId) -> anyhow::Result<()> {
         let stream = match self.jetstream.get_stream(self.stream.name()).await {
             Ok(stream) => stream,
@@ -126,7 +126,7 @@ impl Subscribers {
         for info in infos {
             if info.config.filter_subject.starts_with(&of_customer) {
                 stream.delete_consumer(&info.name).await?;
-                tracing::info!(subscriber = info.name, %customer, "removed with its customer");
+                tracing::info!(subscriber = info.name, %customer, "removed the subscriber of a deleted customer");
             }
         }
         Ok(())
@@ -134,7 +134,7 @@ impl Subscribers {
 
     async fn info(&self, name: &str) -> anyhow::Result<Option<Info>> {
         let stream = self.jetstream.get_stream(self.stream.name()).await;
-        let stream = stream.context("there is no stream yet; start Assay first")?;
+        let stream = stream.context("the stream does not exist yet; start Assay first")?;
         match stream.consumer_info(name).await {
             Ok(info) => Ok(Some(info)),
             Err(error) if error.kind() == ConsumerInfoErrorKind::NotFound => Ok(None),
@@ -151,7 +151,7 @@ fn subscriber(info: &Info) -> Subscriber {
     Subscriber {
         name: info.name.clone(),
         filter: info.config.filter_subject.clone(),
-        behind: info.num_pending,
-        in_hand: info.num_ack_pending,
+        backlog: info.num_pending,
+        pending: info.num_ack_pending,
     }
 }

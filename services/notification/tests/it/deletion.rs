@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use assay_events::{Event, Interest, Stream, Subscribers};
+use assay_events::{Event, Stream, SubscriberFilter, Subscribers};
 use assay_notification::prune;
 use assay_proto::{
     events::RecordChanged,
@@ -135,20 +135,20 @@ async fn deleting_a_customer_removes_its_subscribers() -> Result<()> {
     let nats = world.nats_client();
     let subscribers = Subscribers::of(Stream::of("notifications"), nats.clone());
     let timeout = Duration::from_secs(30);
-    let of = |user: &TestUser| Interest {
+    let of = |user: &TestUser| SubscriberFilter {
         customer: Some(user.customer.to_string()),
-        ..Interest::default()
+        ..SubscriberFilter::default()
     };
     subscribers.add("own", &of(&user), 1, timeout).await?;
     subscribers.add("others", &of(&other), 1, timeout).await?;
-    subscribers.add("all", &Interest::default(), 1, timeout).await?;
+    subscribers.add("all", &SubscriberFilter::default(), 1, timeout).await?;
 
     subscribers.remove_customer(user.customer).await?;
     let remaining: Vec<_> = subscribers
         .list()
         .await?
         .into_iter()
-        .map(|subscriber| (subscriber.name, subscriber.behind))
+        .map(|subscriber| (subscriber.name, subscriber.backlog))
         .collect();
     assert_eq!(remaining, [("all".to_owned(), 2), ("others".to_owned(), 1)]);
     Ok(())

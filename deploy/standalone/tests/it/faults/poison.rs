@@ -82,7 +82,7 @@ async fn an_event_that_cannot_be_applied_becomes_a_dead_letter_and_does_not_dela
     let (no_events, hopeless) = letters.split_at(3);
     let all_start_with =
         |letters: &[String], start| letters.iter().all(|one| one.starts_with(start));
-    assert!(all_start_with(no_events, "1 this is no event: "), "{letters:?}");
+    assert!(all_start_with(no_events, "1 not a valid event: "), "{letters:?}");
     assert!(all_start_with(hopeless, "5 internal error: missing field"), "{letters:?}");
     wait_for_failures(consumers, stuck, 4).await;
 

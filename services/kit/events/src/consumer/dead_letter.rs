@@ -1,4 +1,4 @@
-//! What could not be applied is kept for an operator; see [`crate::DeadLetters`].
+//! Storage of dead letters; see [`crate::DeadLetters`].
 
 use async_nats::jetstream::message::PublishMessage;
 
@@ -6,13 +6,13 @@ use super::{Consumer, delivery::Delivery};
 use crate::{Nats, Stream, cloud_event::CONTENT_TYPE};
 
 pub(crate) const REASON: &str = "Assay-Reason";
-pub(crate) const TRIES: &str = "Assay-Tries";
+pub(crate) const ATTEMPTS: &str = "Assay-Tries";
 pub(crate) const SUBJECT: &str = "Assay-Subject";
 
-/// The most characters of a reason that are kept.
+/// Maximum number of characters of a stored reason.
 const LONGEST_REASON: usize = 1000;
 
-/// A message as it was delivered.
+/// A message that becomes a dead letter.
 pub(super) struct Letter<'a> {
     pub(super) subject: &'a str,
     pub(super) sequence: u64,
@@ -27,13 +27,13 @@ impl<'a> From<&'a Delivery> for Letter<'a> {
     }
 }
 
-/// Keeps a message as a dead letter. It is safe when this has succeeded.
+/// Stores a message as a dead letter, durably when this returns.
 pub(super) async fn keep(
     nats: &Nats,
     consumer: &Consumer,
     letter: Letter<'_>,
     reason: &str,
-    tries: i32,
+    attempts: i32,
 ) -> anyhow::Result<()> {
     let Letter { subject, sequence, payload } = letter;
     let (service, name) = (consumer.stream.service(), consumer.name);
@@ -43,18 +43,18 @@ pub(super) async fn keep(
         .header("Content-Type", CONTENT_TYPE)
         .message_id(format!("{service} {sequence} {name}"))
         .header(REASON, reason.chars().take(LONGEST_REASON).map(printable).collect::<String>())
-        .header(TRIES, tries.to_string())
+        .header(ATTEMPTS, attempts.to_string())
         .header(SUBJECT, subject)
         .payload(payload.into());
     let address = format!("assay.dead-letters.{service}.{name}");
-    let receipt = nats.jetstream().send_publish(address, letter).await?;
-    receipt.await?;
+    let acknowledgement = nats.jetstream().send_publish(address, letter).await?;
+    acknowledgement.await?;
     count(name, 1);
     tracing::error!(consumer = name, subject, reason, "dead letter");
     Ok(())
 }
 
-/// Counts dead letters. A consumer begins with none: an alert sees only what grows.
+/// Counts dead letters. The counter is exported from 0, so that alerts see the first increase.
 pub(super) fn count(consumer: &'static str, letters: u64) {
     metrics::counter!("assay_dead_letters_total", "consumer" => consumer).increment(letters);
 }

@@ -1,4 +1,4 @@
-//! A message in our hands, until it is settled.
+//! A delivered message, until it is acknowledged.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -9,18 +9,18 @@ use async_nats::jetstream::{AckKind, Message};
 use tokio::time::timeout;
 
 use super::received::Received;
-use crate::nats::PATIENCE;
+use crate::nats::RESPONSE_TIMEOUT;
 
-/// The header of a dead letter that is delivered again: the one consumer it is for.
+/// Header of a redelivered dead letter with the consumer that it is for.
 pub(crate) const ADDRESSEE: &str = "Assay-Consumer";
 
-/// A message, read as an event as far as possible.
+/// A delivered message and the event in it, if it is valid.
 pub(super) struct Delivery {
     pub(super) message: Message,
     pub(super) event: Result<Received, serde_json::Error>,
     pub(super) sequence: u64,
-    /// How many messages the stream has for the consumer after this one.
-    pub(super) behind: u64,
+    /// Number of later messages in the stream for the consumer.
+    pub(super) backlog: u64,
     settled: AtomicBool,
 }
 
@@ -28,12 +28,12 @@ impl Delivery {
     pub(super) fn new(message: Message) -> Self {
         let event = Received::read(&message.payload);
         let info = message.info().ok();
-        let (sequence, behind) =
+        let (sequence, backlog) =
             info.map(|info| (info.stream_sequence, info.pending)).unwrap_or_default();
-        Self { message, event, sequence, behind, settled: AtomicBool::new(false) }
+        Self { message, event, sequence, backlog, settled: AtomicBool::new(false) }
     }
 
-    /// Whether the message is for somebody else.
+    /// Whether the message is for another consumer.
     pub(super) fn is_not_for(&self, consumer: &str) -> bool {
         let headers = self.message.headers.as_ref();
         let addressee = headers.and_then(|headers| headers.get(ADDRESSEE));
@@ -44,33 +44,33 @@ impl Delivery {
         self.settle(AckKind::Ack).await;
     }
 
-    /// Has the message delivered again, at once or after a while.
-    pub(super) async fn give_back(&self, delay: Option<Duration>) {
+    /// Requests redelivery of the message, at once or after a delay.
+    pub(super) async fn reject(&self, delay: Option<Duration>) {
         self.settle(AckKind::Nak(delay)).await;
     }
 
-    /// Has the message never delivered again.
+    /// Prevents redelivery of the message.
     pub(super) async fn terminate(&self) {
         self.settle(AckKind::Term).await;
     }
 
-    /// Keeps JetStream from delivering the message again while there is work on it.
+    /// Extends the acknowledgement deadline while the message is processed.
     pub(super) async fn progress(&self) {
         if !self.settled.load(Ordering::Relaxed) {
-            self.answer(AckKind::Progress).await;
+            self.send(AckKind::Progress).await;
         }
     }
 
     async fn settle(&self, kind: AckKind) {
         if !self.settled.swap(true, Ordering::Relaxed) {
-            self.answer(kind).await;
+            self.send(kind).await;
         }
     }
 
-    /// A lost answer makes the message come again, which is harmless.
-    async fn answer(&self, kind: AckKind) {
-        if let Ok(Err(error)) = timeout(PATIENCE, self.message.ack_with(kind)).await {
-            tracing::debug!(%error, "message not answered");
+    /// Sends an acknowledgement. If it is lost, the message is redelivered, which is harmless.
+    async fn send(&self, kind: AckKind) {
+        if let Ok(Err(error)) = timeout(RESPONSE_TIMEOUT, self.message.ack_with(kind)).await {
+            tracing::debug!(%error, "cannot acknowledge a message");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Which events a consumer has applied.
+//! The inbox: the events that a consumer has applied.
 
 use std::collections::HashSet;
 
 use sqlx::{Error, PgExecutor};
 use uuid::Uuid;
 
-/// Notes events as applied. Returns those that were not before.
+/// Marks events as applied. Returns those that were not marked before.
 pub(super) async fn enter(
     db: impl PgExecutor<'_>,
     consumer: &str,

@@ -8,10 +8,10 @@ use uuid::Uuid;
 
 use super::{Consumer, delivery::Delivery, received::Received};
 
-/// Maximum number of customers whose events are tried in a round.
+/// Maximum number of customers whose events are retried in a round.
 const CUSTOMERS: i64 = 100;
 
-/// Maximum number of events that are counted: a count of a million takes seconds.
+/// Maximum count of parked events. Counting a million takes seconds.
 const COUNTED: i64 = 10_000;
 
 /// A parked event that is due.
@@ -24,7 +24,7 @@ pub(super) struct Parked {
     sequence: i64,
     pub(super) payload: Vec<u8>,
     pub(super) failures: i32,
-    /// Seconds since it was parked.
+    /// Seconds since the event was parked.
     age: f64,
 }
 
@@ -38,7 +38,7 @@ impl Parked {
     }
 }
 
-/// Parks an event that has failed for the first time. `diverts`: later events of its customer wait
+/// Parks an event that has failed for the first time. If `diverts`, later events of its customer wait
 /// behind it.
 pub(super) async fn park(
     db: impl PgExecutor<'_>,
@@ -61,8 +61,8 @@ pub(super) async fn park(
     Ok(())
 }
 
-/// Parks events that wait behind a blocked one: those of the same record until it is tried again,
-/// others until it is their turn.
+/// Parks events that wait behind a blocked one: those of the same record until it is retried, others
+/// until their turn.
 pub(super) async fn divert(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
@@ -80,8 +80,8 @@ pub(super) async fn divert(
                             and earlier.customer_id = $3 and earlier.record = waiting.record
                             and earlier.diverts), now())
          from unnest($4::uuid[], $5::text[], $6::text[], $7::bigint[], $8::bytea[])
-             with ordinality as waiting (event_id, record, subject, sequence, payload, place)
-         order by place
+             with ordinality as waiting (event_id, record, subject, sequence, payload, position)
+         order by position
          on conflict (consumer, event_id) do nothing",
     )
     .bind(consumer.name)
@@ -97,8 +97,8 @@ pub(super) async fn divert(
     Ok(())
 }
 
-/// Whether new events of a customer have to wait behind parked ones. The latest one is looked for: the
-/// index may still have many entries of earlier ones, which were removed.
+/// Whether new events of a customer must wait behind parked ones. Reads the index from its end, because
+/// it may start with many entries of removed rows.
 pub(super) async fn are_diverted(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
@@ -112,7 +112,7 @@ pub(super) async fn are_diverted(
     Ok(latest.is_some())
 }
 
-/// The customers with events that are due, found by one look into the index for each.
+/// Returns customers with events that are due, by one lookup in the index for each.
 pub(super) async fn due(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
@@ -139,7 +139,8 @@ pub(super) async fn due(
     due.bind(consumer.name).bind(consumer.stream.name()).bind(CUSTOMERS).fetch_all(db).await
 }
 
-/// What is due of a customer, the oldest first: as much as has room in `bytes`, at least one.
+/// Returns events of a customer that are due, oldest first: at most `limit` events and about `bytes`
+/// bytes, but at least one.
 pub(super) async fn read(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
@@ -167,7 +168,7 @@ pub(super) async fn read(
     due.bind(limit).bind(bytes).fetch_all(db).await
 }
 
-/// Notes that an event has failed again. If it diverts, those of the same record wait with it.
+/// Postpones an event that has failed again. If it diverts, later events of the same record wait with it.
 pub(super) async fn postpone(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
@@ -189,7 +190,7 @@ pub(super) async fn postpone(
     Ok(())
 }
 
-/// Removes events that are parked no longer.
+/// Removes parked events.
 pub(super) async fn remove(
     db: impl PgExecutor<'_>,
     consumer: &str,
@@ -206,7 +207,7 @@ pub(super) async fn exist(db: impl PgExecutor<'_>, consumer: &Consumer) -> Resul
     sqlx::query_scalar(exist).bind(consumer.name).bind(consumer.stream.name()).fetch_one(db).await
 }
 
-/// How many events are parked, up to [`COUNTED`], and for how many seconds the oldest of them is.
+/// Returns the number of parked events, up to [`COUNTED`], and the age of the oldest of them in seconds.
 pub(super) async fn measure(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{EventType, cloud_event::CloudEvent};
 
-/// An event that another service has published.
+/// An event from another service.
 #[derive(Debug)]
 pub struct Received(CloudEvent);
 
@@ -19,23 +19,23 @@ impl Received {
         self.0.id
     }
 
-    /// The customer that the record belongs to.
+    /// Returns the customer that the record belongs to.
     pub fn customer(&self) -> CustomerId {
         self.0.tenantid
     }
 
-    /// The id of the record.
+    /// Returns the id of the record.
     pub fn record(&self) -> &str {
         &self.0.subject
     }
 
-    /// The type of the event; `None` if this release does not know it.
+    /// Returns the type of the event; `None` if this release does not know it.
     pub(super) fn event_type(&self) -> Option<EventType> {
         let [service, noun, action, _] = self.0.words();
         EventType::parse(service, noun, action)
     }
 
-    /// When it happened: the time of the transaction.
+    /// Returns the time of the transaction that published the event.
     pub fn time(&self) -> Timestamp {
         self.0.time
     }
@@ -45,7 +45,7 @@ impl Received {
         serde_json::from_str(self.0.data.get()).map_err(Fault::internal)
     }
 
-    /// The trace that the event is part of, if any.
+    /// Returns the trace headers of the event.
     pub(super) fn trace(&self) -> std::collections::HashMap<String, String> {
         let fields = [("traceparent", &self.0.traceparent), ("tracestate", &self.0.tracestate)];
         fields.into_iter().filter_map(|(k, v)| Some((k.to_owned(), v.clone()?))).collect()

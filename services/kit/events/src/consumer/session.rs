@@ -1,4 +1,4 @@
-//! A connection of a consumer to its database, and the transactions in which events are applied.
+//! The database connection of a consumer, and the transactions that apply events.
 
 use std::{
     iter::successors,
@@ -16,43 +16,43 @@ use uuid::Uuid;
 use super::{Consumer, Handler, inbox, parked, received::Received};
 use crate::connection::{self, within};
 
-/// How long a transaction should take: the number of events in one is adapted to that, so that it
-/// holds no lock for long.
-const SLICE: Duration = Duration::from_millis(100);
+/// Target duration of a transaction, to which the number of events in it adapts, so that locks are
+/// short.
+const TARGET: Duration = Duration::from_millis(100);
 
 /// Maximum number of events in a transaction.
 const MOST: usize = 200;
 
-/// How long beginning a transaction, its note in the inbox and its commit may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum duration of the start of a transaction, its insert into the inbox, and its commit.
+const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a session bears with an event.
+/// Time limits of applying an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// For the whole event.
     pub(super) event: Duration,
-    /// For one statement of it, as PostgreSQL reads it.
+    /// For one statement, in the format of PostgreSQL.
     pub(super) statement: &'static str,
-    /// For a lock that somebody else has.
+    /// For the wait for a lock, in the format of PostgreSQL.
     pub(super) lock: &'static str,
 }
 
-/// How far events were applied.
+/// The result of applying several events.
 pub(super) struct Outcome {
-    /// How many of them have had their effect.
+    /// Number of applied events.
     pub(super) applied: usize,
-    /// Why the next one has not.
+    /// Failure of the next one.
     pub(super) fault: Option<Fault>,
 }
 
-/// A connection of its own. If it is lost, so are its lock and its transaction: who consumes next
-/// cannot come into the way of who consumed before.
+/// A connection with the lock of the consumer. If it is lost, so are the lock and the transaction, so
+/// that the next consumer never works at the same time as the previous one.
 pub(super) struct Session<'a, H> {
     pub(super) connection: PgConnection,
     consumer: &'a Consumer,
     handler: &'a H,
     limits: Limits,
-    /// How many events go into one transaction.
+    /// Number of events in a transaction.
     slice: usize,
 }
 
@@ -67,34 +67,34 @@ impl<'a, H: Handler> Session<'a, H> {
         let options = options
             .options([("statement_timeout", limits.statement), ("lock_timeout", limits.lock)]);
         let connection = PgConnection::connect_with(&options);
-        let connection = within(connection::PATIENCE, connection).await?;
+        let connection = within(connection::STATEMENT_TIMEOUT, connection).await?;
         Ok(Self { connection, consumer, handler, limits, slice: MOST })
     }
 
-    /// Becomes the one that consumes, unless another one does.
+    /// Becomes the active consumer, unless there is one.
     pub(super) async fn try_lock(&mut self) -> Result<bool, Error> {
         let Consumer { name, stream, .. } = self.consumer;
         let lock = format!("assay consumer {name} of {}", stream.name());
         connection::try_lock(&mut self.connection, &lock).await
     }
 
-    /// Shows PostgreSQL that the program lives, and the program that the connection does.
+    /// Keeps the session open. Fails if the connection is lost.
     pub(super) async fn ping(&mut self) -> Result<(), Error> {
-        within(connection::PATIENCE, self.connection.ping()).await
+        within(connection::STATEMENT_TIMEOUT, self.connection.ping()).await
     }
 
-    /// Applies events of one customer in order, up to the first that fails. `were_parked`: some may
-    /// be parked, and are not any more. Fails only if the connection is lost.
+    /// Applies events of one customer in order, up to the first that fails. If `may_be_parked`, applied
+    /// events are removed from the parked ones. Fails only if the connection is lost.
     pub(super) async fn apply(
         &mut self,
         events: &[&Received],
-        were_parked: bool,
+        may_be_parked: bool,
     ) -> Result<Outcome, Error> {
         let mut outcome = Outcome { applied: 0, fault: None };
         while outcome.applied < events.len() && outcome.fault.is_none() {
             let slice = &events[outcome.applied..];
             let slice = &slice[..slice.len().min(self.slice)];
-            let Outcome { applied, fault } = self.apply_slice(slice, were_parked).await?;
+            let Outcome { applied, fault } = self.apply_slice(slice, may_be_parked).await?;
             outcome.applied += applied;
             outcome.fault = fault;
         }
@@ -105,12 +105,12 @@ impl<'a, H: Handler> Session<'a, H> {
     async fn apply_slice(
         &mut self,
         events: &[&Received],
-        were_parked: bool,
+        may_be_parked: bool,
     ) -> Result<Outcome, Error> {
         let mut outcome = Outcome { applied: events.len(), fault: None };
         while outcome.applied > 0 {
             let (begun, mut at) = (Instant::now(), 0);
-            match self.attempt(&events[..outcome.applied], were_parked, &mut at).await {
+            match self.attempt(&events[..outcome.applied], may_be_parked, &mut at).await {
                 Ok(()) => {
                     self.adapt(outcome.applied, begun.elapsed());
                     return Ok(outcome);
@@ -125,38 +125,38 @@ impl<'a, H: Handler> Session<'a, H> {
     }
 
     fn adapt(&mut self, applied: usize, took: Duration) {
-        if took > SLICE {
+        if took > TARGET {
             self.slice = (applied / 2).max(1);
-        } else if applied == self.slice && took < SLICE / 2 {
+        } else if applied == self.slice && took < TARGET / 2 {
             self.slice = (self.slice * 2).min(MOST);
         }
     }
 
-    /// Applies events in one transaction; `at` is how many were, when it fails. A handler that
-    /// panics fails.
+    /// Applies events in one transaction. If it fails, `at` is the number of events before the failed one.
+    /// A panic of the handler counts as a failure.
     async fn attempt(
         &mut self,
         events: &[&Received],
-        were_parked: bool,
+        may_be_parked: bool,
         at: &mut usize,
     ) -> Result<(), Fault> {
-        let work = AssertUnwindSafe(self.transaction(events, were_parked, at)).catch_unwind();
+        let work = AssertUnwindSafe(self.transaction(events, may_be_parked, at)).catch_unwind();
         work.await.unwrap_or_else(|_| Err(Fault::internal("the handler panicked")))
     }
 
     async fn transaction(
         &mut self,
         events: &[&Received],
-        were_parked: bool,
+        may_be_parked: bool,
         at: &mut usize,
     ) -> Result<(), Fault> {
         let name = self.consumer.name;
         let ids: Vec<Uuid> = events.iter().map(|event| event.id()).collect();
-        let mut tx = within(PATIENCE, self.connection.begin()).await?;
-        let mut fresh = within(PATIENCE, inbox::enter(&mut *tx, name, &ids)).await?;
+        let mut tx = within(TRANSACTION_TIMEOUT, self.connection.begin()).await?;
+        let mut fresh = within(TRANSACTION_TIMEOUT, inbox::enter(&mut *tx, name, &ids)).await?;
         let count = fresh.len() as u64;
-        for (place, event) in events.iter().enumerate() {
-            *at = place;
+        for (index, event) in events.iter().enumerate() {
+            *at = index;
             // An event whose type this release does not know has no effect.
             let Some(event_type) = event.event_type() else { continue };
             if fresh.remove(&event.id()) {
@@ -175,16 +175,16 @@ impl<'a, H: Handler> Session<'a, H> {
                 handled.unwrap_or(Err(Fault::Unavailable("the database")))?;
             }
         }
-        if were_parked {
-            within(PATIENCE, parked::remove(&mut *tx, name, &ids)).await?;
+        if may_be_parked {
+            within(TRANSACTION_TIMEOUT, parked::remove(&mut *tx, name, &ids)).await?;
         }
-        within(PATIENCE, tx.commit()).await?;
+        within(TRANSACTION_TIMEOUT, tx.commit()).await?;
         metrics::counter!("assay_events_applied_total", "consumer" => name).increment(count);
         Ok(())
     }
 }
 
-/// A fault with all its causes.
+/// Returns the message of a fault with all its causes.
 pub(super) fn causes(fault: &Fault) -> String {
     let chain = successors(Some(fault as &dyn std::error::Error), |error| error.source());
     chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")

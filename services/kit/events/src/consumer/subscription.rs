@@ -1,7 +1,6 @@
-//! The broker's side of a consumer.
+//! The durable JetStream consumer of a [`Consumer`].
 //!
-//! All that JetStream delivers comes to one inbox, which is listened to for as long as the
-//! subscription lasts: what comes later than it was waited for is not lost.
+//! JetStream delivers to one NATS inbox, which stays subscribed, so that late messages are not lost.
 
 use std::{collections::VecDeque, sync::atomic::Ordering, time::Duration};
 
@@ -18,37 +17,37 @@ use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{Consumer, delivery::Delivery};
-use crate::{Nats, connection::PAUSE};
+use crate::{Nats, connection::RETRY_INTERVAL};
 
-/// Maximum number of messages of a request.
+/// Maximum number of messages per request.
 const BATCH: usize = 200;
 
-/// Maximum number of bytes of a request, unless a single message is larger.
+/// Maximum number of bytes per request, unless a single message is larger.
 const BYTES: usize = 2 * 1024 * 1024;
 
-/// How long a request for messages stays at the server.
+/// Lifetime of a request at the server.
 const EXPIRES: Duration = Duration::from_secs(1);
 
-/// How much later than that the server's answer may come. Then the request is made again.
+/// Time after the end of a request in which the server's response may still arrive.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// After how many requests without an answer the consumer is made again: the server may have lost
-/// it.
-const UNANSWERED: u32 = 2;
+/// Number of requests without a response after which the consumer is created again, since the server
+/// may have lost it.
+const MOST_UNANSWERED: u32 = 2;
 
-/// How soon a new connection is noticed, which requests have to be made again on.
-const NOTICE: Duration = Duration::from_millis(250);
+/// Interval of checks for a new connection, on which requests must be repeated.
+const CONNECTION_CHECK: Duration = Duration::from_millis(250);
 
-/// When a message is delivered again that nothing is heard of. What is worked on is heard of.
+/// Acknowledgement deadline. It is extended while a message is processed.
 const ACK_WAIT: Duration = Duration::from_secs(2);
 
-/// How often JetStream is told that there is work on a message.
-const PROGRESS: Duration = Duration::from_millis(500);
+/// Interval in which acknowledgement deadlines are extended.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How many messages may be with us or wait to be tried again. Beyond that nothing is delivered.
-const UNSETTLED: i64 = 20_000;
+/// Maximum number of unacknowledged messages.
+const MOST_PENDING: i64 = 20_000;
 
-/// A durable pull consumer, made again whenever it cannot be found.
+/// A durable pull consumer, created again whenever it is missing.
 pub(super) struct Subscription<'a> {
     nats: &'a Nats,
     consumer: &'a Consumer,
@@ -56,16 +55,17 @@ pub(super) struct Subscription<'a> {
     messages: Option<Subscriber>,
     is_bound: bool,
     unanswered: u32,
-    /// How often a connection was made so far.
+    /// Number of connections so far.
     connects: u64,
-    /// The number of the latest request, part of the subject of its answers.
+    /// Number of the latest request, which is part of the subject of its responses.
     request: u64,
-    /// How many messages it may still bring, and when it ends.
-    owed: usize,
-    ends: Instant,
+    /// Number of messages that the request may still deliver.
+    expected: usize,
+    request_ends: Instant,
     /// Whether the next message is larger than a request may be.
     is_large: bool,
-    in_hand: VecDeque<Delivery>,
+    /// Deliveries that have not been returned yet.
+    buffer: VecDeque<Delivery>,
     fails: bool,
 }
 
@@ -80,37 +80,37 @@ impl<'a> Subscription<'a> {
             unanswered: 0,
             connects: 0,
             request: 0,
-            owed: 0,
-            ends: Instant::now(),
+            expected: 0,
+            request_ends: Instant::now(),
             is_large: false,
-            in_hand: VecDeque::new(),
+            buffer: VecDeque::new(),
             fails: false,
         }
     }
 
-    /// The next messages, none if there are none for a while.
+    /// Returns the next messages, or none after a second without messages.
     pub(super) async fn next(&mut self, stop: &CancellationToken) -> Vec<Delivery> {
         let limit = Instant::now() + EXPIRES;
-        while self.in_hand.is_empty() && Instant::now() < limit {
+        while self.buffer.is_empty() && Instant::now() < limit {
             tokio::select! {
                 () = self.receive() => {}
                 () = stop.cancelled() => break,
             }
         }
-        let deliveries: Vec<_> = self.in_hand.drain(..).collect();
+        let deliveries: Vec<_> = self.buffer.drain(..).collect();
         self.measure(&deliveries);
         deliveries
     }
 
-    /// Receives what is worked on next, and tells JetStream that there is work on all that it has
-    /// delivered. Never ends.
-    pub(super) async fn keep(&mut self, working: &[Delivery]) {
-        let mut ticks = interval(PROGRESS);
+    /// Receives messages, and extends the deadlines of those received and of those in process. Never
+    /// returns.
+    pub(super) async fn keep_alive(&mut self, processing: &[Delivery]) {
+        let mut ticks = interval(PROGRESS_INTERVAL);
         ticks.tick().await;
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
-                    for delivery in working.iter().chain(&self.in_hand) {
+                    for delivery in processing.iter().chain(&self.buffer) {
                         delivery.progress().await;
                     }
                 }
@@ -119,15 +119,15 @@ impl<'a> Subscription<'a> {
         }
     }
 
-    /// Has everything delivered again, to who consumes next.
+    /// Requests redelivery of all buffered messages to the next consumer.
     pub(super) async fn give_back(&mut self) {
         self.drain();
-        for delivery in &self.in_hand {
-            delivery.give_back(None).await;
+        for delivery in &self.buffer {
+            delivery.reject(None).await;
         }
     }
 
-    /// Receives something. What goes wrong is tried again, after a pause.
+    /// Performs one step. Sleeps after a failure.
     async fn receive(&mut self) {
         match self.step().await {
             Ok(()) => self.fails = false,
@@ -137,10 +137,10 @@ impl<'a> Subscription<'a> {
                         consumer = self.consumer.name,
                         stream = self.consumer.stream.name(),
                         error = format!("{error:#}"),
-                        "no events to be had yet"
+                        "cannot receive events yet; retrying"
                     );
                 }
-                sleep(PAUSE).await;
+                sleep(RETRY_INTERVAL).await;
             }
         }
     }
@@ -153,55 +153,57 @@ impl<'a> Subscription<'a> {
             self.messages = Some(self.nats.client().subscribe(answers).await?);
         }
         if !self.is_bound {
-            // If that gets no answer, a request may.
+            // Set first, because requests may succeed even if creating the consumer fails.
             self.is_bound = true;
             self.bind().await?;
         }
-        if self.owed == 0 && self.in_hand.is_empty() {
+        if self.expected == 0 && self.buffer.is_empty() {
             self.request().await?;
         }
         let Some(messages) = &mut self.messages else { return Ok(()) };
-        match timeout(NOTICE, messages.next()).await {
-            Ok(Some(message)) => self.take(message),
+        match timeout(CONNECTION_CHECK, messages.next()).await {
+            Ok(Some(message)) => self.accept(message),
             Ok(None) => {
                 self.messages = None;
                 bail!("the subscription has ended")
             }
-            Err(_) if self.owed > 0 && Instant::now() > self.ends => self.give_up_request(),
+            Err(_) if self.expected > 0 && Instant::now() > self.request_ends => {
+                self.give_up_request()
+            }
             Err(_) => Ok(()),
         }
     }
 
-    /// What was asked on a connection that is lost gets no answer.
+    /// Discards the current request if its connection is lost.
     fn check_connection(&mut self) -> anyhow::Result<()> {
         let connects = self.nats.client().statistics().connects.load(Ordering::Relaxed);
         let is_connected = self.nats.is_connected();
         if !is_connected || connects != self.connects {
-            (self.owed, self.is_bound, self.connects) = (0, false, connects);
+            (self.expected, self.is_bound, self.connects) = (0, false, connects);
         }
         ensure!(is_connected, "not connected to NATS");
         Ok(())
     }
 
-    /// What it brings later is taken all the same.
+    /// Stops waiting for a request. Messages that it still delivers are accepted.
     fn give_up_request(&mut self) -> anyhow::Result<()> {
-        self.owed = 0;
+        self.expected = 0;
         self.unanswered += 1;
-        if self.unanswered < UNANSWERED {
+        if self.unanswered < MOST_UNANSWERED {
             return Ok(());
         }
         (self.unanswered, self.is_bound) = (0, false);
         bail!("the consumer does not answer")
     }
 
-    /// Takes what has come already, whatever the state of requests.
+    /// Buffers all messages that have arrived.
     fn drain(&mut self) {
         loop {
             let Some(messages) = &mut self.messages else { return };
             match messages.next().now_or_never() {
                 Some(Some(message)) => {
-                    if let Err(error) = self.take(message) {
-                        tracing::debug!(error = format!("{error:#}"), "no message");
+                    if let Err(error) = self.accept(message) {
+                        tracing::debug!(error = format!("{error:#}"), "request ended");
                     }
                 }
                 Some(None) => self.messages = None,
@@ -210,14 +212,14 @@ impl<'a> Subscription<'a> {
         }
     }
 
-    fn take(&mut self, message: Message) -> anyhow::Result<()> {
+    fn accept(&mut self, message: Message) -> anyhow::Result<()> {
         self.unanswered = 0;
         match message.status {
             None | Some(StatusCode::OK) => {
-                self.owed = self.owed.saturating_sub(1);
+                self.expected = self.expected.saturating_sub(1);
                 self.is_large = false;
                 let context = self.nats.jetstream().clone();
-                self.in_hand.push_back(Delivery::new(jetstream::Message { message, context }));
+                self.buffer.push_back(Delivery::new(jetstream::Message { message, context }));
                 Ok(())
             }
             Some(StatusCode::IDLE_HEARTBEAT) => Ok(()),
@@ -225,15 +227,15 @@ impl<'a> Subscription<'a> {
         }
     }
 
-    /// Notes the end of a request: it has expired, or cannot be carried out.
+    /// Handles the end of a request that has expired or is refused.
     fn end(&mut self, status: StatusCode, message: &Message) -> anyhow::Result<()> {
         let is_latest = message.subject.rsplit('.').next() == Some(&self.request.to_string());
         if !is_latest {
             return Ok(());
         }
         let why = message.description.as_deref().unwrap_or_default();
-        let had_nothing = self.owed == BATCH;
-        self.owed = 0;
+        let had_nothing = self.expected == BATCH;
+        self.expected = 0;
         if status == StatusCode::TIMEOUT {
             return Ok(());
         }
@@ -248,28 +250,28 @@ impl<'a> Subscription<'a> {
     async fn request(&mut self) -> anyhow::Result<()> {
         let (batch, bytes) = if self.is_large { (1, 0) } else { (BATCH, BYTES) };
         let (name, stream) = (self.consumer.name, self.consumer.stream.name());
-        let wanted = serde_json::json!({
+        let request = serde_json::json!({
             "batch": batch, "max_bytes": bytes, "expires": EXPIRES.as_nanos(),
         });
         self.request += 1;
         let inbox = format!("{}.{}", self.inbox, self.request);
         let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}");
-        let wanted = serde_json::to_vec(&wanted)?.into();
-        self.nats.client().publish_with_reply(subject, inbox, wanted).await?;
-        (self.owed, self.ends) = (batch, Instant::now() + EXPIRES + GRACE);
+        let request = serde_json::to_vec(&request)?.into();
+        self.nats.client().publish_with_reply(subject, inbox, request).await?;
+        (self.expected, self.request_ends) = (batch, Instant::now() + EXPIRES + GRACE);
         Ok(())
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "nobody counts so far")]
+    #[expect(clippy::cast_precision_loss, reason = "the count is below 2^52")]
     fn measure(&self, deliveries: &[Delivery]) {
         if let Some(last) = deliveries.last() {
             let (consumer, stream) = (self.consumer.name, self.consumer.stream.name());
             metrics::gauge!("assay_consumer_behind", "consumer" => consumer, "stream" => stream)
-                .set(last.behind as f64);
+                .set(last.backlog as f64);
         }
     }
 
-    /// Makes the consumer, or makes it as it should be.
+    /// Creates the consumer, or updates its configuration.
     async fn bind(&self) -> anyhow::Result<()> {
         let config = Config {
             durable_name: Some(self.consumer.name.to_owned()),
@@ -277,11 +279,11 @@ impl<'a> Subscription<'a> {
             deliver_policy: DeliverPolicy::All,
             ack_policy: AckPolicy::Explicit,
             ack_wait: ACK_WAIT,
-            max_ack_pending: UNSETTLED,
+            max_ack_pending: MOST_PENDING,
             ..Config::default()
         };
         let stream = self.consumer.stream.name();
         let made = self.nats.jetstream().create_consumer_on_stream(config, stream).await;
-        made.map(drop).context("no consumer")
+        made.map(drop).context("cannot create the consumer")
     }
 }

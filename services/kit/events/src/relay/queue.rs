@@ -1,4 +1,4 @@
-//! The outbox, as the relay sees it.
+//! Unpublished events in the outbox, and the connection of the relay.
 
 use std::{collections::HashMap, io::ErrorKind, time::Duration};
 
@@ -15,16 +15,16 @@ use uuid::Uuid;
 use crate::{
     Stream,
     cloud_event::CloudEvent,
-    connection::{self, PATIENCE, within},
+    connection::{self, STATEMENT_TIMEOUT, within},
 };
 
-/// Of all relays of a database, the one with this lock works.
-const AT_WORK: &str = "assay outbox relay";
+/// Lock of the active relay of a database.
+const ACTIVE: &str = "assay outbox relay";
 
-/// A relay with this lock sleeps and wants to be woken; see the trigger on the outbox.
+/// Lock of a sleeping relay, which the trigger on the outbox wakes.
 const ASLEEP: &str = "assay outbox relay asleep";
 
-/// An event that was not published yet, as far as is known.
+/// An event that is not marked as published.
 #[derive(sqlx::FromRow)]
 pub(super) struct Pending {
     id: i64,
@@ -62,8 +62,8 @@ impl Pending {
     }
 }
 
-/// A connection of its own, which the locks belong to. Not one of the service's pool: that could
-/// not be closed while it listens.
+/// The outbox through a connection of its own, which holds the locks. A connection of the service's
+/// pool would keep the pool from closing while it listens.
 pub(super) struct Queue {
     connection: PgListener,
     asleep: bool,
@@ -72,48 +72,48 @@ pub(super) struct Queue {
 impl Queue {
     pub(super) async fn open(pool: &PgPool) -> Result<Self, Error> {
         let options = connection::options(pool, "assay outbox relay");
-        let own = PgPoolOptions::new().max_connections(1).acquire_timeout(PATIENCE);
+        let own = PgPoolOptions::new().max_connections(1).acquire_timeout(STATEMENT_TIMEOUT);
         let own = own.max_lifetime(None).idle_timeout(None).connect_lazy_with(options);
-        let mut connection = within(PATIENCE, PgListener::connect_with(&own)).await?;
+        let mut connection = within(STATEMENT_TIMEOUT, PgListener::connect_with(&own)).await?;
         connection.eager_reconnect(false);
-        within(PATIENCE, connection.listen("outbox")).await?;
+        within(STATEMENT_TIMEOUT, connection.listen("outbox")).await?;
         Ok(Self { connection, asleep: false })
     }
 
-    /// Becomes the relay that works, unless another one is.
+    /// Becomes the active relay, unless there is one.
     pub(super) async fn try_lock(&mut self) -> Result<bool, Error> {
-        connection::try_lock(&mut self.connection, AT_WORK).await
+        connection::try_lock(&mut self.connection, ACTIVE).await
     }
 
     pub(super) async fn ping(&mut self) -> Result<(), Error> {
         let ping = sqlx::query("select 1").execute(&mut self.connection);
-        within(PATIENCE, ping).await.map(drop)
+        within(STATEMENT_TIMEOUT, ping).await.map(drop)
     }
 
-    /// The oldest events that are not published. They are found by their state: ids are given out
-    /// in another order than transactions are committed in.
+    /// Returns the oldest unpublished events. A position would not do, because transactions are committed
+    /// in another order than their ids.
     pub(super) async fn head(&mut self, limit: i64) -> Result<Vec<Pending>, Error> {
         let events = sqlx::query_as(
             "select id, event_id, customer_id, record, noun, action, data, trace, created_at
              from outbox where published_at is null order by id limit $1",
         );
         let events = events.bind(limit).fetch_all(&mut self.connection);
-        within(PATIENCE, events).await
+        within(STATEMENT_TIMEOUT, events).await
     }
 
-    /// Remembers that events were published.
+    /// Marks events as published.
     pub(super) async fn mark(&mut self, events: &[Pending]) -> Result<(), Error> {
         let done = sqlx::query("update outbox set published_at = now() where id = any($1)")
             .bind(events.iter().map(|event| event.id).collect::<Vec<_>>());
-        within(PATIENCE, done.execute(&mut self.connection)).await?;
+        within(STATEMENT_TIMEOUT, done.execute(&mut self.connection)).await?;
         self.set_asleep(false).await
     }
 
-    /// Waits until there may be something to do.
+    /// Waits for new events, at most for `limit`.
     pub(super) async fn wait(&mut self, limit: Duration) -> Result<(), Error> {
         self.set_asleep(true).await?;
         match timeout(limit, self.connection.try_recv()).await {
-            // The connection is lost, and with it the lock.
+            // The connection and its lock are lost.
             Ok(Ok(None)) => Err(Error::Io(ErrorKind::ConnectionReset.into())),
             Ok(Err(error)) => Err(error),
             Ok(Ok(Some(_))) | Err(_) => Ok(()),
@@ -126,7 +126,7 @@ impl Queue {
         }
         let change = if asleep { "select pg_advisory_lock" } else { "select pg_advisory_unlock" };
         let change = sqlx::query(sqlx::AssertSqlSafe(format!("{change}(hashtextextended($1, 0))")));
-        within(PATIENCE, change.bind(ASLEEP).execute(&mut self.connection)).await?;
+        within(STATEMENT_TIMEOUT, change.bind(ASLEEP).execute(&mut self.connection)).await?;
         self.asleep = asleep;
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! What becomes of events that arrive.
+//! Delivery of events to consumers.
 
-use assay_events::Which;
+use assay_events::Selection;
 use assay_testkit::eventually;
 use async_nats::HeaderMap;
 
@@ -11,26 +11,26 @@ async fn a_duplicate_delivery_has_one_effect() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
-    world.tell(0..3).await;
-    world.has_effects(3).await;
+    world.publish_each(0..3).await;
+    world.wait_for_effects(3).await;
     let message = world.stream("ASSAY_CATALOG").await.get_raw_message(2).await.unwrap();
     for _ in 0..3 {
         world.send(&message.subject, HeaderMap::new(), &message.payload).await;
     }
-    world.tell([3]).await;
+    world.publish_each([3]).await;
 
-    assert_eq!(world.has_effects(4).await, [0, 1, 2, 3]);
+    assert_eq!(world.wait_for_effects(4).await, [0, 1, 2, 3]);
 }
 
 #[tokio::test]
-async fn a_poison_message_is_put_aside_after_five_tries_and_holds_up_nobody() {
+async fn a_failing_event_becomes_a_dead_letter_after_five_attempts_and_delays_no_other() {
     let mut world = World::new().await;
-    world.trouble.set(2, "poison");
-    world.trouble.set(3, "panic");
+    world.failures.set(2, "poison");
+    world.failures.set(3, "panic");
     world.relay();
     world.consumer();
-    world.tell_at_once(0..6).await;
-    assert_eq!(world.has_effects(4).await, [0, 1, 4, 5]);
+    world.publish_together(0..6).await;
+    assert_eq!(world.wait_for_effects(4).await, [0, 1, 4, 5]);
     dead_letters(&world, 2).await;
 
     let letter = world.stream("ASSAY_DEAD_LETTERS").await.get_raw_message(1).await.unwrap();
@@ -41,74 +41,74 @@ async fn a_poison_message_is_put_aside_after_five_tries_and_holds_up_nobody() {
     assert_eq!(header("Assay-Tries"), "5");
     assert!(header("Assay-Reason").starts_with("internal error: "));
 
-    world.trouble.clear();
-    let of_consumer = Which::Of("notification".to_owned());
+    world.failures.clear();
+    let of_consumer = Selection::Consumer("notification".to_owned());
     assert_eq!(world.dead_letters().await.replay(&of_consumer).await.unwrap(), 2);
-    let mut late = world.has_effects(6).await.split_off(4);
+    let mut late = world.wait_for_effects(6).await.split_off(4);
     late.sort_unstable();
     assert_eq!(late, [2, 3]);
     assert_eq!(world.messages("ASSAY_DEAD_LETTERS").await, 0);
 }
 
 #[tokio::test]
-async fn a_replayed_dead_letter_is_for_its_consumer_only() {
+async fn a_replayed_dead_letter_reaches_only_its_consumer() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
-    world.tell([0]).await;
-    world.has_effects(1).await;
+    world.publish_each([0]).await;
+    world.wait_for_effects(1).await;
     let message = world.stream("ASSAY_CATALOG").await.get_raw_message(1).await.unwrap();
     let text = String::from_utf8(message.payload.to_vec()).unwrap();
     let other = text.replace(&text[text.find("\"id\":\"").unwrap()..][6..10], "0000");
     let mut headers = HeaderMap::new();
     headers.insert("Assay-Consumer", "execution");
     world.send(&message.subject, headers, other.as_bytes()).await;
-    world.tell([1]).await;
+    world.publish_each([1]).await;
 
-    assert_eq!(world.has_effects(2).await, [0, 1]);
+    assert_eq!(world.wait_for_effects(2).await, [0, 1]);
 }
 
 #[tokio::test]
-async fn what_is_no_event_is_put_aside() {
+async fn a_message_that_is_not_an_event_becomes_a_dead_letter() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
-    world.tell([0]).await;
-    world.has_effects(1).await;
+    world.publish_each([0]).await;
+    world.wait_for_effects(1).await;
     world.send("assay.catalog.x", HeaderMap::new(), b"{").await;
 
     dead_letters(&world, 1).await;
 }
 
 #[tokio::test]
-async fn a_database_that_comes_and_goes_delays_but_loses_nothing() {
+async fn lost_database_connections_lose_no_event() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
     for round in 0..4 {
-        world.tell_at_once(round * 100..round * 100 + 50).await;
-        world.cut_off().await;
-        world.tell(round * 100 + 50..round * 100 + 100).await;
+        world.publish_together(round * 100..round * 100 + 50).await;
+        world.terminate_connections().await;
+        world.publish_each(round * 100 + 50..round * 100 + 100).await;
     }
 
     let expected: Vec<_> = (0..400).collect();
-    assert_eq!(world.has_effects(400).await, expected);
+    assert_eq!(world.wait_for_effects(400).await, expected);
     assert_eq!(world.messages("ASSAY_DEAD_LETTERS").await, 0);
 }
 
 #[tokio::test]
-async fn a_second_consumer_takes_over() {
+async fn a_standby_consumer_takes_over() {
     let mut world = World::new().await;
     world.relay();
     let first = world.consumer();
     world.consumer();
-    world.tell(0..50).await;
+    world.publish_each(0..50).await;
     first.cancel();
-    world.ended().await;
-    world.tell(50..100).await;
+    world.wait_until_stopped().await;
+    world.publish_each(50..100).await;
 
     let expected: Vec<_> = (0..100).collect();
-    assert_eq!(world.has_effects(100).await, expected);
+    assert_eq!(world.wait_for_effects(100).await, expected);
 }
 
 async fn dead_letters(world: &World, count: u64) {

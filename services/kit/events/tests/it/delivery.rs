@@ -1,4 +1,4 @@
-//! What the broker has delivered, whatever becomes of who consumes it.
+//! Redelivery of messages whose consumer or connection fails.
 
 use std::time::{Duration, Instant};
 
@@ -8,24 +8,24 @@ use async_nats::jetstream::{self, consumer::pull::Config};
 
 use crate::world::{TEST_CASE_CREATED, World};
 
-/// How soon everything is applied.
+/// Maximum time until all events are applied.
 const SOON: Duration = Duration::from_secs(5);
 
 #[tokio::test]
-async fn events_are_applied_within_seconds_however_late_the_broker_answers() {
+async fn events_are_applied_within_seconds_although_nats_responds_late() {
     let mut world = World::new().await;
     world.relay();
-    let (wire, nats) = world.nats_on_a_wire().await;
+    let (proxy, nats) = world.proxied_nats().await;
     world.consumer_on(&world.pool.clone(), &nats);
-    world.tell([0]).await;
-    world.has_effects(1).await;
+    world.publish_each([0]).await;
+    world.wait_for_effects(1).await;
     for (delay, numbers) in [(3200, 1..20), (1700, 20..40), (0, 40..50)] {
-        wire.delay_answers(Duration::from_millis(delay));
-        world.tell(numbers.clone()).await;
+        proxy.delay_answers(Duration::from_millis(delay));
+        world.publish_each(numbers.clone()).await;
         let begun = Instant::now();
-        world.has_effects(usize::try_from(numbers.end).unwrap()).await;
-        let patience = Duration::from_millis(delay * 4) + SOON;
-        assert!(begun.elapsed() < patience, "{:?} with {delay} ms", begun.elapsed());
+        world.wait_for_effects(usize::try_from(numbers.end).unwrap()).await;
+        let limit = Duration::from_millis(delay * 4) + SOON;
+        assert!(begun.elapsed() < limit, "{:?} with {delay} ms", begun.elapsed());
         println!("{:?} with answers {delay} ms late", begun.elapsed());
     }
     let mut effects = world.effects().await;
@@ -34,13 +34,13 @@ async fn events_are_applied_within_seconds_however_late_the_broker_answers() {
 }
 
 #[tokio::test]
-async fn what_a_killed_consumer_had_in_hand_is_applied_within_seconds() {
+async fn pending_messages_of_a_killed_consumer_are_applied_within_seconds() {
     let mut world = World::new().await;
     world.relay();
-    world.trouble.set(1, "endless");
+    world.failures.set(1, "endless");
     let first = world.consumer_on(&world.pool.clone(), &world.nats.clone());
-    world.tell_at_once(0..50).await;
-    world.all_published().await;
+    world.publish_together(0..50).await;
+    world.wait_until_published().await;
     let delivered = || async {
         let stream = world.stream("ASSAY_CATALOG").await;
         let info = stream.consumer_info("notification").await.ok()?;
@@ -48,21 +48,21 @@ async fn what_a_killed_consumer_had_in_hand_is_applied_within_seconds() {
     };
     eventually("deliveries", delivered).await;
     first.abort();
-    world.trouble.clear();
+    world.failures.clear();
     let begun = Instant::now();
     world.consumer_on(&world.pool.clone(), &world.nats.clone());
-    let effects = world.has_effects(50).await;
+    let effects = world.wait_for_effects(50).await;
     println!("applied after {:?}", begun.elapsed());
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert_eq!(effects.len(), 50, "each once");
 }
 
 #[tokio::test]
-async fn a_consumer_of_an_earlier_release_is_changed() {
+async fn the_configuration_of_an_existing_consumer_is_updated() {
     let mut world = World::new().await;
     let relay = world.relay();
-    world.tell([0]).await;
-    world.all_published().await;
+    world.publish_each([0]).await;
+    world.wait_until_published().await;
     let config = Config {
         durable_name: Some("notification".to_owned()),
         filter_subject: "assay.catalog.>".to_owned(),
@@ -72,8 +72,8 @@ async fn a_consumer_of_an_earlier_release_is_changed() {
     };
     let jetstream = jetstream::new(world.nats.client().clone());
     jetstream.create_consumer_on_stream(config, "ASSAY_CATALOG").await.unwrap();
-    world.patient_consumer();
-    world.has_effects(1).await;
+    world.default_consumer();
+    world.wait_for_effects(1).await;
 
     let info = world.stream("ASSAY_CATALOG").await.consumer_info("notification").await.unwrap();
     assert!(info.config.ack_wait < SOON, "{:?}", info.config.ack_wait);
@@ -81,7 +81,7 @@ async fn a_consumer_of_an_earlier_release_is_changed() {
 }
 
 #[tokio::test]
-async fn large_events_are_taken_a_few_at_a_time() {
+async fn large_events_are_delivered() {
     let mut world = World::new().await;
     world.relay();
     let text = "x".repeat(700 * 1024);
@@ -89,25 +89,25 @@ async fn large_events_are_taken_a_few_at_a_time() {
         let event = Event::new(world.customer, number, TEST_CASE_CREATED, &(number, &text));
         world.publish(&event.unwrap()).await;
     }
-    world.all_published().await;
-    world.patient_consumer();
-    assert_eq!(world.has_effects(12).await, (0..12).collect::<Vec<_>>());
+    world.wait_until_published().await;
+    world.default_consumer();
+    assert_eq!(world.wait_for_effects(12).await, (0..12).collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn a_frozen_relay_and_a_frozen_consumer_are_replaced_within_seconds() {
+async fn standbys_replace_a_frozen_relay_and_a_frozen_consumer_within_seconds() {
     let mut world = World::new().await;
-    let (wire, pool) = world.pool_on_a_wire().await;
+    let (proxy, pool) = world.proxied_pool().await;
     world.relay_on(&pool);
     world.consumer_on(&pool, &world.nats.clone());
-    world.tell([0]).await;
-    world.has_effects(1).await;
+    world.publish_each([0]).await;
+    world.wait_for_effects(1).await;
     world.relay();
-    world.patient_consumer();
-    wire.freeze();
+    world.default_consumer();
+    proxy.freeze();
     let begun = Instant::now();
-    world.tell([1]).await;
-    assert_eq!(world.has_effects(2).await, [0, 1]);
+    world.publish_each([1]).await;
+    assert_eq!(world.wait_for_effects(2).await, [0, 1]);
     println!("replaced after {:?}", begun.elapsed());
     assert!(begun.elapsed() < SOON * 3, "{:?}", begun.elapsed());
 }

@@ -1,4 +1,4 @@
-//! From the outbox over JetStream to the inbox, on a real PostgreSQL and a real NATS.
+//! Tests with a real PostgreSQL and a real NATS server, from the outbox to the inbox.
 
 mod cluster;
 mod consumer;

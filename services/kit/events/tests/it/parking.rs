@@ -1,4 +1,4 @@
-//! Events that something is in the way of.
+//! Blocked events, which are parked and retried.
 
 use std::time::{Duration, Instant};
 
@@ -8,21 +8,21 @@ use assay_testkit::eventually;
 
 use crate::world::{TEST_CASE_CREATED, World};
 
-/// How long the events of others may be delayed.
+/// Maximum delay of events of other customers.
 const DELAY: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn a_blocked_event_delays_no_other_customer_and_is_applied_when_it_can_be() {
+async fn a_blocked_event_delays_no_other_customer_and_is_applied_in_the_end() {
     let mut world = World::new().await;
     world.relay();
-    world.patient_consumer();
-    world.tell([0]).await;
-    world.has_effects(1).await;
+    world.default_consumer();
+    world.publish_each([0]).await;
+    world.wait_for_effects(1).await;
     let blocked = world.block([1]).await;
-    world.tell_at_once([1, 2, 3]).await;
+    world.publish_together([1, 2, 3]).await;
     for number in 10..15 {
         let begun = Instant::now();
-        world.tell_of(CustomerId::new(), number).await;
+        world.publish_for(CustomerId::new(), number).await;
         eventually("the effect", || async {
             world.effects().await.contains(&number).then_some(())
         })
@@ -38,7 +38,7 @@ async fn a_blocked_event_delays_no_other_customer_and_is_applied_when_it_can_be(
     assert_eq!(world.parked().await, 1);
 
     blocked.rollback().await.unwrap();
-    world.has_effects(9).await;
+    world.wait_for_effects(9).await;
     eventually("nothing parked", || async { (world.parked().await == 0).then_some(()) }).await;
     assert_eq!(world.messages("ASSAY_DEAD_LETTERS").await, 0);
 }
@@ -47,7 +47,7 @@ async fn a_blocked_event_delays_no_other_customer_and_is_applied_when_it_can_be(
 async fn events_of_a_blocked_record_keep_their_order() {
     let mut world = World::new().await;
     world.relay();
-    world.patient_consumer();
+    world.default_consumer();
     let blocked = world.block([1]).await;
     for number in 1..5 {
         let event = Event::new(world.customer, "TC-1", TEST_CASE_CREATED, &number).unwrap();
@@ -57,70 +57,70 @@ async fn events_of_a_blocked_record_keep_their_order() {
     assert!(world.effects().await.is_empty());
     blocked.rollback().await.unwrap();
 
-    assert_eq!(world.has_effects(4).await, [1, 2, 3, 4]);
+    assert_eq!(world.wait_for_effects(4).await, [1, 2, 3, 4]);
 }
 
 #[tokio::test]
 async fn many_blocked_events_of_a_customer_delay_no_other_customer() {
     let mut world = World::new().await;
     world.relay();
-    world.patient_consumer();
-    world.tell([0]).await;
-    world.has_effects(1).await;
+    world.default_consumer();
+    world.publish_each([0]).await;
+    world.wait_for_effects(1).await;
     let _blocked = world.block(1..100).await;
-    world.tell_at_once(1..100).await;
+    world.publish_together(1..100).await;
     eventually("parked events", || async { (world.parked().await > 0).then_some(()) }).await;
     let begun = Instant::now();
-    world.tell_of(CustomerId::new(), 1000).await;
-    world.has_effects(2).await;
+    world.publish_for(CustomerId::new(), 1000).await;
+    world.wait_for_effects(2).await;
     assert!(begun.elapsed() < DELAY, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
 async fn an_event_that_stays_blocked_becomes_a_dead_letter() {
     let mut world = World::new().await;
-    world.trouble.set(2, "away");
+    world.failures.set(2, "away");
     world.relay();
     world.consumer();
     let _blocked = world.block([1]).await;
-    world.tell_at_once(0..4).await;
+    world.publish_together(0..4).await;
     eventually("dead letters", || async {
         (world.messages("ASSAY_DEAD_LETTERS").await == 2).then_some(())
     })
     .await;
 
-    let mut effects = world.has_effects(2).await;
+    let mut effects = world.wait_for_effects(2).await;
     effects.sort_unstable();
     assert_eq!(effects, [0, 3]);
     assert_eq!(world.parked().await, 0);
 }
 
 #[tokio::test]
-async fn an_event_without_end_delays_nobody() {
+async fn an_event_that_hangs_delays_no_other() {
     let mut world = World::new().await;
-    world.trouble.set(1, "endless");
+    world.failures.set(1, "endless");
     world.relay();
-    world.patient_consumer();
-    world.tell([1]).await;
+    world.default_consumer();
+    world.publish_each([1]).await;
     eventually("a parked event", || async { (world.parked().await == 1).then_some(()) }).await;
     let begun = Instant::now();
-    world.tell_of(CustomerId::new(), 2).await;
-    assert_eq!(world.has_effects(1).await, [2]);
+    world.publish_for(CustomerId::new(), 2).await;
+    assert_eq!(world.wait_for_effects(1).await, [2]);
     assert!(begun.elapsed() < DELAY, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
-async fn parked_events_outlive_their_consumer() {
+async fn parked_events_survive_a_restart_of_the_consumer() {
     let mut world = World::new().await;
     world.relay();
-    let first = world.patient_consumer();
+    let first = world.default_consumer();
     let blocked = world.block([0]).await;
-    world.tell([0, 1]).await;
-    world.has_effects(1).await;
+    world.publish_each([0, 1]).await;
+    world.wait_for_effects(1).await;
     first.cancel();
-    world.ended().await;
+    world.wait_until_stopped().await;
     blocked.rollback().await.unwrap();
-    world.patient_consumer();
+    world.default_consumer();
 
-    assert_eq!(world.has_effects(2).await, [1, 0]);
+    assert_eq!(world.wait_for_effects(2).await, [1, 0]);
 }

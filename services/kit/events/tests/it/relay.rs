@@ -1,4 +1,4 @@
-//! What becomes of the outbox.
+//! Publishing from the outbox.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::world::{CATALOG, TEST_CASE_CREATED, World};
 
 #[tokio::test]
-async fn what_is_committed_is_published_once_and_in_order() {
+async fn committed_events_are_published_once_and_in_order() {
     let mut world = World::new().await;
-    world.tell(0..10).await;
+    world.publish_each(0..10).await;
     world.relay();
-    world.tell_at_once(10..600).await;
-    world.tell(600..610).await;
-    world.all_published().await;
+    world.publish_together(10..600).await;
+    world.publish_each(600..610).await;
+    world.wait_until_published().await;
 
     let stream = world.stream("ASSAY_CATALOG").await;
     assert_eq!(stream.cached_info().state.messages, 610);
@@ -29,12 +29,12 @@ async fn what_is_committed_is_published_once_and_in_order() {
 #[tokio::test]
 async fn an_event_is_a_cloud_event() {
     let mut world = World::new().await;
-    world.tell([7]).await;
+    world.publish_each([7]).await;
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let traced = "update outbox set trace = jsonb_build_object('traceparent', $1)";
     sqlx::query(traced).bind(trace).execute(&world.pool).await.unwrap();
     world.relay();
-    world.all_published().await;
+    world.wait_until_published().await;
 
     let message = world.stream("ASSAY_CATALOG").await.get_raw_message(1).await.unwrap();
     let subject = format!("assay.catalog.{}.test_case.created", world.customer);
@@ -55,34 +55,34 @@ async fn an_event_is_a_cloud_event() {
 }
 
 #[tokio::test]
-async fn what_is_rolled_back_is_never_told() {
+async fn an_event_that_is_rolled_back_is_not_published() {
     let mut world = World::new().await;
     world.relay();
     let mut tx = assay_runtime::begin(&world.pool).await.unwrap();
     publish(&mut tx, &world.event(1)).await.unwrap();
     tx.rollback().await.unwrap();
-    world.tell([2]).await;
-    world.all_published().await;
+    world.publish_each([2]).await;
+    world.wait_until_published().await;
 
     assert_eq!(world.messages("ASSAY_CATALOG").await, 1);
 }
 
 #[tokio::test]
-async fn an_event_that_is_committed_late_is_not_passed_over() {
+async fn an_event_that_is_committed_late_is_published() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
     let mut late = assay_runtime::begin(&world.pool).await.unwrap();
     publish(&mut late, &world.event(1)).await.unwrap();
-    world.tell([2, 3]).await;
-    world.has_effects(2).await;
+    world.publish_each([2, 3]).await;
+    world.wait_for_effects(2).await;
     late.commit().await.unwrap();
 
-    assert_eq!(world.has_effects(3).await, [2, 3, 1]);
+    assert_eq!(world.wait_for_effects(3).await, [2, 3, 1]);
 }
 
 #[tokio::test]
-async fn a_sleeping_relay_is_woken() {
+async fn a_commit_wakes_a_sleeping_relay() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
@@ -99,15 +99,15 @@ async fn a_sleeping_relay_is_woken() {
         })
         .await;
         let start = Instant::now();
-        world.tell([number]).await;
-        world.has_effects(usize::try_from(number).unwrap() + 1).await;
+        world.publish_each([number]).await;
+        world.wait_for_effects(usize::try_from(number).unwrap() + 1).await;
         fastest = fastest.min(start.elapsed());
     }
     assert!(fastest < Duration::from_millis(200), "an event took {fastest:?}");
 }
 
 #[tokio::test]
-async fn an_event_that_is_refused_is_not_overtaken() {
+async fn later_events_wait_for_one_that_nats_rejects() {
     let mut world = World::new().await;
     world.nats.ensure_stream(CATALOG).await.unwrap();
     world.limit_messages(2000).await;
@@ -121,27 +121,27 @@ async fn an_event_that_is_refused_is_not_overtaken() {
     })
     .await;
     stop.cancel();
-    world.ended().await;
+    world.wait_until_stopped().await;
     assert_eq!(world.messages("ASSAY_CATALOG").await, 1);
 
     world.limit_messages(-1).await;
     world.relay();
-    world.all_published().await;
+    world.wait_until_published().await;
     let third = world.stream("ASSAY_CATALOG").await.get_raw_message(3).await.unwrap();
     let third: Value = serde_json::from_slice(&third.payload).unwrap();
     assert_eq!(third["data"], 2);
 }
 
 #[tokio::test]
-async fn what_is_old_is_removed() {
+async fn old_events_are_removed() {
     let mut world = World::new().await;
     let relay = world.relay();
     world.consumer();
-    world.tell(0..4).await;
-    world.has_effects(4).await;
-    world.all_published().await;
+    world.publish_each(0..4).await;
+    world.wait_for_effects(4).await;
+    world.wait_until_published().await;
     relay.cancel();
-    world.ended().await;
+    world.wait_until_stopped().await;
     for age in [
         "update outbox set published_at = now() - id * interval '3 days'",
         "update inbox set received_at = now() - interval '3 days' * (
@@ -161,65 +161,65 @@ async fn what_is_old_is_removed() {
 }
 
 #[tokio::test]
-async fn a_stopped_broker_delays_but_loses_nothing() {
+async fn a_stopped_nats_server_delays_events_but_loses_none() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
-    world.tell(0..10).await;
-    world.has_effects(10).await;
+    world.publish_each(0..10).await;
+    world.wait_for_effects(10).await;
     world.broker.stop().await;
-    world.tell(10..300).await;
+    world.publish_each(10..300).await;
     assert_eq!(unpublished(&world.pool).await.unwrap(), 290);
     world.broker.start().await;
 
     let expected: Vec<_> = (0..300).collect();
-    assert_eq!(world.has_effects(300).await, expected);
-    world.all_published().await;
+    assert_eq!(world.wait_for_effects(300).await, expected);
+    world.wait_until_published().await;
 }
 
 #[tokio::test]
-async fn everything_may_start_before_the_broker() {
+async fn relays_and_consumers_may_start_before_nats() {
     let mut world = World::without_broker().await;
     world.consumer();
     world.relay();
-    world.tell(0..3).await;
+    world.publish_each(0..3).await;
     world.broker.start().await;
 
-    assert_eq!(world.has_effects(3).await, [0, 1, 2]);
+    assert_eq!(world.wait_for_effects(3).await, [0, 1, 2]);
 }
 
 #[tokio::test]
-async fn a_second_relay_takes_over_and_repeats_nothing() {
+async fn a_standby_relay_takes_over_without_duplicates() {
     let mut world = World::new().await;
     let first = world.relay();
     world.relay();
     world.relay();
     world.consumer();
-    world.tell(0..100).await;
+    world.publish_each(0..100).await;
     first.cancel();
-    world.ended().await;
-    world.tell(100..200).await;
+    world.wait_until_stopped().await;
+    world.publish_each(100..200).await;
 
     let expected: Vec<_> = (0..200).collect();
-    assert_eq!(world.has_effects(200).await, expected);
-    world.all_published().await;
+    assert_eq!(world.wait_for_effects(200).await, expected);
+    world.wait_until_published().await;
     assert_eq!(world.messages("ASSAY_CATALOG").await, 200);
 }
 
 #[tokio::test]
-async fn a_relay_killed_before_it_has_marked_what_it_published_repeats_nothing() {
+async fn events_published_but_not_marked_are_not_duplicated() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
-    world.tell_at_once(0..50).await;
-    world.all_published().await;
-    // Some of them, as a relay finds them that takes over, with others behind them.
+    world.publish_together(0..50).await;
+    world.wait_until_published().await;
+    // As if the relay was killed before it marked some of the events.
     let forget = "update outbox set published_at = null where id % 3 <> 0";
     sqlx::query(forget).execute(&world.pool).await.unwrap();
-    world.tell_at_once(50..100).await;
-    world.all_published().await;
+    world.publish_together(50..100).await;
+    world.wait_until_published().await;
 
     let expected: Vec<_> = (0..100).collect();
-    assert_eq!(world.has_effects(100).await, expected);
+    assert_eq!(world.wait_for_effects(100).await, expected);
     assert_eq!(world.messages("ASSAY_CATALOG").await, 100);
 }

@@ -1,4 +1,4 @@
-//! What becomes of what a broker has lost.
+//! Replay of events that NATS has lost.
 
 use std::time::Duration;
 
@@ -11,78 +11,78 @@ use crate::world::World;
 const HOUR: Since = Since::Ago(Duration::from_hours(1));
 
 #[tokio::test]
-async fn what_the_broker_has_lost_is_replayed_and_has_its_effect_once() {
+async fn lost_events_are_published_again_and_applied_once() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
-    world.tell(0..3).await;
-    world.has_effects(3).await;
-    world.all_published().await;
-    world.lose_everything().await;
-    world.tell([3]).await;
-    world.has_effects(4).await;
+    world.publish_each(0..3).await;
+    world.wait_for_effects(3).await;
+    world.wait_until_published().await;
+    world.lose_messages().await;
+    world.publish_each([3]).await;
+    world.wait_for_effects(4).await;
     assert_eq!(replay(&world.pool, HOUR).await.unwrap().events, 4);
-    world.all_published().await;
-    world.tell([4]).await;
+    world.wait_until_published().await;
+    world.publish_each([4]).await;
 
-    assert_eq!(world.has_effects(5).await, [0, 1, 2, 3, 4]);
+    assert_eq!(world.wait_for_effects(5).await, [0, 1, 2, 3, 4]);
     assert_eq!(world.published().await, [3, 0, 1, 2, 4]);
 }
 
 #[tokio::test]
-async fn a_large_replay_is_in_portions_and_in_order() {
+async fn a_large_replay_is_published_in_batches_and_in_order() {
     const ALL: i32 = 3500;
     let mut world = World::new().await;
     world.relay();
-    world.tell_at_once(0..ALL).await;
-    world.all_published().await;
-    world.lose_everything().await;
+    world.publish_together(0..ALL).await;
+    world.wait_until_published().await;
+    world.lose_messages().await;
 
-    // Somebody who holds the last up does not hold up the first.
+    // A lock on the last event does not delay the first ones.
     let mut other = PgConnection::connect_with(&world.pool.connect_options()).await.unwrap();
-    let mut holds = other.begin().await.unwrap();
-    let hold = "select id from outbox order by id desc limit 1 for update";
-    sqlx::query(hold).execute(&mut *holds).await.unwrap();
+    let mut locked = other.begin().await.unwrap();
+    let lock = "select id from outbox order by id desc limit 1 for update";
+    sqlx::query(lock).execute(&mut *locked).await.unwrap();
     let pool = world.pool.clone();
     let (replayed, ()) = tokio::join!(async { replay(&pool, HOUR).await.unwrap() }, async {
-        eventually("the first three portions", || async {
+        eventually("the first three batches", || async {
             (world.messages("ASSAY_CATALOG").await == 3000).then_some(())
         })
         .await;
-        holds.rollback().await.unwrap();
+        locked.rollback().await.unwrap();
     });
-    world.all_published().await;
+    world.wait_until_published().await;
 
     assert_eq!(replayed.events, 3500);
     assert_eq!(world.published().await, (0..ALL).collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn a_replay_begins_where_it_is_told_to_and_says_what_is_gone() {
+async fn a_replay_starts_at_the_given_time_and_reports_missing_events() {
     let mut world = World::new().await;
     let relay = world.relay();
-    world.tell(0..4).await;
-    world.all_published().await;
+    world.publish_each(0..4).await;
+    world.wait_until_published().await;
     relay.cancel();
-    world.ended().await;
+    world.wait_until_stopped().await;
     let age = "update outbox set published_at = now() - (5 - id) * interval '1 day'";
     sqlx::query(age).execute(&world.pool).await.unwrap();
-    world.lose_everything().await;
+    world.lose_messages().await;
 
     let three_days = "3d".parse::<Since>().unwrap();
     let replayed = replay(&world.pool, three_days).await.unwrap();
     assert_eq!(replayed.events, 2, "the third is three days and a moment old: {replayed}");
     assert!(replayed.oldest < Some(replayed.since));
-    assert!(!replayed.to_string().contains("is gone"), "{replayed}");
+    assert!(!replayed.to_string().contains("are gone"), "{replayed}");
     world.relay();
-    world.all_published().await;
+    world.wait_until_published().await;
     assert_eq!(world.published().await, [2, 3]);
 
     let all = replay(&world.pool, "30d".parse().unwrap()).await.unwrap();
     assert_eq!(all.events, 4);
     assert!(all.oldest > Some(all.since));
     assert!(all.to_string().contains("ASSAY_EVENT_RETENTION_DAYS"), "{all}");
-    world.all_published().await;
+    world.wait_until_published().await;
 
     let none = replay(&world.pool, "0s".parse().unwrap()).await.unwrap();
     assert!(none.to_string().starts_with("nothing was published since "), "{none}");

@@ -1,4 +1,4 @@
-//! A service with an outbox and another with an inbox, in one database.
+//! A service with an outbox and one with an inbox, in one database, and a NATS server.
 
 use std::{
     collections::HashSet,
@@ -33,32 +33,32 @@ pub(crate) struct World {
     pub(crate) broker: Broker,
     pub(crate) nats: Nats,
     pub(crate) customer: CustomerId,
-    pub(crate) trouble: Trouble,
+    pub(crate) failures: Failures,
     tasks: JoinSet<()>,
 }
 
-/// What makes the handler fail.
+/// Makes the handler fail for certain numbers.
 #[derive(Clone, Default)]
-pub(crate) struct Trouble(Arc<Mutex<HashSet<(i32, &'static str)>>>);
+pub(crate) struct Failures(Arc<Mutex<HashSet<(i32, &'static str)>>>);
 
-impl Trouble {
-    pub(crate) fn set(&self, number: i32, trouble: &'static str) {
-        self.0.lock().unwrap().insert((number, trouble));
+impl Failures {
+    pub(crate) fn set(&self, number: i32, kind: &'static str) {
+        self.0.lock().unwrap().insert((number, kind));
     }
 
     pub(crate) fn clear(&self) {
         self.0.lock().unwrap().clear();
     }
 
-    fn has(&self, number: i32, trouble: &'static str) -> bool {
-        self.0.lock().unwrap().contains(&(number, trouble))
+    fn has(&self, number: i32, kind: &'static str) -> bool {
+        self.0.lock().unwrap().contains(&(number, kind))
     }
 }
 
-/// Writes the numbers down that events bring.
-struct Note(Trouble);
+/// Stores the numbers that events carry.
+struct StoreNumbers(Failures);
 
-impl Handler for Note {
+impl Handler for StoreNumbers {
     async fn handle(
         &self,
         tx: &mut PgTransaction<'_>,
@@ -73,14 +73,14 @@ impl Handler for Note {
         if self.0.has(number, "endless") {
             std::future::pending::<()>().await;
         }
-        let note = sqlx::query("insert into effect (number) values ($1)");
-        note.bind(number).execute(&mut **tx).await?;
-        assert!(!self.0.has(number, "panic"), "as it was to be");
+        let insert = sqlx::query("insert into effect (number) values ($1)");
+        insert.bind(number).execute(&mut **tx).await?;
+        assert!(!self.0.has(number, "panic"), "a panic of the handler");
         if self.0.has(number, "away") {
             return Err(Fault::Unavailable("something"));
         }
         if self.0.has(number, "poison") {
-            return Err(Fault::internal("not\r\nto be digested"));
+            return Err(Fault::internal("not\r\ndigestible"));
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl World {
         Self::with(broker, nats).await
     }
 
-    /// On a cluster, of which every server keeps all events.
+    /// Uses a cluster whose servers all store every event.
     pub(crate) async fn on(cluster: &Cluster) -> Self {
         let replicas = Cluster::SIZE.to_string();
         let nats = connect(&["--nats-url", &cluster.urls(), "--nats-replicas", &replicas]).await;
@@ -110,7 +110,7 @@ impl World {
 
     async fn with(broker: Broker, nats: Nats) -> Self {
         let effect = "create table effect (
-            place bigint generated always as identity primary key,
+            position bigint generated always as identity primary key,
             number int not null
         );
         create table barrier (number int primary key);";
@@ -119,8 +119,8 @@ impl World {
         let schema = migrations(&Migrator::with_migrations(vec![own]));
         let database = TestDatabase::create("events", &schema).await.unwrap();
         let pool = PgPool::connect_with(database.options).await.unwrap();
-        let (trouble, tasks) = (Trouble::default(), JoinSet::new());
-        Self { pool, broker, nats, customer: CustomerId::new(), trouble, tasks }
+        let (failures, tasks) = (Failures::default(), JoinSet::new());
+        Self { pool, broker, nats, customer: CustomerId::new(), failures, tasks }
     }
 
     /// Starts a relay. It runs until the token is cancelled.
@@ -135,16 +135,15 @@ impl World {
         stop
     }
 
-    /// Starts a consumer that writes down the numbers that come. It gives up a blocked event after
-    /// a moment.
+    /// Starts a consumer that soon gives up blocked events.
     pub(crate) fn consumer(&mut self) -> CancellationToken {
-        let patience = Duration::from_millis(100);
-        let consumer = Consumer::new("notification", CATALOG).give_up_after(patience);
+        let limit = Duration::from_millis(100);
+        let consumer = Consumer::new("notification", CATALOG).give_up_after(limit);
         self.start(consumer, &self.pool.clone(), &self.nats.clone()).0
     }
 
-    /// Starts a consumer that is as patient with blocked events as those of services.
-    pub(crate) fn patient_consumer(&mut self) -> CancellationToken {
+    /// Starts a consumer that keeps blocked events as long as those of services.
+    pub(crate) fn default_consumer(&mut self) -> CancellationToken {
         let (pool, nats) = (self.pool.clone(), self.nats.clone());
         self.start(Consumer::new("notification", CATALOG), &pool, &nats).0
     }
@@ -162,20 +161,20 @@ impl World {
     ) -> (CancellationToken, AbortHandle) {
         let stop = CancellationToken::new();
         let consumer = consumer.retry_after(Duration::from_millis(20));
-        let note = Note(self.trouble.clone());
-        let running = consumer.run(pool.clone(), nats.clone(), note, stop.clone());
+        let handler = StoreNumbers(self.failures.clone());
+        let running = consumer.run(pool.clone(), nats.clone(), handler, stop.clone());
         (stop, self.tasks.spawn(running))
     }
 
-    /// A pool that reaches the database by a wire.
-    pub(crate) async fn pool_on_a_wire(&self) -> (Wire, PgPool) {
+    /// Returns a pool that connects through a proxy.
+    pub(crate) async fn proxied_pool(&self) -> (Wire, PgPool) {
         let url = self.pool.connect_options().to_url_lossy();
         let (wire, url) = Wire::to_postgres(url.as_str()).await.unwrap();
         (wire, PgPool::connect_lazy(&url).unwrap())
     }
 
-    /// A connection to NATS by a wire.
-    pub(crate) async fn nats_on_a_wire(&self) -> (Wire, Nats) {
+    /// Returns a connection to NATS through a proxy.
+    pub(crate) async fn proxied_nats(&self) -> (Wire, Nats) {
         let broker = self.broker.url();
         let broker = broker.trim_start_matches("nats://").parse().unwrap();
         let wire = Wire::to(broker).await.unwrap();
@@ -185,7 +184,7 @@ impl World {
         (wire, nats)
     }
 
-    /// Has events with these numbers wait for a lock, until the transaction ends.
+    /// Makes events with these numbers wait for a lock until the transaction ends.
     pub(crate) async fn block(
         &self,
         numbers: impl IntoIterator<Item = i32>,
@@ -199,24 +198,24 @@ impl World {
         tx
     }
 
-    /// How many events are parked.
+    /// Returns the number of parked events.
     pub(crate) async fn parked(&self) -> i64 {
         let count = sqlx::query_scalar("select count(*) from inbox_parked");
         count.fetch_one(&self.pool).await.unwrap()
     }
 
-    /// Waits until a relay or consumer that was told to stop has done so.
-    pub(crate) async fn ended(&mut self) {
+    /// Waits until a relay or consumer has stopped.
+    pub(crate) async fn wait_until_stopped(&mut self) {
         let ended = tokio::time::timeout(Duration::from_secs(10), self.tasks.join_next()).await;
-        ended.expect("it ends within ten seconds").unwrap().unwrap();
+        ended.expect("it stops within ten seconds").unwrap().unwrap();
     }
 
     pub(crate) fn event(&self, number: i32) -> Event {
         Event::new(self.customer, number, TEST_CASE_CREATED, &number).unwrap()
     }
 
-    /// Tells a number of another customer.
-    pub(crate) async fn tell_of(&self, customer: CustomerId, number: i32) {
+    /// Publishes the number for another customer.
+    pub(crate) async fn publish_for(&self, customer: CustomerId, number: i32) {
         let event = Event::new(customer, number, TEST_CASE_CREATED, &number).unwrap();
         self.publish(&event).await;
     }
@@ -227,36 +226,36 @@ impl World {
         tx.commit().await.unwrap();
     }
 
-    /// Tells numbers, each in a transaction of its own.
-    pub(crate) async fn tell(&self, numbers: impl IntoIterator<Item = i32>) {
+    /// Publishes numbers, each in a transaction of its own.
+    pub(crate) async fn publish_each(&self, numbers: impl IntoIterator<Item = i32>) {
         for number in numbers {
             self.publish(&self.event(number)).await;
         }
     }
 
-    /// Tells numbers, all in one transaction.
-    pub(crate) async fn tell_at_once(&self, numbers: impl IntoIterator<Item = i32>) {
+    /// Publishes numbers in one transaction.
+    pub(crate) async fn publish_together(&self, numbers: impl IntoIterator<Item = i32>) {
         let events: Vec<_> = numbers.into_iter().map(|number| self.event(number)).collect();
         let mut tx = assay_runtime::begin(&self.pool).await.unwrap();
         publish_all(&mut tx, &events).await.unwrap();
         tx.commit().await.unwrap();
     }
 
-    pub(crate) async fn all_published(&self) {
+    pub(crate) async fn wait_until_published(&self) {
         eventually("an empty outbox", || async {
             (unpublished(&self.pool).await.unwrap() == 0).then_some(())
         })
         .await;
     }
 
-    /// The numbers written down, in the order of their coming.
+    /// Returns the stored numbers in the order of their events.
     pub(crate) async fn effects(&self) -> Vec<i32> {
-        let numbers = sqlx::query_scalar("select number from effect order by place");
+        let numbers = sqlx::query_scalar("select number from effect order by position");
         numbers.fetch_all(&self.pool).await.unwrap()
     }
 
-    /// Waits until so many numbers are written down.
-    pub(crate) async fn has_effects(&self, count: usize) -> Vec<i32> {
+    /// Waits until so many numbers are stored.
+    pub(crate) async fn wait_for_effects(&self, count: usize) -> Vec<i32> {
         eventually("all effects", || async {
             let effects = self.effects().await;
             (effects.len() >= count).then_some(effects)
@@ -264,7 +263,7 @@ impl World {
         .await
     }
 
-    /// Puts a message into a stream, past the outbox.
+    /// Publishes a message without the outbox.
     pub(crate) async fn send(&self, subject: &str, headers: HeaderMap, payload: &[u8]) {
         let jetstream = self.jetstream();
         let payload = payload.to_vec().into();
@@ -276,14 +275,14 @@ impl World {
         DeadLetters::open(self.nats.client().clone()).await.unwrap()
     }
 
-    /// Has the broker lose everything.
-    pub(crate) async fn lose_everything(&mut self) {
+    /// Removes all data of the NATS server.
+    pub(crate) async fn lose_messages(&mut self) {
         self.broker.stop().await;
         self.broker.wipe();
         self.broker.start().await;
     }
 
-    /// The numbers in the stream, in its order.
+    /// Returns the numbers in the stream, in order.
     pub(crate) async fn published(&self) -> Vec<i32> {
         let stream = self.stream("ASSAY_CATALOG").await;
         let count = stream.cached_info().state.messages;
@@ -304,21 +303,21 @@ impl World {
         self.jetstream().get_stream(name).await.unwrap()
     }
 
-    /// How many messages a stream has, none if there is no stream.
+    /// Returns the number of messages in a stream, 0 if the stream does not exist.
     pub(crate) async fn messages(&self, name: &str) -> u64 {
         let stream = self.jetstream().get_stream(name).await;
         stream.map(|stream| stream.cached_info().state.messages).unwrap_or_default()
     }
 
-    /// Has the broker refuse messages that are larger.
+    /// Makes the stream reject larger messages.
     pub(crate) async fn limit_messages(&self, max_message_size: i32) {
         let config = self.stream("ASSAY_CATALOG").await.cached_info().config.clone();
         let config = jetstream::stream::Config { max_message_size, ..config };
         self.jetstream().update_stream(config).await.unwrap();
     }
 
-    /// Ends all connections to the database but our own.
-    pub(crate) async fn cut_off(&self) {
+    /// Terminates the database connections of relays and consumers.
+    pub(crate) async fn terminate_connections(&self) {
         let cut = "select pg_terminate_backend(pid) from pg_stat_activity
                    where datname = current_database() and application_name like 'assay %'";
         sqlx::query(cut).execute(&self.pool).await.unwrap();

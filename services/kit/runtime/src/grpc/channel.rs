@@ -177,8 +177,8 @@ impl Channel {
         }
     }
 
-    /// Sends a call once. If a replica cannot be sent the call, another one is tried. Returns `None` if
-    /// there is no replica.
+    /// Sends a call to one replica, or to another one if it could not be sent. Returns `None` without a
+    /// serving replica.
     async fn attempt(&self, mut request: Request<Body>, deadline: Instant) -> Option<Answer> {
         deadline::put(request.headers_mut(), deadline.saturating_duration_since(Instant::now()));
         let mut refused = Vec::new();

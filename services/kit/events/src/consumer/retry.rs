@@ -1,9 +1,9 @@
-//! Events that could not be applied at once: they are parked in the database, so that neither the
-//! broker nor other events wait for them, and tried again beside the others.
+//! Retries of parked events. An event that could not be applied at once is parked in the database, so
+//! that neither NATS nor other events wait for it.
 //!
-//! An event that a handler refuses is parked alone. One that something else is in the way of, such
-//! as a lock, may not be the only one: later events of its customer are parked behind it, and tried
-//! in turn with those of other customers.
+//! An event that a handler rejects is parked alone. If an event is blocked, for example by a lock, later
+//! events of its customer are probably blocked too: they are parked behind it, and retried in turn with
+//! those of other customers.
 
 use std::{
     sync::{
@@ -28,42 +28,45 @@ use super::{
 };
 use crate::{
     Nats,
-    connection::{PATIENCE, PAUSE, within},
+    connection::{RETRY_INTERVAL, STATEMENT_TIMEOUT, within},
 };
 
-/// How often an event is tried before it becomes a dead letter.
-const TRIES: i32 = 5;
+/// Number of attempts after which an event becomes a dead letter.
+const MOST_ATTEMPTS: i32 = 5;
 
-/// Maximum number of events, and of their bytes, that are taken of a customer at once.
+/// Maximum number of events of a customer in a batch.
 const BATCH: i64 = 200;
+
+/// Maximum number of bytes of a batch.
 const BYTES: i64 = 2 * 1024 * 1024;
 
-/// How often it is looked for events that are due.
-const POLL: Duration = Duration::from_millis(200);
+/// Interval of the search for events that are due.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How often parked events are counted.
-const MEASURE: Duration = Duration::from_secs(5);
+/// Interval of metrics.
+const METRICS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Nobody waits for what is tried here but other parked events.
+/// Limits of retries, for which only other parked events wait.
 const LIMITS: Limits = Limits { event: Duration::from_secs(20), statement: "10s", lock: "400ms" };
 
-/// Whether any event is parked, as those know who park it.
+/// Signals to the retrier that events are parked.
 #[derive(Clone, Default)]
-pub(super) struct Aside(Arc<State>);
+pub(super) struct ParkedSignal(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    /// How often events were parked, and how often they had been when none was left.
+    /// Number of times that events were parked.
     parked: AtomicU64,
+    /// That number when no event was left.
     cleared: AtomicU64,
-    news: Notify,
+    added: Notify,
 }
 
-impl Aside {
-    /// Notes that an event is parked.
+impl ParkedSignal {
+    /// Signals that an event is parked.
     pub(super) fn add(&self) {
         self.0.parked.fetch_add(1, Ordering::Relaxed);
-        self.0.news.notify_one();
+        self.0.added.notify_one();
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -79,102 +82,108 @@ impl Aside {
     }
 
     async fn added(&self) {
-        self.0.news.notified().await;
+        self.0.added.notified().await;
     }
 }
 
-/// How long an event waits that has failed so often.
-pub(super) fn delay(consumer: &Consumer, fault: &Fault, failures: i32) -> Duration {
+/// Returns the backoff of an event after so many failures.
+pub(super) fn backoff(consumer: &Consumer, fault: &Fault, failures: i32) -> Duration {
     let earlier = failures.unsigned_abs().saturating_sub(1);
-    if is_passing(fault) {
+    if is_blocked(fault) {
         return consumer.first_delay * 2_u32.pow(earlier.min(2));
     }
     consumer.first_delay * 4_u32.pow(earlier.min(4))
 }
 
-/// Whether the event itself may be good, and something is in its way.
-pub(super) fn is_passing(fault: &Fault) -> bool {
+/// Whether something else than the event itself caused the failure.
+pub(super) fn is_blocked(fault: &Fault) -> bool {
     matches!(fault, Fault::Unavailable(_) | Fault::Busy(_))
 }
 
-/// Tries parked events again.
+/// Retries parked events.
 pub(super) struct Retrier<'a, H> {
     pub(super) consumer: &'a Consumer,
     pub(super) pool: &'a PgPool,
     pub(super) nats: &'a Nats,
     pub(super) handler: &'a H,
-    pub(super) aside: Aside,
+    pub(super) parked: ParkedSignal,
 }
 
 impl<H: Handler> Retrier<'_, H> {
-    /// Works until dropped.
+    /// Runs until dropped.
     pub(super) async fn run(&self) {
         loop {
-            if let Err(error) = self.empty().await {
-                tracing::debug!(consumer = self.consumer.name, %error, "parked events wait");
-                sleep(PAUSE).await;
+            if let Err(error) = self.retry_all().await {
+                tracing::debug!(consumer = self.consumer.name, %error, "cannot retry parked events yet");
+                sleep(RETRY_INTERVAL).await;
             }
-            if self.aside.is_empty() {
-                self.aside.added().await;
+            if self.parked.is_empty() {
+                self.parked.added().await;
             }
         }
     }
 
-    /// Tries what is parked until nothing is left.
-    async fn empty(&self) -> Result<(), Error> {
+    /// Retries parked events until none is left.
+    async fn retry_all(&self) -> Result<(), Error> {
         let mut session = Session::open(self.pool, self.consumer, self.handler, LIMITS).await?;
         let mut measured: Option<Instant> = None;
         loop {
-            if measured.is_none_or(|measured| measured.elapsed() > MEASURE) {
+            if measured.is_none_or(|measured| measured.elapsed() > METRICS_INTERVAL) {
                 measured = Some(Instant::now());
                 let state = parked::measure(&mut session.connection, self.consumer);
-                tell(self.consumer, within(PATIENCE, state).await?);
+                record_parked(self.consumer, within(STATEMENT_TIMEOUT, state).await?);
             }
-            let count = self.aside.count();
+            let count = self.parked.count();
             let customers = parked::due(&mut session.connection, self.consumer);
-            let customers = within(PATIENCE, customers).await?;
+            let customers = within(STATEMENT_TIMEOUT, customers).await?;
             for &customer in &customers {
-                self.round(&mut session, customer).await?;
+                self.retry_customer(&mut session, customer).await?;
             }
             if !customers.is_empty() {
                 continue;
             }
             let exist = parked::exist(&mut session.connection, self.consumer);
-            if !within(PATIENCE, exist).await? {
-                self.aside.clear(count);
-                tell(self.consumer, (0.0, 0.0));
+            if !within(STATEMENT_TIMEOUT, exist).await? {
+                self.parked.clear(count);
+                record_parked(self.consumer, (0.0, 0.0));
                 return Ok(());
             }
-            let _ = timeout(POLL.min(self.consumer.first_delay), self.aside.added()).await;
+            let _ =
+                timeout(POLL_INTERVAL.min(self.consumer.first_delay), self.parked.added()).await;
         }
     }
 
-    /// Applies what is due of a customer, up to the first that fails.
-    async fn round(&self, session: &mut Session<'_, H>, customer: CustomerId) -> Result<(), Error> {
+    /// Applies the due events of a customer, up to the first that fails.
+    async fn retry_customer(
+        &self,
+        session: &mut Session<'_, H>,
+        customer: CustomerId,
+    ) -> Result<(), Error> {
         let due = parked::read(&mut session.connection, self.consumer, customer, BATCH, BYTES);
-        let due = within(PATIENCE, due).await?;
+        let due = within(STATEMENT_TIMEOUT, due).await?;
         let events: Result<Vec<_>, _> =
             due.iter().map(|parked| Received::read(&parked.payload)).collect();
-        // Only what could be read was parked.
+        // Only valid events are parked.
         let events = events.map_err(|error| Error::Decode(error.into()))?;
         let events: Vec<_> = events.iter().collect();
         let outcome = session.apply(&events, true).await?;
         let failed = due.get(outcome.applied).zip(outcome.fault);
         let Some((parked, fault)) = failed else { return Ok(()) };
-        self.failed(session, parked, &fault).await
+        self.handle_failure(session, parked, &fault).await
     }
 
-    async fn failed(
+    /// Postpones an event that has failed again, or moves it to the dead letters.
+    async fn handle_failure(
         &self,
         session: &mut Session<'_, H>,
         parked: &Parked,
         fault: &Fault,
     ) -> Result<(), Error> {
         let (consumer, failures) = (self.consumer, parked.failures + 1);
-        let is_passing = is_passing(fault);
-        note(consumer, parked.event_id, failures, fault);
-        let mut pause = delay(consumer, fault, failures);
-        if failures >= TRIES && (!is_passing || parked.age() >= consumer.give_up_after) {
+        let is_blocked = is_blocked(fault);
+        record_failure(consumer, parked.event_id, failures, fault);
+        let mut delay = backoff(consumer, fault, failures);
+        if failures >= MOST_ATTEMPTS && (!is_blocked || parked.age() >= consumer.give_up_after) {
             let letter = dead_letter::Letter {
                 subject: &parked.subject,
                 sequence: parked.sequence(),
@@ -185,29 +194,29 @@ impl<H: Handler> Retrier<'_, H> {
                 Ok(()) => {
                     let events = [parked.event_id];
                     let removed = parked::remove(&mut session.connection, consumer.name, &events);
-                    return within(PATIENCE, removed).await;
+                    return within(STATEMENT_TIMEOUT, removed).await;
                 }
                 Err(error) => {
-                    tracing::warn!(consumer = consumer.name, %error, "no dead letter; trying again");
-                    pause = pause.max(PATIENCE);
+                    tracing::warn!(consumer = consumer.name, %error, "cannot store a dead letter; retrying");
+                    delay = delay.max(STATEMENT_TIMEOUT);
                 }
             }
         }
         let connection = &mut session.connection;
-        let postponed = parked::postpone(connection, consumer, parked, is_passing, pause);
-        within(PATIENCE, postponed).await
+        let postponed = parked::postpone(connection, consumer, parked, is_blocked, delay);
+        within(STATEMENT_TIMEOUT, postponed).await
     }
 }
 
-/// Counts an attempt that has failed.
-pub(super) fn note(consumer: &Consumer, event: uuid::Uuid, tries: i32, fault: &Fault) {
+/// Counts and logs a failed attempt.
+pub(super) fn record_failure(consumer: &Consumer, event: uuid::Uuid, attempts: i32, fault: &Fault) {
     let name = consumer.name;
     metrics::counter!("assay_events_failed_total", "consumer" => name).increment(1);
-    tracing::warn!(consumer = name, %event, tries, error = causes(fault), "event failed");
+    tracing::warn!(consumer = name, %event, attempts, error = causes(fault), "event failed");
 }
 
-/// Reports how many events are parked, and for how many seconds the oldest is.
-pub(super) fn tell(consumer: &Consumer, (count, age): (f64, f64)) {
+/// Records the number of parked events, and the age of the oldest one in seconds.
+pub(super) fn record_parked(consumer: &Consumer, (count, age): (f64, f64)) {
     let (consumer, stream) = (consumer.name, consumer.stream.name());
     metrics::gauge!("assay_events_parked", "consumer" => consumer, "stream" => stream.clone())
         .set(count);

@@ -1,4 +1,4 @@
-//! Keeps outbox and inbox small, and tells how the outbox is doing.
+//! Metrics of the outbox, and removal of old rows from outbox and inbox.
 
 use std::time::Duration;
 
@@ -7,30 +7,30 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
     Nats, Stream,
-    connection::{PATIENCE, within},
+    connection::{STATEMENT_TIMEOUT, within},
 };
 
-/// How often the outbox is measured.
-const MEASURE: Duration = Duration::from_secs(10);
+/// Interval of metrics.
+const METRICS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How many measurements lie between two removals of what is old.
-const TIDY: u64 = 6;
+/// Number of metrics intervals between removals of old rows.
+const REMOVAL_TICKS: u64 = 6;
 
-/// How many rows are removed at once: few enough to be in nobody's way.
-const PORTION: i64 = 1000;
+/// Maximum number of rows that a statement removes, so that it is short.
+const BATCH: i64 = 1000;
 
-/// Works until dropped. Its failures are the database's, which others report.
+/// Runs until dropped. Failures of the database are logged elsewhere.
 pub(super) async fn run(pool: &PgPool, nats: &Nats, stream: Stream) {
-    let mut ticks = interval(MEASURE);
+    let mut ticks = interval(METRICS_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for tick in 0_u64.. {
         ticks.tick().await;
         let mut done = measure(pool, stream).await;
-        if tick % TIDY == 0 {
-            done = done.and(tidy(pool, nats.retention()).await);
+        if tick % REMOVAL_TICKS == 0 {
+            done = done.and(remove_old(pool, nats.retention()).await);
         }
         if let Err(error) = done {
-            tracing::debug!(%error, "outbox not kept up");
+            tracing::debug!(%error, "cannot maintain the outbox");
         }
     }
 }
@@ -41,25 +41,25 @@ async fn measure(pool: &PgPool, stream: Stream) -> Result<(), Error> {
                 coalesce(extract(epoch from now() - min(created_at)), 0)::float8
          from outbox where published_at is null",
     );
-    let (depth, age): (f64, f64) = within(PATIENCE, state.fetch_one(pool)).await?;
-    tell(stream, depth, age);
+    let (depth, age): (f64, f64) = within(STATEMENT_TIMEOUT, state.fetch_one(pool)).await?;
+    record(stream, depth, age);
     Ok(())
 }
 
-/// Leaves it to the next relay to tell how the outbox is doing.
-pub(super) fn forget(stream: Stream) {
-    tell(stream, 0.0, 0.0);
+/// Resets the metrics of a relay that is no longer active.
+pub(super) fn reset(stream: Stream) {
+    record(stream, 0.0, 0.0);
 }
 
-fn tell(stream: Stream, depth: f64, age: f64) {
+fn record(stream: Stream, depth: f64, age: f64) {
     metrics::gauge!("assay_outbox_depth", "stream" => stream.name()).set(depth);
     metrics::gauge!("assay_outbox_age_seconds", "stream" => stream.name()).set(age);
 }
 
-/// Removes what is too old to come again. An event may be published again at the end of its time in
-/// the outbox, and delivered at the end of its time in the stream, so the inbox remembers twice as
+/// Removes rows past their retention. An event may be published again at the end of its retention in
+/// the outbox, and delivered at the end of that in the stream, so the retention of the inbox is twice as
 /// long.
-async fn tidy(pool: &PgPool, retention: Duration) -> Result<(), Error> {
+async fn remove_old(pool: &PgPool, retention: Duration) -> Result<(), Error> {
     remove(
         pool,
         "delete from outbox where id in (
@@ -80,8 +80,8 @@ async fn tidy(pool: &PgPool, retention: Duration) -> Result<(), Error> {
 
 async fn remove(pool: &PgPool, statement: &'static str, age: Duration) -> Result<(), Error> {
     loop {
-        let removal = sqlx::query(statement).bind(age.as_secs_f64()).bind(PORTION).execute(pool);
-        if within(PATIENCE, removal).await?.rows_affected() < PORTION.unsigned_abs() {
+        let removal = sqlx::query(statement).bind(age.as_secs_f64()).bind(BATCH).execute(pool);
+        if within(STATEMENT_TIMEOUT, removal).await?.rows_affected() < BATCH.unsigned_abs() {
             return Ok(());
         }
     }
