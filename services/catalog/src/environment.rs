@@ -121,7 +121,8 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let mut tx = begin(&self.db).await?;
         let mut current = Records::<Environment>::of(customer, project).lock(&mut tx, id).await?;
         let stored = std::mem::replace(&mut current.password, MASK.to_owned());
-        let mut input = rules::valid(change.apply("environment", &current, &current.data_version)?)?;
+        let mut input =
+            rules::valid(change.apply("environment", &current, &current.data_version)?)?;
         let subject = rules::contained_subject(&input)?;
         if input.contained_subject != current.contained_subject {
             let subjects = Records::<Subject>::of(customer, project);

@@ -4,14 +4,14 @@ mod execution;
 mod reports;
 
 use assay_events::{EventType, Handler, Received, RecordKind};
-use assay_proto::{CustomerId, Fault, ProjectId};
+use assay_proto::Fault;
 use assay_records::Action;
 use sqlx::PgTransaction;
 
 pub use self::{execution::execution_changed, reports::reports_changed};
-use crate::{deletion, project};
+use crate::deletion;
 
-/// Projects executions and test reports onto the records of the catalog.
+/// Updates the projections of executions and test reports.
 pub struct Reactions;
 
 impl Handler for Reactions {
@@ -29,19 +29,6 @@ impl Handler for Reactions {
             // The archive of executions does not change what the catalog shows.
             EventType::Record(..) | EventType::SecretsSeen | EventType::RetentionSet => Ok(()),
         }
-    }
-}
-
-/// Locks a project against deletion. Returns whether it exists: events of deleted projects are ignored.
-async fn lock_project(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-) -> Result<bool, Fault> {
-    match project::store::lock_shared(tx, customer, project).await {
-        Ok(()) => Ok(true),
-        Err(Fault::NotFound(_)) => Ok(false),
-        Err(fault) => Err(fault),
     }
 }
 

@@ -12,7 +12,7 @@ use sqlx::{
     postgres::PgRow,
 };
 
-use crate::{filter, project};
+use crate::{filter, project::store as projects};
 
 /// A record that belongs to a project. Its table has the columns `customer_id`, `project_id`, `id`,
 /// `archived`, `deleted_at` and `live`.
@@ -54,7 +54,7 @@ impl<R: ProjectRecord> Records<R> {
 
     pub(crate) async fn get(&self, db: impl PgExecutor<'_>, id: R::Id) -> Result<R, Fault> {
         let (columns, table) = (R::columns(), R::TABLE);
-        let live = project::store::is_live("$2");
+        let live = projects::is_live("$2");
         let record = sqlx::query_as(AssertSqlSafe(format!(
             "select {columns} from {table}
              where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null
@@ -71,7 +71,7 @@ impl<R: ProjectRecord> Records<R> {
         id: R::Id,
     ) -> Result<R, Fault> {
         let (columns, table) = (R::columns(), R::TABLE);
-        let live = project::store::is_live("project_id");
+        let live = projects::is_live("project_id");
         let record = sqlx::query_as(AssertSqlSafe(format!(
             "select {columns} from {table}
              where customer_id = $1 and id = $2 and deleted_at is null and {live}"
@@ -83,7 +83,7 @@ impl<R: ProjectRecord> Records<R> {
     /// Fails if the project has no such record.
     pub(crate) async fn find(&self, db: impl PgExecutor<'_>, id: R::Id) -> Result<(), Fault> {
         let table = R::TABLE;
-        let live = project::store::is_live("$2");
+        let live = projects::is_live("$2");
         let found = sqlx::query(AssertSqlSafe(format!(
             "select from {table}
              where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null
@@ -95,7 +95,7 @@ impl<R: ProjectRecord> Records<R> {
 
     /// Returns a record and locks it against changes, after its project is locked against deletion.
     pub(crate) async fn lock(&self, tx: &mut PgTransaction<'_>, id: R::Id) -> Result<R, Fault> {
-        project::store::lock_shared(tx, self.customer, self.project).await?;
+        projects::lock_shared(tx, self.customer, self.project).await?;
         let (columns, table) = (R::locked_columns(), R::TABLE);
         let record = sqlx::query_as(AssertSqlSafe(format!(
             "select {columns} from {table}
@@ -128,7 +128,7 @@ impl<R: ProjectRecord> Records<R> {
     }
 
     /// Lists a slice of the records, newest first unless the filter has an order of its own. Fails if
-    /// the project does not exist, which is checked only if there are no records.
+    /// the project does not exist, which is checked only if the list is empty.
     pub(crate) async fn list(
         &self,
         db: &PgPool,
@@ -139,7 +139,7 @@ impl<R: ProjectRecord> Records<R> {
         let (columns, table, search) = (R::entry_columns(), R::TABLE, R::SEARCH);
         let condition = filter::condition(filter, R::KIND);
         let order = filter::order(filter, R::KIND);
-        let live = project::store::is_live("$6");
+        let live = projects::is_live("$6");
         let entries = sqlx::query_as(AssertSqlSafe(format!(
             "select {columns} from {table}
              where customer_id = $1 and project_id = $6 and id < $3 and {condition} and {live}
@@ -156,7 +156,7 @@ impl<R: ProjectRecord> Records<R> {
             .bind(self.project);
         let entries = filter::read(filter, entries.fetch(db), slice).await?;
         if entries.items.is_empty() {
-            project::store::find(db, self.customer, self.project).await?;
+            projects::find(db, self.customer, self.project).await?;
         }
         Ok(entries)
     }

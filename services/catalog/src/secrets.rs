@@ -2,6 +2,7 @@
 //! is written leaves the secret unchanged.
 
 mod contents;
+mod mask;
 mod reseal;
 
 use std::{
@@ -17,12 +18,12 @@ use assay_records::Check;
 use assay_runtime::begin;
 use sqlx::{PgPool, PgTransaction};
 
-pub(crate) use self::contents::check_stored;
 pub use self::reseal::reseal;
+pub(crate) use self::{
+    contents::check_stored,
+    mask::{MASK, masked},
+};
 use crate::event::EventSource;
-
-/// The mask that is shown instead of a secret.
-pub(crate) const MASK: &str = "********";
 
 const NOTHING_STORED: &str = "is masked, but no value is stored; send the value";
 
@@ -269,16 +270,6 @@ fn problem(variable: &VariableInput, before: Option<&Variable>) -> Option<&'stat
 
 fn field_of(name: &str) -> String {
     format!("Variables/{name}")
-}
-
-/// Returns variables with their secrets masked.
-pub(crate) fn masked(variables: &[Variable]) -> Vec<Variable> {
-    let mask = |variable: &Variable| {
-        let is_secret = variable.is_secured && !variable.content.is_empty();
-        let content = if is_secret { MASK.to_owned() } else { variable.content.clone() };
-        Variable { content, ..variable.clone() }
-    };
-    variables.iter().map(mask).collect()
 }
 
 /// Checks that every variable has a unique name, and that the contents match their rules.

@@ -21,7 +21,7 @@ impl Stored {
             name: self.name.clone(),
             description: self.description.clone(),
             identifier: Some(self.identifier.clone()),
-            archived: false,
+            ..TestCaseInput::default()
         }
     }
 }

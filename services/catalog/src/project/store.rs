@@ -89,6 +89,19 @@ pub(crate) async fn lock_shared(
     .ok_or(Fault::NotFound("project"))
 }
 
+/// Locks a project against deletion, like [`lock_shared`]. Returns whether the project exists.
+pub(crate) async fn lock_if_exists(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+) -> Result<bool, Fault> {
+    match lock_shared(tx, customer, id).await {
+        Ok(()) => Ok(true),
+        Err(Fault::NotFound(_)) => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
+
 /// Locks a project against all other writers. Deletions need this: they reach records that other
 /// transactions lock in another order.
 pub(crate) async fn lock_exclusive(

@@ -9,7 +9,7 @@ use assay_proto::{
 };
 use sqlx::{PgTransaction, types::Json};
 
-use super::lock_project;
+use crate::project;
 
 /// Maximum duration that a test set shows, in seconds: 9999 hours.
 const LONGEST_RUN: f64 = 9999.0 * 3600.0;
@@ -20,8 +20,9 @@ pub async fn execution_changed(
     customer: CustomerId,
     execution: &ExecutionChanged,
 ) -> Result<(), Fault> {
-    let project = ProjectId::from_field("ProjectId", &execution.project_id)?;
-    if !lock_project(tx, customer, project).await? {
+    let id = ProjectId::from_field("ProjectId", &execution.project_id)?;
+    // Events of deleted projects are ignored.
+    if !project::store::lock_if_exists(tx, customer, id).await? {
         return Ok(());
     }
     let statistic = execution.statistic.clone().unwrap_or_default();

@@ -10,7 +10,7 @@ use assay_proto::{
 };
 use sqlx::PgTransaction;
 
-use super::lock_project;
+use crate::project;
 
 /// Applies changes of the test reports of an execution.
 pub async fn reports_changed(
@@ -22,8 +22,9 @@ pub async fn reports_changed(
     if reports.is_empty() {
         return Ok(());
     }
-    let project = ProjectId::from_field("ProjectId", &changed.project_id)?;
-    if !lock_project(tx, customer, project).await? {
+    let id = ProjectId::from_field("ProjectId", &changed.project_id)?;
+    // Events of deleted projects are ignored.
+    if !project::store::lock_if_exists(tx, customer, id).await? {
         return Ok(());
     }
     upsert(tx, customer, changed, &reports).await?;

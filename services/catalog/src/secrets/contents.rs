@@ -7,7 +7,7 @@ use assay_proto::{Variable, VariableInput};
 use assay_records::{Check, below};
 use regex::{Regex, RegexBuilder};
 
-use super::MASK;
+use super::mask::MASK;
 
 /// Maximum length of a rule, in characters.
 const LONGEST: usize = 1000;
