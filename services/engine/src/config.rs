@@ -12,7 +12,7 @@ pub struct Config {
     #[arg(long, env = "ASSAY_URL", default_value = "http://127.0.0.1:8080")]
     pub url: Url,
     /// API token with the permission Automation. Prefer a file, named in `ASSAY_TOKEN_FILE`: other
-    /// users of the machine can see options and variables
+    /// users of the machine can see the options of a process
     #[arg(long, env = "ASSAY_TOKEN", hide_env_values = true)]
     pub token: SecretString,
     /// Target group whose tests the engine runs; empty for tests without an environment
@@ -34,7 +34,7 @@ pub struct Config {
     )]
     pub parallel: u16,
     /// Interval between heartbeats, which renew the lease of a running test, in seconds. By default,
-    /// Assay revokes leases that are not renewed for 60 seconds
+    /// a lease expires 60 seconds after its last heartbeat
     #[arg(
         long,
         env = "ASSAY_ENGINE_HEARTBEAT_SECONDS",

@@ -13,14 +13,15 @@ use tokio_util::sync::CancellationToken;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Interface between the engine and the command, shown by `--help`.
+/// Description of the interface to the command and of the signals, for `--help`.
 const PROTOCOL: &str = "\
 The engine runs the command once for each instance of a test, in a process group of its own.
 
 Input:
 
   standard input  the lease as JSON
-  environment     the variables of the subject and the test plan, under their own names, and:
+  environment     the variables of the subject and the test plan under their own names, except PATH
+                  and names that begin with ASSAY_, LD_ or DYLD_; and:
 
     ASSAY_TEST_CASE, ASSAY_TEST_NAME     identifier and name of the test case
     ASSAY_INSTANCE_NR                    number of the instance
@@ -35,11 +36,23 @@ Output, the first of these that exists:
   result file  a JSON object with Result (Passed, Failed, Error, Aborted or Canceled) and optionally
                Steps, DurationInSec and links, as in the body of
                POST /api/automation/leases/{leaseId}/instances
-  JUnit file   each test becomes a step; the worst result is the result of the instance
-  exit code    0 is Passed, any other is Failed; a command that is killed by a signal is Error
+  JUnit file   each test becomes a step, and the worst result counts; Error if no test failed but
+               the command did
+  exit code    0 is Passed, any other is Failed; Error if a signal ended the command
 
-If the execution is canceled or the engine stops, the process group of the command receives SIGTERM,
-and SIGKILL five seconds later.";
+If the plan has a minimum duration, the engine repeats the command while it passes, and reports the
+last run with the total duration.
+
+If the execution is canceled, the process group of the command receives SIGTERM, and SIGKILL five
+seconds later.
+
+The engine stops on SIGTERM and SIGINT. It leases no further tests, lets running tests finish within
+the grace period, and returns the others to the queue. A second signal stops it immediately. If Assay
+rejects its requests, for example because the token was revoked, the engine exits with code 1.
+
+Example:
+
+  ASSAY_TOKEN_FILE=token assay-engine --target-group browsers --parallel 4 -- ./run-test";
 
 /// Run queued tests of Assay with your own command
 #[derive(Parser)]

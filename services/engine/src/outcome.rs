@@ -32,9 +32,9 @@ pub(crate) async fn read(files: &Path, finished: &Finished) -> Result<InstanceRe
     let instance = if let Some(result) = result_file(&files.join(RESULT_FILE)).await? {
         result
     } else if let Some(tests) = junit_file(&files.join(JUNIT_FILE))? {
-        of_tests(&tests, finished)
+        from_tests(&tests, finished)
     } else {
-        of_status(finished)
+        from_status(finished)
     };
     let duration = instance.duration_in_sec.or_else(|| {
         let both = instance.start_date_time.is_some() && instance.finish_date_time.is_some();
@@ -80,7 +80,7 @@ fn junit_file(file: &Path) -> Result<Option<Vec<Test>>> {
 }
 
 /// Combines tests into an instance with the worst result and all steps.
-fn of_tests(tests: &[Test], finished: &Finished) -> InstanceResultInput {
+fn from_tests(tests: &[Test], finished: &Finished) -> InstanceResultInput {
     let mut steps: Vec<StepResultInput> = tests.iter().flat_map(Test::steps).collect();
     let worst = tests.iter().map(Test::result).max_by_key(|result| severity(*result));
     let result = match worst {
@@ -122,7 +122,7 @@ fn severity(result: TestResult) -> u8 {
 
 /// Returns the result that the exit code stands for: 0 is Passed, any other is Failed. A command that
 /// was killed is an Error.
-fn of_status(finished: &Finished) -> InstanceResultInput {
+fn from_status(finished: &Finished) -> InstanceResultInput {
     let result = match finished.status.code() {
         Some(0) => TestResult::Passed,
         Some(_) => TestResult::Failed,

@@ -1,9 +1,9 @@
--- Notifications: what happened to a record, the source, in relation to another one, the target.
--- Neither need be a record of ours, so their ids are text.
+-- Notifications: an action on a record, the source, in relation to another record, the target. Both
+-- may belong to other systems, so their ids are text.
 create table notification (
     id uuid not null,
     customer_id uuid not null,
-    -- Who adds notifications of a customer takes turns, so these are in the order of the commits.
+    -- In the order of the commits: transactions that add notifications hold the lock of the customer.
     position bigint not null generated always as identity,
     source text not null,
     source_id text not null,
@@ -18,12 +18,12 @@ create table notification (
     constraint notification_pkey primary key (id)
 );
 
--- Ids grow with time, so this is also the order of the list.
+-- Lists are ordered by id, which grows with time.
 create index notification_customer_id_id_idx on notification (customer_id, id)
     where deleted_at is null;
 create index notification_position_idx on notification (customer_id, position)
     where deleted_at is null;
--- All that there is of a customer that was deleted.
+-- Purge of deleted customers.
 create index notification_deleted_idx on notification (customer_id) where deleted_at is not null;
--- Of all customers: what is old enough to be removed.
+-- Retention, for all customers.
 create index notification_created_at_idx on notification (created_at);

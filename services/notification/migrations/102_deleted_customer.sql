@@ -1,8 +1,8 @@
--- Customers that were deleted. Nothing of them is read or added any more.
+-- Deleted customers. Their records are hidden, and none are added.
 create table deleted_customer (
     customer_id uuid not null,
     deleted_at timestamptz not null default now(),
-    -- Null until everything of the customer is removed here.
+    -- Null until all rows of the customer are removed.
     purged_at timestamptz,
     -- Null until the subscribers of the customer are removed from NATS.
     withdrawn_at timestamptz,

@@ -1,4 +1,4 @@
-//! Deletion of customers. Their notifications and webhooks are refused at once, and removed in the
+//! Deletion of customers. Their notifications and webhooks are hidden at once, and removed in the
 //! background.
 
 use std::time::Instant;

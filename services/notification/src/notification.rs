@@ -65,10 +65,10 @@ impl notification_service_server::NotificationService for NotificationService {
             None => store::last_position(&self.db, customer).await?,
         };
         drop(share);
-        let place = self.signal.register(customer)?;
+        let waiter = self.signal.register(customer)?;
         let (db, shares) = (self.db.clone(), self.shares.clone());
         let source = watch::Source { db, shares, customer, filter: Filter { source, action } };
-        let watched = watch::stream(place, source, after);
+        let watched = watch::stream(waiter, source, after);
         Ok(Response::new(watched.map_err(Status::from).boxed()))
     }
 

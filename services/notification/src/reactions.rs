@@ -43,12 +43,12 @@ impl Handler for Reactions {
 /// Returns the notifications of an event. An event that is only for services has none.
 fn notifications(event_type: EventType, event: &Received) -> Result<Vec<NotificationInput>, Fault> {
     Ok(match event_type {
-        EventType::Record(..) => vec![of_record(event.data()?)],
+        EventType::Record(..) => vec![from_record(event.data()?)],
         EventType::Execution(
             ExecutionAction::Requested | ExecutionAction::Completed | ExecutionAction::Canceled,
-        ) => vec![of_execution(&event.data()?)],
+        ) => vec![from_execution(&event.data()?)],
         EventType::Reports(ReportsAction::Finished | ReportsAction::Reviewed) => {
-            of_reports(&event.data()?)
+            from_reports(&event.data()?)
         }
         EventType::Execution(ExecutionAction::Progressed | ExecutionAction::Rebuilt)
         | EventType::Reports(ReportsAction::Rebuilt)
@@ -57,7 +57,7 @@ fn notifications(event_type: EventType, event: &Received) -> Result<Vec<Notifica
     })
 }
 
-fn of_record(change: RecordChanged) -> NotificationInput {
+fn from_record(change: RecordChanged) -> NotificationInput {
     NotificationInput {
         source: change.source,
         source_id: change.source_id,
@@ -68,7 +68,7 @@ fn of_record(change: RecordChanged) -> NotificationInput {
     }
 }
 
-fn of_execution(change: &ExecutionChanged) -> NotificationInput {
+fn from_execution(change: &ExecutionChanged) -> NotificationInput {
     NotificationInput {
         source: "TestSet".to_owned(),
         source_id: change.test_set_id.clone(),
@@ -79,7 +79,7 @@ fn of_execution(change: &ExecutionChanged) -> NotificationInput {
     }
 }
 
-fn of_reports(change: &ReportsChanged) -> Vec<NotificationInput> {
+fn from_reports(change: &ReportsChanged) -> Vec<NotificationInput> {
     let reports = change.reports.iter();
     let notification = reports.map(|report| NotificationInput {
         source: "TestCase".to_owned(),

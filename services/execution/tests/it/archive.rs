@@ -76,12 +76,14 @@ async fn an_execution_can_be_archived_and_unarchived() -> Result<()> {
 async fn archiving_rejects_stale_versions_and_unknown_executions() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
-    let seen = world.start().await?;
-    world.report(&seen.id, json!([{ "Identifier": "a", "Result": "Passed" }])).await?;
-    let change =
-        UpdateExecutionRequest { data_version: Some(seen.data_version.clone()), ..archived(true) };
+    let execution = world.start().await?;
+    world.report(&execution.id, json!([{ "Identifier": "a", "Result": "Passed" }])).await?;
+    let change = UpdateExecutionRequest {
+        data_version: Some(execution.data_version.clone()),
+        ..archived(true)
+    };
 
-    let stale = update(&world, &seen.id, change).await.unwrap_err();
+    let stale = update(&world, &execution.id, change).await.unwrap_err();
     assert_eq!(reason(&stale), "stale_data_version");
 
     let missing = update(&world, &world.set, archived(true)).await.unwrap_err();
@@ -89,11 +91,11 @@ async fn archiving_rejects_stale_versions_and_unknown_executions() -> Result<()>
     let stranger = world.stranger().await;
     let request = UpdateExecutionRequest {
         project_id: world.project.clone(),
-        id: seen.id.clone(),
+        id: execution.id.clone(),
         ..archived(true)
     };
     let hidden = world.executions().update_execution(stranger.call(request)).await.unwrap_err();
     assert_eq!(hidden.code(), Code::NotFound);
-    assert!(!world.execution(&seen.id).await?.archived);
+    assert!(!world.execution(&execution.id).await?.archived);
     Ok(())
 }

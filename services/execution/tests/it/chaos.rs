@@ -73,7 +73,7 @@ async fn verify(world: &World, ledger: &Ledger) -> Result<()> {
         world.count("select count(*) from lease").await?,
     );
 
-    let wrong = "select count(*) from test_report r
+    let inconsistent = "select count(*) from test_report r
          cross join lateral (
              select count(*) as instances, sum(duration_in_sec) as seconds from instance i
              where i.customer_id = r.customer_id and i.test_report_id = r.id
@@ -81,11 +81,11 @@ async fn verify(world: &World, ledger: &Ledger) -> Result<()> {
          where status <> 'InReview' or result <> 'Passed'
             or finished_instances_count <> requested_instances_count
             or finished_instances_count <> instances or total_duration_in_sec <> seconds";
-    assert_eq!(world.count(wrong).await?, 0);
+    assert_eq!(world.count(inconsistent).await?, 0);
     assert_eq!(world.count("select count(*) from schedule where status <> 'Completed'").await?, 0);
-    let wrong = "select count(*) from execution
+    let inconsistent = "select count(*) from execution
          where test_cases_passed <> test_cases_total or completion_date_time is null";
-    assert_eq!(world.count(wrong).await?, 0);
+    assert_eq!(world.count(inconsistent).await?, 0);
     let id: String =
         sqlx::query_scalar("select id::text from execution limit 1").fetch_one(&world.db).await?;
     let execution = world.execution(&id).await?;

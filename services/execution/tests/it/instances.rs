@@ -307,7 +307,7 @@ async fn missing_instances_are_aborted_when_the_report_ends() -> Result<()> {
         "only the reported instance has a duration"
     );
     // Pages contain stored and missing instances.
-    let mut seen = Vec::new();
+    let mut paged = Vec::new();
     let mut cursor = None;
     loop {
         let request = assay_proto::execution::ListInstancesRequest {
@@ -320,13 +320,13 @@ async fn missing_instances_are_aborted_when_the_report_ends() -> Result<()> {
         let page = world.reports().list_instances(world.user.call(request)).await?.into_inner();
         let page: Vec<_> = futures::TryStreamExt::try_collect(page).await?;
         let page: assay_proto::execution::InstanceBatch = page.into_iter().next().unwrap();
-        seen.extend(page.items);
+        paged.extend(page.items);
         cursor = page.next_cursor;
         if cursor.is_none() {
             break;
         }
     }
-    assert_eq!(seen, entries);
+    assert_eq!(paged, entries);
     assert_eq!(world.instances(b).await?.len(), 2);
     let unknown = world.instance_path(b, &entries[0].id);
     assert_eq!(instance(&world, unknown).await.unwrap_err().code(), Code::NotFound);

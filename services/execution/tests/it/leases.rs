@@ -113,8 +113,8 @@ async fn a_lease_contains_secrets_and_the_database_does_not() -> Result<()> {
         let dump: String = rows.fetch_one(&world.db).await?;
         assert!(!dump.contains(CANARY), "table {table} contains the secret");
     }
-    let seen = world.secrets_seen().await?;
-    assert_eq!(seen, ["Environment", "Subject", "TestPlan"]);
+    let disclosed = world.disclosed_secrets().await?;
+    assert_eq!(disclosed, ["Environment", "Subject", "TestPlan"]);
     Ok(())
 }
 

@@ -185,11 +185,11 @@ impl World {
     }
 
     /// Returns the kinds of records whose secrets the catalog has disclosed, in alphabetical order.
-    pub(crate) async fn secrets_seen(&self) -> Result<Vec<String>> {
-        let seen = sqlx::query_scalar(
+    pub(crate) async fn disclosed_secrets(&self) -> Result<Vec<String>> {
+        let kinds = sqlx::query_scalar(
             "select data ->> 'Source' from outbox where noun = 'secrets' order by 1",
         );
-        Ok(seen.fetch_all(&self.catalog_db).await?)
+        Ok(kinds.fetch_all(&self.catalog_db).await?)
     }
 
     /// Returns a count from the database of the service.

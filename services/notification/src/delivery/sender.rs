@@ -133,10 +133,10 @@ impl Sender {
             let signer = Signer::open(&self.seal, round.webhook, secrets)?;
             let mut attempts = Vec::with_capacity(round.due.len());
             for due in round.due.chunks(BATCH) {
-                let made = due.iter().map(|due| self.attempt(&round, &signer, due));
-                let made = join_all(made).await.into_iter().collect::<Result<Vec<_>, _>>()?;
-                let is_healthy = made.iter().any(|attempt| attempt.outcome.is_success());
-                attempts.extend(made);
+                let sent = due.iter().map(|due| self.attempt(&round, &signer, due));
+                let sent = join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+                let is_healthy = sent.iter().any(|attempt| attempt.outcome.is_success());
+                attempts.extend(sent);
                 if !is_healthy || begun.elapsed() > MAX_ROUND_DURATION {
                     break;
                 }

@@ -17,28 +17,14 @@ pub(crate) fn validate(input: NotificationInput) -> Result<NotificationInput, Fa
     let state = input.state.filter(|state| !state.is_empty());
     let state = state.unwrap_or_else(|| NO_STATE.to_owned());
     let mut check = Check::default();
-    check_name(&mut check, "Source", &input.source);
-    check_id(&mut check, "SourceId", &input.source_id);
-    check_name(&mut check, "Target", &input.target);
-    check_id(&mut check, "TargetId", input.target_id.as_deref().unwrap_or_default());
-    check_name(&mut check, "Action", &input.action);
-    check_name(&mut check, "State", &state);
+    check.line("Source", &input.source, 1..=MAX_NAME);
+    check.line("SourceId", &input.source_id, 0..=MAX_ID);
+    check.line("Target", &input.target, 1..=MAX_NAME);
+    check.line("TargetId", input.target_id.as_deref().unwrap_or_default(), 0..=MAX_ID);
+    check.line("Action", &input.action, 1..=MAX_NAME);
+    check.line("State", &state, 1..=MAX_NAME);
     check.done()?;
     Ok(NotificationInput { state: Some(state), ..input })
-}
-
-fn check_name(check: &mut Check, field: &str, text: &str) {
-    if !is_name(text) {
-        let problem = format!("must be 1 to {MAX_NAME} characters without control characters");
-        check.refuse(field, problem);
-    }
-}
-
-fn check_id(check: &mut Check, field: &str, text: &str) {
-    if !is_id(text) {
-        let problem = format!("must be at most {MAX_ID} characters without control characters");
-        check.refuse(field, problem);
-    }
 }
 
 /// Returns whether a text is a valid kind, action or state. Any text on one line is; the subject of
@@ -46,10 +32,6 @@ fn check_id(check: &mut Check, field: &str, text: &str) {
 pub(crate) fn is_name(text: &str) -> bool {
     let count = text.chars().take(MAX_NAME + 1).count();
     (1..=MAX_NAME).contains(&count) && !text.contains(char::is_control)
-}
-
-fn is_id(text: &str) -> bool {
-    text.chars().count() <= MAX_ID && !text.contains(char::is_control)
 }
 
 #[cfg(test)]
@@ -80,11 +62,13 @@ mod tests {
     fn names_are_one_line_of_1_to_128_characters() {
         let longest = "ä".repeat(128);
         for good in ["A", "TestCase2", "test case", "a.b", "a>", "*", &longest] {
-            assert!(is_name(good), "{good:?} was rejected");
+            let named = NotificationInput { action: good.to_owned(), ..input() };
+            assert!(is_name(good) && validate(named).is_ok(), "{good:?} was rejected");
         }
         let long = "x".repeat(129);
         for wrong in ["", "a\0", "a\nb", "\u{85}", &long] {
-            assert!(!is_name(wrong), "{wrong:?} was accepted");
+            let named = NotificationInput { action: wrong.to_owned(), ..input() };
+            assert!(!is_name(wrong) && validate(named).is_err(), "{wrong:?} was accepted");
         }
     }
 
@@ -92,11 +76,13 @@ mod tests {
     fn ids_are_one_line_of_up_to_255_characters() {
         let longest = "ä".repeat(255);
         for good in ["", "a/b c", &longest] {
-            assert!(is_id(good), "{good:?} was rejected");
+            let identified = NotificationInput { source_id: good.to_owned(), ..input() };
+            assert!(validate(identified).is_ok(), "{good:?} was rejected");
         }
         let long = "x".repeat(256);
         for wrong in ["a\nb", "\0", "\u{85}", &long] {
-            assert!(!is_id(wrong), "{wrong:?} was accepted");
+            let identified = NotificationInput { source_id: wrong.to_owned(), ..input() };
+            assert!(validate(identified).is_err(), "{wrong:?} was accepted");
         }
     }
 

@@ -9,7 +9,7 @@ use assay_proto::{
     CustomerId, Fault,
     notification::{Notification, WatchedNotification},
 };
-use assay_runtime::{Waiter, Shares};
+use assay_runtime::{Shares, Waiter};
 use futures::{Stream, stream};
 use sqlx::PgPool;
 

@@ -45,13 +45,15 @@ pub(super) fn validate(
     if input.events.len() > MAX_EVENTS {
         check.refuse("Events", format!("must have at most {MAX_EVENTS} entries"));
     }
-    for (index, event) in input.events.iter().enumerate() {
-        if !is_pattern(event) {
-            let problem =
-                "must be `*` or `Source.Action`, such as `TestSet.Completed` or `*.Deleted`";
-            check.refuse(format!("Events/{index}"), problem);
+    check.within("Events", |check| {
+        for (index, event) in input.events.iter().enumerate() {
+            if !is_pattern(event) {
+                let problem =
+                    "must be `*` or `Source.Action`, such as `TestSet.Completed` or `*.Deleted`";
+                check.refuse(index.to_string(), problem);
+            }
         }
-    }
+    });
     if input.secret.is_empty() {
         input.secret = secret::generate()?;
     } else if input.secret != MASK

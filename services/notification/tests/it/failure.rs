@@ -82,7 +82,7 @@ async fn a_hanging_receiver_does_not_delay_other_receivers() -> Result<()> {
     let user = world.manager().await;
     let hanging = Receiver::start(Behaviour::Hang).await?;
     let healthy = Receiver::start(Behaviour::Answer(200)).await?;
-    let stuck = world.subscribe(&user, &hanging).await?;
+    let slow = world.subscribe(&user, &hanging).await?;
     world.subscribe(&user, &healthy).await?;
     let begun = Instant::now();
     for number in 0..40 {
@@ -92,10 +92,10 @@ async fn a_hanging_receiver_does_not_delay_other_receivers() -> Result<()> {
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(hanging.requests().len() <= 16, "the hanging receiver gets one batch");
 
-    let unanswered = world.delivery(&user, &stuck, |_| true).await;
+    let unanswered = world.delivery(&user, &slow, |_| true).await;
     assert_eq!((unanswered.status(), unanswered.attempts), (DeliveryStatus::Pending, 0));
     eventually("a timeout", || async {
-        let deliveries = world.deliveries(&user, &stuck, None).await.expect("deliveries");
+        let deliveries = world.deliveries(&user, &slow, None).await.expect("deliveries");
         deliveries.iter().find(|delivery| has_failed(delivery)).map(|delivery| {
             assert_eq!(delivery.error.as_deref(), Some("the receiver did not answer within 15 s"));
         })

@@ -53,17 +53,17 @@ async fn pages_cover_the_list_without_gaps_or_repetitions() -> Result<()> {
         world.create(&user, numbered(number)).await?;
     }
 
-    let (mut seen, mut cursor) = (Vec::new(), None);
+    let (mut paged, mut cursor) = (Vec::new(), None);
     loop {
         let page = Page { limit: Some(2), cursor, q: None };
         let (items, next) = world.list_page(&user, page).await?;
-        seen.extend(items);
+        paged.extend(items);
         cursor = next;
         if cursor.is_none() {
             break;
         }
     }
-    assert_eq!(seen, world.list(&user).await?);
+    assert_eq!(paged, world.list(&user).await?);
     let unknown = Page { cursor: Some("nowhere".to_owned()), ..Page::default() };
     let refused = world.list_page(&user, unknown).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);

@@ -1,4 +1,4 @@
-//! A receiver of webhooks whose responses tests control.
+//! A receiver of webhooks with a programmable response.
 
 use std::sync::{Arc, Mutex};
 

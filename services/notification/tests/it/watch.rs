@@ -66,14 +66,14 @@ async fn a_stream_returns_the_new_notifications_of_its_customer() -> Result<()> 
     let (user, stranger) = (world.user().await, world.user().await);
     world.create(&user, numbered(0)).await?;
     let mut watched = world.watch(&user, WatchNotificationsRequest::default()).await?;
-    let mut theirs = world.watch(&stranger, WatchNotificationsRequest::default()).await?;
+    let mut other_stream = world.watch(&stranger, WatchNotificationsRequest::default()).await?;
 
     let first = world.create(&user, numbered(1)).await?;
     assert_eq!(next(&mut watched, 1).await?.0, [first.id]);
     let second = world.create(&user, numbered(2)).await?;
     assert_eq!(next(&mut watched, 1).await?.0, [second.id]);
     let other = world.create(&stranger, notification()).await?;
-    assert_eq!(next(&mut theirs, 1).await?.0, [other.id]);
+    assert_eq!(next(&mut other_stream, 1).await?.0, [other.id]);
     Ok(())
 }
 
@@ -85,17 +85,17 @@ async fn a_stream_resumes_after_a_position_without_gaps_or_repetitions() -> Resu
     let created = stream::iter((0..1200).map(|number| world.create(&user, numbered(number))));
     created.buffer_unordered(8).try_for_each(async |_| Ok(())).await?;
 
-    let (mut seen, mut position) = (Vec::new(), 0);
+    let (mut streamed, mut position) = (Vec::new(), 0);
     for count in [1, 499, 700] {
         let mut watched = world.watch(&user, after(position)).await?;
         let (ids, last) = next(&mut watched, count).await?;
-        seen.extend(ids);
+        streamed.extend(ids);
         position = last;
     }
     let mut listed: Vec<_> =
         world.list(&user).await?.into_iter().map(|notification| notification.id).collect();
     listed.reverse();
-    assert_eq!(seen, listed);
+    assert_eq!(streamed, listed);
     Ok(())
 }
 

@@ -91,28 +91,28 @@ fn unmatched() -> WebhookInput {
 async fn a_webhook_shows_its_secret_only_when_it_is_set() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
-    let made = world.add_webhook(&user, unmatched()).await?;
-    assert!(made.secret.starts_with("whsec_"));
-    assert_eq!((made.url.as_str(), made.archived), (URL, false));
-    let seen = Webhook { secret: MASK.to_owned(), ..made.clone() };
-    assert_eq!(world.webhook(&user, &made.id).await?, seen);
+    let created = world.add_webhook(&user, unmatched()).await?;
+    assert!(created.secret.starts_with("whsec_"));
+    assert_eq!((created.url.as_str(), created.archived), (URL, false));
+    let seen = Webhook { secret: MASK.to_owned(), ..created.clone() };
+    assert_eq!(world.webhook(&user, &created.id).await?, seen);
     assert_eq!(world.webhooks(&user).await?, std::slice::from_ref(&seen));
 
-    // A client that sends back the whole record, with one change.
-    let whole =
+    // A client that sends back the record record, with one change.
+    let record =
         WebhookInput { events: vec!["Build.*".into()], secret: MASK.into(), ..webhook_to(URL) };
     let fields = ["Url", "Events", "Secret", "Archived"];
-    let changed = world.change(&user, &seen, &fields, whole).await?;
+    let changed = world.change(&user, &seen, &fields, record).await?;
     assert_eq!((&changed.events[..], changed.secret.as_str()), (&["Build.*".to_owned()][..], MASK));
     let stale = world.change(&user, &seen, &["Archived"], WebhookInput::default()).await;
     assert_eq!(stale.unwrap_err().code(), Code::Aborted);
 
     let renewed = world.change(&user, &changed, &["Secret"], WebhookInput::default()).await?;
-    assert!(renewed.secret.starts_with("whsec_") && renewed.secret != made.secret);
+    assert!(renewed.secret.starts_with("whsec_") && renewed.secret != created.secret);
     let archived = WebhookInput { archived: true, ..WebhookInput::default() };
     assert!(world.change(&user, &renewed, &["Archived"], archived).await?.archived);
-    world.delete_webhook(&user, &made.id).await?;
-    assert_eq!(world.webhook(&user, &made.id).await.unwrap_err().code(), Code::NotFound);
+    world.delete_webhook(&user, &created.id).await?;
+    assert_eq!(world.webhook(&user, &created.id).await.unwrap_err().code(), Code::NotFound);
     assert_eq!(world.webhooks(&user).await?, []);
     let actions = ["Created", "Changed", "Changed", "Archived", "Deleted"];
     assert_eq!(world.actions(&user).await?, actions);
@@ -123,15 +123,15 @@ async fn a_webhook_shows_its_secret_only_when_it_is_set() -> Result<()> {
 async fn webhooks_belong_to_a_customer_and_need_user_management() -> Result<()> {
     let world = World::new().await?;
     let (user, stranger) = (world.manager().await, world.manager().await);
-    let made = world.add_webhook(&user, unmatched()).await?;
-    let (webhook_id, id) = (made.id.clone(), WebhookId::new().to_string());
+    let created = world.add_webhook(&user, unmatched()).await?;
+    let (webhook_id, id) = (created.id.clone(), WebhookId::new().to_string());
     let mut client = world.webhooks.clone();
     let redeliver = RedeliverRequest { webhook_id: webhook_id.clone(), id };
     let deliveries = ListDeliveriesRequest { webhook_id: webhook_id.clone(), ..Default::default() };
     let refused = [
-        world.webhook(&stranger, &made.id).await.unwrap_err(),
-        world.change(&stranger, &made, &["Archived"], webhook_to("")).await.unwrap_err(),
-        world.delete_webhook(&stranger, &made.id).await.unwrap_err(),
+        world.webhook(&stranger, &created.id).await.unwrap_err(),
+        world.change(&stranger, &created, &["Archived"], webhook_to("")).await.unwrap_err(),
+        world.delete_webhook(&stranger, &created.id).await.unwrap_err(),
         client.list_deliveries(stranger.call(deliveries)).await.unwrap_err(),
         client.redeliver(stranger.call(redeliver)).await.unwrap_err(),
         client
@@ -148,7 +148,7 @@ async fn webhooks_belong_to_a_customer_and_need_user_management() -> Result<()> 
     let refused = [
         world.webhooks(&reader).await.map(drop).unwrap_err(),
         world.add_webhook(&reader, webhook_to(URL)).await.map(drop).unwrap_err(),
-        world.webhook(&reader, &made.id).await.map(drop).unwrap_err(),
+        world.webhook(&reader, &created.id).await.map(drop).unwrap_err(),
     ];
     assert!(refused.iter().all(|refused| refused.code() == Code::PermissionDenied));
     Ok(())
@@ -173,8 +173,8 @@ async fn a_customer_has_at_most_fifty_webhooks() -> Result<()> {
 async fn secrets_are_encrypted_and_reseal_changes_their_key() -> Result<()> {
     let world = World::new().await?;
     let user = world.manager().await;
-    let made = world.add_webhook(&user, unmatched()).await?;
-    let again = world.change(&user, &made, &["Secret"], WebhookInput::default()).await?;
+    let created = world.add_webhook(&user, unmatched()).await?;
+    let rotated = world.change(&user, &created, &["Secret"], WebhookInput::default()).await?;
     let stored = async || -> Result<[String; 2]> {
         let stored = "select secret, previous_secret from webhook";
         let (current, previous) = sqlx::query_as(stored).fetch_one(&world.db).await?;
@@ -182,7 +182,7 @@ async fn secrets_are_encrypted_and_reseal_changes_their_key() -> Result<()> {
     };
     for sealed in stored().await? {
         assert!(sealed.starts_with("1."));
-        assert!(!sealed.contains(&made.secret) && !sealed.contains(&again.secret));
+        assert!(!sealed.contains(&created.secret) && !sealed.contains(&rotated.secret));
     }
 
     let mut seal = world.seal.clone();

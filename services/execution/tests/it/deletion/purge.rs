@@ -36,7 +36,7 @@ async fn purging_a_project_keeps_other_projects() -> Result<()> {
     assert_eq!(world.execution(&kept.id).await?.test_reports, kept_reports(&world, &kept).await?);
     assert_eq!(list(&world).await?, 2);
     // A transaction that was running during the deletion may have left rows, so the purge is repeated
-    // for a while.
+    // until no such transaction can remain.
     let done = "select count(*) from deletion where purged_at is not null";
     assert_eq!(world.count(done).await?, 0);
     world.change("update deletion set deleted_at = now() - interval '1 day'").await?;

@@ -41,7 +41,7 @@ impl World {
         &self,
         request: StartExecutionRequest,
     ) -> Result<Execution, Status> {
-        whole(self.executions().start_execution(self.user.call(request)).await?).await
+        collect(self.executions().start_execution(self.user.call(request)).await?).await
     }
 
     pub(crate) async fn cancel(&self, id: &str) -> Result<(), Status> {
@@ -53,18 +53,18 @@ impl World {
 
     pub(crate) async fn execution(&self, id: &str) -> Result<Execution, Status> {
         let request = GetExecutionRequest { project_id: self.project.clone(), id: id.to_owned() };
-        whole(self.executions().get_execution(self.user.call(request)).await?).await
+        collect(self.executions().get_execution(self.user.call(request)).await?).await
     }
 
     pub(crate) async fn complete(&self, id: &str) -> Result<Execution, Status> {
         let request =
             CompleteExecutionRequest { project_id: self.project.clone(), id: id.to_owned() };
-        whole(self.executions().complete_execution(self.user.call(request)).await?).await
+        collect(self.executions().complete_execution(self.user.call(request)).await?).await
     }
 }
 
 /// Joins the parts of a streamed execution.
-pub(super) async fn whole(parts: Response<Streaming<Execution>>) -> Result<Execution, Status> {
+pub(super) async fn collect(parts: Response<Streaming<Execution>>) -> Result<Execution, Status> {
     let mut parts = parts.into_inner();
     let mut execution = parts.message().await?.expect("a first part");
     while let Some(part) = parts.message().await? {

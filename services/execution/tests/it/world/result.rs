@@ -18,7 +18,7 @@ use serde_json::Value;
 use tonic::Status;
 use uuid::Uuid;
 
-use super::{World, execution::whole};
+use super::{World, execution::collect};
 
 impl World {
     pub(crate) fn artifacts(&self) -> ArtifactServiceClient<Channel> {
@@ -156,6 +156,6 @@ impl World {
         }
         messages.push(UploadResultsRequest { last: true, ..UploadResultsRequest::default() });
         let request = self.user.call(stream::iter(messages));
-        whole(self.results().upload_results(request).await?).await
+        collect(self.results().upload_results(request).await?).await
     }
 }
