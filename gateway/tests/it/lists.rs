@@ -79,5 +79,5 @@ async fn a_failure_before_the_first_record_is_a_problem() {
 #[tokio::test]
 async fn a_failure_after_the_first_record_aborts_the_answer() {
     let answer = Api::start().await.get("/api/projects?q=breaks%20off").await;
-    assert!(!answer.whole);
+    assert!(!answer.is_complete);
 }

@@ -24,7 +24,7 @@ async fn a_record_of_several_messages_is_one_object() {
 
     assert_eq!(api.get("/api/projects/p/testsets/empty").await.ok()["TestCases"], json!([]));
     api.get("/api/projects/p/testsets/gone").await.problem(404, "not_found");
-    assert!(!api.get("/api/projects/p/testsets/breaks%20off").await.whole);
+    assert!(!api.get("/api/projects/p/testsets/breaks%20off").await.is_complete);
 }
 
 #[tokio::test]
