@@ -13,6 +13,7 @@ mod mail;
 mod password_reset;
 mod refine;
 mod revocation;
+mod seed;
 mod session;
 mod settings;
 mod throttle;
