@@ -1,4 +1,4 @@
-//! The account PostgreSQL runs under when we are root, as whom it refuses to run.
+//! The account of PostgreSQL, which refuses to run as root.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 use rustix::process::{getegid, geteuid};
 
-/// Accounts that own nothing a database server could harm, the better one first.
+/// Unprivileged accounts in order of preference.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
 
 /// An account of this machine.
@@ -20,23 +20,23 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Who we are, unless we are root.
-    pub(crate) fn ours() -> Option<Self> {
+    /// Returns the account of this process, unless it is root.
+    pub(crate) fn current() -> Option<Self> {
         let uid = geteuid();
         (!uid.is_root()).then(|| Self { uid: uid.as_raw(), gid: getegid().as_raw() })
     }
 
-    /// Whom a file or directory belongs to, unless that is root.
+    /// Returns the owner of a file or directory, unless it is root.
     pub(crate) fn owner_of(path: &Path) -> Option<Self> {
         let meta = path.metadata().ok()?;
         (meta.uid() != 0).then(|| Self { uid: meta.uid(), gid: meta.gid() })
     }
 
-    /// Somebody for a server to be, who can do less than root.
+    /// Returns an unprivileged account for a server.
     pub(crate) fn unprivileged() -> Result<Self> {
         let accounts = fs::read_to_string("/etc/passwd").context("cannot read /etc/passwd")?;
         UNPRIVILEGED.iter().find_map(|name| Self::listed(&accounts, name)).context(
-            "PostgreSQL does not run as root, and there is no user postgres or nobody to run it as",
+            "PostgreSQL does not run as root, and neither the user postgres nor nobody exists",
         )
     }
 
@@ -53,21 +53,21 @@ impl Account {
 
     /// Makes the command run under this account.
     pub(crate) fn assign(self, command: &mut Command) -> &mut Command {
-        if Self::ours() == Some(self) { command } else { command.uid(self.uid).gid(self.gid) }
+        if Self::current() == Some(self) { command } else { command.uid(self.uid).gid(self.gid) }
     }
 
-    /// Whether the directory and all above it let this account in.
-    pub(crate) fn reaches(self, dir: &Path) -> bool {
+    /// Whether this account can enter the directory and its parents.
+    pub(crate) fn can_enter(self, dir: &Path) -> bool {
         let mut probe = Command::new("true");
         probe.current_dir(dir).stdin(Stdio::null());
         self.assign(&mut probe).status().is_ok_and(|status| status.success())
     }
 
-    /// Gives the account a directory that nobody else looks into.
+    /// Makes the account the only one with access to a directory.
     pub(crate) fn own(self, dir: &Path) -> Result<()> {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
             .and_then(|()| chown(dir, Some(self.uid), Some(self.gid)))
-            .with_context(|| format!("cannot give away {}", dir.display()))
+            .with_context(|| format!("cannot change the owner of {}", dir.display()))
     }
 }
 

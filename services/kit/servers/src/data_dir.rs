@@ -1,4 +1,4 @@
-//! The directory of all that outlives a run, held by one process at a time.
+//! The directory of persistent data, locked by one process at a time.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
-/// A directory that no other process uses, as long as this value, a clone of it or a server
-/// started in it exists. The servers keep their data in `postgres` and `nats` in it, what they say
-/// in `postgres.log` and `nats.log`.
+/// A directory that is locked against other processes as long as this value, a clone of it or a server
+/// started in it exists. The servers store data in `postgres` and `nats`, and log to `postgres.log` and
+/// `nats.log`.
 #[derive(Clone, Debug)]
 pub struct DataDir {
     path: PathBuf,
-    /// Locked; the system unlocks it when the process ends, however it ends.
+    /// Lock, which the system releases when the process ends for any reason.
     _lock: Arc<File>,
 }
 
 impl DataDir {
-    /// Takes the directory, which is made if it is not there, or fails if another process has it.
+    /// Locks the directory, and creates it if it does not exist. Fails if another process has locked it.
     pub fn lock(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let shown = path.display();
-        fs::create_dir_all(path).with_context(|| format!("cannot make the directory {shown}"))?;
+        fs::create_dir_all(path).with_context(|| format!("cannot create the directory {shown}"))?;
 
         let lock_path = path.join("lock");
         let mut lock = File::options()
@@ -51,7 +51,7 @@ impl DataDir {
         Ok(Self { path: path.canonicalize()?, _lock: Arc::new(lock) })
     }
 
-    /// The absolute path, without symbolic links.
+    /// Returns the absolute path, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }

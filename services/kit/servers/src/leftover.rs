@@ -1,4 +1,4 @@
-//! Servers that a killed run left behind.
+//! Servers that a killed process left running.
 
 use std::fs;
 use std::path::Path;
@@ -8,34 +8,34 @@ use rustix::process::Pid;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
-use crate::process::{POLL, STOP_DEADLINE, Stop};
+use crate::process::{POLL_INTERVAL, STOP_DEADLINE, Stop};
 
-/// A process id in the first line of a file.
+/// Reads a process id from the first line of a file.
 pub(crate) fn read_pid(file: &Path) -> Option<Pid> {
     let text = fs::read_to_string(file).ok()?;
     Pid::from_raw(text.lines().next()?.trim().parse().ok().filter(|pid| *pid > 0)?)
 }
 
-/// Stops the process if it is `program`, at work in `dir`. Numbers of processes are used again, so
-/// a number alone proves nothing.
+/// Stops the process if it is `program` and runs in `dir`. The system reuses process ids, so the id
+/// alone is not enough.
 pub(crate) async fn stop(pid: Pid, program: &str, dir: &Path, stop: Stop) -> Result<()> {
-    if !is_at_work(pid, program, dir).await {
+    if !is_running_in(pid, program, dir).await {
         return Ok(());
     }
-    tracing::info!("stopping the {program} (pid {pid}) that an earlier run left behind");
+    tracing::info!("stopping {program} (pid {pid}), left running by an earlier run");
     stop.send(pid);
 
     let deadline = Instant::now() + STOP_DEADLINE;
-    while is_at_work(pid, program, dir).await {
+    while is_running_in(pid, program, dir).await {
         if Instant::now() > deadline {
-            bail!("{program} (pid {pid}), left behind by an earlier run, does not stop");
+            bail!("{program} (pid {pid}), left running by an earlier run, does not stop");
         }
-        sleep(POLL).await;
+        sleep(POLL_INTERVAL).await;
     }
     Ok(())
 }
 
-async fn is_at_work(pid: Pid, program: &str, dir: &Path) -> bool {
+async fn is_running_in(pid: Pid, program: &str, dir: &Path) -> bool {
     if cfg!(target_os = "linux") {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         let cwd = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();

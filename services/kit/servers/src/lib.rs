@@ -1,7 +1,7 @@
 //! Private PostgreSQL and NATS servers, for the standalone program and for tests.
 //!
-//! Both are real servers, started from the machine's own programs and reachable from this machine
-//! only. Their files live in a [`DataDir`], which one process at a time can hold:
+//! Both are started from programs that are installed on the machine, and only reachable from it. Their
+//! files are in a [`DataDir`], which one process at a time can lock:
 //!
 //! ```no_run
 //! # async fn example() -> anyhow::Result<()> {
@@ -25,8 +25,8 @@
 //! # }
 //! ```
 //!
-//! Servers are told to stop when their handle is dropped and, where the system can do that, when
-//! this process dies. A server that is left behind nevertheless is stopped before the next start.
+//! A server stops when its handle is dropped and, if the system supports it, when this process dies.
+//! Otherwise it is stopped before the next start.
 
 mod account;
 mod data_dir;

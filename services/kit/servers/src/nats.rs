@@ -14,17 +14,17 @@ use tokio::time::sleep;
 
 use crate::DataDir;
 use crate::leftover;
-use crate::process::{POLL, Process, Stop, command, rotate};
+use crate::process::{POLL_INTERVAL, Process, Stop, command, rotate};
 
 const PROGRAM: &str = "nats-server";
 
-/// JetStream reads its store before the server answers.
+/// Maximum duration of a start. JetStream reads its store before the server responds.
 const START_DEADLINE: Duration = Duration::from_mins(1);
 
-/// Where packages put the program although it may not be on the PATH.
+/// Directories in which packages install the program, which may not be on the PATH.
 const PACKAGES: [&str; 3] = ["/usr/sbin", "/opt/homebrew/bin", "/usr/local/bin"];
 
-/// A running nats-server that only this machine can reach.
+/// A running nats-server that is only reachable from this machine.
 #[derive(Debug)]
 pub struct Nats {
     process: Process,
@@ -34,13 +34,13 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Starts the server on a free port, its store in the data directory, and waits until it
-    /// answers. The program is looked for unless given.
+    /// Starts the server on a free port, with its store in the data directory, and waits until it
+    /// responds. Searches for the program unless it is given.
     pub async fn start(data: &DataDir, program: Option<&Path>) -> Result<Self> {
         Self::run(data, program, |_| {}).await
     }
 
-    /// Starts the server with a configuration file besides, whose variables have these values.
+    /// Starts the server with a configuration file, whose variables have these values.
     pub async fn start_with(
         data: &DataDir,
         config: &Path,
@@ -61,7 +61,7 @@ impl Nats {
         let dir = data.path().join("nats");
         Self::stop_left_behind(&dir).await?;
         let ports = dir.join("ports");
-        fs::create_dir_all(&ports).with_context(|| format!("cannot make {}", ports.display()))?;
+        fs::create_dir_all(&ports).with_context(|| format!("cannot create {}", ports.display()))?;
 
         let log = data.path().join("nats.log");
         rotate(&log);
@@ -73,48 +73,48 @@ impl Nats {
         fs::write(pid_file(&dir), process.pid().to_string())?;
 
         let url = tokio::select! {
-            url = answer(&ports) => url,
+            url = wait_until_ready(&ports) => url,
             failure = process.failed() => return Err(failure),
-            () = sleep(START_DEADLINE) => bail!("{PROGRAM} is silent; {}", process.last_words()),
+            () = sleep(START_DEADLINE) => bail!("{PROGRAM} does not respond; {}", process.log_tail()),
         };
         Ok(Self { process, url, dir, _data: data.clone() })
     }
 
-    /// Where clients find the server, such as `nats://127.0.0.1:41234`, or `tls://…` if it is
-    /// configured so; another port every time.
+    /// Returns the URL of the server, such as `nats://127.0.0.1:41234`, or `tls://…` if TLS is
+    /// configured. The port differs with every start.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where clients find the server that another process runs in a data directory.
+    /// Returns the URL of the server that another process runs in a data directory.
     pub fn url_of_running(data: &Path) -> Result<String> {
-        told_url(&data.join("nats/ports"))
+        written_url(&data.join("nats/ports"))
             .with_context(|| format!("no {PROGRAM} runs in {}", data.display()))
     }
 
-    /// The id of the server's process.
+    /// Returns the id of the server's process.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// Waits until the server ends without having been told to, and says how.
+    /// Waits until the server exits unexpectedly, and returns the error.
     pub async fn exited(&self) -> Error {
         self.process.failed().await
     }
 
-    /// Stops the server and waits until it is gone.
+    /// Stops the server and waits until it has exited.
     pub async fn stop(self) -> Result<()> {
         self.process.stop().await?;
-        forget(&self.dir);
+        remove_run_files(&self.dir);
         Ok(())
     }
 
-    /// Stops the server that a killed process left in a directory with a `nats.pid`, if any.
+    /// Stops the server that a killed process left running in a directory with a `nats.pid`, if any.
     pub async fn stop_left_behind(dir: &Path) -> Result<()> {
         if let Some(pid) = leftover::read_pid(&pid_file(dir)) {
             leftover::stop(pid, PROGRAM, dir, Stop::Terminate).await?;
         }
-        forget(dir);
+        remove_run_files(dir);
         Ok(())
     }
 }
@@ -123,29 +123,29 @@ fn pid_file(dir: &Path) -> PathBuf {
     dir.join("nats.pid")
 }
 
-/// Removes what tells of a server that is gone. Usually there is nothing.
-fn forget(dir: &Path) {
+/// Removes the files of a server that has exited, if there are any.
+fn remove_run_files(dir: &Path) {
     let _ = fs::remove_file(pid_file(dir));
     let _ = fs::remove_dir_all(dir.join("ports"));
 }
 
-/// Waits until the server has told its address and greets who comes there.
-async fn answer(ports: &Path) -> String {
+/// Waits until the server has written its address and greets clients.
+async fn wait_until_ready(ports: &Path) -> String {
     loop {
-        if let Some(url) = told_url(ports)
+        if let Some(url) = written_url(ports)
             && greets(&url).await
         {
             return url;
         }
-        sleep(POLL).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Reads the address from the file that the server writes once it listens.
-fn told_url(ports: &Path) -> Option<String> {
+/// Reads the address from the file that the server writes when it listens.
+fn written_url(ports: &Path) -> Option<String> {
     let file = fs::read_dir(ports).ok()?.next()?.ok()?;
-    let told: Value = serde_json::from_slice(&fs::read(file.path()).ok()?).ok()?;
-    told["nats"][0].as_str().map(str::to_owned)
+    let addresses: Value = serde_json::from_slice(&fs::read(file.path()).ok()?).ok()?;
+    addresses["nats"][0].as_str().map(str::to_owned)
 }
 
 async fn greets(url: &str) -> bool {
@@ -157,15 +157,15 @@ async fn greets(url: &str) -> bool {
 
 fn find(program: Option<&Path>) -> Result<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let places = env::split_paths(&path).chain(PACKAGES.map(PathBuf::from));
+    let dirs = env::split_paths(&path).chain(PACKAGES.map(PathBuf::from));
     let mut found: Box<dyn Iterator<Item = _>> = match program {
         Some(program) => Box::new([program.to_owned()].into_iter()),
-        None => Box::new(places.map(|dir| dir.join(PROGRAM))),
+        None => Box::new(dirs.map(|dir| dir.join(PROGRAM))),
     };
     found.find(|program| program.is_file()).with_context(|| {
         let at = program.map(|program| format!(" at {}", program.display())).unwrap_or_default();
         format!(
-            "there is no {PROGRAM}{at}: apt-get install nats-server (Debian, Ubuntu) \
+            "{PROGRAM} not found{at}: apt-get install nats-server (Debian, Ubuntu) \
              or brew install nats-server (macOS)"
         )
     })

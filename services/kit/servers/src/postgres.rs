@@ -1,4 +1,4 @@
-//! A private PostgreSQL.
+//! A private PostgreSQL server.
 
 mod cluster;
 mod home;
@@ -14,39 +14,39 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use tokio::time::{Instant, sleep};
 
 use crate::DataDir;
-use crate::process::{POLL, Process, Stop, command, rotate};
+use crate::process::{POLL_INTERVAL, Process, Stop, command, rotate};
 use home::Home;
 use programs::Programs;
 
 const PROGRAM: &str = "postgres";
 
-/// The one role: the superuser of a cluster that is ours alone.
+/// The only role, a superuser.
 const ROLE: &str = "assay";
 
-/// Names the socket only; the server does not listen on any network.
+/// Port in the name of the socket. The server does not listen on a network.
 const PORT: u16 = 5432;
 
-/// After a crash the server repeats up to a gigabyte of writes before it answers.
+/// Maximum duration of a start. After a crash the server replays up to a gigabyte of writes.
 const START_DEADLINE: Duration = Duration::from_mins(2);
 
-/// How long processes of a killed server may take to notice, and to let go of its memory.
-const LET_GO_DEADLINE: Duration = Duration::from_secs(10);
+/// Maximum time until processes of a killed server have released its shared memory.
+const RELEASE_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How to run a private PostgreSQL.
+/// Options of a private PostgreSQL.
 #[derive(Clone, Debug, Default)]
 pub struct PostgresOptions {
     pub durability: Durability,
-    /// The directory of `postgres` and `initdb`, if they are not to be looked for.
+    /// Directory of `postgres` and `initdb`. Searched for if not given.
     pub programs: Option<PathBuf>,
 }
 
-/// What data must survive.
+/// The failures that data survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// A power failure.
     #[default]
     Full,
-    /// Nothing but a restart of the server: for tests, which want speed and many connections.
+    /// Only a restart of the server: for tests, which need speed and many connections.
     None,
 }
 
@@ -65,7 +65,7 @@ impl Durability {
     }
 }
 
-/// A running PostgreSQL that only this user, and root, can reach.
+/// A running PostgreSQL that only this user and root can reach.
 #[derive(Debug)]
 pub struct Postgres {
     process: Process,
@@ -74,8 +74,8 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts the server, after making a cluster if the data directory has none, and waits until
-    /// it answers.
+    /// Starts the server, creates a cluster if the data directory has none, and waits until the server
+    /// responds.
     pub async fn start(data: &DataDir, options: &PostgresOptions) -> Result<Self> {
         let home = Home::of(data.path())?;
         let programs = Programs::find(options.programs.as_deref(), &home)?;
@@ -86,13 +86,13 @@ impl Postgres {
         if !home.cluster().exists() {
             cluster::initialize(&programs, &home, options.durability, &log).await?;
         }
-        let deadline = Instant::now() + LET_GO_DEADLINE;
+        let deadline = Instant::now() + RELEASE_DEADLINE;
         loop {
             let server = Self::spawn(data, &programs, &home, options.durability, &log).await?;
-            match server.answer().await {
+            match server.wait_until_ready().await {
                 Ok(()) => return Ok(server),
                 Err(error) if Instant::now() > deadline || !is_in_use(&error) => return Err(error),
-                Err(_) => sleep(POLL).await,
+                Err(_) => sleep(POLL_INTERVAL).await,
             }
         }
     }
@@ -105,7 +105,7 @@ impl Postgres {
         log: &Path,
     ) -> Result<Self> {
         let socket = home.make_socket_dir()?;
-        // Names a process that is gone, or a stranger that has its number now.
+        // Left by a process that has exited, whose id another one may have now.
         let _ = fs::remove_file(socket.join(format!(".s.PGSQL.{PORT}.lock")));
 
         let mut command = command(&programs.postgres, &home.path, Stop::Interrupt);
@@ -116,7 +116,7 @@ impl Postgres {
             "listen_addresses=",
             "timezone=UTC",
             "log_timezone=UTC",
-            // Errors are told to the client, who logs them; here they would only pile up.
+            // Clients log the errors that they receive.
             "log_min_messages=log",
             "log_min_error_statement=panic",
             "log_checkpoints=off",
@@ -129,27 +129,27 @@ impl Postgres {
         Ok(Self { process, socket, _data: data.clone() })
     }
 
-    /// Waits until the server lets us in.
-    async fn answer(&self) -> Result<()> {
+    /// Waits until the server accepts connections.
+    async fn wait_until_ready(&self) -> Result<()> {
         let options = self.options("postgres").disable_statement_logging();
         let connected = async {
             loop {
                 if let Ok(connection) = PgConnection::connect_with(&options).await {
                     return connection.close().await;
                 }
-                sleep(POLL).await;
+                sleep(POLL_INTERVAL).await;
             }
         };
         tokio::select! {
             closed = connected => Ok(closed?),
             failure = self.process.failed() => Err(failure),
             () = sleep(START_DEADLINE) => {
-                bail!("{PROGRAM} lets nobody in; {}", self.process.last_words())
+                bail!("{PROGRAM} does not accept connections; {}", self.process.log_tail())
             }
         }
     }
 
-    /// How to connect to a database; `postgres` is always there.
+    /// Returns the options of connections to a database; `postgres` always exists.
     pub fn options(&self, database: &str) -> PgConnectOptions {
         PgConnectOptions::new_without_pgpass()
             .socket(&self.socket)
@@ -159,23 +159,23 @@ impl Postgres {
             .ssl_mode(PgSslMode::Disable)
     }
 
-    /// The same as a URL, which psql understands too.
+    /// Returns the URL of a database, which also works with psql.
     pub fn url(&self, database: &str) -> String {
         url(&self.socket.to_string_lossy(), database)
     }
 
-    /// The URL of a database of the server that another process runs in a data directory.
+    /// Returns the URL of a database of the server that another process runs in a data directory.
     pub fn url_of_running(data: &Path, database: &str) -> Result<String> {
         let file = data.join("postgres/cluster/postmaster.pid");
-        // Written by the server while it runs: its fifth line is the directory of its socket.
+        // The server writes this file; the fifth line is the directory of its socket.
         let lines = fs::read_to_string(&file)
             .with_context(|| format!("no PostgreSQL runs in {}", data.display()))?;
         let socket = lines.lines().nth(4).filter(|socket| !socket.is_empty());
-        let socket = socket.with_context(|| format!("{} names no socket", file.display()))?;
+        let socket = socket.with_context(|| format!("{} has no socket", file.display()))?;
         Ok(url(socket, database))
     }
 
-    /// Makes a database, unless there is one of that name.
+    /// Creates a database, unless it exists.
     pub async fn create_database_if_missing(&self, database: &str) -> Result<()> {
         let mut connection = PgConnection::connect_with(&self.options("postgres")).await?;
         let name = database.replace('"', "\"\"");
@@ -183,23 +183,23 @@ impl Postgres {
         match sqlx::raw_sql(statement).execute(&mut connection).await {
             Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P04") => {}
             done => {
-                done.with_context(|| format!("cannot make the database {database}"))?;
+                done.with_context(|| format!("cannot create the database {database}"))?;
             }
         }
         Ok(connection.close().await?)
     }
 
-    /// The id of the server's first process.
+    /// Returns the id of the server's main process.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// Waits until the server ends without having been told to, and says how.
+    /// Waits until the server exits unexpectedly, and returns the error.
     pub async fn exited(&self) -> Error {
         self.process.failed().await
     }
 
-    /// Ends all connections, stops the server and waits until it is gone.
+    /// Closes all connections, stops the server and waits until it has exited.
     pub async fn stop(self) -> Result<()> {
         self.process.stop().await?;
         let _ = fs::remove_dir(&self.socket);
@@ -212,12 +212,12 @@ fn url(socket: &str, database: &str) -> String {
     format!("postgres://{ROLE}@localhost:{PORT}/{database}?host={socket}&sslmode=disable")
 }
 
-/// Whether the server did not start because processes of the last one are still there.
+/// Whether the server did not start because processes of the last one still run.
 fn is_in_use(error: &Error) -> bool {
     error.to_string().contains("pre-existing shared memory block")
 }
 
-/// A setting whose value is a list of paths.
+/// Formats a setting whose value is a list of paths.
 fn setting_of_path(name: &str, path: &Path) -> String {
     format!("{name}=\"{}\"", path.to_string_lossy().replace('"', "\"\""))
 }

@@ -1,4 +1,4 @@
-//! A server as a process: it ends when it is told to, and when we do.
+//! Server processes, which end on request and with this process.
 
 use std::env;
 use std::fs::{self, File};
@@ -13,16 +13,16 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
-/// How long a server may take to put its affairs in order.
+/// Maximum time until a server has stopped.
 pub(crate) const STOP_DEADLINE: Duration = Duration::from_mins(1);
 
-/// How often a condition is looked at that nobody reports.
-pub(crate) const POLL: Duration = Duration::from_millis(20);
+/// Interval of polls for conditions without a notification.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// As many lines of a log as tell why a server ended.
+/// Number of lines of a log in an error message.
 const LAST_LINES: usize = 12;
 
-/// What makes a server stop in good order.
+/// The signal that stops a server gracefully.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stop {
     Interrupt,
@@ -37,7 +37,7 @@ impl Stop {
         }
     }
 
-    /// Sends the signal; a process that is gone already needs none.
+    /// Sends the signal, if the process still exists.
     pub(crate) fn send(self, pid: Pid) {
         let signal = match self {
             Self::Interrupt => Signal::INT,
@@ -54,12 +54,12 @@ pub(crate) struct Process {
     pid: Pid,
     stop: Stop,
     log: PathBuf,
-    /// Nothing while it runs; closed once it has ended.
+    /// `None` while the process runs. Closed when it has exited.
     status: watch::Receiver<Option<ExitStatus>>,
 }
 
 impl Process {
-    /// Starts a command made by [`command`]; what it says is appended to the log.
+    /// Starts a command from [`command`], and appends its output to the log.
     pub(crate) async fn spawn(
         name: &'static str,
         mut command: Command,
@@ -71,8 +71,8 @@ impl Process {
 
         let (ended, status) = watch::channel(None);
         let (started, pid) = oneshot::channel();
-        // A child is told of its parent's death when the *thread* that started it ends; this one
-        // lasts as long as the child.
+        // The kernel signals the death of the parent when the *thread* that started the child ends, so
+        // this thread lives as long as the child.
         thread::Builder::new().name(name.to_owned()).spawn(move || match command.spawn() {
             Ok(mut child) => {
                 let _ = started.send(Ok(Pid::from_child(&child)));
@@ -90,28 +90,28 @@ impl Process {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Waits until the process has ended.
+    /// Waits until the process has exited.
     pub(crate) async fn ended(&self) -> Option<ExitStatus> {
         self.status.clone().wait_for(Option::is_some).await.ok().and_then(|status| *status)
     }
 
-    /// Waits until the process has ended, and says so as the failure that this is.
+    /// Waits until the process has exited, and returns that as an error.
     pub(crate) async fn failed(&self) -> Error {
         let status = self.ended().await.map(|status| status.to_string()).unwrap_or_default();
-        anyhow!("{} has ended ({status}); {}", self.name, self.last_words())
+        anyhow!("{} has ended ({status}); {}", self.name, self.log_tail())
     }
 
-    /// Tells the process to stop, and waits until it has.
+    /// Stops the process, and waits until it has exited.
     pub(crate) async fn stop(&self) -> Result<()> {
-        self.tell_to_stop();
+        self.signal_stop();
         if timeout(STOP_DEADLINE, self.ended()).await.is_err() {
-            bail!("{} (pid {}) does not stop; {}", self.name, self.pid(), self.last_words());
+            bail!("{} (pid {}) does not stop; {}", self.name, self.pid(), self.log_tail());
         }
         Ok(())
     }
 
-    /// The end of the log, for an error message.
-    pub(crate) fn last_words(&self) -> String {
+    /// Returns the end of the log, for an error message.
+    pub(crate) fn log_tail(&self) -> String {
         let text = fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<_> = text.trim_end().lines().collect();
@@ -119,7 +119,7 @@ impl Process {
         format!("its log {} ends with:\n{}", self.log.display(), last.join("\n"))
     }
 
-    fn tell_to_stop(&self) {
+    fn signal_stop(&self) {
         if self.status.borrow().is_none() && self.status.has_changed().is_ok() {
             self.stop.send(self.pid);
         }
@@ -128,15 +128,15 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.tell_to_stop();
+        self.signal_stop();
     }
 }
 
-/// Prepares a server program: in its own process group, so that Ctrl-C reaches only us and we
-/// stop servers in order; with a bare environment, which holds neither secrets nor surprises; and
-/// stopped by the kernel if we die, where the system has the means.
+/// Prepares the command of a server. It runs in its own process group, so that Ctrl-C reaches only this
+/// process, which stops servers in order. Its environment has no secrets. The kernel stops it when this
+/// process dies, if the system supports that.
 pub(crate) fn command(program: &Path, dir: &Path, stop: Stop) -> Command {
-    let mut command = if let Some(mut wrapper) = end_with_us(stop) {
+    let mut command = if let Some(mut wrapper) = end_with_parent(stop) {
         wrapper.arg(program);
         wrapper
     } else {
@@ -147,8 +147,9 @@ pub(crate) fn command(program: &Path, dir: &Path, stop: Stop) -> Command {
     command
 }
 
-/// util-linux' `setpriv`, if it is here and can have the kernel send a signal when we die.
-fn end_with_us(stop: Stop) -> Option<Command> {
+/// Returns `setpriv` of util-linux, if it is installed and can request a signal on the death of this
+/// process.
+fn end_with_parent(stop: Stop) -> Option<Command> {
     let wrapper = || {
         let mut setpriv = Command::new("setpriv");
         setpriv.arg("--pdeathsig").arg(stop.name());
@@ -158,8 +159,8 @@ fn end_with_us(stop: Stop) -> Option<Command> {
     works.then(wrapper)
 }
 
-/// Puts the log of the last run aside, so that what we read in it is of this one.
+/// Renames the log of the last run, so that error messages quote only the current one.
 pub(crate) fn rotate(log: &Path) {
-    // There is none before the first run.
+    // Fails before the first run.
     let _ = fs::rename(log, log.with_extension("log.old"));
 }

@@ -1,9 +1,9 @@
-//! A client of the HTTP interface that says what it saw when a test fails.
+//! A client of the HTTP interface, whose assertions show the response.
 
 use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap};
 use serde_json::Value;
 
-/// A client of the `/api` at one address, as one user.
+/// A client of `/api` at one address, with the token of one user.
 #[derive(Clone)]
 pub struct Api {
     base: String,
@@ -11,10 +11,10 @@ pub struct Api {
     client: Client,
 }
 
-/// What the service answered.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
-    /// The request, for messages.
+    /// Method and URL, for messages.
     request: String,
     pub status: StatusCode,
     pub headers: HeaderMap,
@@ -22,34 +22,34 @@ pub struct Answer {
 }
 
 impl Api {
-    /// A client without a token; `base` is such as `http://127.0.0.1:8080`.
+    /// Creates a client without a token for a base URL such as `http://127.0.0.1:8080`.
     pub fn new(base: impl Into<String>) -> Self {
         assay_runtime::install_crypto();
         Self { base: base.into(), token: None, client: Client::new() }
     }
 
-    /// The same with a token.
+    /// Returns this client with a token.
     #[must_use]
     pub fn with_token(&self, token: impl Into<String>) -> Self {
         Self { token: Some(token.into()), ..self.clone() }
     }
 
-    /// The same with the token of another client.
+    /// Returns this client with the token of another one.
     #[must_use]
-    pub fn as_who(&self, other: &Self) -> Self {
+    pub fn with_token_of(&self, other: &Self) -> Self {
         Self { token: other.token.clone(), ..self.clone() }
     }
 
-    /// Its token, for other clients.
+    /// Returns the token.
     ///
     /// # Panics
     ///
-    /// If it has none.
+    /// If the client has no token.
     pub fn token(&self) -> &str {
         self.token.as_deref().expect("a client with a token")
     }
 
-    /// A request to be completed by the caller: headers, body.
+    /// Returns a request, to which the caller can add headers and a body.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.client.request(method, format!("{}{path}", self.base));
         match &self.token {
@@ -76,7 +76,7 @@ impl Api {
 }
 
 impl Answer {
-    /// Sends the request and reads the whole answer.
+    /// Sends the request and reads the whole response.
     pub async fn of(request: RequestBuilder) -> Self {
         let (client, request) = request.build_split();
         let request = request.expect("a request");
@@ -90,30 +90,31 @@ impl Answer {
         }
     }
 
-    /// The JSON body.
+    /// Returns the JSON body.
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{self}\nis no JSON: {e}"))
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{self}\nis not JSON: {e}"))
     }
 
+    /// Panics if the status is another one.
     #[track_caller]
     pub fn expect(&self, status: u16) -> &Self {
         assert_eq!(self.status.as_u16(), status, "{self}");
         self
     }
 
-    /// The body of a 200.
+    /// Returns the body of a response with status 200.
     #[track_caller]
     pub fn ok(&self) -> Value {
         self.expect(200).json()
     }
 
-    /// The body of a 201.
+    /// Returns the body of a response with status 201.
     #[track_caller]
     pub fn created(&self) -> Value {
         self.expect(201).json()
     }
 
-    /// A problem with that status and code.
+    /// Returns the body of a problem with this status and code.
     #[track_caller]
     pub fn is_problem(&self, status: u16, code: &str) -> Value {
         let problem = self.expect(status).json();

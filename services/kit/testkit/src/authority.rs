@@ -1,4 +1,4 @@
-//! An authority that issues certificates.
+//! A certificate authority.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 /// Issues certificates to programs and servers of a test.
 ///
-/// Its methods panic where they fail: nothing can be tested then.
+/// Its methods panic if they fail.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: String,
@@ -24,8 +24,8 @@ impl Default for Authority {
 }
 
 impl Authority {
-    /// Writes a certificate for this name and `localhost`, its key and the authority's certificate
-    /// into a directory, under the names that Kubernetes gives them: `tls.crt`, `tls.key`, `ca.crt`.
+    /// Writes a certificate for this name and `localhost`, its key and the authority's certificate into a
+    /// directory, with the file names of Kubernetes: `tls.crt`, `tls.key`, `ca.crt`.
     pub fn issue(&self, name: &str, directory: &Path) {
         let names = vec![name.to_owned(), "localhost".to_owned()];
         let key = KeyPair::generate().expect("a key");

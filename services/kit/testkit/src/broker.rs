@@ -1,4 +1,4 @@
-//! A nats-server that can go away and come back where it was.
+//! A nats-server that can be stopped and started again at the same address.
 
 use std::path::PathBuf;
 
@@ -14,12 +14,12 @@ use uuid::Uuid;
 
 use crate::test_dir;
 
-/// Where connections are passed on to, nowhere while the server is away.
+/// Address that connections are forwarded to; `None` while the server is stopped.
 type Target = watch::Sender<Option<String>>;
 
-/// A nats-server behind an address that stays the same when the server is started again.
+/// A nats-server behind a proxy, whose address stays the same when the server is restarted.
 ///
-/// Its methods panic where they fail: nothing can be tested then.
+/// Its methods panic if they fail.
 pub struct Broker {
     address: String,
     dir: PathBuf,
@@ -30,12 +30,12 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// Not started yet.
+    /// Creates a server without starting it.
     pub async fn new() -> Self {
         Self::with(None).await
     }
 
-    /// With a configuration file besides; not started yet.
+    /// Creates a server with a configuration file, without starting it.
     pub async fn configured(config: PathBuf) -> Self {
         Self::with(Some(config)).await
     }
@@ -45,12 +45,12 @@ impl Broker {
         let address = listener.local_addr().expect("its address").to_string();
         let target = Target::default();
         let mut proxy = JoinSet::new();
-        proxy.spawn(pass_on(listener, target.clone()));
+        proxy.spawn(forward(listener, target.clone()));
         let dir = test_dir().expect("a directory").join(format!("broker-{}", Uuid::now_v7()));
         Self { address, dir, config, target, server: None, _proxy: proxy }
     }
 
-    /// Where clients find the server, whenever it is there.
+    /// Returns the URL of the proxy.
     pub fn url(&self) -> String {
         format!("nats://{}", self.address)
     }
@@ -66,13 +66,13 @@ impl Broker {
         self.server = Some(server);
     }
 
-    /// Stops the server in good order.
+    /// Stops the server gracefully.
     pub async fn stop(&mut self) {
         self.target.send_replace(None);
         self.server.take().expect("a running server").stop().await.expect("an end");
     }
 
-    /// Kills the server, which has no time to put anything in order.
+    /// Kills the server.
     pub async fn kill(&mut self) {
         let server = self.server.take().expect("a running server");
         kill(server.pid());
@@ -80,24 +80,24 @@ impl Broker {
         self.target.send_replace(None);
     }
 
-    /// Loses all that the server has kept.
+    /// Removes all data of the server.
     ///
     /// # Panics
     ///
     /// If the server runs.
     pub fn wipe(&self) {
-        assert!(self.server.is_none(), "a running server cannot be wiped");
+        assert!(self.server.is_none(), "the server is stopped");
         std::fs::remove_dir_all(self.dir.join("nats")).expect("a store");
     }
 }
 
-/// Kills a process, which has no time to put anything in order.
+/// Kills a process.
 pub(crate) fn kill(pid: u32) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("the id of a process");
     kill_process(pid, Signal::KILL).expect("a process to kill");
 }
 
-async fn pass_on(listener: TcpListener, target: Target) {
+async fn forward(listener: TcpListener, target: Target) {
     let mut connections = JoinSet::new();
     while let Ok((mut client, _)) = listener.accept().await {
         let mut target = target.subscribe();

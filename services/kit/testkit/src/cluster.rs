@@ -1,4 +1,4 @@
-//! Three nats-servers that keep everything together, so that one may go.
+//! A NATS cluster of three servers, one of which may fail.
 
 use std::{
     fs,
@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use crate::{Broker, test_dir};
 
-/// A cluster of nats-servers, each behind an address that stays the same.
+/// A cluster of nats-servers, each behind a proxy with a constant address.
 ///
-/// Its methods panic where they fail: nothing can be tested then.
+/// Its methods panic if they fail.
 pub struct Cluster([Broker; Cluster::SIZE]);
 
 impl Cluster {
@@ -25,7 +25,7 @@ impl Cluster {
         let mut members = Vec::new();
         for port in ports {
             let config = dir.join(format!("{port}.conf"));
-            // What clients are told of other members would lead them past the addresses that stay.
+            // Advertised addresses of other members would lead clients past the proxies.
             let cluster = format!(
                 "name: assay, no_advertise: true, listen: \"127.0.0.1:{port}\", routes: [{routes}]"
             );
@@ -38,18 +38,18 @@ impl Cluster {
         Self(members.try_into().unwrap_or_else(|_| unreachable!("one for each port")))
     }
 
-    /// Where clients find the servers, separated by commas.
+    /// Returns the URLs of the servers, separated by commas.
     pub fn urls(&self) -> String {
         self.0.each_ref().map(Broker::url).join(",")
     }
 
-    /// One of the servers.
+    /// Returns one of the servers.
     pub fn member(&mut self, number: usize) -> &mut Broker {
         &mut self.0[number]
     }
 }
 
-/// Ports that nobody listens on. Servers have to know those of the others before they start.
+/// Returns free ports. Servers must know those of the others before they start.
 fn free_ports() -> [u16; Cluster::SIZE] {
     let listeners = [(); Cluster::SIZE]
         .map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port"));

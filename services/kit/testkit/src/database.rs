@@ -1,4 +1,4 @@
-//! A PostgreSQL database for each test, cloned from a migrated template, gone soon after it.
+//! A PostgreSQL database for each test, cloned from a migrated template and dropped after the test.
 
 use std::{mem, path::PathBuf, str::FromStr, time::Duration};
 
@@ -9,23 +9,23 @@ use sqlx::{
 use tokio::time::sleep;
 use uuid::Uuid;
 
-/// Some tests' databases are dropped at once: the first drop of a few has PostgreSQL write down what
-/// it has in memory, the others find that done.
+/// Interval in which databases are dropped, several at once: the first drop makes PostgreSQL write its
+/// buffers, and the next ones are fast.
 const DROP_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Serialises the making of templates among test processes.
+/// Advisory lock that serializes the creation of templates between test processes.
 const TEMPLATE_LOCK: i64 = 0x0061_7373_6179;
 
-/// A migrated database that nobody else uses.
+/// A migrated database of one test.
 pub struct TestDatabase {
-    /// How to connect to it.
+    /// Connection options.
     pub options: PgConnectOptions,
-    /// The same as a URL.
+    /// Connection URL.
     pub url: String,
 }
 
 impl TestDatabase {
-    /// Makes a database with the given schema. The first test to ask makes the template.
+    /// Creates a database with the given schema. The first test also creates the template.
     pub async fn create(schema: &str, migrations: &Migrator) -> Result<Self> {
         let server = server_url()?;
         let mut connection = PgConnection::connect(&server).await?;
@@ -34,7 +34,7 @@ impl TestDatabase {
         Self::make(connection, &server, &name, &format!(" template {template}")).await
     }
 
-    /// Makes an empty database.
+    /// Creates an empty database.
     pub async fn empty() -> Result<Self> {
         let server = server_url()?;
         let connection = PgConnection::connect(&server).await?;
@@ -42,7 +42,7 @@ impl TestDatabase {
         Self::make(connection, &server, &name, "").await
     }
 
-    /// Keeps the connection open for as long as the process lives: see [`drop_unused`].
+    /// Creates a database. The connection stays open until the process ends; see [`drop_unused`].
     async fn make(
         mut connection: PgConnection,
         server: &str,
@@ -59,8 +59,7 @@ impl TestDatabase {
     }
 }
 
-/// Drops the databases of tests whose process has ended, again and again. Together they would take
-/// more space than many a machine has.
+/// Periodically drops databases of tests whose process has ended. Together they might fill the disk.
 pub async fn drop_unused(server: &PgConnectOptions) -> Result<()> {
     let mut connection = PgConnection::connect_with(server).await?;
     let unused = "select d.datname from pg_database d
@@ -75,7 +74,7 @@ pub async fn drop_unused(server: &PgConnectOptions) -> Result<()> {
     }
 }
 
-/// A directory for files of tests, which is removed after the test run.
+/// Returns the directory for files of tests, which is removed after the test run.
 pub fn test_dir() -> Result<PathBuf> {
     Ok(variable("ASSAY_TEST_DIR")?.into())
 }
@@ -84,14 +83,14 @@ fn server_url() -> Result<String> {
     variable("ASSAY_TEST_DATABASE_URL")
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test has no configuration to be parsed")]
+#[expect(clippy::disallowed_methods, reason = "a test has no parsed configuration")]
 fn variable(name: &str) -> Result<String> {
     std::env::var(name).with_context(|| {
         format!("{name} is not set; run tests as `make test` does, or within `make servers`")
     })
 }
 
-/// The name of the database with exactly these migrations.
+/// Returns the name of the template with exactly these migrations, and creates it if missing.
 async fn template(
     connection: &mut PgConnection,
     schema: &str,

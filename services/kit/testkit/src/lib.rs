@@ -1,5 +1,5 @@
-//! What tests need: a database of their own, a broker that comes and goes, a cluster of them, a wire
-//! that breaks, certificates, users with tokens, and a client that reads well.
+//! Support for tests: databases, NATS servers and clusters, proxies that fail, certificates, users with
+//! tokens, and an HTTP client.
 
 mod api;
 mod authority;

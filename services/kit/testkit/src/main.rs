@@ -1,9 +1,9 @@
-//! `with-servers COMMAND ARGS…` runs a command with a private PostgreSQL at hand, and leaves
-//! nothing behind.
+//! `with-servers COMMAND ARGS…` runs a command with a private PostgreSQL, and removes everything
+//! afterwards.
 //!
-//! The command finds the URL of the server's maintenance database in `ASSAY_TEST_DATABASE_URL`,
-//! and in `ASSAY_TEST_DIR` a directory for its files, which goes when the command has ended. The
-//! database of a test goes soon after the process of the test. The exit code is the command's.
+//! `ASSAY_TEST_DATABASE_URL` is the URL of the server's maintenance database, and `ASSAY_TEST_DIR` a
+//! directory for files of tests. The database of a test is dropped soon after the process of the test
+//! has ended. The exit code is that of the command.
 
 use std::convert::Infallible;
 use std::env;
@@ -27,7 +27,7 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::timeout;
 
-/// How long the command may take to end once it was told to.
+/// Maximum time until the command has ended after a signal.
 const STOP_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Minimum free memory, in bytes, for files of PostgreSQL in memory. They take about 1 GiB.
@@ -45,7 +45,7 @@ async fn with_servers() -> Result<ExitCode> {
     let mut words = env::args_os().skip(1);
     let mut command = Command::new(words.next().context("usage: with-servers COMMAND ARGS…")?);
     command.args(words);
-    // From here on, a signal does not end us before everything is in order.
+    // From here on, a signal does not end this process before everything is removed.
     let mut signals = Signals::caught()?;
 
     let dir = directory(&env::temp_dir())?;
@@ -59,7 +59,7 @@ async fn with_servers() -> Result<ExitCode> {
     command.env("ASSAY_TEST_DIR", data.path());
     let status = tokio::select! {
         status = run(command, &mut signals) => status,
-        never = tidy(postgres.options("postgres")) => match never {},
+        never = drop_databases(postgres.options("postgres")) => match never {},
     };
 
     postgres.stop().await?;
@@ -88,15 +88,15 @@ fn postgres_parent() -> PathBuf {
     if is_large(memory) { memory.to_owned() } else { env::temp_dir() }
 }
 
-/// Drops databases for as long as somebody waits for it.
-async fn tidy(server: PgConnectOptions) -> Infallible {
+/// Drops unused databases until cancelled.
+async fn drop_databases(server: PgConnectOptions) -> Infallible {
     if let Err(error) = drop_unused(&server).await {
-        eprintln!("with-servers: databases of tests stay until the end: {error:#}");
+        eprintln!("with-servers: cannot drop databases of tests: {error:#}");
     }
     future::pending().await
 }
 
-/// Runs the command to its end, or until we are told to stop.
+/// Runs the command until it ends or this process is signalled.
 async fn run(mut command: Command, signals: &mut Signals) -> Result<ExitStatus> {
     let program = command.as_std().get_program().to_owned();
     let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
@@ -104,7 +104,7 @@ async fn run(mut command: Command, signals: &mut Signals) -> Result<ExitStatus> 
         tokio::select! {
             status = child.wait() => return Ok(status?),
             signal = signals.next() => {
-                // A terminal tells the command of Ctrl-C itself; a shell, say, goes on then.
+                // A terminal sends Ctrl-C to the command too, which may ignore it as shells do.
                 if signal != Signal::INT || !io::stdin().is_terminal() {
                     return stop(child, signal).await;
                 }
@@ -113,7 +113,7 @@ async fn run(mut command: Command, signals: &mut Signals) -> Result<ExitStatus> 
     }
 }
 
-/// Passes a signal on and waits until the command has ended, which it may be made to.
+/// Forwards a signal and waits until the command has ended. Kills it after the deadline.
 async fn stop(mut child: Child, signal: Signal) -> Result<ExitStatus> {
     if let Some(pid) = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
         kill_process(pid, signal)?;
@@ -124,7 +124,7 @@ async fn stop(mut child: Child, signal: Signal) -> Result<ExitStatus> {
     Ok(child.wait().await?)
 }
 
-/// Stops the NATS servers that tests left behind.
+/// Stops NATS servers that tests left running.
 async fn stop_nats_servers(dir: &Path) -> Result<()> {
     let mut dirs = vec![dir.to_owned()];
     while let Some(dir) = dirs.pop() {
@@ -141,13 +141,13 @@ async fn stop_nats_servers(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The exit code as shells have it.
+/// Returns the exit code in the convention of shells.
 fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// The signals that ask us to end.
+/// The signals that end this process.
 struct Signals {
     interrupt: unix::Signal,
     terminate: unix::Signal,

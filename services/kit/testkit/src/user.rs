@@ -1,11 +1,11 @@
-//! Users with tokens, for tests of one service without the others.
+//! Users with tokens, for tests of a single service.
 
 use std::time::Duration;
 
 use assay_auth::{Caller, Grant, Issuer, SigningKey, Verifier};
 use assay_proto::{CustomerId, Permissions, UserId};
 
-/// A key that tokens of tests are signed with.
+/// A key that signs tokens of tests.
 pub struct TestKeys(Issuer);
 
 /// A user of a test.
@@ -24,17 +24,17 @@ impl TestKeys {
         Self(Issuer::new(&key, Duration::from_hours(1)).expect("an issuer"))
     }
 
-    /// What a service verifies these tokens with.
+    /// Returns a verifier of these tokens.
     pub fn verifier(&self) -> Verifier {
         Verifier::of_keys(&self.0.jwks().expect("keys")).expect("a verifier")
     }
 
-    /// A user of a new customer with these permissions, such as `"Read, Write"`.
+    /// Creates a user of a new customer with these permissions, such as `"Read, Write"`.
     pub async fn user(&self, permissions: &str) -> TestUser {
         self.user_of(CustomerId::new(), permissions).await
     }
 
-    /// A user of that customer with these permissions.
+    /// Creates a user of that customer with these permissions.
     pub async fn user_of(&self, customer: CustomerId, permissions: &str) -> TestUser {
         let user = UserId::new();
         let permissions = Permissions::parse("permissions", permissions).expect("permissions");
@@ -46,7 +46,7 @@ impl TestKeys {
 }
 
 impl TestUser {
-    /// A gRPC request of this user.
+    /// Returns a gRPC request of this user.
     pub fn call<T>(&self, message: T) -> tonic::Request<T> {
         self.caller.call(message)
     }

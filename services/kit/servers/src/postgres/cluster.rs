@@ -1,4 +1,4 @@
-//! A cluster, as PostgreSQL calls the directory of its data: making one, and taking one over.
+//! PostgreSQL clusters (data directories): creation, and takeover from a killed process.
 
 use std::fs;
 use std::path::Path;
@@ -14,13 +14,13 @@ use super::{Durability, PROGRAM, ROLE, START_DEADLINE};
 use crate::leftover;
 use crate::process::{Process, Stop, command};
 
-/// What names of unfinished clusters start with; the id of a process follows.
+/// Prefix of the names of unfinished clusters, followed by a process id.
 const UNFINISHED: &str = "cluster.new-";
 
-/// Knows the upper and lower case of every language; texts are compared byte by byte all the same.
+/// Character classes of all languages. Texts are still compared byte by byte.
 const CHARACTERS: &str = if cfg!(target_os = "macos") { "UTF-8" } else { "C.UTF-8" };
 
-/// Makes a cluster, which is there completely or not at all.
+/// Creates a cluster completely or not at all.
 pub(super) async fn initialize(
     programs: &Programs,
     home: &Home,
@@ -39,15 +39,15 @@ pub(super) async fn initialize(
     }
     let process = Process::spawn("initdb", command, Stop::Interrupt, log).await?;
     let Ok(status) = timeout(START_DEADLINE, process.ended()).await else {
-        bail!("initdb does not end; {}", process.last_words());
+        bail!("initdb does not finish; {}", process.log_tail());
     };
     if !status.is_some_and(|status| status.success()) {
         return Err(process.failed().await);
     }
-    fs::rename(&new, home.cluster()).context("cannot put the new cluster in place")
+    fs::rename(&new, home.cluster()).context("cannot rename the new cluster")
 }
 
-/// Removes clusters that killed runs did not finish. Their initdb may just be doing so itself.
+/// Removes clusters that killed runs did not finish. Their initdb may be removing them too.
 fn remove_unfinished(home: &Home) -> Result<()> {
     for entry in fs::read_dir(&home.path)? {
         let entry = entry?;
@@ -58,14 +58,14 @@ fn remove_unfinished(home: &Home) -> Result<()> {
     Ok(())
 }
 
-/// Stops what a killed run left at work on the cluster.
+/// Stops the server that a killed process left running on the cluster.
 pub(super) async fn stop_left_behind(cluster: &Path) -> Result<()> {
     let file = cluster.join("postmaster.pid");
     let Some(pid) = leftover::read_pid(&file) else { return Ok(()) };
     leftover::stop(pid, PROGRAM, cluster, Stop::Interrupt).await?;
 
-    // Still the number of a process, then of another one: PostgreSQL would not start beside it.
-    // Its parent's number it knows for wrong, and it needs the rest of the file.
+    // If another process has this id now, PostgreSQL refuses to start. It ignores the id of its own
+    // parent, and needs the rest of the file.
     if let Ok(text) = fs::read_to_string(&file)
         && test_kill_process(pid).is_ok()
         && let Some((_, rest)) = text.split_once('\n')

@@ -1,4 +1,4 @@
-//! The directory that holds a cluster and its socket, and whom it belongs to.
+//! The directory of a cluster and its socket, and its owner.
 
 use std::env;
 use std::fs;
@@ -10,13 +10,13 @@ use anyhow::{Context, Result, ensure};
 
 use crate::account::Account;
 
-/// Where clusters go whose account cannot reach the data directory.
-const ELSEWHERE: &str = "/var/lib/assay";
+/// Parent of clusters whose account cannot enter the data directory.
+const FALLBACK_DIR: &str = "/var/lib/assay";
 
-/// What a socket's path can be long on every system: a hundred-odd bytes, on macOS the fewest.
+/// Maximum number of bytes in the path of a socket, the lowest of all systems (macOS).
 const LONGEST_SOCKET_PATH: usize = 103;
 
-/// A directory that only its account and root can enter, which is why nobody needs a password.
+/// A directory that only its account and root can enter. Passwords are therefore not needed.
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) path: PathBuf,
@@ -24,25 +24,25 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Finds or makes the home that belongs to a data directory: `postgres` in it, or a link of
-    /// that name if we are root and the account to drop to cannot get there.
+    /// Finds or creates the home of a data directory: `postgres` in it, or a link of that name if this
+    /// process is root and the unprivileged account cannot enter the data directory.
     pub(crate) fn of(data: &Path) -> Result<Self> {
         let path = data.join("postgres");
         if let Ok(path) = path.canonicalize()
-            && let Some(account) = Account::ours().or_else(|| Account::owner_of(&path))
+            && let Some(account) = Account::current().or_else(|| Account::owner_of(&path))
         {
             return Ok(Self { path, account });
         }
-        let account = Account::ours().map_or_else(Account::unprivileged, Ok)?;
-        make(&path, account)?;
-        if account.reaches(&path) {
+        let account = Account::current().map_or_else(Account::unprivileged, Ok)?;
+        create(&path, account)?;
+        if account.can_enter(&path) {
             return Ok(Self { path, account });
         }
         fs::remove_dir(&path)?;
-        let far = make_elsewhere(data, account)?;
+        let far = create_fallback(data, account)?;
         symlink(&far, &path)?;
         tracing::warn!(
-            "PostgreSQL must not run as root, and others cannot reach {}: its files are in {}",
+            "PostgreSQL must not run as root, and other accounts cannot enter {}: its files are in {}",
             data.display(),
             far.display(),
         );
@@ -53,7 +53,7 @@ impl Home {
         self.path.join("cluster")
     }
 
-    /// Makes the directory for the socket: in here unless the path gets too long for the system.
+    /// Creates the directory of the socket: in this one, unless the path is too long for the system.
     pub(crate) fn make_socket_dir(&self) -> Result<PathBuf> {
         let meta = self.path.metadata()?;
         let short = format!("assay-{:x}-{:x}", meta.dev(), meta.ino());
@@ -61,12 +61,12 @@ impl Home {
             [(&*self.path, "socket"), (&env::temp_dir(), &short), (Path::new("/tmp"), &short)];
         let (home, name) = homes
             .into_iter()
-            .find(|(home, name)| is_short_enough(&home.join(name)) && self.account.reaches(home))
+            .find(|(home, name)| is_short_enough(&home.join(name)) && self.account.can_enter(home))
             .with_context(|| {
-                format!("there is no place for a socket of {}", self.path.display())
+                format!("no directory is suitable for the socket of {}", self.path.display())
             })?;
         let dir = home.join(name);
-        make(&dir, self.account)?;
+        create(&dir, self.account)?;
         Ok(dir)
     }
 }
@@ -75,31 +75,31 @@ fn is_short_enough(socket_dir: &Path) -> bool {
     socket_dir.join(".s.PGSQL.5432").as_os_str().len() <= LONGEST_SOCKET_PATH
 }
 
-/// Makes a directory for the account alone. One that is there already must be just that: anybody
-/// can make directories in the temporary one.
-fn make(dir: &Path, account: Account) -> Result<()> {
+/// Creates a directory that only the account can enter. An existing one must be private already, since
+/// every user can create directories in the temporary one.
+fn create(dir: &Path, account: Account) -> Result<()> {
     let shown = dir.display();
     match fs::DirBuilder::new().mode(0o700).create(dir) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let meta = dir.symlink_metadata()?;
-            let theirs = Account::owner_of(dir).is_none_or(|owner| owner == account);
+            let is_owned = Account::owner_of(dir).is_none_or(|owner| owner == account);
             let private = meta.is_dir() && meta.permissions().mode() & 0o777 == 0o700;
-            ensure!(theirs && private, "{shown} is there, and not a private directory of ours");
+            ensure!(is_owned && private, "{shown} exists and is not private to this account");
         }
-        made => made.with_context(|| format!("cannot make {shown}"))?,
+        made => made.with_context(|| format!("cannot create {shown}"))?,
     }
     account.own(dir)
 }
 
-/// Makes a directory that has its name from the data directory. A name that is taken belongs to a
-/// data directory that was deleted or moved; what is in there is not ours to use or remove.
-fn make_elsewhere(data: &Path, account: Account) -> Result<PathBuf> {
-    fs::create_dir_all(ELSEWHERE)?;
-    fs::set_permissions(ELSEWHERE, fs::Permissions::from_mode(0o755))?;
+/// Creates a directory named after the data directory. An existing directory of that name belongs to a
+/// data directory that was deleted or moved, and is left alone.
+fn create_fallback(data: &Path, account: Account) -> Result<PathBuf> {
+    fs::create_dir_all(FALLBACK_DIR)?;
+    fs::set_permissions(FALLBACK_DIR, fs::Permissions::from_mode(0o755))?;
     let name = data.to_string_lossy().trim_matches('/').replace('/', "-");
     let names = (1..).map(|n| if n == 1 { name.clone() } else { format!("{name}-{n}") });
-    let mut dirs = names.map(|name| Path::new(ELSEWHERE).join(name));
+    let mut dirs = names.map(|name| Path::new(FALLBACK_DIR).join(name));
     let dir = dirs.find(|dir| !dir.exists()).context("no name is free")?;
-    make(&dir, account)?;
+    create(&dir, account)?;
     Ok(dir)
 }

@@ -1,4 +1,4 @@
-//! Finding PostgreSQL's programs.
+//! Search for the programs of PostgreSQL.
 
 use std::env;
 use std::fs;
@@ -10,8 +10,8 @@ use anyhow::{Result, bail, ensure};
 use super::home::Home;
 use crate::account::Account;
 
-/// Where packages of several versions live side by side, as directory and start of a name:
-/// Debian's, Red Hat's, Homebrew's.
+/// Directories of packages with several versions (Debian, Red Hat, Homebrew), and prefixes of the names
+/// in them.
 const PACKAGES: [(&str, &str); 5] = [
     ("/usr/lib/postgresql", ""),
     ("/usr", "pgsql-"),
@@ -20,7 +20,7 @@ const PACKAGES: [(&str, &str); 5] = [
     ("/home/linuxbrew/.linuxbrew/opt", "postgresql@"),
 ];
 
-/// PostgreSQL's programs of one version.
+/// The programs of one version of PostgreSQL.
 #[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) postgres: PathBuf,
@@ -28,18 +28,18 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Finds the first programs that the home's account can run, in `dir` or wherever they may be, of the
-    /// version that made the cluster, if there is one.
+    /// Finds programs that the home's account can run, in `dir` or in the usual directories. Their version
+    /// must be that of the cluster, if it exists.
     pub(crate) fn find(dir: Option<&Path>, home: &Home) -> Result<Self> {
         let cluster = home.cluster();
-        let made_by = fs::read_to_string(cluster.join("PG_VERSION")).ok();
-        let made_by = made_by.as_deref().map(str::trim);
+        let created_by = fs::read_to_string(cluster.join("PG_VERSION")).ok();
+        let created_by = created_by.as_deref().map(str::trim);
 
         let mut others = Vec::new();
-        for dir in dir.map_or_else(places, |dir| vec![dir.to_owned()]) {
+        for dir in dir.map_or_else(search_path, |dir| vec![dir.to_owned()]) {
             let found = Self { postgres: dir.join("postgres"), initdb: dir.join("initdb") };
             let Some(version) = found.version(home.account) else { continue };
-            if made_by.is_none_or(|made_by| made_by == version) {
+            if created_by.is_none_or(|created_by| created_by == version) {
                 return Ok(found);
             }
             others.push(version);
@@ -48,18 +48,18 @@ impl Programs {
         let at = dir.map(|dir| format!(" in {}", dir.display())).unwrap_or_default();
         ensure!(
             !others.is_empty(),
-            "there is no PostgreSQL server{at}: apt-get install postgresql (Debian, Ubuntu) \
+            "PostgreSQL server not found{at}: apt-get install postgresql (Debian, Ubuntu) \
              or brew install postgresql@17 (macOS)"
         );
         bail!(
-            "the data in {} was made by PostgreSQL {}, but there is only {}{at}",
+            "the data in {} was created by PostgreSQL {}, but only {} is installed{at}",
             cluster.display(),
-            made_by.unwrap_or_default(),
+            created_by.unwrap_or_default(),
             others.join(", "),
         )
     }
 
-    /// The major version, provided that the programs are there and run.
+    /// Returns the major version, if the programs exist and run.
     fn version(&self, account: Account) -> Option<String> {
         let mut command = Command::new(&self.postgres);
         command.arg("--version").current_dir("/");
@@ -69,20 +69,20 @@ impl Programs {
     }
 }
 
-/// Picks the 15 of `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
+/// Returns 15 for `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
 fn major(version: &str) -> Option<String> {
     let number = version.split_whitespace().nth(2)?;
     number.split(|digit: char| !digit.is_ascii_digit()).next().map(str::to_owned)
 }
 
-/// Directories in which the programs may be, the one to prefer first.
-fn places() -> Vec<PathBuf> {
+/// Returns directories in which the programs may be, in order of preference.
+fn search_path() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let mut places: Vec<_> = env::split_paths(&path).collect();
+    let mut dirs: Vec<_> = env::split_paths(&path).collect();
     for (dir, prefix) in PACKAGES {
-        places.extend(newest_first(Path::new(dir), prefix).map(|dir| dir.join("bin")));
+        dirs.extend(newest_first(Path::new(dir), prefix).map(|dir| dir.join("bin")));
     }
-    places
+    dirs
 }
 
 fn newest_first(dir: &Path, prefix: &str) -> impl Iterator<Item = PathBuf> {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_from_what_packagers_make_of_them() {
+    fn versions_of_packages_are_parsed() {
         assert_eq!(major("postgres (PostgreSQL) 15.18 (Debian 15.18-0)").as_deref(), Some("15"));
         assert_eq!(major("postgres (PostgreSQL) 18beta1\n").as_deref(), Some("18"));
         assert_eq!(major("something else"), None);

@@ -1,4 +1,4 @@
-//! Private servers, as the standalone program and the tests use them.
+//! Tests with real private servers.
 
 mod data_dir;
 mod nats;
@@ -11,7 +11,7 @@ use assay_servers::DataDir;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tempfile::TempDir;
 
-/// A directory that every account can reach.
+/// Creates a directory that every account can enter.
 fn reachable_dir() -> TempDir {
     tempfile::Builder::new()
         .prefix("assay-servers-")
@@ -21,7 +21,7 @@ fn reachable_dir() -> TempDir {
 }
 
 fn lock(dir: &TempDir) -> DataDir {
-    DataDir::lock(dir.path()).expect("nobody else uses the directory")
+    DataDir::lock(dir.path()).expect("the directory is not locked")
 }
 
 fn process(pid: u32) -> Pid {
@@ -33,5 +33,5 @@ fn is_alive(pid: u32) -> bool {
 }
 
 fn kill(pid: u32) {
-    kill_process(process(pid), Signal::KILL).expect("the process is there");
+    kill_process(process(pid), Signal::KILL).expect("the process exists");
 }

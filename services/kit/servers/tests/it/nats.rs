@@ -1,3 +1,5 @@
+//! Private nats-servers.
+
 use std::path::Path;
 
 use anyhow::Result;
@@ -30,7 +32,7 @@ async fn stored_message(nats: &Nats) -> Result<String> {
 }
 
 #[tokio::test]
-async fn messages_outlive_a_restart() -> Result<()> {
+async fn messages_survive_a_restart() -> Result<()> {
     let dir = reachable_dir();
     let data = lock(&dir);
     let nats = Nats::start(&data, None).await?;
@@ -46,7 +48,7 @@ async fn messages_outlive_a_restart() -> Result<()> {
 }
 
 #[tokio::test]
-async fn messages_outlive_a_kill() -> Result<()> {
+async fn messages_survive_a_kill() -> Result<()> {
     let dir = reachable_dir();
     let data = lock(&dir);
     let nats = Nats::start(&data, None).await?;
@@ -62,7 +64,7 @@ async fn messages_outlive_a_kill() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_server_that_was_left_behind_is_stopped() -> Result<()> {
+async fn a_server_left_running_is_stopped_at_the_next_start() -> Result<()> {
     let dir = reachable_dir();
     let data = lock(&dir);
     let left = Nats::start(&data, None).await?;
@@ -75,10 +77,10 @@ async fn a_server_that_was_left_behind_is_stopped() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_missing_program_is_named() {
+async fn the_error_of_a_missing_program_suggests_how_to_install_it() {
     let dir = reachable_dir();
     let failure = Nats::start(&lock(&dir), Some(Path::new("/nowhere/nats-server"))).await;
-    let failure = failure.expect_err("there is no such program").to_string();
-    assert!(failure.starts_with("there is no nats-server at /nowhere/nats-server: "), "{failure}");
+    let failure = failure.expect_err("the program does not exist").to_string();
+    assert!(failure.starts_with("nats-server not found at /nowhere/nats-server: "), "{failure}");
     assert!(failure.contains("apt-get install nats-server"), "{failure}");
 }

@@ -1,3 +1,5 @@
+//! Private PostgreSQL servers.
+
 use anyhow::Result;
 use assay_servers::{Durability, Postgres, PostgresOptions};
 use assay_testkit::eventually;
@@ -25,7 +27,7 @@ async fn stored_row(postgres: &Postgres) -> Result<String> {
 }
 
 #[tokio::test]
-async fn rows_outlive_a_restart() -> Result<()> {
+async fn rows_survive_a_restart() -> Result<()> {
     let dir = reachable_dir();
     let data = lock(&dir);
     let postgres = Postgres::start(&data, &PostgresOptions::default()).await?;
@@ -41,7 +43,7 @@ async fn rows_outlive_a_restart() -> Result<()> {
 }
 
 #[tokio::test]
-async fn rows_outlive_a_kill() -> Result<()> {
+async fn rows_survive_a_kill() -> Result<()> {
     let dir = reachable_dir();
     let data = lock(&dir);
     let postgres = Postgres::start(&data, &PostgresOptions::default()).await?;
@@ -57,7 +59,7 @@ async fn rows_outlive_a_kill() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_server_that_was_left_behind_is_stopped() -> Result<()> {
+async fn a_server_left_running_is_stopped_at_the_next_start() -> Result<()> {
     let dir = reachable_dir();
     let data = lock(&dir);
     let left = Postgres::start(&data, &for_tests()).await?;
@@ -69,9 +71,9 @@ async fn a_server_that_was_left_behind_is_stopped() -> Result<()> {
     postgres.stop().await
 }
 
-/// Processes get numbers of old ones again, in containers mostly the very same.
+/// The system reuses process ids, in containers often the same ones.
 #[tokio::test]
-async fn a_stale_pid_file_that_names_somebody_else_is_no_obstacle() -> Result<()> {
+async fn a_stale_pid_file_with_the_id_of_another_process_is_ignored() -> Result<()> {
     let dir = reachable_dir();
     let data = lock(&dir);
     let postgres = Postgres::start(&data, &for_tests()).await?;
@@ -84,14 +86,14 @@ async fn a_stale_pid_file_that_names_somebody_else_is_no_obstacle() -> Result<()
     std::fs::write(&pid_file, format!("{}\n{rest}", stranger.id()))?;
 
     let postgres = Postgres::start(&data, &for_tests()).await?;
-    assert!(stranger.try_wait()?.is_none(), "the stranger was left alone");
+    assert!(stranger.try_wait()?.is_none(), "the other process still runs");
     stranger.kill()?;
     stranger.wait()?;
     postgres.stop().await
 }
 
 #[tokio::test]
-async fn a_long_path_is_no_obstacle() -> Result<()> {
+async fn a_server_starts_in_a_directory_with_a_long_path() -> Result<()> {
     let dir = reachable_dir();
     let deep = assay_servers::DataDir::lock(dir.path().join("deep, \"down\" & ".repeat(6)))?;
     let postgres = Postgres::start(&deep, &for_tests()).await?;
@@ -101,7 +103,7 @@ async fn a_long_path_is_no_obstacle() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_server_outlives_the_thread_that_started_it() -> Result<()> {
+async fn a_server_survives_the_thread_that_started_it() -> Result<()> {
     let dir = reachable_dir();
     let data = lock(&dir);
     let start = move || {
@@ -116,7 +118,7 @@ async fn a_server_outlives_the_thread_that_started_it() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_forgotten_server_stops() -> Result<()> {
+async fn a_dropped_server_stops() -> Result<()> {
     let dir = reachable_dir();
     let data = lock(&dir);
     let postgres = Postgres::start(&data, &for_tests()).await?;
@@ -127,23 +129,26 @@ async fn a_forgotten_server_stops() -> Result<()> {
 }
 
 #[tokio::test]
-async fn data_of_another_version_is_not_touched() -> Result<()> {
+async fn data_of_another_version_is_rejected() -> Result<()> {
     let dir = reachable_dir();
     let data = lock(&dir);
     Postgres::start(&data, &for_tests()).await?.stop().await?;
     std::fs::write(dir.path().join("postgres/cluster/PG_VERSION"), "8\n")?;
 
-    let failure = Postgres::start(&data, &for_tests()).await.expect_err("nobody has 8").to_string();
-    assert!(failure.contains("was made by PostgreSQL 8, but there is only "), "{failure}");
+    let failure = Postgres::start(&data, &for_tests())
+        .await
+        .expect_err("version 8 is not installed")
+        .to_string();
+    assert!(failure.contains("was created by PostgreSQL 8, but only "), "{failure}");
     Ok(())
 }
 
 #[tokio::test]
-async fn missing_programs_are_named() {
+async fn the_error_of_missing_programs_suggests_how_to_install_them() {
     let dir = reachable_dir();
     let options = PostgresOptions { programs: Some("/nowhere".into()), ..for_tests() };
     let failure = Postgres::start(&lock(&dir), &options).await;
-    let failure = failure.expect_err("there are no such programs").to_string();
-    assert!(failure.starts_with("there is no PostgreSQL server in /nowhere: "), "{failure}");
+    let failure = failure.expect_err("the programs do not exist").to_string();
+    assert!(failure.starts_with("PostgreSQL server not found in /nowhere: "), "{failure}");
     assert!(failure.contains("apt-get install postgresql"), "{failure}");
 }
