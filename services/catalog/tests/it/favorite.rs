@@ -99,9 +99,10 @@ async fn favorites_need_no_permission_but_lists_need_the_read_permission() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
-    let nobody = world.colleague(&user, "UserSettings").await;
-    nobody.add_favorite(RecordKind::Project, &project.id).await.unwrap();
-    let listed = nobody.filtered_page(RecordKind::Project, "", ListFilter::Favorites, None).await;
+    let colleague = world.colleague(&user, "UserSettings").await;
+    colleague.add_favorite(RecordKind::Project, &project.id).await.unwrap();
+    let listed =
+        colleague.filtered_page(RecordKind::Project, "", ListFilter::Favorites, None).await;
     assert_eq!(fault(listed), "forbidden");
 }
 

@@ -100,16 +100,16 @@ async fn cases_that_are_not_ready_are_rejected_or_skipped() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
-    let [ready, new, none, gone] = [
+    let [ready, new, none, archived] = [
         user.case(&project, "ready").await,
         user.case(&project, "new/1").await,
         user.case(&project, "none").await,
-        user.case(&project, "gone").await,
+        user.case(&project, "archived").await,
     ];
     let plan = user.ready_plan(&ready).await;
     user.create_plan(&new, TestPlanInput::default()).await.unwrap();
-    let set = user.set(&project, &[&gone, &new, &ready, &none]).await;
-    user.archive_case(&gone).await;
+    let set = user.set(&project, &[&archived, &new, &ready, &none]).await;
+    user.archive_case(&archived).await;
 
     assert_eq!(
         invalid_fields(take(&user, &set, false).await),

@@ -150,14 +150,14 @@ async fn only_active_cases_of_the_project_can_be_members() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
-    let [a, gone] = [user.case(&project, "a").await, user.case(&project, "gone").await];
-    user.archive_case(&gone).await;
+    let [a, archived] = [user.case(&project, "a").await, user.case(&project, "archived").await];
+    user.archive_case(&archived).await;
     let foreign = user.case(&user.project().await, "foreign").await;
     let set = user.set(&project, &[]).await;
     let unknown = Reference { id: "01890a5d-ac96-774b-bcce-b302099a8057".into() };
     let nonsense = Reference { id: "nonsense".into() };
 
-    let named = [references(&[&a, &gone, &foreign]), vec![unknown.clone()]].concat();
+    let named = [references(&[&a, &archived, &foreign]), vec![unknown.clone()]].concat();
     let fields = ["1/Id", "2/Id", "3/Id"];
     assert_eq!(invalid_fields(include(&user, &set, named.clone()).await), fields);
     let fields = fields.map(|field| format!("TestCases/{field}"));
@@ -167,7 +167,7 @@ async fn only_active_cases_of_the_project_can_be_members() {
     assert_eq!(invalid_fields(include(&user, &set, vec![nonsense]).await), ["0/Id"]);
     assert_eq!(
         invalid_fields(
-            exclude(&user, &set, [references(&[&a, &gone]), vec![unknown]].concat()).await
+            exclude(&user, &set, [references(&[&a, &archived]), vec![unknown]].concat()).await
         ),
         ["2/Id"]
     );

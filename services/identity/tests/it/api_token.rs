@@ -153,18 +153,18 @@ async fn an_expired_or_deleted_api_token_is_rejected() -> Result<()> {
     sqlx::query("update api_token set expires_at = now()").execute(&identity.db).await?;
     assert_eq!(error_code(&identity, &ending.secret).await, Code::Unauthenticated);
 
-    let (kept, gone) = (
+    let (kept, deleted) = (
         create(&identity, &admin, "Read", None).await?,
         create(&identity, &admin, "Read", None).await?,
     );
     let (keeps, goes) =
-        (exchange(&identity, &kept.secret).await?, exchange(&identity, &gone.secret).await?);
-    let delete = DeleteApiTokenRequest { id: gone.id };
+        (exchange(&identity, &kept.secret).await?, exchange(&identity, &deleted.secret).await?);
+    let delete = DeleteApiTokenRequest { id: deleted.id };
     identity.api_tokens().delete_api_token(admin.call(delete.clone())).await?;
     eventually("the token is revoked", async || (!identity.accepts(&goes).await).then_some(()))
         .await;
     assert!(identity.accepts(&keeps).await && identity.accepts(&admin).await);
-    assert_eq!(error_code(&identity, &gone.secret).await, Code::Unauthenticated);
+    assert_eq!(error_code(&identity, &deleted.secret).await, Code::Unauthenticated);
     let again = identity.api_tokens().delete_api_token(admin.call(delete)).await.unwrap_err();
     assert_eq!(again.code(), Code::NotFound);
 

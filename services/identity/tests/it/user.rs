@@ -144,8 +144,8 @@ async fn removing_the_last_membership_deletes_the_account() -> Result<()> {
     assert_eq!(identity.caller_of("grace@example.com").await?.customer, second.customer);
     assert_eq!(delete(&identity, &first, &id).await.unwrap_err().code(), Code::NotFound);
     delete(&identity, &second, &other).await?;
-    let gone = identity.login("grace@example.com", PASSWORD).await.unwrap_err();
-    assert_eq!(gone.code(), Code::Unauthenticated);
+    let rejected = identity.login("grace@example.com", PASSWORD).await.unwrap_err();
+    assert_eq!(rejected.code(), Code::Unauthenticated);
     assert!(identity.user(&first, "grace@example.com", "Testers").await?.id != id);
     Ok(())
 }

@@ -87,8 +87,8 @@ async fn a_customer_is_created_read_changed_archived_and_deleted() {
     api.put(&path(&acme), json!({"Archived": false})).await.ok();
 
     assert_eq!(api.delete(&path(&newest)).await.expect(204).body, b"");
-    for gone in [api.get(&path(&newest)).await, api.delete(&path(&newest)).await] {
-        gone.is_problem(404, "not_found");
+    for answer in [api.get(&path(&newest)).await, api.delete(&path(&newest)).await] {
+        answer.is_problem(404, "not_found");
     }
     assert!(!subdomains(&api.get(CUSTOMERS).await.ok()).contains(&"newest"));
     world.stop().await;
