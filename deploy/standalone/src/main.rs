@@ -11,7 +11,7 @@ use assay::{
     Assay, Backends, Settings,
     backends::{self, Servers},
 };
-use assay_execution::DepotConfig;
+use assay_execution::FileStoreConfig;
 use assay_identity::FirstSecret;
 use assay_runtime::{
     Gate, Runtime, install_crypto, parse, raise_file_limit, serve_admin, stop_signal,
@@ -76,7 +76,7 @@ async fn serve(options: Options) -> Result<()> {
         mail_from: options.mail_from,
         mail_dir: options.mail_dir.unwrap_or_else(|| data.path().join("mail")),
         edge: options.edge,
-        depot: DepotConfig {
+        file_store: FileStoreConfig {
             artifacts: options
                 .artifacts
                 .unwrap_or_else(|| data.path().join("artifacts").to_string_lossy().into_owned()),

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use anyhow::{Context, Result, bail, ensure};
 use assay_auth::SealConfig;
 use assay_events::NatsConfig;
-use assay_execution::{ArtifactConfig, DepotConfig, LeaseSettings};
+use assay_execution::{ArtifactConfig, FileStoreConfig, LeaseSettings};
 use assay_gateway::EdgeConfig;
 use assay_identity::FirstLogin;
 use assay_notification::WebhookConfig;
@@ -70,7 +70,7 @@ pub struct Settings {
     pub mail_dir: PathBuf,
     pub edge: EdgeConfig,
     /// Storage of artifacts.
-    pub depot: DepotConfig,
+    pub file_store: FileStoreConfig,
     /// Expiry of leases.
     pub leases: LeaseSettings,
     pub notification_retention_days: u32,
@@ -154,7 +154,11 @@ impl Assay {
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 catalog_url: url(catalog_address),
-                artifacts: ArtifactConfig::new(settings.depot, settings.seal.clone(), public_url),
+                artifacts: ArtifactConfig::new(
+                    settings.file_store,
+                    settings.seal.clone(),
+                    public_url,
+                ),
                 leases: settings.leases,
             },
         )

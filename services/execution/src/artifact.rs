@@ -1,6 +1,6 @@
 //! Artifacts: files that belong to results, such as screenshots and logs.
 
-pub(crate) mod depot;
+pub(crate) mod file_store;
 mod link;
 pub(crate) mod rules;
 mod service;
@@ -18,7 +18,7 @@ use tonic::Status;
 use url::Url;
 
 use self::{
-    depot::{Depot, DepotConfig, Pieces},
+    file_store::{FileStore, FileStoreConfig, Pieces},
     link::{LinkConfig, Links},
     store::NewArtifact,
 };
@@ -28,7 +28,7 @@ use crate::lease;
 #[derive(Clone)]
 pub struct Artifacts {
     db: PgPool,
-    depot: Depot,
+    file_store: FileStore,
     links: Links,
     /// Limits the transactions that insert artifacts.
     shares: Shares,
@@ -42,23 +42,24 @@ const WRITERS: usize = 4;
 #[derive(clap::Args, Clone, Debug)]
 pub struct ArtifactConfig {
     #[command(flatten)]
-    pub depot: DepotConfig,
+    pub file_store: FileStoreConfig,
     #[command(flatten)]
     pub links: LinkConfig,
 }
 
 impl ArtifactConfig {
     /// Returns settings for links that begin with `public_url` and are signed with keys of `seal`.
-    pub fn new(depot: DepotConfig, seal: SealConfig, public_url: Url) -> Self {
-        Self { depot, links: LinkConfig { seal, public_url } }
+    pub fn new(file_store: FileStoreConfig, seal: SealConfig, public_url: Url) -> Self {
+        Self { file_store, links: LinkConfig { seal, public_url } }
     }
 }
 
 impl Artifacts {
     /// Opens the store. A folder is created if it does not exist.
     pub fn open(db: &PgPool, config: &ArtifactConfig) -> anyhow::Result<Self> {
-        let (depot, links) = (Depot::open(&config.depot)?, Links::new(&config.links)?);
-        Ok(Self { db: db.clone(), depot, links, shares: Shares::new(WRITERS) })
+        let (file_store, links) =
+            (FileStore::open(&config.file_store)?, Links::new(&config.links)?);
+        Ok(Self { db: db.clone(), file_store, links, shares: Shares::new(WRITERS) })
     }
 
     /// Stores an artifact. Replaces one of the same name as soon as the new file is complete.
@@ -92,7 +93,7 @@ impl Artifacts {
         id: ArtifactId,
         file: Pieces,
     ) -> Result<(i64, Option<ArtifactId>, i64), Status> {
-        let size = self.depot.put(new.customer, new.execution, id, file).await?;
+        let size = self.file_store.put(new.customer, new.execution, id, file).await?;
         let _share = self.shares.acquire(new.customer).await?;
         let (replaced, expires) = self.insert(new, id, size).await?;
         Ok((size, replaced, expires))
@@ -101,7 +102,7 @@ impl Artifacts {
     /// Removes a file that is not an artifact. If this fails, [`Artifacts::sweep`] does it later.
     async fn remove_file(&self, customer: CustomerId, execution: ExecutionId, id: ArtifactId) {
         let removed = async {
-            self.depot.delete(customer, execution, id).await?;
+            self.file_store.delete(customer, execution, id).await?;
             stray::delete(&self.db, customer, id).await
         };
         if let Err(fault) = removed.await {
@@ -176,7 +177,7 @@ impl Artifacts {
         customer: CustomerId,
         execution: ExecutionId,
     ) -> Result<(), Fault> {
-        self.depot.remove(customer, execution).await?;
+        self.file_store.remove(customer, execution).await?;
         store::delete_all(&self.db, customer, execution).await
     }
 }

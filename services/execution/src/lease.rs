@@ -25,6 +25,6 @@ pub(crate) enum LeaseStatus {
 
 /// Returns the conflict of an engine that uses a lost lease.
 pub(crate) fn lost() -> Fault {
-    let reason = "the lease was lost: it was not renewed in time, and its work is somebody else's";
+    let reason = "the lease was not renewed in time; its work has returned to the queue";
     Fault::Conflict { code: "lease_lost", reason: reason.to_owned() }
 }

@@ -44,7 +44,7 @@ use tokio::net::TcpListener;
 use tonic::service::Routes;
 
 pub use self::{
-    artifact::{ArtifactConfig, Artifacts, depot::DepotConfig},
+    artifact::{ArtifactConfig, Artifacts, file_store::FileStoreConfig},
     deletion::{Deletions, purge_deleted},
     retention::enforce_retention,
     verify::{PublishedState, published_states, rebuild, verify},

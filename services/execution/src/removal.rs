@@ -6,7 +6,7 @@ use assay_proto::{CustomerId, Fault, TestReportId};
 use assay_runtime::Throttle;
 use sqlx::PgPool;
 
-/// The pace of removals. Fewer rows at a time would not be faster.
+/// Returns a throttle for removals. Batches of fewer rows would not be faster.
 pub(crate) fn throttle() -> Throttle {
     Throttle::within(500..=10_000)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
-use assay_execution::{DepotConfig, LeaseSettings};
+use assay_execution::{FileStoreConfig, LeaseSettings};
 use assay_gateway::EdgeConfig;
 use assay_notification::WebhookConfig;
 use assay_runtime::Networks;
@@ -195,7 +195,7 @@ fn settings(dir: &Path) -> Settings {
         mail_from: None,
         mail_dir: dir.join("mail"),
         edge: edge(),
-        depot: DepotConfig::folder(&dir.join("artifacts")),
+        file_store: FileStoreConfig::folder(&dir.join("artifacts")),
         leases: LeaseSettings { lease_seconds: 60, lease_losses: 3, execution_hours: 168 },
         notification_retention_days: 365,
         webhooks: WebhookConfig { webhook_networks: Networks::default() },

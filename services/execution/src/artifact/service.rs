@@ -12,7 +12,13 @@ use assay_runtime::{body::open, list::Batches};
 use futures::{StreamExt, TryStreamExt, stream};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Artifacts, depot::Pieces, link::forbidden, rules, store, store::NewArtifact};
+use super::{
+    Artifacts,
+    file_store::Pieces,
+    link::forbidden,
+    rules,
+    store::{self, NewArtifact},
+};
 use crate::{
     execution::{self, rules::require_external},
     lease,
@@ -74,7 +80,7 @@ impl artifact_service_server::ArtifactService for Artifacts {
         let DownloadArtifactRequest { name, expires, signature, .. } = request;
         self.links.check(customer, id, &name, expires, &signature, now)?;
         let artifact = store::get(&self.db, customer, id).await?;
-        let (size, chunks) = self.depot.get(customer, artifact.execution_id, id).await?;
+        let (size, chunks) = self.file_store.get(customer, artifact.execution_id, id).await?;
         let content_type = rules::served_as(&artifact.content_type);
         let head = ArtifactBatch { content_type, size, ..ArtifactBatch::default() };
         let chunks = chunks.map_ok(|chunk| ArtifactBatch { chunk, ..ArtifactBatch::default() });

@@ -11,7 +11,12 @@ use assay_runtime::begin;
 use prost::Message;
 use tonic::Status;
 
-use super::{ExecutionService, idempotency::start_once, rules, rules::IdempotentRequest, store};
+use super::{
+    ExecutionService,
+    idempotency::start_once,
+    rules::{self, IdempotentRequest},
+    store,
+};
 use crate::{
     progress::{execution::ExecutionState, report::TestReportState},
     schedule::{self, Destination},

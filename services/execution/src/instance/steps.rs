@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn no_steps_need_no_space() {
+    fn empty_steps_need_no_space() {
         assert!(Writer::new().unwrap().write(&[]).unwrap().unwrap().is_empty());
         assert!(read::<StoredStep>(&[]).unwrap().is_empty());
     }

@@ -53,7 +53,7 @@ pub(crate) fn read(mut body: Body) -> Result<(Vec<UploadedCase>, Vec<u8>), Fault
         assay_junit::read(&mut body, |test| {
             tests += 1;
             if tests > MOST_TESTS {
-                let reason = format!("there are more than {MOST_TESTS} tests");
+                let reason = format!("the report has more than {MOST_TESTS} tests");
                 return Err(Fault::Refused { code: "too_many_tests", reason });
             }
             let index = *indexes.entry(test.identifier()).or_insert_with_key(|identifier| {

@@ -14,7 +14,9 @@ use std::{
 
 use anyhow::{Context, Result};
 use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
-use assay_execution::{ArtifactConfig, Artifacts, DepotConfig, LeaseSettings, Queue, Reconciler};
+use assay_execution::{
+    ArtifactConfig, Artifacts, FileStoreConfig, LeaseSettings, Queue, Reconciler,
+};
 use assay_proto::{
     DESCRIPTORS,
     execution::{
@@ -207,7 +209,7 @@ impl Drop for World {
 /// Returns settings that store artifacts in this folder.
 pub(crate) fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
     let seal = SealConfig { encryption_keys: new_seal_key("test")? };
-    Ok(ArtifactConfig::new(DepotConfig::folder(folder), seal, "https://assay.test".parse()?))
+    Ok(ArtifactConfig::new(FileStoreConfig::folder(folder), seal, "https://assay.test".parse()?))
 }
 
 /// Starts a server and returns its address.

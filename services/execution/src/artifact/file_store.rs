@@ -33,7 +33,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Settings of the store of artifacts.
 #[derive(clap::Args, Clone, Debug)]
-pub struct DepotConfig {
+pub struct FileStoreConfig {
     /// Store of artifacts: a folder, or a bucket as `s3://bucket/folder`
     #[arg(long, env = "ASSAY_ARTIFACTS", default_value = "data/artifacts")]
     pub artifacts: String,
@@ -51,7 +51,7 @@ pub struct DepotConfig {
     pub s3_secret_access_key: Option<SecretString>,
 }
 
-impl DepotConfig {
+impl FileStoreConfig {
     /// Returns the settings of a store in a folder.
     pub fn folder(folder: &std::path::Path) -> Self {
         Self {
@@ -66,10 +66,10 @@ impl DepotConfig {
 
 /// The store of the files.
 #[derive(Clone)]
-pub(super) struct Depot(Arc<dyn ObjectStore>);
+pub(super) struct FileStore(Arc<dyn ObjectStore>);
 
-impl Depot {
-    pub(super) fn open(config: &DepotConfig) -> anyhow::Result<Self> {
+impl FileStore {
+    pub(super) fn open(config: &FileStoreConfig) -> anyhow::Result<Self> {
         let Some(bucket) = config.artifacts.strip_prefix("s3://") else {
             return Self::folder(&config.artifacts);
         };
