@@ -68,7 +68,7 @@ impl Verifier {
     pub fn listen(&self, runtime: &Runtime, client: async_nats::Client) {
         let this = self.clone();
         nats::subscribe(runtime, client, REVOCATIONS.to_owned(), move |_| {
-            this.revocations().request_read()
+            this.revocations().request_read();
         });
     }
 }

@@ -236,19 +236,19 @@ impl<S: FnMut(Test) -> Result<(), Fault>> Parser<S> {
 
     /// Adds text to the innermost element that is not `Other`: a stack trace within a failure
     /// belongs to the failure.
-    fn add_text(&mut self, text: &str) {
+    fn add_text(&mut self, more: &str) {
         let Some(test) = &mut self.test else { return };
         let innermost = self.elements.iter().rev().find(|kind| **kind != Element::Other);
         match innermost {
             Some(Element::Problem(_)) => {
                 if let Some(problem) = test.problems.last_mut() {
-                    keep_beginning(&mut problem.text, text, TEXT);
+                    keep_beginning(&mut problem.text, more, TEXT);
                 }
             }
             Some(Element::Skipped) => {
-                keep_beginning(test.skipped.get_or_insert_default(), text, MESSAGE);
+                keep_beginning(test.skipped.get_or_insert_default(), more, MESSAGE);
             }
-            Some(Element::Output) => keep_end(&mut test.output, text, OUTPUT),
+            Some(Element::Output) => keep_end(&mut test.output, more, OUTPUT),
             _ => {}
         }
     }
