@@ -10,6 +10,7 @@ use async_nats::{
     jetstream::{
         self,
         consumer::{AckPolicy, DeliverPolicy, pull::Config},
+        stream::{ConsumerError, ConsumerErrorKind},
     },
 };
 use futures::{FutureExt as _, StreamExt as _};
@@ -153,9 +154,13 @@ impl<'a> Subscription<'a> {
             self.messages = Some(self.nats.client().subscribe(answers).await?);
         }
         if !self.is_bound {
-            // Set first, because requests may succeed even if creating the consumer fails.
+            // Set first, because the consumer may exist even if there is no response.
             self.is_bound = true;
-            self.bind().await?;
+            if let Err(error) = self.bind().await {
+                // The server has refused, for example because the stream does not exist yet.
+                self.is_bound = !matches!(error.kind(), ConsumerErrorKind::JetStream(_));
+                return Err(error).context("cannot create the consumer");
+            }
         }
         if self.expected == 0 && self.buffer.is_empty() {
             self.request().await?;
@@ -272,7 +277,7 @@ impl<'a> Subscription<'a> {
     }
 
     /// Creates the consumer, or updates its configuration.
-    async fn bind(&self) -> anyhow::Result<()> {
+    async fn bind(&self) -> Result<(), ConsumerError> {
         let config = Config {
             durable_name: Some(self.consumer.name.to_owned()),
             filter_subject: self.consumer.filter.clone(),
@@ -283,7 +288,6 @@ impl<'a> Subscription<'a> {
             ..Config::default()
         };
         let stream = self.consumer.stream.name();
-        let made = self.nats.jetstream().create_consumer_on_stream(config, stream).await;
-        made.map(drop).context("cannot create the consumer")
+        self.nats.jetstream().create_consumer_on_stream(config, stream).await.map(drop)
     }
 }
