@@ -120,7 +120,10 @@ async fn the_engine_runs_tests_and_reports_their_results() {
     assert_eq!(secured["Steps"][0]["ActualResult"], "401");
     let unknown = instance(api, &project, &reports[3]).await;
     let message = unknown["Steps"][0]["ActualResult"].as_str().unwrap();
-    assert!(message.contains("exit status: 1") && message.contains("no test SMOKE-4"), "{message}");
+    assert!(
+        message.contains("exit status: 1") && message.contains("unknown test SMOKE-4"),
+        "{message}"
+    );
     engine.stop().await;
     world.stop().await;
 }
