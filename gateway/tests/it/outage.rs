@@ -41,7 +41,7 @@ async fn assert_only_catalog_fails(api: &mut Api) {
 }
 
 async fn assert_recovers(api: &Api, wire: &Wire) {
-    wire.mend();
+    wire.restore();
     let started = Instant::now();
     let answered = || async { (api.get(PROJECT).await.status == 200).then_some(()) };
     eventually("an answer", answered).await;

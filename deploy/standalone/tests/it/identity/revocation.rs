@@ -151,7 +151,8 @@ async fn revocations_survive_a_restart() {
     revoke(&world, &admin, &grace, 3).await;
     let (grace, alan) = (token_of(&grace), token_of(&alan));
     let world = world.restart().await;
-    let (grace, alan) = (world.anonymous().with_token_of(&grace), world.anonymous().as_who(&alan));
+    let (grace, alan) =
+        (world.anonymous().with_token_of(&grace), world.anonymous().with_token_of(&alan));
     grace.get("/api/projects").await.is_problem(401, "unauthenticated");
     alan.get("/api/projects").await.ok();
     world.stop().await;
