@@ -154,19 +154,20 @@ impl Check {
     }
 
     /// Checks that a number is within a range, ends included. NaN is in no range.
-    pub fn range<N: PartialOrd + Display>(
+    pub fn range<N: Copy + PartialOrd + Display>(
         &mut self,
         field: &str,
         number: N,
         range: RangeInclusive<N>,
     ) {
-        if !range.contains(&number) {
-            self.refuse(field, format!("must be {} to {}", range.start(), range.end()));
+        let (least, most) = range.into_inner();
+        if !(least..=most).contains(&number) {
+            self.refuse(field, format!("must be {least} to {most}"));
         }
     }
 
     /// Checks that a number is `least` or more. NaN is not.
-    pub fn at_least<N: PartialOrd + Display>(&mut self, field: &str, number: N, least: N) {
+    pub fn at_least<N: Copy + PartialOrd + Display>(&mut self, field: &str, number: N, least: N) {
         if number.partial_cmp(&least).is_none_or(Ordering::is_lt) {
             self.refuse(field, format!("must be {least} or more"));
         }
