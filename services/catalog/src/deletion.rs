@@ -16,7 +16,7 @@ use crate::{event::EventSource, records::Records};
 
 /// Deletes a project. Lookups refuse its records from now on; [`crate::purge`] removes them in the
 /// background.
-pub(crate) async fn of_project(
+pub(crate) async fn delete_project(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ProjectId,
@@ -30,7 +30,10 @@ pub(crate) async fn of_project(
 }
 
 /// Deletes all projects of a deleted customer and prevents new ones.
-pub async fn of_customer(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Result<(), Fault> {
+pub async fn delete_customer(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+) -> Result<(), Fault> {
     for statement in [
         "insert into deleted_customer (customer_id) values ($1)
          on conflict on constraint deleted_customer_pkey do nothing",
@@ -42,7 +45,7 @@ pub async fn of_customer(tx: &mut PgTransaction<'_>, customer: CustomerId) -> Re
 }
 
 /// Deletes a test case with its plans, and removes it from its test sets.
-pub(crate) async fn of_test_case(
+pub(crate) async fn delete_test_case(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
@@ -57,7 +60,7 @@ pub(crate) async fn of_test_case(
     .bind(id)
     .execute(&mut **tx)
     .await?;
-    let left = sqlx::query_scalar::<_, TestSetId>(
+    let changed = sqlx::query_scalar::<_, TestSetId>(
         "with changed_set as (
              delete from test_set_case where customer_id = $1 and test_case_id = $2
              returning test_set_id
@@ -67,13 +70,13 @@ pub(crate) async fn of_test_case(
            and deleted_at is null
          returning id",
     );
-    let left = left.bind(customer).bind(id).fetch_all(&mut **tx).await?;
-    let changed = left.into_iter().map(|set| EventSource::TestSet(project, set));
+    let changed = changed.bind(customer).bind(id).fetch_all(&mut **tx).await?;
+    let changed = changed.into_iter().map(|set| EventSource::TestSet(project, set));
     publish_deleted(tx, customer, EventSource::TestCase(project, id), changed).await
 }
 
 /// Deletes a test set, but none of its test cases.
-pub(crate) async fn of_test_set(
+pub(crate) async fn delete_test_set(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
@@ -84,7 +87,7 @@ pub(crate) async fn of_test_set(
 }
 
 /// Deletes a subject, and clears the references of test sets, environments and subjects to it.
-pub(crate) async fn of_subject(
+pub(crate) async fn delete_subject(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
@@ -104,7 +107,7 @@ pub(crate) async fn of_subject(
 }
 
 /// Deletes an environment, and clears the references of test sets to it.
-pub(crate) async fn of_environment(
+pub(crate) async fn delete_environment(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,

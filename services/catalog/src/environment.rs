@@ -53,7 +53,7 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let this = self.clone();
-        let filter = filter::archive(request.archived);
+        let filter = filter::active_or_archived(request.archived);
         list::answer(request.page, move |slice| {
             let (this, caller) = (this.clone(), caller.clone());
             async move { this.list(&caller, project, filter, &slice).await }
@@ -150,7 +150,7 @@ impl environment_service_server::EnvironmentService for EnvironmentService {
 
         let mut tx = begin(&self.db).await?;
         project::store::lock_exclusive(&mut tx, customer, project).await?;
-        deletion::of_environment(&mut tx, customer, project, id).await?;
+        deletion::delete_environment(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 const RECENT: i64 = 20;
 
 /// Returns the filter of active or of archived records.
-pub(crate) fn archive(archived: bool) -> ListFilter {
+pub(crate) fn active_or_archived(archived: bool) -> ListFilter {
     if archived { ListFilter::Archive } else { ListFilter::Unspecified }
 }
 

@@ -53,8 +53,7 @@ use self::{
     test_case::TestCaseService, test_plan::TestPlanService, test_set::TestSetService,
 };
 pub use self::{
-    deletion::of_customer as delete_customer, opening::Openings, purge::purge, secrets::reseal,
-    verify::verify,
+    deletion::delete_customer, opening::Openings, purge::purge, secrets::reseal, verify::verify,
 };
 
 /// Maximum size of a message with the test cases of a set, in bytes. It fits the ids of all test cases

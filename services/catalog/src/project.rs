@@ -109,7 +109,7 @@ impl project_service_server::ProjectService for ProjectService {
 
         let mut tx = begin(&self.db).await?;
         store::lock_exclusive(&mut tx, customer, id).await?;
-        deletion::of_project(&mut tx, customer, id).await?;
+        deletion::delete_project(&mut tx, customer, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }

@@ -44,7 +44,7 @@ impl Handler for Customers {
     ) -> Result<(), Fault> {
         match event_type {
             EventType::Record(RecordKind::Customer, Action::Deleted) => {
-                deletion::of_customer(tx, event.customer()).await
+                deletion::delete_customer(tx, event.customer()).await
             }
             EventType::Record(..)
             | EventType::SecretsSeen

@@ -23,7 +23,7 @@ use prost::Message;
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
-use self::store::Chosen;
+use self::store::ExecutableCase;
 use crate::{records::Records, secrets::Secrets, test_set};
 
 /// Maximum number of attempts of an adoption that meets a deadlock or loses its database.
@@ -50,7 +50,7 @@ impl SnapshotService {
         &self,
         customer: CustomerId,
         snapshot: Snapshot,
-        cases: Vec<Chosen>,
+        cases: Vec<ExecutableCase>,
     ) -> Response<Batches<Snapshot>> {
         let db = self.db.clone();
         let cases = stream::iter(rules::parts(cases)).then(move |part| {
@@ -146,7 +146,7 @@ async fn adopt(
     db: &PgPool,
     target: &Target,
     cases: &[ReportedTestCase],
-) -> Result<(Snapshot, Vec<Chosen>), Fault> {
+) -> Result<(Snapshot, Vec<ExecutableCase>), Fault> {
     let mut tx = begin(db).await?;
     let snapshot = target.snapshot(&mut tx).await?;
     let Target { customer, project, test_set, .. } = *target;

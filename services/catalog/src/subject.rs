@@ -45,7 +45,7 @@ impl subject_service_server::SubjectService for SubjectService {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
-        let filter = filter::archive(request.archived);
+        let filter = filter::active_or_archived(request.archived);
         let (db, customer, user) = (self.db.clone(), caller.customer, caller.user);
         list::answer(request.page, move |slice| {
             let db = db.clone();
@@ -145,7 +145,7 @@ impl subject_service_server::SubjectService for SubjectService {
 
         let mut tx = begin(&self.db).await?;
         project::store::lock_exclusive(&mut tx, customer, project).await?;
-        deletion::of_subject(&mut tx, customer, project, id).await?;
+        deletion::delete_subject(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }

@@ -118,7 +118,7 @@ impl test_case_service_server::TestCaseService for TestCaseService {
 
         let mut tx = begin(&self.db).await?;
         project::store::lock_exclusive(&mut tx, customer, project).await?;
-        deletion::of_test_case(&mut tx, customer, project, id).await?;
+        deletion::delete_test_case(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }

@@ -147,7 +147,7 @@ impl test_set_service_server::TestSetService for TestSetService {
 
         let mut tx = begin(&self.db).await?;
         project::store::lock_exclusive(&mut tx, customer, project).await?;
-        deletion::of_test_set(&mut tx, customer, project, id).await?;
+        deletion::delete_test_set(&mut tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }

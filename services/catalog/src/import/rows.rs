@@ -35,12 +35,12 @@ pub(super) fn read(body: impl Read, target: &ImportTestCasesTarget) -> Result<Ve
         let lines = format == ImportFormat::Ndjson;
         elements::read(BufReader::new(body), lines, |row| rows.add_json(row))?;
     }
-    rows.check.done().map(|()| rows.rows)
+    rows.check.done().map(|()| rows.parsed)
 }
 
 #[derive(Default)]
 struct Rows {
-    rows: Vec<Row>,
+    parsed: Vec<Row>,
     check: Check,
     /// Whether the cells of CSV are used unchanged.
     is_exact: bool,
@@ -49,8 +49,8 @@ struct Rows {
 impl Rows {
     /// Returns the index of the next row. Fails if there are too many rows.
     fn next(&self) -> Result<usize, Fault> {
-        if self.rows.len() < MOST_ROWS {
-            return Ok(self.rows.len());
+        if self.parsed.len() < MOST_ROWS {
+            return Ok(self.parsed.len());
         }
         Err(Fault::invalid("", format!("must have at most {MOST_ROWS} test cases")))
     }
@@ -64,7 +64,7 @@ impl Rows {
             let fields = FIELDS.iter().filter(has).map(|name| (*name).to_owned()).collect();
             Row { input, fields }
         });
-        self.rows.push(row.unwrap_or_else(|violation| {
+        self.parsed.push(row.unwrap_or_else(|violation| {
             self.check.refuse(violation.field, violation.problem);
             Row { input: TestCaseInput::default(), fields: Vec::new() }
         }));
@@ -88,7 +88,7 @@ impl Rows {
             }
             row.fields.push((*name).to_owned());
         }
-        self.rows.push(row);
+        self.parsed.push(row);
         Ok(())
     }
 }

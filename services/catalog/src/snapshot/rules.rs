@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use assay_proto::{Fault, TestCaseId, catalog::ReportedTestCase};
 use assay_records::{Check, MOST_PROBLEMS, below};
 
-use super::store::Chosen;
+use super::store::ExecutableCase;
 
 pub(super) const SUBJECT: &str = "SubjectId";
 pub(super) const ENVIRONMENT: &str = "EnvironmentId";
@@ -53,29 +53,29 @@ pub(super) fn reported(cases: Vec<ReportedTestCase>) -> Result<Vec<ReportedTestC
 }
 
 /// Returns the members that cannot be executed, at most as many as an error lists.
-pub(super) fn missing(members: &[TestCaseId], ready: &[Chosen]) -> Vec<TestCaseId> {
+pub(super) fn missing(members: &[TestCaseId], ready: &[ExecutableCase]) -> Vec<TestCaseId> {
     let ready: HashSet<TestCaseId> = ready.iter().map(|chosen| chosen.case).collect();
     let is_missing = |id: &&TestCaseId| !ready.contains(*id);
     members.iter().filter(is_missing).take(MOST_PROBLEMS).copied().collect()
 }
 
 /// Fails if a snapshot of these test cases is too large.
-pub(super) fn fits(chosen: &[Chosen]) -> Result<(), Fault> {
+pub(super) fn fits(chosen: &[ExecutableCase]) -> Result<(), Fault> {
     let size: i64 = chosen.iter().map(|chosen| chosen.size).sum();
     if size <= LARGEST {
         return Ok(());
     }
     let (size, most) = (size.div_euclid(1 << 20), LARGEST >> 20);
     let reason = format!(
-        "the test plans of the set have {size} MiB of variables, and an execution takes at most \
-         {most} MiB; execute fewer test cases at once, by several test sets, or keep large \
+        "the test plans of the set have {size} MiB of variables, more than the {most} MiB that an \
+         execution can have; execute fewer test cases at once, in several test sets, or keep large \
          contents in files"
     );
     Err(Fault::Refused { code: "execution_too_large", reason })
 }
 
 /// Splits chosen test cases into parts that can be copied at once.
-pub(super) fn parts(chosen: Vec<Chosen>) -> Vec<Vec<Chosen>> {
+pub(super) fn parts(chosen: Vec<ExecutableCase>) -> Vec<Vec<ExecutableCase>> {
     let (mut parts, mut part, mut size) = (Vec::new(), Vec::new(), 0);
     for one in chosen {
         if size + one.size > PART && !part.is_empty() {

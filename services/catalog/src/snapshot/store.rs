@@ -53,7 +53,7 @@ pub(super) async fn environment(
 
 /// A test case that will be executed, with its plan.
 #[derive(Clone, Copy, Debug, FromRow)]
-pub(super) struct Chosen {
+pub(super) struct ExecutableCase {
     #[sqlx(rename = "test_case_id")]
     pub(super) case: TestCaseId,
     #[sqlx(rename = "id")]
@@ -73,11 +73,11 @@ pub(super) async fn choose(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     cases: &[TestCaseId],
-) -> Result<Vec<Chosen>, Fault> {
+) -> Result<Vec<ExecutableCase>, Fault> {
     let ready = highest_ready(tx, customer, cases).await?;
     let plans: Vec<TestPlanId> = ready.into_values().collect();
     // In the order of their ids, so that snapshots do not deadlock.
-    let chosen = sqlx::query_as::<_, Chosen>(
+    let chosen = sqlx::query_as::<_, ExecutableCase>(
         "select test_case_id, id, octet_length(variables::text)::bigint + $3 as size,
                 jsonb_path_exists(variables, '$[*].ValidationRule ? (@ != \"\")') as has_rules
          from test_plan
@@ -96,7 +96,7 @@ pub(super) async fn choose(
 pub(super) async fn freeze(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    chosen: &[Chosen],
+    chosen: &[ExecutableCase],
 ) -> Result<(), Fault> {
     sqlx::query(
         "update test_plan set frozen_at = now()
@@ -129,7 +129,7 @@ pub(super) async fn highest_ready(
 pub(super) async fn copy(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
-    chosen: &[Chosen],
+    chosen: &[ExecutableCase],
 ) -> Result<Vec<SnapshotTestCase>, Fault> {
     let copies = sqlx::query_as(
         "select test_case_id as id,

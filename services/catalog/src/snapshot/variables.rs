@@ -9,7 +9,7 @@ use sqlx::{PgExecutor, PgTransaction};
 
 use super::{
     rules,
-    store::{self, Chosen},
+    store::{self, ExecutableCase},
 };
 use crate::secrets::{self, Secrets};
 
@@ -17,7 +17,7 @@ use crate::secrets::{self, Secrets};
 pub(super) async fn copy(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
-    part: &[Chosen],
+    part: &[ExecutableCase],
 ) -> Result<Vec<SnapshotTestCase>, Fault> {
     let mut copies = store::copy(db, customer, part).await?;
     for copy in &mut copies {
@@ -33,7 +33,7 @@ pub(super) async fn check(
     secrets: &Secrets,
     customer: CustomerId,
     subject: Option<&SnapshotSubject>,
-    chosen: &[Chosen],
+    chosen: &[ExecutableCase],
 ) -> Result<(), Fault> {
     let (mut check, mut checked) = (Check::default(), 0);
     if let Some(subject) = subject {
