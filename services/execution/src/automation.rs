@@ -63,8 +63,8 @@ impl automation_service_server::AutomationService for AutomationService {
         let input = rules::with_defaults(&caller, input)?;
         let wait = Duration::from_secs(input.wait_in_sec().unsigned_abs().into());
         let dequeue = || dequeue::dequeue(db, &self.settings, &caller, &input);
-        let look = || self.limits.read(customer, dequeue());
-        let found = self.queue.wait(customer, input.target_group(), wait, look).await?;
+        let poll = || self.limits.read(customer, dequeue());
+        let found = self.queue.wait(customer, input.target_group(), wait, poll).await?;
         let Some(mut leases) = found else { return Ok(Response::new(stream::empty().boxed())) };
         let marked = dequeue::mark_running(db, customer, &leases);
         if let Err(fault) = self.limits.read(customer, marked).await {

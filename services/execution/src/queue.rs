@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 /// The NATS subject on which programs publish that schedules were queued.
 const QUEUED: &str = "assay.queued";
 
-/// Time limit for a notification. Engines also look for work without one.
+/// Time limit for a notification. Engines also poll for work without one.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The queue of a target group.
@@ -73,23 +73,23 @@ impl Queue {
         let Ok(message) = serde_json::to_vec(&queue) else { return };
         let published = timeout(TIMEOUT, nats.publish(QUEUED, message.into())).await;
         if !matches!(published, Ok(Ok(()))) {
-            tracing::debug!("cannot notify engines of work; they find it at their next look");
+            tracing::debug!("cannot notify engines of work; they find it at their next poll");
         }
     }
 
-    /// Looks for work, and again after each notification, until there is some, `wait` is over or
+    /// Polls for work, and again after each notification, until there is some, `wait` is over or
     /// the program stops.
     pub(crate) async fn wait<T, F: Future<Output = Result<Option<T>, Fault>>>(
         &self,
         customer: CustomerId,
         target_group: &str,
         wait: Duration,
-        mut look: impl FnMut() -> F,
+        mut poll: impl FnMut() -> F,
     ) -> Result<Option<T>, Fault> {
         if wait.is_zero() {
-            return look().await;
+            return poll().await;
         }
         let queue = GroupQueue { customer, target_group: target_group.to_owned() };
-        self.waiting.register(queue)?.poll(Some(Instant::now() + wait), look).await
+        self.waiting.register(queue)?.poll(Some(Instant::now() + wait), poll).await
     }
 }
