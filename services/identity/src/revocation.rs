@@ -83,7 +83,7 @@ impl Revocations {
                     match this.apply_and_publish().await {
                         Ok(()) => gate.open(),
                         Err(fault) => {
-                            tracing::debug!(%fault, "cannot read revocations; will retry")
+                            tracing::debug!(%fault, "cannot read revocations; will retry");
                         }
                     }
                     tokio::select! {

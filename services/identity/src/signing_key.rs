@@ -79,7 +79,7 @@ impl Keys {
                     match this.load(&db).await {
                         Ok(()) => {}
                         Err(Fault::Unavailable(_)) => {
-                            tracing::debug!("cannot read the signing keys; will retry")
+                            tracing::debug!("cannot read the signing keys; will retry");
                         }
                         Err(fault) => return Err(anyhow::Error::from(fault)),
                     }
