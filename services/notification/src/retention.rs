@@ -28,7 +28,7 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, nats: &Nats, age: Du
                     Ok(0) => {}
                     Ok(count) => tracing::info!(count, "removed {count} notifications"),
                     Err(fault) => {
-                        tracing::warn!(error = %fault, "cannot remove notifications; will retry")
+                        tracing::warn!(error = %fault, "cannot remove notifications; will retry");
                     }
                 }
                 if let Err(error) = deletion::remove_subscribers(database.pool(), &nats).await {

@@ -70,15 +70,15 @@ async fn waits_elsewhere(queue: impl Fn(&Runtime) -> Result<Queue>) -> Result<Du
     eventually("a response", || async { there.lease(now("", 1)).await.ok() }).await;
     world.dispatch().await?;
     let lease = eventually("a lease", || async { here.lease_one().await.ok() }).await;
-    let queued = async {
+    let released = async {
         let waits = async || (other_queue.waiting() == 1).then_some(());
         eventually("an engine that waits at the other server", waits).await;
         here.release(&lease.id).await?;
         Ok(Instant::now())
     };
-    let (leases, queued) = tokio::try_join!(there.lease(waiting("")), queued)?;
+    let (leases, released) = tokio::try_join!(there.lease(waiting("")), released)?;
     assert_eq!(leases[0].schedule_id, lease.schedule_id);
-    Ok(queued.elapsed())
+    Ok(released.elapsed())
 }
 
 #[tokio::test(flavor = "multi_thread")]
