@@ -93,9 +93,9 @@ impl Relay {
         let mut wait = IDLE_WAIT.0;
         while !stop.is_cancelled() {
             let batch = queue.head(BATCH).await?;
-            let published = keep_alive(queue, publisher.publish(&batch)).await?;
-            if published > 0 {
-                queue.mark(&batch[..published]).await?;
+            let count = keep_alive(queue, publisher.publish(&batch)).await?;
+            if count > 0 {
+                queue.mark(&batch[..count]).await?;
                 wait = IDLE_WAIT.0;
                 continue;
             }

@@ -154,7 +154,7 @@ impl<'a> Subscription<'a> {
             self.messages = Some(self.nats.client().subscribe(answers).await?);
         }
         if !self.is_bound {
-            // Set first, because the consumer may exist even if there is no response.
+            // Set first, because the consumer may exist even if the response is lost.
             self.is_bound = true;
             if let Err(error) = self.bind().await {
                 // The server has refused, for example because the stream does not exist yet.
