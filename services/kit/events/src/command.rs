@@ -1,4 +1,5 @@
-//! Commands for operators that `assay` and the services share. Each returns a message about its result.
+//! Commands for operators that `assay` and the services share. Each returns a message about its
+//! result.
 
 use std::time::Duration;
 
@@ -61,14 +62,14 @@ impl std::fmt::Display for Replayed {
 pub enum AtNats {
     /// List, redeliver or delete dead letters: events that a consumer could not apply
     #[command(subcommand)]
-    DeadLetters(OfDeadLetters),
+    DeadLetters(DeadLetterCommand),
     /// List, add or remove subscribers: other systems that read notifications
     #[command(subcommand)]
-    Subscribers(OfSubscribers),
+    Subscribers(SubscriberCommand),
 }
 
 #[derive(Clone, Debug, Subcommand)]
-pub enum OfDeadLetters {
+pub enum DeadLetterCommand {
     /// List dead letters with their reasons, oldest first
     List {
         /// Only dead letters of this consumer, such as `catalog`
@@ -95,7 +96,7 @@ pub struct SelectionArgs {
 }
 
 #[derive(Clone, Debug, Subcommand)]
-pub enum OfSubscribers {
+pub enum SubscriberCommand {
     /// List subscribers and their backlog
     List,
     /// Add a subscriber, which receives all stored notifications and new ones
@@ -137,7 +138,7 @@ impl AtNats {
     }
 }
 
-impl OfDeadLetters {
+impl DeadLetterCommand {
     async fn carry_out(self, nats: Client) -> anyhow::Result<String> {
         let letters = DeadLetters::open(nats).await?;
         let (count, done) = match self {
@@ -175,7 +176,7 @@ impl From<SelectionArgs> for Selection {
     }
 }
 
-impl OfSubscribers {
+impl SubscriberCommand {
     async fn carry_out(self, nats: Client) -> anyhow::Result<String> {
         let subscribers = Subscribers::of(Stream::of("notifications"), nats);
         match self {

@@ -1,5 +1,5 @@
-//! Database connections outside the pool. Each holds an advisory lock, so that only one replica of a
-//! service does the work.
+//! Database connections outside the pool. Each holds an advisory lock, so that only one replica of
+//! a service does the work.
 
 use std::{io::ErrorKind, time::Duration};
 
@@ -13,8 +13,8 @@ pub(crate) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Returns options of a connection to the database of a pool.
 ///
-/// PostgreSQL closes the session, and releases the lock, of a program that is frozen: a working one uses
-/// the connection about every second.
+/// PostgreSQL closes the session, and releases the lock, of a program that is frozen: a working one
+/// uses the connection about every second.
 pub(crate) fn options(pool: &PgPool, name: &str) -> PgConnectOptions {
     let options = PgConnectOptions::clone(&pool.connect_options());
     options.application_name(name).options([

@@ -35,14 +35,15 @@ const GIVE_UP_AFTER: Duration = Duration::from_mins(15);
 
 /// Applies the events of another service.
 pub trait Handler: Send + Sync + 'static {
-    /// Applies an event. The transaction also marks the event as applied, and may apply several events.
+    /// Applies an event. The transaction also marks the event as applied, and may apply several
+    /// events.
     ///
     /// An event that does not concern the service is applied by doing nothing. Events of types that
-    /// this release does not know, which a later one publishes, do not reach the handler. An event that fails
-    /// is parked and retried after others, so handlers must compare revisions instead of relying on the
-    /// order of events. It becomes a dead letter after five attempts, or if it is blocked
-    /// ([`Fault::Unavailable`], such as a lock that is not released) after 15 minutes. An event that
-    /// takes longer than a second is parked too, and gets 20 seconds on a retry.
+    /// this release does not know, which a later one publishes, do not reach the handler. An event
+    /// that fails is parked and retried after others, so handlers must compare revisions instead of
+    /// relying on the order of events. It becomes a dead letter after five attempts, or if it is
+    /// blocked ([`Fault::Unavailable`], such as a lock that is not released) after 15 minutes. An
+    /// event that takes longer than a second is parked too, and gets 20 seconds on a retry.
     fn handle(
         &self,
         tx: &mut PgTransaction<'_>,
@@ -65,8 +66,8 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// Creates a consumer of all events of a stream. JetStream and the inbox identify it by its name,
-    /// usually that of the consuming service.
+    /// Creates a consumer of all events of a stream. JetStream and the inbox identify it by its
+    /// name, usually that of the consuming service.
     pub fn new(name: &'static str, stream: Stream) -> Self {
         let (filter, first_delay) = (stream.subjects(), Duration::from_secs(1));
         Self { name, stream, filter, first_delay, give_up_after: GIVE_UP_AFTER }
@@ -78,8 +79,8 @@ impl Consumer {
         Self { filter: format!("assay.{}.*.{noun}.*", self.stream.service()), ..self }
     }
 
-    /// Sets the backoff before the first retry of a failed event, one second by default. It is multiplied
-    /// by four with every retry, and doubled twice at most for a blocked event.
+    /// Sets the backoff before the first retry of a failed event, one second by default. It is
+    /// multiplied by four with every retry, and doubled twice at most for a blocked event.
     #[must_use]
     pub fn retry_after(self, first_delay: Duration) -> Self {
         Self { first_delay, ..self }
@@ -161,7 +162,7 @@ impl Consumer {
             ended = self.consume(nats, &mut session, &mut subscription, &parked, stop) => ended,
             () = retrier.run() => Ok(()),
         };
-        subscription.give_back().await;
+        subscription.reject_all().await;
         ended
     }
 

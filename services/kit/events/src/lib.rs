@@ -1,10 +1,10 @@
 //! Events between services, published if and only if their change is committed, and applied once.
 //!
-//! A service writes an [`Event`] into its outbox with [`publish`], in the transaction of the change.
-//! Its [`Relay`] publishes committed events on the service's JetStream [`Stream`]. A [`Consumer`] of
-//! another service applies them with a [`Handler`], in one transaction with a row in its inbox, so that
-//! a redelivered event has one effect. An event that cannot be applied becomes one of the
-//! [`DeadLetters`], which an operator can replay with a [`command`].
+//! A service writes an [`Event`] into its outbox with [`publish`], in the transaction of the
+//! change. Its [`Relay`] publishes committed events on the service's JetStream [`Stream`]. A
+//! [`Consumer`] of another service applies them with a [`Handler`], in one transaction with a row
+//! in its inbox, so that a redelivered event has one effect. An event that cannot be applied
+//! becomes one of the [`DeadLetters`], which an operator can replay with a [`command`].
 //!
 //! ```no_run
 //! use assay_events::{

@@ -18,8 +18,8 @@ use crate::Stream;
 /// Maximum time until NATS responds.
 pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time in which JetStream detects duplicates. Consumers detect them at any time, so this is for other
-/// systems, and saves deliveries.
+/// Time in which JetStream detects duplicates. Consumers detect them at any time, so this is for
+/// other systems, and saves deliveries.
 const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 
 /// Retention of dead letters.
@@ -39,8 +39,8 @@ pub struct NatsConfig {
     /// Number of NATS servers that store each event
     #[arg(long, env = "ASSAY_NATS_REPLICAS", default_value_t = 1)]
     pub nats_replicas: usize,
-    /// Retention of published events in days: in NATS for late consumers, and in the database of the
-    /// service for a replay after NATS has lost them
+    /// Retention of published events in days: in NATS for late consumers, and in the database of
+    /// the service for a replay after NATS has lost them
     #[arg(
         long,
         env = "ASSAY_EVENT_RETENTION_DAYS",
@@ -60,8 +60,8 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Connects in the background under the name of a program. Fails only if the configuration is not
-    /// valid.
+    /// Connects in the background under the name of a program. Fails only if the configuration is
+    /// not valid.
     pub async fn connect(config: &NatsConfig, name: &str) -> anyhow::Result<Self> {
         let client = connect(&config.servers, name).await?;
         Ok(Self {
@@ -90,8 +90,8 @@ impl Nats {
         self.retention
     }
 
-    /// Creates the stream, or adapts its subjects, retention and replicas to the configuration. Other
-    /// options of an existing stream remain as an operator has set them.
+    /// Creates the stream, or adapts its subjects, retention and replicas to the configuration.
+    /// Other options of an existing stream remain as an operator has set them.
     pub async fn ensure_stream(&self, stream: Stream) -> Result<(), CreateStreamError> {
         let config = stream::Config {
             name: stream.name(),

@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use self::{publisher::Publisher, queue::Queue};
 use crate::{Nats, Stream, connection::RETRY_INTERVAL, telemetry};
 
-/// First and longest wait for new events. A transaction that began while the relay was busy does not
-/// wake it, so the wait starts short and doubles: an event waits about as long for the relay as for its
-/// own commit.
+/// First and longest wait for new events. A transaction that began while the relay was busy does
+/// not wake it, so the wait starts short and doubles: an event waits about as long for the relay as
+/// for its own commit.
 const IDLE_WAIT: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
 /// Maximum number of events that are published at once.
@@ -25,8 +25,8 @@ const BATCH: i64 = 256;
 /// Publishes the committed events of a service's outbox, in order, on the service's stream.
 ///
 /// One relay of a database is active; the others stand by. An event is published again if no
-/// acknowledgement was recorded: JetStream drops duplicates within minutes, consumers at any time. While
-/// NATS is unavailable, only the outbox grows.
+/// acknowledgement was recorded: JetStream drops duplicates within minutes, consumers at any time.
+/// While NATS is unavailable, only the outbox grows.
 #[derive(Clone)]
 pub struct Relay {
     pool: PgPool,

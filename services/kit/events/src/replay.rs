@@ -62,8 +62,8 @@ pub struct Replayed {
     pub waiting: i64,
 }
 
-/// Publishes all events again that were published since then, in the same order. Consumers skip those
-/// that they have applied.
+/// Publishes all events again that were published since then, in the same order. Consumers skip
+/// those that they have applied.
 ///
 /// The relay starts while this runs. If it fails half-way, it can be repeated.
 pub async fn replay(db: &PgPool, since: Since) -> Result<Replayed, Fault> {

@@ -66,8 +66,8 @@ impl Subscribers {
     }
 
     /// Adds a subscriber, which starts with the oldest message in the stream. At most `max_pending`
-    /// messages are unacknowledged at a time; the order is guaranteed only with 1. A message that is
-    /// not acknowledged within `ack_timeout` is redelivered.
+    /// messages are unacknowledged at a time; the order is guaranteed only with 1. A message that
+    /// is not acknowledged within `ack_timeout` is redelivered.
     pub async fn add(
         &self,
         name: &str,
@@ -112,9 +112,9 @@ impl Subscribers {
         Ok(())
     }
 
-    /// Removes the subscribers of a single customer. Its messages stay in the stream until they expire:
-    /// if they were purged, some servers (seen with 2.9) would make other subscribers skip messages
-    /// that they have not read.
+    /// Removes the subscribers of a single customer. Its messages stay in the stream until they
+    /// expire: if they were purged, some servers (seen with 2.9) would make other subscribers skip
+    /// messages that they have not read.
     pub async fn remove_customer(&self, customer: CustomerId) -> anyhow::Result<()> {
         let stream = match self.jetstream.get_stream(self.stream.name()).await {
             Ok(stream) => stream,

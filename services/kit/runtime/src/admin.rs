@@ -34,7 +34,8 @@ pub(crate) struct AdminConfig {
         action = clap::ArgAction::Set
     )]
     pub(crate) grpc_reflection: bool,
-    /// Check whether the program that runs with these options is ready, and exit with an error if not
+    /// Check whether the program that runs with these options is ready, and exit with an error if
+    /// not
     #[arg(long)]
     pub(crate) is_ready: bool,
 }
@@ -54,8 +55,8 @@ pub async fn serve_admin(
     http::serve(runtime, listener, app, Connections::new(CONNECTIONS, Networks::default()))
 }
 
-/// Fails if the program with this administration address is not ready; the error lists what it waits
-/// for.
+/// Fails if the program with this administration address is not ready; the error lists what it
+/// waits for.
 pub(crate) async fn check_readiness(address: SocketAddr) -> anyhow::Result<()> {
     let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
     let url = format!("http://{address}/readyz").parse()?;

@@ -130,7 +130,8 @@ async fn received(
     timeout(BODY_TIMEOUT, whole).await.map_err(late)?
 }
 
-/// One or several files. Reading ends with the current file; [`Body::next_file`] moves on to the next.
+/// One or several files. Reading ends with the current file; [`Body::next_file`] moves on to the
+/// next.
 #[derive(Debug, Default)]
 pub struct Body {
     /// Units of the current file that are left, and the number of bytes read from the first one.

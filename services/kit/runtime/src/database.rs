@@ -76,8 +76,8 @@ pub fn connect_options(url: &SecretString) -> anyhow::Result<PgConnectOptions> {
         .map_err(|_| anyhow::anyhow!("ASSAY_DATABASE_URL is not a PostgreSQL URL"))
 }
 
-/// Returns options of a pool that refuses connections to a standby: after a failover, the address may
-/// lead to one for a while, where reads are stale and writes fail.
+/// Returns options of a pool that refuses connections to a standby: after a failover, the address
+/// may lead to one for a while, where reads are stale and writes fail.
 fn pool_options(connections: u32) -> PgPoolOptions {
     PgPoolOptions::new()
         .max_connections(connections)
@@ -143,7 +143,8 @@ impl Database {
         &self.pool
     }
 
-    /// Returns the shares of the connections. Work for a customer holds one while it uses the database.
+    /// Returns the shares of the connections. Work for a customer holds one while it uses the
+    /// database.
     pub fn shares(&self) -> &Shares {
         &self.shares
     }

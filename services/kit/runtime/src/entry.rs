@@ -102,9 +102,9 @@ const TASKS_BETWEEN_INPUT: u32 = 8;
 
 /// Starts the threads of a program.
 ///
-/// A busy thread looks for input every [`TASKS_BETWEEN_INPUT`] tasks. By tokio's default of 61, each
-/// message of one customer's request would wait for dozens of tasks of another customer, such as
-/// parts of lists, and a request consists of a dozen messages.
+/// A busy thread looks for input every [`TASKS_BETWEEN_INPUT`] tasks. By tokio's default of 61,
+/// each message of one customer's request would wait for dozens of tasks of another customer, such
+/// as parts of lists, and a request consists of a dozen messages.
 pub fn threads() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Number of files that is enough for every program. Commands that programs start inherit the limit,
-/// and some of them iterate over all numbers below it.
+/// Number of files that is enough for every program. Commands that programs start inherit the
+/// limit, and some of them iterate over all numbers below it.
 const ENOUGH: u64 = 65_536;
 
 /// Raises the limit of open files and connections of the process, as far as the system allows. The

@@ -18,8 +18,8 @@ pub use self::{
 /// HTTP/2 window of a stream in bytes. With the default of 64 KiB, lists are a third slower.
 const STREAM_WINDOW: u32 = 1 << 20;
 
-/// HTTP/2 window of a connection in bytes, large enough that unread streams do not fill it and block
-/// all others.
+/// HTTP/2 window of a connection in bytes, large enough that unread streams do not fill it and
+/// block all others.
 const CONNECTION_WINDOW: u32 = 1 << 30;
 
 /// Maximum time until the response of a call begins, even if its caller allows more.

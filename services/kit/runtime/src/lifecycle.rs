@@ -18,8 +18,8 @@ use tracing::Instrument;
 
 use crate::{Tls, telemetry::TASK};
 
-/// Time between the signal to stop and the end of open connections. Callers see in the meantime that
-/// the program stops serving, and clients that have just connected send their requests.
+/// Time between the signal to stop and the end of open connections. Callers see in the meantime
+/// that the program stops serving, and clients that have just connected send their requests.
 pub(crate) const SHUTDOWN_DELAY: Duration = Duration::from_millis(250);
 
 /// A running program, whose tasks start and end together.
@@ -97,8 +97,8 @@ impl Runtime {
         self.0.stopping.clone()
     }
 
-    /// Runs a task, which must end soon after [`Runtime::stopping`]. A task that fails or panics stops
-    /// the program, because a restart is better than running without the task.
+    /// Runs a task, which must end soon after [`Runtime::stopping`]. A task that fails or panics
+    /// stops the program, because a restart is better than running without the task.
     pub fn spawn(
         &self,
         task: &'static str,
@@ -162,8 +162,8 @@ impl Runtime {
         }
     }
 
-    /// Stops the program and waits at most `grace` until its tasks have ended. Fails with the error of
-    /// the task that stopped the program, if one did.
+    /// Stops the program and waits at most `grace` until its tasks have ended. Fails with the error
+    /// of the task that stopped the program, if one did.
     pub async fn stop(&self, grace: Duration) -> anyhow::Result<()> {
         self.0.stopping.cancel();
         self.0.tasks.close();

@@ -1,6 +1,6 @@
-//! Lists of any length. A list is read in slices, each by a short query, so that a slow client holds
-//! neither memory nor a database connection. Slices are bounded in rows and in bytes: rows are read
-//! one by one, and reading stops at a byte budget.
+//! Lists of any length. A list is read in slices, each by a short query, so that a slow client
+//! holds neither memory nor a database connection. Slices are bounded in rows and in bytes: rows
+//! are read one by one, and reading stops at a byte budget.
 
 use std::{future::Future, pin::Pin};
 
@@ -16,7 +16,8 @@ const LONGEST_PAGE: i32 = 1000;
 /// Number of bytes after which a page ends even if it has fewer rows than requested.
 const PAGE_SIZE: usize = 4 << 20;
 
-/// Number of rows in the first slice, when their size is not known, and maximum of the following ones.
+/// Number of rows in the first slice, when their size is not known, and maximum of the following
+/// ones.
 const FIRST_SLICE: i64 = 16;
 const NEXT_SLICES: i64 = 1000;
 
@@ -46,17 +47,17 @@ impl Slice {
         Self { after: None, limit: FIRST_SLICE, pattern: None }
     }
 
-    /// Returns the upper bound of the ids in the slice, for a list that is ordered by ids, newest first.
-    /// No record has the largest id.
+    /// Returns the upper bound of the ids in the slice, for a list that is ordered by ids, newest
+    /// first. No record has the largest id.
     pub fn before(&self) -> Result<Uuid, Fault> {
         let Some(cursor) = &self.after else { return Ok(Uuid::max()) };
         Uuid::try_parse(cursor)
             .map_err(|_| Fault::invalid("cursor", "must be a cursor from a response"))
     }
 
-    /// Reads the rows of the slice as they arrive from the database, up to the byte budget. The rest of
-    /// the query is discarded row by row before this returns, so that the connection is free again
-    /// while its share is still held.
+    /// Reads the rows of the slice as they arrive from the database, up to the byte budget. The
+    /// rest of the query is discarded row by row before this returns, so that the connection is
+    /// free again while its share is still held.
     pub async fn read<T: Message, E: Into<Fault>>(
         &self,
         rows: impl Stream<Item = Result<T, E>>,
@@ -128,8 +129,8 @@ struct Slices<F> {
 }
 
 impl<F> Slices<F> {
-    /// Reads the next slice of at most so many rows. Returns the rows, none at the end of the list, and
-    /// their size in bytes.
+    /// Reads the next slice of at most so many rows. Returns the rows, none at the end of the list,
+    /// and their size in bytes.
     async fn next<T, V, R>(&mut self, most: i64) -> Result<(Vec<T>, usize), Fault>
     where
         F: Fn(Slice) -> R,

@@ -27,8 +27,8 @@ pub struct NatsServers {
     /// File with the credentials (JWT and seed) for NATS
     #[arg(long, env = "ASSAY_NATS_CREDENTIALS_FILE")]
     pub nats_credentials_file: Option<PathBuf>,
-    /// File with the certificates (PEM) of authorities that NATS servers are trusted by, in addition
-    /// to those of the system
+    /// File with the certificates (PEM) of authorities that NATS servers are trusted by, in
+    /// addition to those of the system
     #[arg(long, env = "ASSAY_NATS_CA_FILE")]
     pub nats_ca_file: Option<PathBuf>,
     /// File with the certificate chain (PEM) that this program presents to NATS servers
@@ -52,8 +52,8 @@ impl NatsServers {
     }
 }
 
-/// Connects under the name of a program, in the background, and reconnects whenever the connection is
-/// lost. Fails only if the configuration is not valid.
+/// Connects under the name of a program, in the background, and reconnects whenever the connection
+/// is lost. Fails only if the configuration is not valid.
 pub async fn connect(servers: &NatsServers, name: &str) -> anyhow::Result<Client> {
     let (addresses, options) = options(servers, name).await?;
     options.retry_on_initial_connect().connect(addresses).await.context("ASSAY_NATS_URL")

@@ -1,8 +1,8 @@
 //! Waiting for new records without polling the database often, and without holding a connection.
 //!
-//! Code that adds a record wakes the waiters, in this process or over NATS. Because a message may be
-//! lost, waiters also poll every few seconds. Waiters and polls are shared fairly between customers,
-//! and only a few poll at once, however many are woken.
+//! Code that adds a record wakes the waiters, in this process or over NATS. Because a message may
+//! be lost, waiters also poll every few seconds. Waiters and polls are shared fairly between
+//! customers, and only a few poll at once, however many are woken.
 
 use std::{
     collections::HashMap,

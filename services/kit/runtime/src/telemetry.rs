@@ -61,7 +61,8 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Installs the global collectors of logs, traces and metrics. Must be called in a Tokio runtime.
+    /// Installs the global collectors of logs, traces and metrics. Must be called in a Tokio
+    /// runtime.
     pub fn install(program: &'static str, config: &TelemetryConfig) -> anyhow::Result<Self> {
         global::set_text_map_propagator(TraceContextPropagator::new());
         let mut tracer = SdkTracerProvider::builder()

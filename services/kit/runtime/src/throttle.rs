@@ -29,8 +29,8 @@ impl Throttle {
         self.rows
     }
 
-    /// Adapts the batch size to the duration of a transaction, then sleeps for as long as it took, at
-    /// most 50 ms.
+    /// Adapts the batch size to the duration of a transaction, then sleeps for as long as it took,
+    /// at most 50 ms.
     pub async fn pause(&mut self, took: Duration) {
         self.adapt(took);
         sleep(took.min(LONGEST_PAUSE)).await;

@@ -35,8 +35,8 @@ pub struct TlsConfig {
     /// File with the private key (PEM) of the certificate
     #[arg(long, env = "ASSAY_TLS_KEY_FILE", requires = "tls_certificate_file")]
     pub tls_key_file: Option<PathBuf>,
-    /// File with the certificates (PEM) of the authority that issues the certificates of the programs
-    /// of Assay, and no others
+    /// File with the certificates (PEM) of the authority that issues the certificates of the
+    /// programs of Assay, and no others
     #[arg(long, env = "ASSAY_TLS_CA_FILE", requires = "tls_certificate_file")]
     pub tls_ca_file: Option<PathBuf>,
     /// DNS names, separated by commas, in the certificates of programs that are trusted to forward
@@ -50,8 +50,8 @@ pub struct TlsConfig {
     pub tls_forwarders: Vec<String>,
 }
 
-/// The certificate of a program and the authority that it trusts. Changed files are loaded before the
-/// next connection.
+/// The certificate of a program and the authority that it trusts. Changed files are loaded before
+/// the next connection.
 #[derive(Clone)]
 pub struct Tls(Arc<Inner>);
 
@@ -112,7 +112,8 @@ impl Tls {
         timeout(HANDSHAKE_TIMEOUT, TlsConnector::from(client).connect(name, stream)).await?
     }
 
-    /// Whether the owner of a certificate is trusted to forward the client's address and request id.
+    /// Whether the owner of a certificate is trusted to forward the client's address and request
+    /// id.
     pub(crate) fn may_forward(&self, certificate: &CertificateDer<'_>) -> bool {
         let certificate = EndEntityCert::try_from(certificate);
         let is_forwarder = |name: &str| self.0.forwarders.iter().any(|known| known == name);

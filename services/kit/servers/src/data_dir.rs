@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
-/// A directory that is locked against other processes as long as this value, a clone of it or a server
-/// started in it exists. The servers store data in `postgres` and `nats`, and log to `postgres.log` and
-/// `nats.log`.
+/// A directory that is locked against other processes as long as this value, a clone of it or a
+/// server started in it exists. The servers store data in `postgres` and `nats`, and log to
+/// `postgres.log` and `nats.log`.
 #[derive(Clone, Debug)]
 pub struct DataDir {
     path: PathBuf,
@@ -19,7 +19,8 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Locks the directory, and creates it if it does not exist. Fails if another process has locked it.
+    /// Locks the directory, and creates it if it does not exist. Fails if another process has
+    /// locked it.
     pub fn lock(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let shown = path.display();

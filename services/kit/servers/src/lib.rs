@@ -1,7 +1,7 @@
 //! Private PostgreSQL and NATS servers, for the standalone program and for tests.
 //!
-//! Both are started from programs that are installed on the machine, and only reachable from it. Their
-//! files are in a [`DataDir`], which one process at a time can lock:
+//! Both are started from programs that are installed on the machine, and only reachable from it.
+//! Their files are in a [`DataDir`], which one process at a time can lock:
 //!
 //! ```no_run
 //! # async fn example() -> anyhow::Result<()> {
@@ -25,8 +25,8 @@
 //! # }
 //! ```
 //!
-//! A server stops when its handle is dropped and, if the system supports it, when this process dies.
-//! Otherwise it is stopped before the next start.
+//! A server stops when its handle is dropped and, if the system supports it, when this process
+//! dies. Otherwise it is stopped before the next start.
 
 mod account;
 mod data_dir;

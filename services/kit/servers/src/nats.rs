@@ -109,7 +109,8 @@ impl Nats {
         Ok(())
     }
 
-    /// Stops the server that a killed process left running in a directory with a `nats.pid`, if any.
+    /// Stops the server that a killed process left running in a directory with a `nats.pid`, if
+    /// any.
     pub async fn stop_left_behind(dir: &Path) -> Result<()> {
         if let Some(pid) = leftover::read_pid(&pid_file(dir)) {
             leftover::stop(pid, PROGRAM, dir, Stop::Terminate).await?;

@@ -74,8 +74,8 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts the server, creates a cluster if the data directory has none, and waits until the server
-    /// responds.
+    /// Starts the server, creates a cluster if the data directory has none, and waits until the
+    /// server responds.
     pub async fn start(data: &DataDir, options: &PostgresOptions) -> Result<Self> {
         let home = Home::of(data.path())?;
         let programs = Programs::find(options.programs.as_deref(), &home)?;

@@ -71,8 +71,8 @@ impl Process {
 
         let (ended, status) = watch::channel(None);
         let (started, pid) = oneshot::channel();
-        // The kernel signals the death of the parent when the *thread* that started the child ends, so
-        // this thread lives as long as the child.
+        // The kernel signals the death of the parent when the *thread* that started the child ends,
+        // so this thread lives as long as the child.
         thread::Builder::new().name(name.to_owned()).spawn(move || match command.spawn() {
             Ok(mut child) => {
                 let _ = started.send(Ok(Pid::from_child(&child)));
@@ -132,9 +132,9 @@ impl Drop for Process {
     }
 }
 
-/// Prepares the command of a server. It runs in its own process group, so that Ctrl-C reaches only this
-/// process, which stops servers in order. Its environment has no secrets. The kernel stops it when this
-/// process dies, if the system supports that.
+/// Prepares the command of a server. It runs in its own process group, so that Ctrl-C reaches only
+/// this process, which stops servers in order. Its environment has no secrets. The kernel stops it
+/// when this process dies, if the system supports that.
 pub(crate) fn command(program: &Path, dir: &Path, stop: Stop) -> Command {
     let mut command = if let Some(mut wrapper) = end_with_parent(stop) {
         wrapper.arg(program);
@@ -147,8 +147,8 @@ pub(crate) fn command(program: &Path, dir: &Path, stop: Stop) -> Command {
     command
 }
 
-/// Returns `setpriv` of util-linux, if it is installed and can request a signal on the death of this
-/// process.
+/// Returns `setpriv` of util-linux, if it is installed and can request a signal on the death of
+/// this process.
 fn end_with_parent(stop: Stop) -> Option<Command> {
     let wrapper = || {
         let mut setpriv = Command::new("setpriv");

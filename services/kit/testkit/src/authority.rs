@@ -24,8 +24,8 @@ impl Default for Authority {
 }
 
 impl Authority {
-    /// Writes a certificate for this name and `localhost`, its key and the authority's certificate into a
-    /// directory, with the file names of Kubernetes: `tls.crt`, `tls.key`, `ca.crt`.
+    /// Writes a certificate for this name and `localhost`, its key and the authority's certificate
+    /// into a directory, with the file names of Kubernetes: `tls.crt`, `tls.key`, `ca.crt`.
     pub fn issue(&self, name: &str, directory: &Path) {
         let names = vec![name.to_owned(), "localhost".to_owned()];
         let key = KeyPair::generate().expect("a key");

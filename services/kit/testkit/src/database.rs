@@ -9,8 +9,8 @@ use sqlx::{
 use tokio::time::sleep;
 use uuid::Uuid;
 
-/// Interval in which databases are dropped, several at once: the first drop makes PostgreSQL write its
-/// buffers, and the next ones are fast.
+/// Interval in which databases are dropped, several at once: the first drop makes PostgreSQL write
+/// its buffers, and the next ones are fast.
 const DROP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Advisory lock that serializes the creation of templates between test processes.
@@ -59,7 +59,8 @@ impl TestDatabase {
     }
 }
 
-/// Periodically drops databases of tests whose process has ended. Together they might fill the disk.
+/// Periodically drops databases of tests whose process has ended. Together they might fill the
+/// disk.
 pub async fn drop_unused(server: &PgConnectOptions) -> Result<()> {
     let mut connection = PgConnection::connect_with(server).await?;
     let unused = "select d.datname from pg_database d

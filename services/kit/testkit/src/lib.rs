@@ -1,5 +1,5 @@
-//! Support for tests: databases, NATS servers and clusters, proxies that fail, certificates, users with
-//! tokens, and an HTTP client.
+//! Support for tests: databases, NATS servers and clusters, proxies that fail, certificates, users
+//! with tokens, and an HTTP client.
 
 mod api;
 mod authority;

@@ -1,9 +1,9 @@
 //! `with-servers COMMAND ARGS…` runs a command with a private PostgreSQL, and removes everything
 //! afterwards.
 //!
-//! `ASSAY_TEST_DATABASE_URL` is the URL of the server's maintenance database, and `ASSAY_TEST_DIR` a
-//! directory for files of tests. The database of a test is dropped soon after the process of the test
-//! has ended. The exit code is that of the command.
+//! `ASSAY_TEST_DATABASE_URL` is the URL of the server's maintenance database, and `ASSAY_TEST_DIR`
+//! a directory for files of tests. The database of a test is dropped soon after the process of the
+//! test has ended. The exit code is that of the command.
 
 use std::convert::Infallible;
 use std::env;

@@ -44,7 +44,8 @@ impl Wire {
         Self::between(End::Tcp(program)).await
     }
 
-    /// Starts a proxy in front of a test's PostgreSQL. Also returns the URL of the database through it.
+    /// Starts a proxy in front of a test's PostgreSQL. Also returns the URL of the database through
+    /// it.
     pub async fn to_postgres(url: &str) -> Result<(Self, String)> {
         let options = PgConnectOptions::from_str(url)?;
         let wire = Self::between(socket_of(&options)?).await?;

@@ -49,8 +49,8 @@ impl Consumer {
         Ok(())
     }
 
-    /// Applies events of one customer. An event that fails is parked; if it is blocked, later events may
-    /// be blocked too and are parked with it.
+    /// Applies events of one customer. An event that fails is parked; if it is blocked, later
+    /// events may be blocked too and are parked with it.
     async fn apply_customer(
         &self,
         session: &mut Session<'_, impl Handler>,

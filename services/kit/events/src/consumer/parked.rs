@@ -38,8 +38,8 @@ impl Parked {
     }
 }
 
-/// Parks an event that has failed for the first time. If `diverts`, later events of its customer wait
-/// behind it.
+/// Parks an event that has failed for the first time. If `diverts`, later events of its customer
+/// wait behind it.
 pub(super) async fn park(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
@@ -61,8 +61,8 @@ pub(super) async fn park(
     Ok(())
 }
 
-/// Parks events that wait behind a blocked one: those of the same record until it is retried, others
-/// until their turn.
+/// Parks events that wait behind a blocked one: those of the same record until it is retried,
+/// others until their turn.
 pub(super) async fn divert(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
@@ -97,8 +97,8 @@ pub(super) async fn divert(
     Ok(())
 }
 
-/// Whether new events of a customer must wait behind parked ones. Reads the index from its end, because
-/// it may start with many entries of removed rows.
+/// Whether new events of a customer must wait behind parked ones. Reads the index from its end,
+/// because it may start with many entries of removed rows.
 pub(super) async fn are_diverted(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
@@ -139,8 +139,8 @@ pub(super) async fn due(
     due.bind(consumer.name).bind(consumer.stream.name()).bind(CUSTOMERS).fetch_all(db).await
 }
 
-/// Returns events of a customer that are due, oldest first: at most `limit` events and about `bytes`
-/// bytes, but at least one.
+/// Returns events of a customer that are due, oldest first: at most `limit` events and about
+/// `bytes` bytes, but at least one.
 pub(super) async fn read(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
@@ -168,7 +168,8 @@ pub(super) async fn read(
     due.bind(limit).bind(bytes).fetch_all(db).await
 }
 
-/// Postpones an event that has failed again. If it diverts, later events of the same record wait with it.
+/// Postpones an event that has failed again. If it diverts, later events of the same record wait
+/// with it.
 pub(super) async fn postpone(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,
@@ -207,7 +208,8 @@ pub(super) async fn exist(db: impl PgExecutor<'_>, consumer: &Consumer) -> Resul
     sqlx::query_scalar(exist).bind(consumer.name).bind(consumer.stream.name()).fetch_one(db).await
 }
 
-/// Returns the number of parked events, up to [`COUNTED`], and the age of the oldest of them in seconds.
+/// Returns the number of parked events, up to [`COUNTED`], and the age of the oldest of them in
+/// seconds.
 pub(super) async fn measure(
     db: impl PgExecutor<'_>,
     consumer: &Consumer,

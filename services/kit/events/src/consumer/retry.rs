@@ -1,9 +1,9 @@
-//! Retries of parked events. An event that could not be applied at once is parked in the database, so
-//! that neither NATS nor other events wait for it.
+//! Retries of parked events. An event that could not be applied at once is parked in the database,
+//! so that neither NATS nor other events wait for it.
 //!
-//! An event that a handler rejects is parked alone. If an event is blocked, for example by a lock, later
-//! events of its customer are probably blocked too: they are parked behind it, and retried in turn with
-//! those of other customers.
+//! An event that a handler rejects is parked alone. If an event is blocked, for example by a lock,
+//! later events of its customer are probably blocked too: they are parked behind it, and retried in
+//! turn with those of other customers.
 
 use std::{
     sync::{

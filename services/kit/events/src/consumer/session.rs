@@ -45,8 +45,8 @@ pub(super) struct Outcome {
     pub(super) fault: Option<Fault>,
 }
 
-/// A connection with the lock of the consumer. If it is lost, so are the lock and the transaction, so
-/// that the next consumer never works at the same time as the previous one.
+/// A connection with the lock of the consumer. If it is lost, so are the lock and the transaction,
+/// so that the next consumer never works at the same time as the previous one.
 pub(super) struct Session<'a, H> {
     pub(super) connection: PgConnection,
     consumer: &'a Consumer,
@@ -83,8 +83,8 @@ impl<'a, H: Handler> Session<'a, H> {
         within(connection::STATEMENT_TIMEOUT, self.connection.ping()).await
     }
 
-    /// Applies events of one customer in order, up to the first that fails. If `may_be_parked`, applied
-    /// events are removed from the parked ones. Fails only if the connection is lost.
+    /// Applies events of one customer in order, up to the first that fails. If `may_be_parked`,
+    /// applied events are removed from the parked ones. Fails only if the connection is lost.
     pub(super) async fn apply(
         &mut self,
         events: &[&Received],
@@ -132,8 +132,8 @@ impl<'a, H: Handler> Session<'a, H> {
         }
     }
 
-    /// Applies events in one transaction. If it fails, `at` is the number of events before the failed one.
-    /// A panic of the handler counts as a failure.
+    /// Applies events in one transaction. If it fails, `at` is the number of events before the
+    /// failed one. A panic of the handler counts as a failure.
     async fn attempt(
         &mut self,
         events: &[&Received],

@@ -1,6 +1,7 @@
 //! The durable JetStream consumer of a [`Consumer`].
 //!
-//! JetStream delivers to one NATS inbox, which stays subscribed, so that late messages are not lost.
+//! JetStream delivers to one NATS inbox, which stays subscribed, so that late messages are not
+//! lost.
 
 use std::{collections::VecDeque, sync::atomic::Ordering, time::Duration};
 
@@ -32,8 +33,8 @@ const EXPIRES: Duration = Duration::from_secs(1);
 /// Time after the end of a request in which the server's response may still arrive.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Number of requests without a response after which the consumer is created again, since the server
-/// may have lost it.
+/// Number of requests without a response after which the consumer is created again, since the
+/// server may have lost it.
 const MOST_UNANSWERED: u32 = 2;
 
 /// Interval of checks for a new connection, on which requests must be repeated.
@@ -103,8 +104,8 @@ impl<'a> Subscription<'a> {
         deliveries
     }
 
-    /// Receives messages, and extends the deadlines of those received and of those in process. Never
-    /// returns.
+    /// Receives messages, and extends the deadlines of those received and of those in process.
+    /// Never returns.
     pub(super) async fn keep_alive(&mut self, processing: &[Delivery]) {
         let mut ticks = interval(PROGRESS_INTERVAL);
         ticks.tick().await;
@@ -121,7 +122,7 @@ impl<'a> Subscription<'a> {
     }
 
     /// Requests redelivery of all buffered messages to the next consumer.
-    pub(super) async fn give_back(&mut self) {
+    pub(super) async fn reject_all(&mut self) {
         self.drain();
         for delivery in &self.buffer {
             delivery.reject(None).await;

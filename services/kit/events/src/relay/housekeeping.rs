@@ -56,9 +56,9 @@ fn record(stream: Stream, depth: f64, age: f64) {
     metrics::gauge!("assay_outbox_age_seconds", "stream" => stream.name()).set(age);
 }
 
-/// Removes rows past their retention. An event may be published again at the end of its retention in
-/// the outbox, and delivered at the end of that in the stream, so the retention of the inbox is twice as
-/// long.
+/// Removes rows past their retention. An event may be published again at the end of its retention
+/// in the outbox, and delivered at the end of that in the stream, so the retention of the inbox is
+/// twice as long.
 async fn remove_old(pool: &PgPool, retention: Duration) -> Result<(), Error> {
     remove(
         pool,

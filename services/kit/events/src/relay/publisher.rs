@@ -63,8 +63,8 @@ impl<'a> Publisher<'a> {
         Ok(())
     }
 
-    /// Sends an event that must directly follow another one. If JetStream misses an event of a batch, it
-    /// rejects those that follow, so the order is kept.
+    /// Sends an event that must directly follow another one. If JetStream misses an event of a
+    /// batch, it rejects those that follow, so the order is kept.
     async fn send(
         &self,
         event: &Pending,

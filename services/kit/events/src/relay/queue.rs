@@ -90,8 +90,8 @@ impl Queue {
         within(STATEMENT_TIMEOUT, ping).await.map(drop)
     }
 
-    /// Returns the oldest unpublished events. A position would not do, because transactions are committed
-    /// in another order than their ids.
+    /// Returns the oldest unpublished events. A position would not do, because transactions are
+    /// committed in another order than their ids.
     pub(super) async fn head(&mut self, limit: i64) -> Result<Vec<Pending>, Error> {
         let events = sqlx::query_as(
             "select id, event_id, customer_id, record, noun, action, data, trace, created_at

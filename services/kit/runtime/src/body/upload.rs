@@ -20,8 +20,8 @@ pub trait UploadMessage: Send + 'static {
     fn into_parts(self) -> (Option<Self::Target>, Piece);
 }
 
-/// Receives the first message of a call that uploads a body. Returns the target of the body, and all
-/// of its pieces.
+/// Receives the first message of a call that uploads a body. Returns the target of the body, and
+/// all of its pieces.
 pub async fn open<M: UploadMessage>(
     mut messages: Streaming<M>,
 ) -> Result<(M::Target, impl Stream<Item = Result<Piece, Status>> + Send), Status> {

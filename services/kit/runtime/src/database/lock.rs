@@ -24,8 +24,8 @@ impl AdvisoryLock {
         Ok(None)
     }
 
-    /// Fails if the lock is lost. Must be called at least every few minutes, or PostgreSQL closes the
-    /// connection.
+    /// Fails if the lock is lost. Must be called at least every few minutes, or PostgreSQL closes
+    /// the connection.
     pub async fn check(&mut self) -> Result<(), Fault> {
         Ok(self.0.ping().await?)
     }

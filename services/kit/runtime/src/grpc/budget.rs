@@ -14,8 +14,8 @@ use tower::{
 /// Maximum number of attempts of a call.
 const MOST_ATTEMPTS: usize = 3;
 
-/// The budget: one retry per ten calls of the last ten seconds, and ten retries per second in any case,
-/// for channels with few calls.
+/// The budget: one retry per ten calls of the last ten seconds, and ten retries per second in any
+/// case, for channels with few calls.
 const WINDOW: Duration = Duration::from_secs(10);
 const PART: f32 = 0.1;
 const AT_LEAST: u32 = 10;

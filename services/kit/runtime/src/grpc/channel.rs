@@ -1,8 +1,8 @@
 //! Calls to other programs, balanced over the serving replicas of a name.
 //!
 //! Each call has a deadline, which is sent with it. A call that only reads is retried if it fails
-//! before its response begins; any other call is sent once. Without a serving replica, a call fails at
-//! once.
+//! before its response begins; any other call is sent once. Without a serving replica, a call fails
+//! at once.
 
 use std::{
     future::Future,
@@ -57,8 +57,8 @@ const SLOW_FAILURE: Duration = Duration::from_millis(500);
 /// The outcome of a call; for a stream, that of its start.
 type Answer = Result<Response<Incoming>, Status>;
 
-/// A client of the replicas behind a name. Connections are kept open as long as a clone of the channel
-/// exists.
+/// A client of the replicas behind a name. Connections are kept open as long as a clone of the
+/// channel exists.
 #[derive(Clone)]
 pub struct Channel {
     name: Authority,
@@ -94,7 +94,8 @@ pub fn connect_with(tls: Option<&Tls>, url: &str) -> anyhow::Result<Channel> {
 }
 
 impl Channel {
-    /// Opens a channel to the programs at the addresses of a name, resolved by `look_up` every second.
+    /// Opens a channel to the programs at the addresses of a name, resolved by `look_up` every
+    /// second.
     pub fn resolved_by<F: Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static>(
         name: Authority,
         look_up: impl FnMut() -> F + Send + 'static,
@@ -177,8 +178,8 @@ impl Channel {
         }
     }
 
-    /// Sends a call to one replica, or to another one if it could not be sent. Returns `None` without a
-    /// serving replica.
+    /// Sends a call to one replica, or to another one if it could not be sent. Returns `None`
+    /// without a serving replica.
     async fn attempt(&self, mut request: Request<Body>, deadline: Instant) -> Option<Answer> {
         deadline::put(request.headers_mut(), deadline.saturating_duration_since(Instant::now()));
         let mut refused = Vec::new();

@@ -20,7 +20,8 @@ pub const CLIENT_ADDRESS: &str = "x-client-address";
 /// Maximum number of concurrent handshakes.
 const HANDSHAKES: usize = 1024;
 
-/// Performs the handshakes of connections concurrently. Connections whose handshake fails are closed.
+/// Performs the handshakes of connections concurrently. Connections whose handshake fails are
+/// closed.
 pub(super) fn with_tls(
     incoming: TcpIncoming,
     tls: Tls,

@@ -45,8 +45,8 @@ const RESOLVE_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// HTTP/2 keepalive: time without traffic before a ping, and time until its response. A program that
-/// hangs is detected, and its open calls fail, within the sum of both.
+/// HTTP/2 keepalive: time without traffic before a ping, and time until its response. A program
+/// that hangs is detected, and its open calls fail, within the sum of both.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_millis(1500);
 

@@ -30,8 +30,9 @@ use crate::{Runtime, lifecycle::SHUTDOWN_DELAY, telemetry::request_id_in, trace}
 /// Maximum number of concurrent calls on one connection. Most calls only wait for work.
 const MOST_CALLS: u32 = 10_000;
 
-/// Serves gRPC methods together with the health service, and reflection if it is enabled. Returns the
-/// address. Calls are rejected until the program is ready. With TLS, callers need a certificate.
+/// Serves gRPC methods together with the health service, and reflection if it is enabled. Returns
+/// the address. Calls are rejected until the program is ready. With TLS, callers need a
+/// certificate.
 ///
 /// `app` is a router of tonic services that includes its authorization.
 pub fn serve(

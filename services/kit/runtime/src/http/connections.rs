@@ -100,7 +100,8 @@ impl Drop for Permit {
     }
 }
 
-/// Counts refused connections. The counter is exported from 0, so that alerts see the first increase.
+/// Counts refused connections. The counter is exported from 0, so that alerts see the first
+/// increase.
 fn count_refused(limit: &'static str, connections: u64) {
     metrics::counter!("assay_connections_refused_total", "limit" => limit).increment(connections);
 }

@@ -26,8 +26,8 @@ impl Preface {
         Self { deadline: Box::pin(sleep(timeout)), matched: 0 }
     }
 
-    /// Returns whether the protocol is known after these further bytes. No bytes mean the end of the
-    /// connection.
+    /// Returns whether the protocol is known after these further bytes. No bytes mean the end of
+    /// the connection.
     pub(super) fn is_decided(&mut self, bytes: &[u8]) -> bool {
         let expected = &PREFACE[self.matched..];
         self.matched += bytes.len();

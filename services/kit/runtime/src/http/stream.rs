@@ -21,9 +21,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection that fails if its client sends nothing at first, or reads nothing for too long.
 ///
-/// The connection lingers when the server closes it: until the client has closed it too, further data
-/// such as the rest of a body is read and discarded. Otherwise the system would reset the connection,
-/// and the client might lose the end of the response (RFC 9112, 9.6).
+/// The connection lingers when the server closes it: until the client has closed it too, further
+/// data such as the rest of a body is read and discarded. Otherwise the system would reset the
+/// connection, and the client might lose the end of the response (RFC 9112, 9.6).
 pub(super) struct ClientStream {
     stream: TcpStream,
     /// The first bytes of the client, until its protocol is known.

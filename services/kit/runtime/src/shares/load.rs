@@ -1,10 +1,10 @@
 //! Adapts the number of permits to the load of the processors.
 //!
-//! Work that is begun while all processors are busy delays all work, and that of a customer with few
-//! requests most of all: each step of it waits for a processor. So while callers wait anyway, a timer
-//! shows how late a step is, and the number of permits follows: fewer at once when a step is late,
-//! one more after a while in which none was. While no caller gets a permit at all, those who hold them
-//! wait for something else, such as a database that hangs, and processors do not matter.
+//! Work that is begun while all processors are busy delays all work, and that of a customer with
+//! few requests most of all: each step of it waits for a processor. So while callers wait anyway, a
+//! timer shows how late a step is, and the number of permits follows: fewer at once when a step is
+//! late, one more after a while in which none was. While no caller gets a permit at all, those who
+//! hold them wait for something else, such as a database that hangs, and processors do not matter.
 
 use std::{
     mem::replace,

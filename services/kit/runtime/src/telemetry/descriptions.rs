@@ -2,9 +2,10 @@
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
-/// Describes the metrics of this crate. A crate with metrics of its own describes them with the same
-/// macros when it starts, after [`super::Telemetry::install`] and before their first value. The
-/// description states the unit, because the text format of Prometheus has no other place for it.
+/// Describes the metrics of this crate. A crate with metrics of its own describes them with the
+/// same macros when it starts, after [`super::Telemetry::install`] and before their first value.
+/// The description states the unit, because the text format of Prometheus has no other place for
+/// it.
 pub(super) fn describe() {
     describe_histogram!(
         "rpc_server_call_duration_seconds",

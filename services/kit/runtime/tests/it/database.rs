@@ -54,7 +54,10 @@ async fn a_cancelled_begin_leaves_no_open_transaction_in_the_pool() -> Result<()
     let idle = || async { (pool.num_idle() == 1).then_some(()) };
     eventually("the connection is returned", idle).await;
     wire.delay_answers(Duration::from_millis(50));
-    assert!(timeout(Duration::from_millis(10), begin(pool)).await.is_err(), "the call is cancelled");
+    assert!(
+        timeout(Duration::from_millis(10), begin(pool)).await.is_err(),
+        "the call is cancelled"
+    );
     sqlx::query("insert into written values (1)").execute(pool).await?;
     let other = open(&Runtime::new("other"), &database.url)?;
     let kept: i64 = sqlx::query_scalar("select count(*) from written").fetch_one(&other).await?;

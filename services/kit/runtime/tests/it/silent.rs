@@ -107,7 +107,8 @@ async fn a_connection_whose_client_sends_too_little_is_closed() {
     join_all(begun).await;
 }
 
-/// The client reads from the connection and answers pings, but keeps the window of a response closed.
+/// The client reads from the connection and answers pings, but keeps the window of a response
+/// closed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_whose_client_does_not_read_a_response_is_closed() {
     let (_runtime, address) = serve(100).await;

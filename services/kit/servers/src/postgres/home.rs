@@ -24,8 +24,8 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Finds or creates the home of a data directory: `postgres` in it, or a link of that name if this
-    /// process is root and the unprivileged account cannot enter the data directory.
+    /// Finds or creates the home of a data directory: `postgres` in it, or a link of that name if
+    /// this process is root and the unprivileged account cannot enter the data directory.
     pub(crate) fn of(data: &Path) -> Result<Self> {
         let path = data.join("postgres");
         if let Ok(path) = path.canonicalize()
@@ -53,7 +53,8 @@ impl Home {
         self.path.join("cluster")
     }
 
-    /// Creates the directory of the socket: in this one, unless the path is too long for the system.
+    /// Creates the directory of the socket: in this one, unless the path is too long for the
+    /// system.
     pub(crate) fn make_socket_dir(&self) -> Result<PathBuf> {
         let meta = self.path.metadata()?;
         let short = format!("assay-{:x}-{:x}", meta.dev(), meta.ino());
@@ -75,8 +76,8 @@ fn is_short_enough(socket_dir: &Path) -> bool {
     socket_dir.join(".s.PGSQL.5432").as_os_str().len() <= LONGEST_SOCKET_PATH
 }
 
-/// Creates a directory that only the account can enter. An existing one must be private already, since
-/// every user can create directories in the temporary one.
+/// Creates a directory that only the account can enter. An existing one must be private already,
+/// since every user can create directories in the temporary one.
 fn create(dir: &Path, account: Account) -> Result<()> {
     let shown = dir.display();
     match fs::DirBuilder::new().mode(0o700).create(dir) {
@@ -91,8 +92,8 @@ fn create(dir: &Path, account: Account) -> Result<()> {
     account.own(dir)
 }
 
-/// Creates a directory named after the data directory. An existing directory of that name belongs to a
-/// data directory that was deleted or moved, and is left alone.
+/// Creates a directory named after the data directory. An existing directory of that name belongs
+/// to a data directory that was deleted or moved, and is left alone.
 fn create_fallback(data: &Path, account: Account) -> Result<PathBuf> {
     fs::create_dir_all(FALLBACK_DIR)?;
     fs::set_permissions(FALLBACK_DIR, fs::Permissions::from_mode(0o755))?;

@@ -10,8 +10,8 @@ use anyhow::{Result, bail, ensure};
 use super::home::Home;
 use crate::account::Account;
 
-/// Directories of packages with several versions (Debian, Red Hat, Homebrew), and prefixes of the names
-/// in them.
+/// Directories of packages with several versions (Debian, Red Hat, Homebrew), and prefixes of the
+/// names in them.
 const PACKAGES: [(&str, &str); 5] = [
     ("/usr/lib/postgresql", ""),
     ("/usr", "pgsql-"),
@@ -28,8 +28,8 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Finds programs that the home's account can run, in `dir` or in the usual directories. Their version
-    /// must be that of the cluster, if it exists.
+    /// Finds programs that the home's account can run, in `dir` or in the usual directories. Their
+    /// version must be that of the cluster, if it exists.
     pub(crate) fn find(dir: Option<&Path>, home: &Home) -> Result<Self> {
         let cluster = home.cluster();
         let created_by = fs::read_to_string(cluster.join("PG_VERSION")).ok();
