@@ -12,7 +12,7 @@ create table project (
     name text not null,
     description text not null,
     report_template_id text,
-    -- For how many days the execution service keeps results; for ever if null.
+    -- Days for which the execution service keeps results; null keeps them without limit.
     retention_in_days int,
     archived boolean not null default false,
     revision bigint not null default 1,
@@ -21,10 +21,10 @@ create table project (
     -- When all that belonged to the deleted project was removed.
     purged_at timestamptz,
     live boolean not null generated always as (not archived and deleted_at is null) stored,
-    -- The number in the identifier that was last made for a test case that came without one.
+    -- Number in the last identifier generated for a test case.
     last_case_number bigint not null default 0,
-    -- From the execution service; the execution or report that they are of, so that an older one
-    -- that is heard of later changes nothing.
+    -- From the execution service, with the id of the execution or report: an older one that
+    -- arrives later changes nothing.
     overall_result text,
     result_execution_id uuid not null default '00000000-0000-0000-0000-000000000000',
     result_revision bigint not null default 0,

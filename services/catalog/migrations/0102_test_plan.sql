@@ -32,8 +32,8 @@ create table test_plan (
         check (test_type in ('Default', 'Performance', 'Stability'))
 );
 
--- Test reports as the execution service has told of them, for what plans and cases show of them.
--- They may come in any order, and before or after the catalog has lost the case.
+-- Test reports from the events of the execution service, for the figures of plans and cases. Events
+-- arrive in any order, also after the case was deleted.
 create table test_report (
     customer_id uuid not null,
     id uuid not null,
