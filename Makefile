@@ -2,6 +2,8 @@
 
 export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Many tests wait most of the time.
+TEST_THREADS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -16,7 +18,8 @@ test: ## run all checks and tests, installing what they need
 	@$(MAKE) --no-print-directory check
 	@# With the features of the tests, so that dependencies are built once.
 	@cargo build --workspace --all-targets --locked
-	@$(TARGET)/debug/with-servers cargo nextest run --workspace --locked --profile ci
+	@$(TARGET)/debug/with-servers cargo nextest run --workspace --locked --profile ci \
+		--test-threads $(TEST_THREADS)
 
 check: language ## check language, format and lints
 	@cargo fmt --all --check
