@@ -33,12 +33,13 @@ impl Event {
         event_type: EventType,
         data: &impl Serialize,
     ) -> Result<Self, Fault> {
-        Self::custom(customer, record, event_type.noun(), event_type.action(), data)
+        Self::untyped(customer, record, event_type.noun(), event_type.action(), data)
     }
 
-    /// Creates an event whose noun and action come from a client, such as those of a notification.
-    /// Characters that could change the meaning of the subject are replaced in it.
-    pub fn custom(
+    /// Creates an event without an [`EventType`]: its noun and action come from a client, such as
+    /// those of a notification. Characters that could change the meaning of the subject are replaced
+    /// in it.
+    pub fn untyped(
         customer: CustomerId,
         record: impl Display,
         noun: &str,

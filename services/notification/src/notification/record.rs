@@ -10,6 +10,6 @@ pub(crate) const COLUMNS: &str = "id, source, source_id, target, target_id, acti
 /// Returns the event that carries a notification. Both have the same id.
 pub(crate) fn event(customer: CustomerId, notification: &Notification) -> Result<Event, Fault> {
     let Notification { id, source, action, .. } = notification;
-    let event = Event::custom(customer, id, source, action, notification)?;
+    let event = Event::untyped(customer, id, source, action, notification)?;
     Ok(event.with_id(NotificationId::from_path(id)?.0))
 }

@@ -30,7 +30,7 @@ impl World {
             target_id: Some(id.clone()),
             action: "Deleted".to_owned(),
         };
-        identity.publish(&Event::custom(user.customer, id, "customer", "deleted", &change)?).await
+        identity.publish(&Event::untyped(user.customer, id, "customer", "deleted", &change)?).await
     }
 
     async fn wait_until_deleted(&self, user: &TestUser) {
@@ -83,7 +83,7 @@ async fn deleting_a_customer_ends_its_webhooks_and_streams_and_rejects_its_reque
     assert_eq!(world.count(secrets, &user).await?, 0);
     // Late events of other services are dropped.
     identity
-        .publish(&Event::custom(user.customer, "1", "user", "created", &RecordChanged::default())?)
+        .publish(&Event::untyped(user.customer, "1", "user", "created", &RecordChanged::default())?)
         .await?;
     let sent = receiver.requests().len();
     world.skip_delays().await?;

@@ -31,7 +31,7 @@ async fn replay_reads_the_database_url_from_a_file() -> Result<()> {
     let database = TestDatabase::create("notification", &migrations()).await?;
     let db = PgPool::connect_with(connect_options(&database.url.clone().into())?).await?;
     let mut tx = assay_runtime::begin(&db).await?;
-    publish(&mut tx, &Event::custom(CustomerId::new(), "1", "case", "created", &())?).await?;
+    publish(&mut tx, &Event::untyped(CustomerId::new(), "1", "case", "created", &())?).await?;
     tx.commit().await?;
     sqlx::query("update outbox set published_at = now()").execute(&db).await?;
     let file = test_dir()?.join(format!("url-{}", NotificationId::new()));

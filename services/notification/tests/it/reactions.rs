@@ -30,7 +30,7 @@ fn record_changed(user: &TestUser, source: &str, action: &str) -> Result<Event> 
         action: action.to_owned(),
     };
     let noun = if source == "User" { "user" } else { "test_case" };
-    Ok(Event::custom(user.customer, "1", noun, action, &change)?)
+    Ok(Event::untyped(user.customer, "1", noun, action, &change)?)
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn an_execution_becomes_a_notification_when_it_is_requested_and_when_it_en
             ..ExecutionChanged::default()
         };
         execution
-            .publish(&Event::custom(user.customer, &id, "execution", action, &change)?)
+            .publish(&Event::untyped(user.customer, &id, "execution", action, &change)?)
             .await?;
     }
 
@@ -111,7 +111,7 @@ async fn each_report_of_an_event_becomes_a_notification() -> Result<()> {
         ..ReportsChanged::default()
     };
     execution
-        .publish(&Event::custom(user.customer, "1", "test_report", "finished", &change)?)
+        .publish(&Event::untyped(user.customer, "1", "test_report", "finished", &change)?)
         .await?;
 
     let published: Vec<Fields> = world.wait_for(&user, 2).await.iter().rev().map(fields).collect();
@@ -143,7 +143,7 @@ async fn events_between_services_are_ignored() -> Result<()> {
     let world = World::new().await?;
     let user = world.user().await;
     let identity = world.service("identity").await?;
-    identity.publish(&Event::custom(user.customer, "1", "token", "revoked", &"anything")?).await?;
+    identity.publish(&Event::untyped(user.customer, "1", "token", "revoked", &"anything")?).await?;
     identity.publish(&record_changed(&user, "User", "Changed")?).await?;
 
     let listed = world.wait_for(&user, 1).await;

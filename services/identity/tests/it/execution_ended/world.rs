@@ -81,7 +81,7 @@ impl World {
             ..execution.clone()
         };
         let id = execution.execution_id.clone();
-        let event = Event::custom(of.customer, id, "execution", action, &execution)?;
+        let event = Event::untyped(of.customer, id, "execution", action, &execution)?;
         let mut tx = assay_runtime::begin(&self.outbox).await?;
         publish(&mut tx, &event).await?;
         Ok(tx.commit().await?)
