@@ -21,7 +21,8 @@ test: ## run all checks and tests, installing what they need
 	@$(TARGET)/debug/with-servers cargo nextest run --workspace --locked --profile ci \
 		--test-threads $(TEST_THREADS)
 
-check: language ## check language, format and lints
+check: language ## check language, modules, format and lints
+	@deploy/local/modules
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --locked -- -D warnings
 
