@@ -9,7 +9,7 @@
 //!   (`Changes`), and each binds its fields to the columns it is written to (`InputColumns`).
 //! * `…List` messages are nullable arrays.
 //! * Every other message is read from a row. Its `COLUMNS` are the list of a `select`: the names of
-//!   the fields, or the expressions in `[(assay.column) = "…"]`.
+//!   the fields, or the expressions in `[(assay.column) = "…"]`. `JSON` is the same as one object.
 //! * The table `POLICY` has the permissions that each method requires.
 //! * The table `EXAMPLES` has the examples of fields.
 //! * The table `READING` has the methods that only read, and whose calls may be repeated: those
@@ -29,52 +29,29 @@ mod examples;
 mod policy;
 mod shape;
 
-use std::{env, error::Error, fs, path::Path};
+use std::{
+    env,
+    error::Error,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use prost::Message;
 
-/// Paths of the contracts. Their imports are added.
-const CONTRACTS: &[&str] = &[
-    "assay/identity/v1/token.proto",
-    "assay/identity/v1/customer.proto",
-    "assay/identity/v1/user_group.proto",
-    "assay/identity/v1/user.proto",
-    "assay/identity/v1/user_settings.proto",
-    "assay/identity/v1/api_token.proto",
-    "assay/identity/v1/audit.proto",
-    "assay/catalog/v1/favorite.proto",
-    "assay/catalog/v1/import.proto",
-    "assay/catalog/v1/project.proto",
-    "assay/catalog/v1/test_case.proto",
-    "assay/catalog/v1/test_plan.proto",
-    "assay/catalog/v1/test_set.proto",
-    "assay/catalog/v1/subject.proto",
-    "assay/catalog/v1/environment.proto",
-    "assay/catalog/v1/snapshot.proto",
-    "assay/catalog/v1/lookup.proto",
-    "assay/execution/v1/execution.proto",
-    "assay/execution/v1/results.proto",
-    "assay/execution/v1/statistics.proto",
-    "assay/execution/v1/debug.proto",
-    "assay/execution/v1/artifact.proto",
-    "assay/catalog/v1/automation.proto",
-    "assay/execution/v1/automation.proto",
-    "assay/notification/v1/notification.proto",
-    "assay/notification/v1/webhook.proto",
-    "assay/events/v1/events.proto",
-];
+/// Directory of the contracts.
+const CONTRACTS: &str = "assay";
 
 /// Path of the contract for the tests of this crate.
 const TEST_CONTRACT: &str = "tests/shapes.proto";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo:rerun-if-changed=assay");
+    println!("cargo:rerun-if-changed={CONTRACTS}");
     println!("cargo:rerun-if-changed={TEST_CONTRACT}");
     println!("cargo:rerun-if-changed=build");
 
     let mut compiler = protox::Compiler::new(["."])?;
     compiler.include_imports(true).include_source_info(true);
-    compiler.open_files(CONTRACTS)?.open_file(TEST_CONTRACT)?;
+    compiler.open_files(contracts_in(CONTRACTS.as_ref())?)?.open_file(TEST_CONTRACT)?;
     let pool = compiler.descriptor_pool();
     let files = compiler.file_descriptor_set();
 
@@ -88,4 +65,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("descriptors.bin"), files.encode_to_vec())?;
     shape::all(&pool).compile_fds(files)?;
     Ok(())
+}
+
+/// Lists the contracts below a directory, in the order of their paths.
+fn contracts_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut contracts = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            contracts.extend(contracts_in(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "proto") {
+            contracts.push(path);
+        }
+    }
+    contracts.sort();
+    Ok(contracts)
 }

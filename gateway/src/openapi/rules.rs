@@ -124,12 +124,37 @@ mod tests {
     use utoipa::openapi::extensions::Extensions;
 
     use super::*;
+    use crate::routes;
+
+    /// Methods that only services call.
+    const INTERNAL: [&str; 7] = [
+        "/assay.catalog.v1.AutomationService/GetAutomationRecords",
+        "/assay.catalog.v1.LookupService/FindRecords",
+        "/assay.catalog.v1.LookupService/GetOrigin",
+        "/assay.catalog.v1.SnapshotService/AdoptTestCases",
+        "/assay.catalog.v1.SnapshotService/TakeSnapshot",
+        "/assay.identity.v1.TokenService/ExchangeApiToken",
+        "/assay.identity.v1.TokenService/ListRevocations",
+    ];
 
     fn operation(method: Option<&str>) -> Operation {
         let mut operation = Operation::new();
         operation.extensions =
             method.map(|method| Extensions::from_iter([(METHOD, method.to_owned())]));
         operation
+    }
+
+    #[test]
+    fn every_method_of_the_contracts_has_a_route_or_is_internal() {
+        let routes = serde_json::to_string(&routes::all().into_openapi()).unwrap();
+        for (method, _) in assay_proto::POLICY {
+            let has_route = routes.contains(&format!("{METHOD:?}:{method:?}"));
+            assert_ne!(
+                has_route,
+                INTERNAL.contains(method),
+                "{method} needs a route that is merged in `routes.rs`, or a line in `INTERNAL`"
+            );
+        }
     }
 
     #[test]

@@ -32,12 +32,17 @@ fn operations() -> Vec<(String, String, Value)> {
 
 #[test]
 fn every_operation_is_described() {
+    let document = serde_json::to_value(assay_gateway::openapi()).unwrap();
+    let tags: Vec<&Value> =
+        document["tags"].as_array().unwrap().iter().map(|tag| &tag["name"]).collect();
     for (method, path, operation) in operations() {
         let operation_says = |what: &str| operation[what].as_str().is_some_and(|t| !t.is_empty());
         for what in ["operationId", "summary", "description"] {
             assert!(operation_says(what), "{method} {path} has no {what}");
         }
-        assert_eq!(operation["tags"].as_array().unwrap().len(), 1, "{method} {path}");
+        let tag = operation["tags"].as_array().unwrap();
+        assert_eq!(tag.len(), 1, "{method} {path} has several tags");
+        assert!(tags.contains(&&tag[0]), "the tag {} is not described in src/openapi.rs", tag[0]);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Deletions of records, of the records that they contain, and of the references to them.
+//! Deletions of records with the records that they contain and the references to them.
 //!
 //! A deleted record stays as it was, since history refers to it; only `deleted_at` is set. The caller
 //! has locked the project exclusively, so rows can be locked in any order.
@@ -6,7 +6,7 @@
 use assay_events::{publish, publish_all};
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestSetId,
-    catalog::{Environment, Subject, TestCase, TestSet},
+    catalog::{Environment, Subject, TestCase},
 };
 use assay_records::Action;
 use sqlx::{AssertSqlSafe, PgTransaction};
@@ -73,17 +73,6 @@ pub(crate) async fn delete_test_case(
     let changed = changed.bind(customer).bind(id).fetch_all(&mut **tx).await?;
     let changed = changed.into_iter().map(|set| EventSource::TestSet(project, set));
     publish_deleted(tx, customer, EventSource::TestCase(project, id), changed).await
-}
-
-/// Deletes a test set, but none of its test cases.
-pub(crate) async fn delete_test_set(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    id: TestSetId,
-) -> Result<(), Fault> {
-    Records::<TestSet>::of(customer, project).mark_deleted(tx, id).await?;
-    publish_deleted(tx, customer, EventSource::TestSet(project, id), []).await
 }
 
 /// Deletes a subject, and clears the references of test sets, environments and subjects to it.

@@ -23,15 +23,16 @@ pub(crate) enum EventSource {
 impl EventSource {
     /// Returns the event of an action on the record.
     pub(crate) fn event(self, action: Action, customer: CustomerId) -> Result<Event, Fault> {
+        let (kind, ..) = self.parts();
         let data = self.data(action);
-        Event::new(customer, &data.source_id, EventType::Record(self.kind(), action), &data)
+        Event::new(customer, &data.source_id, EventType::Record(kind, action), &data)
     }
 
     /// Returns the event of a caller reading secrets of the record.
     pub(crate) fn secrets_seen(self, caller: &Caller) -> Result<Event, Fault> {
-        let (id, ..) = self.ids();
+        let (kind, id, ..) = self.parts();
         let seen = SecretsSeen {
-            source: self.kind().name().to_owned(),
+            source: kind.name().to_owned(),
             source_id: id.to_string(),
             user_id: caller.user.to_string(),
             address: caller.address.map(|address| address.to_string()),
@@ -41,36 +42,26 @@ impl EventSource {
 
     /// Returns the data of the event of an action.
     pub(crate) fn data(self, action: Action) -> RecordChanged {
-        let (id, target, target_id) = self.ids();
+        let (kind, id, target, target_id) = self.parts();
         RecordChanged {
-            source: self.kind().name().to_owned(),
+            source: kind.name().to_owned(),
             source_id: id.to_string(),
-            target: target.to_owned(),
+            target: target.name().to_owned(),
             target_id: Some(target_id.to_string()),
             action: action.name().to_owned(),
         }
     }
 
-    fn kind(self) -> RecordKind {
+    /// Returns the kind and the id of the record, then those of the one that it belongs to.
+    fn parts(self) -> (RecordKind, Uuid, RecordKind, Uuid) {
+        use RecordKind as Kind;
         match self {
-            Self::Project(..) => RecordKind::Project,
-            Self::TestCase(..) => RecordKind::TestCase,
-            Self::TestPlan(..) => RecordKind::TestPlan,
-            Self::TestSet(..) => RecordKind::TestSet,
-            Self::Subject(..) => RecordKind::Subject,
-            Self::Environment(..) => RecordKind::Environment,
-        }
-    }
-
-    /// Returns the id of the record, then the kind and the id of the one that it belongs to.
-    fn ids(self) -> (Uuid, &'static str, Uuid) {
-        match self {
-            Self::Project(owner, id) => (id.0, "Customer", owner.0),
-            Self::TestCase(owner, id) => (id.0, "Project", owner.0),
-            Self::TestPlan(owner, id) => (id.0, "TestCase", owner.0),
-            Self::TestSet(owner, id) => (id.0, "Project", owner.0),
-            Self::Subject(owner, id) => (id.0, "Project", owner.0),
-            Self::Environment(owner, id) => (id.0, "Project", owner.0),
+            Self::Project(owner, id) => (Kind::Project, id.0, Kind::Customer, owner.0),
+            Self::TestCase(owner, id) => (Kind::TestCase, id.0, Kind::Project, owner.0),
+            Self::TestPlan(owner, id) => (Kind::TestPlan, id.0, Kind::TestCase, owner.0),
+            Self::TestSet(owner, id) => (Kind::TestSet, id.0, Kind::Project, owner.0),
+            Self::Subject(owner, id) => (Kind::Subject, id.0, Kind::Project, owner.0),
+            Self::Environment(owner, id) => (Kind::Environment, id.0, Kind::Project, owner.0),
         }
     }
 }

@@ -26,7 +26,7 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use self::rules::Selected;
-use crate::{deletion, event::EventSource, opening::Openings, project, records::Records};
+use crate::{event::EventSource, opening::Openings, project, records::Records};
 
 pub(crate) struct TestSetService {
     pub(crate) db: PgPool,
@@ -147,7 +147,9 @@ impl test_set_service_server::TestSetService for TestSetService {
 
         let mut tx = begin(&self.db).await?;
         project::store::lock_exclusive(&mut tx, customer, project).await?;
-        deletion::delete_test_set(&mut tx, customer, project, id).await?;
+        Records::<TestSet>::of(customer, project).mark_deleted(&mut tx, id).await?;
+        publish(&mut tx, &EventSource::TestSet(project, id).event(Action::Deleted, customer)?)
+            .await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }

@@ -20,19 +20,47 @@ pub enum EventType {
     Reports(ReportsAction),
 }
 
-/// The kinds of records that report changes with `RecordChanged`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordKind {
-    Customer,
-    UserGroup,
-    User,
-    Project,
-    TestCase,
-    TestPlan,
-    TestSet,
-    Subject,
-    Environment,
-    Execution,
+/// Declares the kinds of records, each with its name in subjects and the service that publishes its
+/// changes.
+macro_rules! record_kinds {
+    ($($kind:ident $noun:literal by $service:literal,)*) => {
+        /// The kinds of records that report changes with `RecordChanged`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum RecordKind {
+            $($kind,)*
+        }
+
+        impl RecordKind {
+            const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// Returns the name in subjects, such as `test_case`.
+            pub fn noun(self) -> &'static str {
+                match self { $(Self::$kind => $noun,)* }
+            }
+
+            /// Returns the name in messages, such as `TestCase`.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$kind => stringify!($kind),)* }
+            }
+
+            fn service(self) -> &'static str {
+                match self { $(Self::$kind => $service,)* }
+            }
+        }
+    };
+}
+
+record_kinds! {
+    Customer "customer" by "identity",
+    UserGroup "user_group" by "identity",
+    User "user" by "identity",
+    Project "project" by "catalog",
+    TestCase "test_case" by "catalog",
+    TestPlan "test_plan" by "catalog",
+    TestSet "test_set" by "catalog",
+    Subject "subject" by "catalog",
+    Environment "environment" by "catalog",
+    Execution "execution" by "execution",
 }
 
 /// Progress of an execution.
@@ -72,11 +100,11 @@ impl EventType {
     /// Returns the type with this service, noun and action in lower case; `None` if this release
     /// does not know it.
     pub(crate) fn parse(service: &str, noun: &str, action: &str) -> Option<Self> {
-        let of_record = RecordKind::ALL.into_iter().find(|kind| kind.noun() == noun);
+        let of_record = RecordKind::ALL.iter().find(|kind| kind.noun() == noun);
         let actions = [Created, Changed, Archived, Unarchived, Deleted];
         let changed = actions.into_iter().find(|known| known.name().eq_ignore_ascii_case(action));
         let found = match of_record.zip(changed) {
-            Some((kind, action)) => Some(Self::Record(kind, action)),
+            Some((kind, action)) => Some(Self::Record(*kind, action)),
             None => Self::all()
                 .find(|known| known.noun() == noun && known.action().eq_ignore_ascii_case(action)),
         };
@@ -127,59 +155,6 @@ impl EventType {
 }
 
 impl RecordKind {
-    const ALL: [Self; 10] = [
-        Self::Customer,
-        Self::UserGroup,
-        Self::User,
-        Self::Project,
-        Self::TestCase,
-        Self::TestPlan,
-        Self::TestSet,
-        Self::Subject,
-        Self::Environment,
-        Self::Execution,
-    ];
-
-    /// Returns the name in subjects, such as `test_case`.
-    pub fn noun(self) -> &'static str {
-        match self {
-            Self::Customer => "customer",
-            Self::UserGroup => "user_group",
-            Self::User => "user",
-            Self::Project => "project",
-            Self::TestCase => "test_case",
-            Self::TestPlan => "test_plan",
-            Self::TestSet => "test_set",
-            Self::Subject => "subject",
-            Self::Environment => "environment",
-            Self::Execution => "execution",
-        }
-    }
-
-    /// Returns the name in messages, such as `TestCase`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Customer => "Customer",
-            Self::UserGroup => "UserGroup",
-            Self::User => "User",
-            Self::Project => "Project",
-            Self::TestCase => "TestCase",
-            Self::TestPlan => "TestPlan",
-            Self::TestSet => "TestSet",
-            Self::Subject => "Subject",
-            Self::Environment => "Environment",
-            Self::Execution => "Execution",
-        }
-    }
-
-    fn service(self) -> &'static str {
-        match self {
-            Self::Customer | Self::UserGroup | Self::User => "identity",
-            Self::Execution => "execution",
-            _ => "catalog",
-        }
-    }
-
     /// Returns what happens to records of this kind. Users and their groups have no archive, a test
     /// plan is deleted with its test case, and an execution with its project.
     fn actions(self) -> &'static [Action] {
