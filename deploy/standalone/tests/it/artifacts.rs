@@ -5,8 +5,9 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::{
+    customer::Customer,
     junit::{report, upload},
-    world::{World, create_project, id},
+    world::{create_project, id},
 };
 
 async fn put(api: &Api, path: &str, content_type: &str, file: Vec<u8>) -> Answer {
@@ -16,8 +17,8 @@ async fn put(api: &Api, path: &str, content_type: &str, file: Vec<u8>) -> Answer
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_screenshot_is_uploaded_listed_and_downloaded() {
-    let world = World::start().await;
-    let api = &world.api;
+    let customer = Customer::new().await;
+    let api = &customer.api;
     let project = create_project(api).await;
     let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
     let set = format!("{project}/testsets/{}", id(&set));
@@ -52,7 +53,7 @@ async fn a_screenshot_is_uploaded_listed_and_downloaded() {
     let instance = api.get(&format!("{instances}/{}", id(&entry[0]))).await.ok();
 
     // The link has the public address; the test replaces it by the local one.
-    let anonymous = world.anonymous();
+    let anonymous = customer.anonymous();
     let path = |link: &serde_json::Value| {
         link.as_str().unwrap().strip_prefix("https://assay.test").unwrap().to_owned()
     };
@@ -83,5 +84,4 @@ async fn a_screenshot_is_uploaded_listed_and_downloaded() {
     put(&anonymous, &format!("{at}/artifacts/x"), "", b"x".to_vec())
         .await
         .is_problem(401, "unauthenticated");
-    world.stop().await;
 }

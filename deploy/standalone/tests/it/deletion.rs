@@ -3,7 +3,10 @@
 use assay_testkit::Api;
 use serde_json::{Value, json};
 
-use crate::world::{World, create_project, id};
+use crate::{
+    customer::Customer,
+    world::{create_project, id},
+};
 
 /// Creates a record; returns its path and its id.
 async fn create(api: &Api, list: &str, body: Value) -> (String, String) {
@@ -19,8 +22,7 @@ async fn ids(api: &Api, list: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn records_are_archived_and_deleted() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     let project = create_project(api).await;
     let page = json!({
         "Identifier": "1.0", "Name": "Shop", "SubjectType": "Webpage", "Uri": "https://shop.test"
@@ -68,5 +70,4 @@ async fn records_are_archived_and_deleted() {
     }
     api.get(&format!("{project}/testcases/archive")).await.is_problem(404, "not_found");
     assert!(ids(api, "/api/projects/archive").await.is_empty());
-    world.stop().await;
 }

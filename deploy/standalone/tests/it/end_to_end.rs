@@ -5,6 +5,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 
 use crate::{
+    installation::Installation,
     junit::upload,
     world::{ADMIN, PASSWORD, World, create_project, id},
 };
@@ -14,23 +15,22 @@ const JUNIT: &str = include_str!("../../../../docs/first-session/junit.xml");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_logs_in_and_switches_to_a_customer() {
-    let world = World::start().await;
-    let anonymous = world.anonymous();
+    let assay = Installation::shared().await;
+    let anonymous = assay.anonymous();
 
     let wrong = json!({"Email": ADMIN, "Password": "guess"});
     anonymous.post("/api/token/login", wrong).await.is_problem(401, "unauthenticated");
     anonymous.get("/api/projects").await.is_problem(401, "unauthenticated");
 
-    let customer = world.api.get("/api/management/customers/current").await.ok();
+    let customer = assay.api.get("/api/management/customers/current").await.ok();
     let groups: Vec<_> = customer["UserGroups"].as_array().unwrap().iter().collect();
     assert!(groups.iter().any(|group| group["Name"] == "Administrators"), "{customer}");
 
-    let refined = world.api.post("/api/token/refine", json!({"CustomerId": id(&customer)})).await;
+    let refined = assay.api.post("/api/token/refine", json!({"CustomerId": id(&customer)})).await;
     let refined = anonymous.with_token(refined.ok()["token"].as_str().unwrap());
     assert_eq!(refined.get("/api/management/customers/current").await.ok(), customer);
     let alias = json!({"email": ADMIN.to_uppercase(), "Password": PASSWORD});
     anonymous.post("/api/token/login", alias).await.ok();
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

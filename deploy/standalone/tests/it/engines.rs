@@ -6,7 +6,10 @@ use assay_testkit::{Answer, Api};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::world::{World, create_project, id};
+use crate::{
+    customer::Customer,
+    world::{create_project, id},
+};
 
 const LEASES: &str = "/api/automation/leases";
 
@@ -41,11 +44,11 @@ async fn create_set(api: &Api, project: &str, cases: usize) -> String {
 }
 
 /// Returns a client with an API token that has only the permission `Automation`.
-async fn create_engine(world: &World) -> Api {
-    let member = world.create_member(&world.api, "engine@example.org", "Login, Automation").await;
+async fn create_engine(customer: &Customer) -> Api {
+    let member = customer.create_member("engine", "Login, Automation").await;
     let token = json!({"Name": "Pad 1", "UsagePermission": "Automation"});
     let token = member.api.post("/api/users/current/tokens", token).await.created();
-    world.anonymous().with_token(token["Secret"].as_str().unwrap())
+    customer.anonymous().with_token(token["Secret"].as_str().unwrap())
 }
 
 async fn lease(engine: &Api, request: Value) -> Vec<Value> {
@@ -59,8 +62,8 @@ fn result(nr: i32, result: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_engine_leases_work_and_reports_results() {
-    let world = World::start().await;
-    let (api, engine) = (&world.api, create_engine(&world).await);
+    let customer = Customer::new().await;
+    let (api, engine) = (&customer.api, create_engine(&customer).await);
     let project = create_project(api).await;
     let set = create_set(api, &project, 2).await;
 
@@ -112,13 +115,12 @@ async fn an_engine_leases_work_and_reports_results() {
     assert_eq!(reports[0]["Comment"], "On pad 1");
     assert_eq!(reports[1]["Status"], "EngineExecutionFailure");
     api.delete(&at).await.is_problem(409, "execution_ended");
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn engines_are_notified_of_a_canceled_execution() {
-    let world = World::start().await;
-    let (api, engine) = (&world.api, create_engine(&world).await);
+    let customer = Customer::new().await;
+    let (api, engine) = (&customer.api, create_engine(&customer).await);
     let project = create_project(api).await;
     let set = create_set(api, &project, 1).await;
     let execution = api.post(&format!("{set}/executions"), json!({})).await.created();
@@ -138,13 +140,11 @@ async fn engines_are_notified_of_a_canceled_execution() {
     let canceled = api.get(&at).await.ok();
     assert_eq!(canceled["Status"], "Canceled");
     assert_eq!(canceled["TestReports"][0]["Status"], "Canceled");
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_start_request_starts_no_new_execution() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     let project = create_project(api).await;
     let set = create_set(api, &project, 1).await;
     let start = async |key: &str, body: Value| {
@@ -160,21 +160,19 @@ async fn a_repeated_start_request_starts_no_new_execution() {
     start("", json!({})).await.is_problem(422, "invalid");
     let executions = api.get(&format!("{project}/executions")).await.ok();
     assert_eq!(executions.as_array().unwrap().len(), 1);
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn leases_need_the_automation_permission() {
-    let world = World::start().await;
+    let customer = Customer::new().await;
     let permissions = "Login, Read, Write, Execute";
-    let reader = world.create_member(&world.api, "reader@example.org", permissions).await;
+    let reader = customer.create_member("reader", permissions).await;
     reader.api.post(LEASES, json!({})).await.is_problem(403, "forbidden");
-    let engine = create_engine(&world).await;
+    let engine = create_engine(&customer).await;
     assert!(lease(&engine, json!({})).await.is_empty());
     let wrong = json!({"MaxSchedules": 0, "WaitInSec": 31});
     let problem = engine.post(LEASES, wrong).await.is_problem(422, "invalid");
     assert_eq!(problem["errors"].as_array().unwrap().len(), 2);
     let unknown = format!("{LEASES}/0/heartbeat");
     engine.post(&unknown, json!({})).await.is_problem(404, "not_found");
-    world.stop().await;
 }

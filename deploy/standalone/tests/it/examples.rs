@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use crate::{
+    customer::unique,
+    installation::Installation,
     matrix::operation::{DOCUMENT, Operation, operations},
     tenant::Tenant,
     world::World,
@@ -23,7 +25,7 @@ const EXCLUDED: [&str; 5] =
 
 /// A customer with records created from examples.
 pub(crate) struct Examples {
-    pub(crate) world: World,
+    assay: Installation,
     tenant: Tenant,
     /// Ids of created records by the names of path parameters.
     created: BTreeMap<String, String>,
@@ -32,9 +34,8 @@ pub(crate) struct Examples {
 }
 
 impl Examples {
-    pub(crate) async fn new() -> Self {
-        let world = World::start().await;
-        let tenant = Tenant::new(&world, "shops-for-examples").await;
+    pub(crate) async fn new(assay: &Installation) -> Self {
+        let tenant = Tenant::new(assay, &unique("shops")).await;
         let hook = format!("/api/webhooks/{}", tenant.id("webhookId"));
         tenant.api.put(&hook, json!({"Archived": false})).await.ok();
         let parameters = operations()
@@ -43,7 +44,7 @@ impl Examples {
         let ids = parameters.filter(|p| p["in"] == "path" && p["schema"]["format"] == "uuid");
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let shown = ids.map(|id| (text(&id["example"]), text(&id["name"]))).collect();
-        Self { world, tenant, created: BTreeMap::new(), shown }
+        Self { assay: assay.clone(), tenant, created: BTreeMap::new(), shown }
     }
 
     fn id(&self, name: &str) -> String {
@@ -81,7 +82,7 @@ impl Examples {
     fn api(&self, operation: &Operation) -> &Api {
         let for_operators =
             operation.name.contains("customer") && !operation.name.contains("current");
-        if for_operators { &self.world.api } else { &self.tenant.api }
+        if for_operators { &self.assay.api } else { &self.tenant.api }
     }
 
     fn request(&self, operation: &Operation) -> RequestBuilder {
@@ -187,7 +188,9 @@ pub(crate) fn in_valid_order() -> Vec<Operation> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn examples_of_bodies_are_accepted_and_answers_match_the_document() {
-    let mut examples = Examples::new().await;
+    // An example creates a customer with a fixed subdomain.
+    let world = World::start().await;
+    let mut examples = Examples::new(&world).await;
     let (mut sent, mut found) = (0, Vec::new());
     for operation in in_valid_order() {
         let content = operation.definition["requestBody"]["content"].as_object();
@@ -207,13 +210,13 @@ async fn examples_of_bodies_are_accepted_and_answers_match_the_document() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
     assert!(sent > 100, "{sent}");
-    examples.world.stop().await;
+    world.stop().await;
 }
 
 /// Sends all parameters of an operation at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn examples_of_parameters_are_accepted() {
-    let examples = Examples::new().await;
+    let examples = Examples::new(&Installation::shared().await).await;
     for operation in operations().iter().filter(|operation| operation.method == Method::GET) {
         if EXCLUDED.contains(&operation.name.as_str()) || operation.query.is_empty() {
             continue;
@@ -233,5 +236,4 @@ async fn examples_of_parameters_are_accepted() {
         let status = request.send().await.unwrap().status();
         assert_eq!(status, 200, "{}: {path}", operation.name);
     }
-    examples.world.stop().await;
 }

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use assay_testkit::eventually;
 
-use crate::world::World;
+use crate::installation::Installation;
 
 /// A sent mail.
 pub(crate) struct Mail {
@@ -37,7 +37,7 @@ impl Mail {
     }
 }
 
-impl World {
+impl Installation {
     /// Waits for the only mail to an address and removes it.
     pub(crate) async fn take_mail_to(&self, email: &str) -> Mail {
         let to = format!("To: {email}");
@@ -67,7 +67,9 @@ impl World {
             if path.extension().is_none_or(|extension| extension != "eml") {
                 continue;
             }
-            let mail = Mail::read(&fs::read_to_string(&path).unwrap());
+            // Another story may have removed the mail.
+            let Ok(mail) = fs::read_to_string(&path) else { continue };
+            let mail = Mail::read(&mail);
             if matches(&mail) {
                 fs::remove_file(path).unwrap();
                 return Some(mail);

@@ -4,7 +4,10 @@ use assay_testkit::{Answer, Api};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::world::{World, id, log_in};
+use crate::{
+    installation::Installation,
+    world::{id, log_in},
+};
 
 pub(crate) const GROUPS: &str = "/api/management/customers/current/groups";
 
@@ -16,7 +19,7 @@ pub(crate) struct Member {
     pub(crate) group: String,
 }
 
-impl World {
+impl Installation {
     /// Creates a customer.
     pub(crate) async fn create_customer(&self, subdomain: &str) -> Value {
         let customer = json!({"Name": subdomain.to_uppercase(), "Subdomain": subdomain});
@@ -43,10 +46,15 @@ impl World {
         permissions: &str,
     ) -> Member {
         let group = create_group(admin, email, permissions).await;
-        let user = create_user(admin, email, id(&group)).await.created();
+        self.add_member(admin, email, &group).await
+    }
+
+    /// Creates a member of a group, sets the password and logs in.
+    pub(crate) async fn add_member(&self, admin: &Api, email: &str, group: &Value) -> Member {
+        let user = create_user(admin, email, id(group)).await.created();
         let password = self.set_first_password(email).await;
         let api = log_in(&self.anonymous(), email, &password).await;
-        let [user, group] = [&user, &group].map(|record| id(record).to_owned());
+        let [user, group] = [&user, group].map(|record| id(record).to_owned());
         Member { api, id: user, email: email.to_owned(), group }
     }
 

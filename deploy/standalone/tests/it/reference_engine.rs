@@ -13,7 +13,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::world::{World, create_project, id};
+use crate::{
+    customer::Customer,
+    world::{World, create_project, id},
+};
 
 /// The example of `docs/engines.md`.
 const SMOKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/engines/smoke");
@@ -28,11 +31,11 @@ struct Engine {
 }
 
 impl Engine {
-    async fn start(world: &World, command: &[&str]) -> Self {
+    async fn start(api: &Api, url: String, command: &[&str]) -> Self {
         let token = json!({"Name": "Engine", "UsagePermission": "Automation"});
-        let token = world.api.post("/api/users/current/tokens", token).await.created();
+        let token = api.post("/api/users/current/tokens", token).await.created();
         let config = assay_engine::Config {
-            url: world.url().parse().unwrap(),
+            url: url.parse().unwrap(),
             token: SecretString::from(token["Secret"].as_str().unwrap()),
             target_group: String::new(),
             needs_public_ip: None,
@@ -55,8 +58,7 @@ impl Engine {
 
 /// Creates a set with test cases of these identifiers and numbers of instances, with a variable
 /// `COLOUR`, for a subject at `uri`. Returns the paths of the project and the set.
-async fn create_set(world: &World, uri: &str, cases: &[(&str, i32)]) -> (String, String) {
-    let api = &world.api;
+async fn create_set(api: &Api, uri: &str, cases: &[(&str, i32)]) -> (String, String) {
     let project = create_project(api).await;
     let subject = json!({"Name": "Assay", "Identifier": "1.0", "SubjectType": "Webpage",
         "Uri": uri});
@@ -104,11 +106,11 @@ async fn instance(api: &Api, project: &str, report: &Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_engine_runs_tests_and_reports_their_results() {
-    let world = World::start().await;
-    let api = &world.api;
+    let customer = Customer::new().await;
+    let api = &customer.api;
     let cases = [("SMOKE-1", 1), ("SMOKE-2", 2), ("SMOKE-3", 1), ("SMOKE-4", 1)];
-    let (project, set) = create_set(&world, &world.url(), &cases).await;
-    let engine = Engine::start(&world, &[SMOKE]).await;
+    let (project, set) = create_set(api, &customer.url(), &cases).await;
+    let engine = Engine::start(api, customer.url(), &[SMOKE]).await;
 
     let done = wait_for_end(api, &start_execution(api, &project, &set).await).await;
 
@@ -125,24 +127,24 @@ async fn the_engine_runs_tests_and_reports_their_results() {
         "{message}"
     );
     engine.stop().await;
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_engine_passes_the_lease_to_the_command_and_reads_its_junit_file() {
-    let world = World::start().await;
-    let (project, set) = create_set(&world, "https://example.org/", &[("A-1", 1)]).await;
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let (project, set) = create_set(api, "https://example.org/", &[("A-1", 1)]).await;
     let dir = test_directory();
     let script = format!(
         "cat >{dir}/lease; env >{dir}/environment; cp {JUNIT} \"$ASSAY_JUNIT_FILE\"; exit 1",
         dir = dir.display()
     );
-    let engine = Engine::start(&world, &["sh", "-c", &script]).await;
+    let engine = Engine::start(api, customer.url(), &["sh", "-c", &script]).await;
 
-    let done = wait_for_end(&world.api, &start_execution(&world.api, &project, &set).await).await;
+    let done = wait_for_end(api, &start_execution(api, &project, &set).await).await;
 
     assert_eq!(done["Result"], "Failed");
-    let instance = instance(&world.api, &project, &done["TestReports"][0]).await;
+    let instance = instance(api, &project, &done["TestReports"][0]).await;
     let steps = instance["Steps"].as_array().unwrap();
     let junit = std::fs::read_to_string(JUNIT).unwrap();
     assert!(steps.len() >= junit.matches("<testcase ").count());
@@ -156,24 +158,23 @@ async fn the_engine_passes_the_lease_to_the_command_and_reads_its_junit_file() {
     }
     assert!(!environment.contains("ASSAY_TOKEN"), "{environment}");
     engine.stop().await;
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_engine_stops_the_command_and_its_children_when_the_execution_is_canceled() {
-    let world = World::start().await;
-    let (project, set) = create_set(&world, "https://example.org/", &[("A-1", 1)]).await;
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let (project, set) = create_set(api, "https://example.org/", &[("A-1", 1)]).await;
     let dir = test_directory();
-    let engine = Engine::start(&world, &["sh", "-c", &command_with_child(&dir)]).await;
-    let execution = start_execution(&world.api, &project, &set).await;
+    let engine = Engine::start(api, customer.url(), &["sh", "-c", &command_with_child(&dir)]).await;
+    let execution = start_execution(api, &project, &set).await;
     let child = wait_for_child(&dir).await;
 
-    world.api.delete(&execution).await.expect(204);
+    api.delete(&execution).await.expect(204);
 
     wait_for_exit(child).await;
-    assert_eq!(world.api.get(&execution).await.ok()["Result"], "Canceled");
+    assert_eq!(api.get(&execution).await.ok()["Result"], "Canceled");
     engine.stop().await;
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -183,16 +184,17 @@ async fn the_engine_releases_unfinished_leases_when_it_stops() {
             LeaseSettings { lease_seconds: 3600, lease_losses: 1, execution_hours: 168 };
     })
     .await;
-    let (project, set) = create_set(&world, "https://example.org/", &[("A-1", 1)]).await;
+    let (project, set) = create_set(&world.api, "https://example.org/", &[("A-1", 1)]).await;
     let dir = test_directory();
-    let engine = Engine::start(&world, &["sh", "-c", &command_with_child(&dir)]).await;
+    let engine =
+        Engine::start(&world.api, world.url(), &["sh", "-c", &command_with_child(&dir)]).await;
     let execution = start_execution(&world.api, &project, &set).await;
     let child = wait_for_child(&dir).await;
 
     engine.stop().await;
 
     wait_for_exit(child).await;
-    let engine = Engine::start(&world, &["true"]).await;
+    let engine = Engine::start(&world.api, world.url(), &["true"]).await;
     assert_eq!(wait_for_end(&world.api, &execution).await["Result"], "Passed");
     engine.stop().await;
     world.stop().await;
@@ -200,15 +202,15 @@ async fn the_engine_releases_unfinished_leases_when_it_stops() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_cannot_be_started_is_an_engine_failure() {
-    let world = World::start().await;
-    let (project, set) = create_set(&world, "https://example.org/", &[("A-1", 1)]).await;
-    let engine = Engine::start(&world, &["/no/such/command"]).await;
-    let done = wait_for_end(&world.api, &start_execution(&world.api, &project, &set).await).await;
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let (project, set) = create_set(api, "https://example.org/", &[("A-1", 1)]).await;
+    let engine = Engine::start(api, customer.url(), &["/no/such/command"]).await;
+    let done = wait_for_end(api, &start_execution(api, &project, &set).await).await;
     let report = &done["TestReports"][0];
     assert_eq!(report["Status"], "EngineExecutionFailure");
     assert!(report["Comment"].as_str().unwrap().contains("/no/such/command"), "{report}");
     engine.stop().await;
-    world.stop().await;
 }
 
 fn test_directory() -> PathBuf {

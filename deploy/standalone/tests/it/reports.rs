@@ -5,8 +5,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
+    customer::Customer,
     junit::upload,
-    world::{World, create_project, id},
+    world::{create_project, id},
 };
 
 const JUNIT: &str = r#"<testsuite name="shop">
@@ -32,8 +33,7 @@ fn report_path(project: &str, report: &Value) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_report_is_investigated_and_accepted() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     let (project, _, execution) = create_failed_execution(api).await;
     let report = &execution["TestReports"][1];
     let path = report_path(&project, report);
@@ -75,13 +75,11 @@ async fn a_failed_report_is_investigated_and_accepted() {
         all.find(is_it).map(drop)
     })
     .await;
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn archived_executions_are_not_listed_but_count_in_statistics() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     let (project, set, execution) = create_failed_execution(api).await;
     let path = format!("{project}/executions/{}", id(&execution));
     let ids = async |list: &str| -> Vec<String> {
@@ -115,13 +113,11 @@ async fn archived_executions_are_not_listed_but_count_in_statistics() {
     api.put(&format!("{active}/{}", id(&execution["TestReports"][0])), json!({"Archived": true}))
         .await
         .is_problem(404, "not_found");
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_debug_record_shows_deleted_test_cases_until_its_project_is_deleted() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     let (project, _, execution) = create_failed_execution(api).await;
     let report = &execution["TestReports"][1];
     let path = format!("/api/projects/0/testcases/0/testplans/0/testreports/{}/debug", id(report));
@@ -198,13 +194,11 @@ async fn a_debug_record_shows_deleted_test_cases_until_its_project_is_deleted() 
         (api.get(&path).await.status == 404).then_some(())
     })
     .await;
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_execution_is_exported_as_junit_and_a_case_has_a_history() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     let (project, set, execution) = create_failed_execution(api).await;
 
     let file = api.get(&format!("{project}/executions/{}/junit", id(&execution))).await;
@@ -229,5 +223,4 @@ async fn an_execution_is_exported_as_junit_and_a_case_has_a_history() {
     assert_eq!((&runs[0]["Result"], &runs[0]["FlakinessScore"]), (&json!("Failed"), &json!(0.0)));
     let page = api.get(&format!("{project}/testcases/{case}/history?limit=1")).await;
     assert!(page.headers["link"].to_str().unwrap().contains("rel=\"next\""));
-    world.stop().await;
 }

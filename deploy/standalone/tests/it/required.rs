@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     examples::{Examples, in_valid_order},
+    installation::Installation,
     matrix::operation::{DOCUMENT, Operation},
 };
 
@@ -37,7 +38,7 @@ fn summary(answer: &Answer) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_documented_required_fields_are_exactly_those_that_requests_need() {
-    let examples = Examples::new().await;
+    let examples = Examples::new(&Installation::shared().await).await;
     let (mut fields, mut found) = (0, Vec::new());
     for operation in in_valid_order() {
         let Some((mut example, required)) = body(&operation) else { continue };
@@ -61,5 +62,4 @@ async fn the_documented_required_fields_are_exactly_those_that_requests_need() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
     assert!(fields > 20, "{fields}");
-    examples.world.stop().await;
 }

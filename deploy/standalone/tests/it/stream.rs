@@ -5,10 +5,7 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use tokio::time::{Duration, timeout};
 
-use crate::{
-    people::GROUPS,
-    world::{World, id},
-};
+use crate::{customer::Customer, people::GROUPS, world::id};
 
 const STREAM: &str = "/api/notifications/stream";
 
@@ -59,8 +56,8 @@ async fn notify(api: &Api, action: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_has_every_notification_once_and_resumes_after_the_last_one() {
-    let world = World::start().await;
-    let api = &world.api;
+    let customer = Customer::new().await;
+    let api = &customer.api;
     let mut events = Events::open(api, &format!("{STREAM}?source=Deployment"), None).await;
     let first = notify(api, "Begun").await;
     // The stream is filtered by source, so this event is not in it.
@@ -79,32 +76,29 @@ async fn a_stream_has_every_notification_once_and_resumes_after_the_last_one() {
 
     let wrong = api.request(Method::GET, STREAM).header("Last-Event-ID", "x");
     assay_testkit::Answer::of(wrong).await.is_problem(422, "invalid");
-    world.anonymous().get(STREAM).await.is_problem(401, "unauthenticated");
-    drop((events, own));
-    world.stop().await;
+    customer.anonymous().get(STREAM).await.is_problem(401, "unauthenticated");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_ends_when_its_token_is_revoked() {
-    let world = World::start().await;
-    let api = &world.api;
-    let member = world.create_member(api, "bob@example.org", "Login, Read").await;
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let member = customer.create_member("bob", "Login, Read").await;
     let mut events = Events::open(&member.api, &format!("{STREAM}?source=Deployment"), None).await;
     let first = notify(api, "Begun").await;
     assert_eq!(id(&events.next().await.unwrap().1), first);
     api.delete(&format!("/api/users/{}", member.id)).await.expect(204);
     assert_eq!(events.next().await, None);
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_ends_when_its_api_token_loses_the_read_permission() {
-    let world = World::start().await;
-    let api = &world.api;
-    let member = world.create_member(api, "bob@example.org", "Login, Read, Write").await;
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let member = customer.create_member("bob", "Login, Read, Write").await;
     let token = json!({"Name": "Watcher", "UsagePermission": "Read, Write"});
     let token = member.api.post("/api/users/current/tokens", token).await.created();
-    let machine = world.anonymous().with_token(token["Secret"].as_str().unwrap());
+    let machine = customer.anonymous().with_token(token["Secret"].as_str().unwrap());
     let mut events = Events::open(&machine, &format!("{STREAM}?source=Deployment"), None).await;
     let first = notify(api, "Begun").await;
     assert_eq!(id(&events.next().await.unwrap().1), first);
@@ -114,5 +108,4 @@ async fn a_stream_ends_when_its_api_token_loses_the_read_permission() {
     let ended = timeout(Duration::from_secs(5), events.next()).await;
     assert_eq!(ended.expect("the stream ends soon"), None);
     machine.get(STREAM).await.is_problem(403, "forbidden");
-    world.stop().await;
 }

@@ -7,8 +7,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
+    installation::Installation,
     people::Member,
-    world::{World, create_project, id},
+    world::{create_project, id},
 };
 
 /// All permissions of a customer's users except `AccessSecrets`, whose use is audited.
@@ -23,10 +24,10 @@ pub(crate) struct Tenant {
 }
 
 impl Tenant {
-    pub(crate) async fn new(world: &World, name: &str) -> Self {
-        let customer = world.create_customer(name).await;
-        let admin = world.act_for(&customer).await;
-        let member = world.create_member(&admin, &format!("{name}@example.org"), ALL).await;
+    pub(crate) async fn new(assay: &Installation, name: &str) -> Self {
+        let customer = assay.create_customer(name).await;
+        let admin = assay.act_for(&customer).await;
+        let member = assay.create_member(&admin, &format!("{name}@example.org"), ALL).await;
         let Member { api, id: user, group, .. } = member;
         let mut this = Self { api, ids: BTreeMap::new() };
         this.ids.extend([

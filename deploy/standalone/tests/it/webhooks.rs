@@ -11,7 +11,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::world::{World, create_project, id};
+use crate::{
+    customer::Customer,
+    world::{World, create_project, id},
+};
 
 /// `docs/webhooks/receiver.py`, which prints its address and then each accepted delivery.
 struct Receiver {
@@ -95,8 +98,7 @@ async fn the_documented_receiver_accepts_only_genuine_deliveries() -> Result<()>
 
 #[tokio::test]
 async fn a_webhook_is_changed_archived_and_deleted() -> Result<()> {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     for wrong in [
         json!({}),
         json!({"Url": "http://ci.example.org"}),
@@ -124,6 +126,5 @@ async fn a_webhook_is_changed_archived_and_deleted() -> Result<()> {
     api.delete(&path).await.expect(204);
     api.get(&path).await.is_problem(404, "not_found");
     assert_eq!(api.get("/api/webhooks").await.ok(), json!([]));
-    world.stop().await;
     Ok(())
 }

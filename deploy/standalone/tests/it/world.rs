@@ -1,6 +1,9 @@
 //! A running Assay for one test.
 
-use std::path::Path;
+use std::{
+    ops::Deref,
+    path::{Path, PathBuf},
+};
 
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
@@ -13,6 +16,8 @@ use assay_testkit::{Api, Broker, TestDatabase, Wire, test_dir};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use uuid::Uuid;
+
+use crate::installation::Installation;
 
 pub(crate) const ADMIN: &str = "ada@example.org";
 pub(crate) const PASSWORD: &str = "a long enough passphrase";
@@ -40,8 +45,7 @@ fn nats_url_without_user(url: &str, _: &str) -> String {
 
 /// An Assay with private databases and a private NATS server, and its administrator.
 pub(crate) struct World {
-    /// The client of the administrator.
-    pub(crate) api: Api,
+    installation: Installation,
     assay: Assay,
     nats: Option<Nats>,
     nats_url_of: NatsUrl,
@@ -56,8 +60,12 @@ impl World {
 
     /// Starts with changed settings.
     pub(crate) async fn start_with(choose: impl FnOnce(&mut Settings)) -> Self {
-        let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
-        let mut settings = settings(&dir);
+        Self::start_in(&new_dir(), choose).await
+    }
+
+    /// Starts with changed settings and this data directory.
+    pub(crate) async fn start_in(dir: &Path, choose: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = settings(dir);
         choose(&mut settings);
         let nats = Nats::start(&DataDir::lock(dir).unwrap(), None).await.unwrap();
         // Boxed, because the future is too large for the stack of every test.
@@ -68,7 +76,7 @@ impl World {
 
     /// Starts with the shipped NATS configuration and a NATS user for each program.
     pub(crate) async fn start_with_nats_users() -> Self {
-        let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
+        let dir = new_dir();
         let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../nats/nats-server.conf");
         let config = config.canonicalize().unwrap();
         let variables = USERS.map(|user| {
@@ -84,7 +92,7 @@ impl World {
 
     /// Starts with the NATS server of the test.
     pub(crate) async fn start_with_broker(broker: &Broker) -> Self {
-        let dir = test_dir().unwrap().join(Uuid::now_v7().to_string());
+        let dir = new_dir();
         Box::pin(Self::launch(broker.url().into(), settings(&dir), nats_url_without_user)).await
     }
 
@@ -97,15 +105,15 @@ impl World {
             database("notification", assay_notification::migrations()),
         );
         let backends = Backends { identity, catalog, execution, notification, nats_url };
-        let (assay, api) = launch(&backends, &settings, nats_url_of).await;
-        Self { api, assay, nats: None, nats_url_of, backends, settings }
+        let (installation, assay) = launch(&backends, &settings, nats_url_of).await;
+        Self { installation, assay, nats: None, nats_url_of, backends, settings }
     }
 
     /// Stops Assay and starts it again.
     pub(crate) async fn restart(self) -> Self {
         self.assay.stop().await.unwrap();
-        let (assay, api) = launch(&self.backends, &self.settings, self.nats_url_of).await;
-        Self { api, assay, ..self }
+        let (installation, assay) = launch(&self.backends, &self.settings, self.nats_url_of).await;
+        Self { installation, assay, ..self }
     }
 
     /// Restarts Assay with a wire between the catalog and its database, or the given database.
@@ -117,16 +125,6 @@ impl World {
         let (wire, url) = Wire::to_postgres(database).await.unwrap();
         self.backends.catalog = url.into();
         (self.restart().await, wire)
-    }
-
-    /// The URL of the gateway.
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.assay.address)
-    }
-
-    /// A client without a token.
-    pub(crate) fn anonymous(&self) -> Api {
-        Api::new(self.url())
     }
 
     pub(crate) fn nats_url(&self) -> &str {
@@ -165,9 +163,9 @@ impl World {
         &self.settings.seal
     }
 
-    /// The directory that mails are written to.
-    pub(crate) fn mail_dir(&self) -> &Path {
-        &self.settings.mail_dir
+    /// Resolves when one of the programs stops by itself.
+    pub(crate) async fn stopped(&self) {
+        self.assay.stopped().await;
     }
 
     pub(crate) async fn stop(self) {
@@ -176,6 +174,19 @@ impl World {
             nats.stop().await.unwrap();
         }
     }
+}
+
+impl Deref for World {
+    type Target = Installation;
+
+    fn deref(&self) -> &Installation {
+        &self.installation
+    }
+}
+
+/// Returns the path of a new data directory.
+fn new_dir() -> PathBuf {
+    test_dir().unwrap().join(Uuid::now_v7().to_string())
 }
 
 async fn database(schema: &str, migrations: sqlx::migrate::Migrator) -> SecretString {
@@ -215,13 +226,17 @@ fn edge() -> EdgeConfig {
     }
 }
 
-async fn launch(backends: &Backends, settings: &Settings, nats_url_of: NatsUrl) -> (Assay, Api) {
+async fn launch(
+    backends: &Backends,
+    settings: &Settings,
+    nats_url_of: NatsUrl,
+) -> (Installation, Assay) {
     let nats = backends.nats_url.expose_secret();
     let nats = |program| nats_url_of(nats, program).into();
     let assay = Box::pin(Assay::start_as(backends, settings.clone(), nats)).await.unwrap();
-    let anonymous = Api::new(format!("http://{}", assay.address));
-    let api = log_in(&anonymous, ADMIN, PASSWORD).await;
-    (assay, api)
+    let url = format!("http://{}", assay.address);
+    let api = log_in(&Api::new(url.as_str()), ADMIN, PASSWORD).await;
+    (Installation::new(url, api, settings.mail_dir.clone()), assay)
 }
 
 /// Logs in; returns the client with the token.

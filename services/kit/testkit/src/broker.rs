@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use assay_servers::{DataDir, Nats};
-use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
@@ -12,7 +11,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::test_dir;
+use crate::{process::kill, test_dir};
 
 /// Address that connections are forwarded to; `None` while the server is stopped.
 type Target = watch::Sender<Option<String>>;
@@ -89,12 +88,6 @@ impl Broker {
         assert!(self.server.is_none(), "the server is stopped");
         std::fs::remove_dir_all(self.dir.join("nats")).expect("a store");
     }
-}
-
-/// Kills a process.
-pub(crate) fn kill(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("the id of a process");
-    kill_process(pid, Signal::KILL).expect("a process to kill");
 }
 
 async fn forward(listener: TcpListener, target: Target) {

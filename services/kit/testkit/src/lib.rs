@@ -7,6 +7,7 @@ mod broker;
 mod cluster;
 mod database;
 mod eventually;
+mod process;
 mod standby;
 mod user;
 mod wire;
@@ -18,6 +19,7 @@ pub use self::{
     cluster::Cluster,
     database::{TestDatabase, drop_unused, test_dir},
     eventually::eventually,
+    process::ended,
     standby::Replicated,
     user::{TestKeys, TestUser},
     wire::{Wire, black_hole},

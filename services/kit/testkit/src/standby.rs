@@ -11,7 +11,7 @@ use assay_servers::{DataDir, Durability, Postgres, PostgresOptions};
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
-use crate::{broker::kill, test_dir};
+use crate::{process::kill, test_dir};
 
 /// A primary server and its synchronous standby.
 ///

@@ -4,7 +4,7 @@ use assay_testkit::{Answer, Api};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::world::{World, create_project};
+use crate::{customer::Customer, world::create_project};
 
 async fn import(api: &Api, project: &str, media_type: &str, body: impl Into<Vec<u8>>) -> Answer {
     let request = api.request(Method::POST, &format!("{project}/testcases/import"));
@@ -25,8 +25,7 @@ async fn cases(api: &Api, project: &str) -> Vec<(String, String, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_can_be_imported_in_every_format() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     let origin = create_project(api).await;
     let rows = json!([
         {"Identifier": "a", "Name": "Log in, \"quickly\"", "Description": "one\ntwo\r\nthree"},
@@ -70,13 +69,12 @@ async fn an_export_can_be_imported_in_every_format() {
     assert_eq!(wrong.is_problem(422, "invalid")["errors"][0]["pointer"], "/format");
     let request = api.request(Method::GET, &format!("{origin}/testcases/export"));
     Answer::of(request.header("Accept", "image/png")).await.is_problem(406, "not_acceptable");
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_is_atomic() {
-    let world = World::start().await;
-    let api = &world.api;
+    let customer = Customer::new().await;
+    let api = &customer.api;
     let project = create_project(api).await;
     import(api, &project, "text/csv", "Identifier,Name\na,A\n").await.ok();
     let before = cases(api, &project).await;
@@ -98,7 +96,6 @@ async fn an_import_is_atomic() {
     }
     assert_eq!(cases(api, &project).await, before);
 
-    let reader = world.create_member(api, "bob@example.org", "Login, Read").await.api;
+    let reader = customer.create_member("bob", "Login, Read").await.api;
     import(&reader, &project, "text/csv", "Name\nA\n").await.is_problem(403, "forbidden");
-    world.stop().await;
 }

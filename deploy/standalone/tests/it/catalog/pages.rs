@@ -4,7 +4,7 @@ use assay_testkit::Api;
 use serde_json::{Value, json};
 
 use super::records::{of, records};
-use crate::world::{World, id};
+use crate::{customer::Customer, world::id};
 
 /// The names of the records in a list, read page by page.
 async fn in_pages(api: &Api, list: &str, limit: usize) -> Vec<Value> {
@@ -33,8 +33,7 @@ async fn complete(api: &Api, list: &str) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_list_can_be_read_completely_in_pages_and_filtered() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     let records = records(api).await;
     let [case, set] = ["test case", "test set"].map(|noun| of(&records, noun));
     let mut lists = Vec::new();
@@ -96,5 +95,4 @@ async fn every_list_can_be_read_completely_in_pages_and_filtered() {
             assert_eq!(problem["errors"][0]["pointer"], pointer, "{list}?{query}");
         }
     }
-    world.stop().await;
 }

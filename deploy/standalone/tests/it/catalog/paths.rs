@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::records::{Record, of, records};
-use crate::world::{World, id};
+use crate::{customer::Customer, world::id};
 
 const UNKNOWN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
@@ -73,11 +73,10 @@ async fn state(api: &Api, records: &[Record]) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn foreign_unknown_and_malformed_ids_get_the_same_answer() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     let mine = records(api).await;
     let before = state(api, &mine).await;
-    let stranger = world.act_for_new_customer("acme").await;
+    let stranger = Customer::new().await.api;
     let mut bodies = std::collections::BTreeSet::new();
     let strip = |answer: &assay_testkit::Answer| {
         let mut problem = answer.is_problem(404, "not_found");
@@ -115,7 +114,6 @@ async fn foreign_unknown_and_malformed_ids_get_the_same_answer() {
         }
     }
     assert_eq!(state(api, &mine).await, before);
-    world.stop().await;
 }
 
 /// Whether a path is a permanent URL, which has a 0 instead of the project.
@@ -126,11 +124,10 @@ fn is_permanent(path: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn references_to_records_outside_the_project_are_rejected() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     let mine = records(api).await;
     let elsewhere = records(api).await;
-    let stranger = world.act_for_new_customer("acme").await;
+    let stranger = Customer::new().await.api;
     let theirs = records(&stranger).await;
     let before = state(api, &mine).await;
     for (noun, field, target) in [
@@ -167,13 +164,11 @@ async fn references_to_records_outside_the_project_are_rejected() {
     }
     assert_eq!(state(api, &mine).await, before);
     assert!(api.get(&members).await.ok().as_array().is_some_and(Vec::is_empty));
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_is_found_only_under_its_parents() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     let [mine, other] = [records(api).await, records(api).await];
     for noun in ["test case", "test set", "subject", "environment"] {
         let wrong_path = format!("{}/{}", of(&other, noun).list, of(&mine, noun).id());
@@ -189,5 +184,4 @@ async fn a_record_is_found_only_under_its_parents() {
     let wrong_path =
         format!("{}/{}/testplans/{}", of(&mine, "test case").list, id(&second), plan.id());
     api.get(&wrong_path).await.is_problem(404, "not_found");
-    world.stop().await;
 }

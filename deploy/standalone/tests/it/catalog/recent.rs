@@ -4,7 +4,7 @@ use assay_testkit::{Api, eventually};
 use serde_json::json;
 
 use super::records::{of, records};
-use crate::world::World;
+use crate::customer::Customer;
 
 async fn ids(api: &Api, list: &str) -> Vec<String> {
     let list = api.get(list).await.ok();
@@ -14,9 +14,9 @@ async fn ids(api: &Api, list: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_user_has_separate_favorites_and_openings_without_archived_records() {
-    let world = World::start().await;
-    let api = &world.api;
-    let colleague = world.create_member(api, "bob@example.org", "Login, Read").await.api;
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let colleague = customer.create_member("bob", "Login, Read").await.api;
     let records = records(api).await;
     for (noun, kind) in [("test case", "testcase"), ("test set", "testset"), ("project", "project")]
     {
@@ -55,5 +55,4 @@ async fn each_user_has_separate_favorites_and_openings_without_archived_records(
         }
         api.delete(&favorite).await.is_problem(404, "not_found");
     }
-    world.stop().await;
 }

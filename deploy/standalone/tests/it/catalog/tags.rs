@@ -4,10 +4,7 @@ use assay_testkit::{Answer, Api, eventually};
 use reqwest::{Method, header::HeaderValue};
 use serde_json::{Value, json};
 
-use crate::{
-    tenant::Tenant,
-    world::{ADMIN, PASSWORD, World, id, log_in},
-};
+use crate::{customer::unique, installation::Installation, tenant::Tenant, world::id};
 
 /// A body that a client has read, with its tag.
 struct Seen {
@@ -62,8 +59,9 @@ async fn wait_for_changes(seen: Vec<Seen>, api: &Api) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_any_part_of_a_body_changes_its_tag() {
-    let world = World::start().await;
-    let tenant = Tenant::new(&world, "tags").await;
+    let assay = Installation::shared().await;
+    let name = unique("tags");
+    let tenant = Tenant::new(&assay, &name).await;
     let api = &tenant.api;
     let project = format!("/api/projects/{}", tenant.id("projectId"));
     let at = |noun: &str, name: &str| format!("{project}/{noun}/{}", tenant.id(name));
@@ -97,8 +95,7 @@ async fn a_change_of_any_part_of_a_body_changes_its_tag() {
     api.post("/api/management/customers/current/groups", group).await.created();
     seen.wait_for_change(api).await;
 
-    let seen = Seen::of(&world.api, "/api/users/current").await;
-    log_in(&world.anonymous(), ADMIN, PASSWORD).await;
-    seen.wait_for_change(&world.api).await;
-    world.stop().await;
+    let seen = Seen::of(api, "/api/users/current").await;
+    assay.log_in(&format!("{name}@example.org")).await;
+    seen.wait_for_change(api).await;
 }

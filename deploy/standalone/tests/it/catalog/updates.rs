@@ -3,14 +3,13 @@
 use serde_json::{Value, json};
 
 use super::records::records;
-use crate::world::World;
+use crate::customer::Customer;
 
 const STRANGE: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn absent_unknown_and_read_only_fields_change_nothing() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     for record in records(api).await {
         let before = api.get(&record.path).await.ok();
         let ignored = json!({
@@ -24,25 +23,21 @@ async fn absent_unknown_and_read_only_fields_change_nothing() {
         let after = api.put(&record.path, json!({})).await.ok();
         assert_eq!(without_version(after), without_version(before), "{}", record.noun);
     }
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_can_be_sent_back_unchanged() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     for record in records(api).await {
         let before = api.get(&record.path).await.ok();
         let after = api.put(&record.path, before.clone()).await.ok();
         assert_eq!(without_version(after), without_version(before), "{}", record.noun);
     }
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn null_clears_only_nullable_fields() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     for record in records(api).await {
         let (required, _) = record.required;
         let before = api.get(&record.path).await.ok();
@@ -60,13 +55,11 @@ async fn null_clears_only_nullable_fields() {
         assert_eq!(cleared[*nullable], Value::Null, "{}", record.noun);
         assert_eq!(cleared[record.text], "new", "{}", record.noun);
     }
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fields_of_the_wrong_type_are_rejected_and_named() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     for record in records(api).await {
         let (required, wrong) = record.required.clone();
         let before = api.get(&record.path).await.ok();
@@ -88,7 +81,6 @@ async fn fields_of_the_wrong_type_are_rejected_and_named() {
         let problem = api.post(&record.list, body).await.is_problem(422, "invalid");
         assert_eq!(problem["errors"][0]["pointer"], format!("/{required}"), "{}", record.noun);
     }
-    world.stop().await;
 }
 
 fn without_version(mut record: Value) -> Value {

@@ -6,12 +6,11 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::records::records;
-use crate::world::World;
+use crate::customer::Customer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_fifty_concurrent_updates_of_a_version_succeeds() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     for record in records(api).await {
         let version = api.get(&record.path).await.ok()["DataVersion"].clone();
         let updates = (0..50).map(|number| {
@@ -28,13 +27,11 @@ async fn one_of_fifty_concurrent_updates_of_a_version_succeeds() {
         assert_eq!(now[record.text], made[0].json()[record.text], "{}", record.noun);
         assert_ne!(now["DataVersion"], version, "{}", record.noun);
     }
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_version_in_a_tag_is_a_condition_of_requests() {
-    let world = World::start().await;
-    let api = &world.api;
+    let api = &Customer::new().await.api;
     for record in records(api).await {
         let read = api.get(&record.path).await;
         let version = read.ok()["DataVersion"].as_str().unwrap().to_owned();
@@ -60,5 +57,4 @@ async fn the_version_in_a_tag_is_a_condition_of_requests() {
         let known = api.request(Method::GET, &record.path).header("If-None-Match", &tag);
         assert_eq!(Answer::of(known).await.ok()[record.text], "last", "{}", record.noun);
     }
-    world.stop().await;
 }
