@@ -1,11 +1,12 @@
-//! Writes the columns of messages: for each message that is read from rows, what a `select` lists;
-//! for each `…Input` message, the columns that it is written to, and how its fields are bound.
+//! Writes the columns of messages: for each message that is read from rows, what a `select` lists,
+//! also as a JSON object; for each `…Input` message, the columns that it is written to, and how its
+//! fields are bound.
 
 use std::fmt::Write;
 
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 
-use crate::shape::{Role, TIMESTAMP, extension, is_id, rust_path};
+use crate::shape::{Role, TIMESTAMP, extension, is_id, json_name, rust_path};
 
 pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
     let mut code = String::new();
@@ -21,13 +22,24 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, std::fmt::Error> {
 }
 
 fn record(code: &mut String, message: &MessageDescriptor) -> std::fmt::Result {
-    let columns: Vec<String> = message.fields().filter_map(|field| selected(&field)).collect();
+    let (mut columns, mut members) = (Vec::new(), Vec::new());
+    for field in message.fields() {
+        let Some(expression) = selected(&field) else { continue };
+        members.push(format!("'{}', {expression}", json_name(&field)));
+        columns.push(match field.name() {
+            name if name == expression => expression,
+            name => format!("{expression} as {name}"),
+        });
+    }
+    let object = format!("jsonb_build_object({})", members.join(", "));
     writeln!(
         code,
         "#[cfg(feature = \"sql\")]
         impl {} {{
             /// The columns that the message is read from, as a `select` lists them.
             pub const COLUMNS: &'static str = {:?};
+            /// The same columns as one object, for a message that is a part of another.
+            pub const JSON: &'static str = {object:?};
         }}\n",
         rust_path(message.full_name()),
         columns.join(", ")
@@ -59,14 +71,12 @@ fn input(code: &mut String, message: &MessageDescriptor) -> std::fmt::Result {
     )
 }
 
-/// The column of a field as a `select` lists it, if it has one.
+/// The expression that a field is read from, if it has one.
 fn selected(field: &FieldDescriptor) -> Option<String> {
-    let name = field.name();
-    match column(field).as_deref() {
-        Some("") => None,
-        Some(expression) => Some(format!("{expression} as {name}")),
-        None if name == "data_version" => Some("revision::text as data_version".to_owned()),
-        None => Some(name.to_owned()),
+    match column(field) {
+        Some(expression) => Some(expression).filter(|expression| !expression.is_empty()),
+        None if field.name() == "data_version" => Some("revision::text".to_owned()),
+        None => Some(field.name().to_owned()),
     }
 }
 

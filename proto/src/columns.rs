@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::{
         catalog::{Environment, EnvironmentInput, SubjectInput, TestPlan, TestSet, TestSetInput},
-        identity::UserGroupInput,
+        identity::{UserGroup, UserGroupInput},
     };
 
     #[test]
@@ -73,6 +73,16 @@ mod tests {
             "id, name, image_file_id, contained_subject, image_file_size, modification_allowed, \
              target_group, file_project_id, username, password, revision::text as data_version, \
              archived, project_id"
+        );
+    }
+
+    #[test]
+    fn a_part_of_a_record_is_read_as_an_object() {
+        assert_eq!(
+            UserGroup::JSON,
+            "jsonb_build_object('Id', id, 'Name', name, 'Description', description, \
+             'UsagePermission', usage_permission, 'DataVersion', revision::text, \
+             'Archived', archived)"
         );
     }
 

@@ -74,7 +74,8 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
         let details = format!("{}: {}", token.name, token.usage_permission);
         audit::record(&mut tx, &caller, entry.details(Some(details))).await?;
         tx.commit().await.map_err(Fault::from)?;
-        Ok(Response::new(rules::with_secret(token, secret.expose_secret())))
+        let secret = secret.expose_secret().to_owned();
+        Ok(Response::new(NewApiToken { secret, ..token }))
     }
 
     async fn delete_api_token(

@@ -1,7 +1,7 @@
 //! `CustomerService`: customers, which own projects and users.
 
 pub(crate) mod purge;
-mod rules;
+pub(crate) mod rules;
 pub(crate) mod store;
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl customer_service_server::CustomerService for CustomerService {
         request: Request<()>,
     ) -> Result<Response<Customer>, Status> {
         let caller = Caller::of(&request)?;
-        Ok(Response::new(self.with_groups(caller.customer).await?))
+        Ok(Response::new(store::get(&self.db, caller.customer).await?))
     }
 
     async fn list_customers(
@@ -68,7 +68,7 @@ impl customer_service_server::CustomerService for CustomerService {
         request: Request<GetCustomerRequest>,
     ) -> Result<Response<Customer>, Status> {
         let id = CustomerId::from_path(&request.get_ref().id)?;
-        Ok(Response::new(self.with_groups(id).await?))
+        Ok(Response::new(store::get(&self.db, id).await?))
     }
 
     async fn create_customer(
@@ -105,7 +105,6 @@ impl customer_service_server::CustomerService for CustomerService {
             store::reject_operator(&mut *tx, id).await?;
         }
         let customer = store::update(&mut tx, id, &input).await?;
-        let user_groups = user_group::store::list(&mut *tx, id).await?;
         let details = difference::<CustomerInput>(&current, &customer)?;
         Record::Customer(id).record_change(&mut tx, action, &caller, Some(details)).await?;
         if action == Action::Archived {
@@ -113,7 +112,7 @@ impl customer_service_server::CustomerService for CustomerService {
         }
         tx.commit().await.map_err(Fault::from)?;
         self.revocations.notify();
-        Ok(Response::new(Customer { user_groups, ..customer }))
+        Ok(Response::new(customer))
     }
 
     async fn delete_customer(
@@ -142,14 +141,6 @@ impl customer_service_server::CustomerService for CustomerService {
     }
 }
 
-impl CustomerService {
-    async fn with_groups(&self, id: CustomerId) -> Result<Customer, Fault> {
-        let customer = store::get(&self.db, id).await?;
-        let user_groups = user_group::store::list(&self.db, id).await?;
-        Ok(Customer { user_groups, ..customer })
-    }
-}
-
 /// Creates the user groups of a new customer.
 pub(crate) async fn create_groups(
     tx: &mut PgTransaction<'_>,
@@ -159,7 +150,7 @@ pub(crate) async fn create_groups(
     let mut groups = Vec::new();
     for (name, permissions) in user_group::rules::first_groups(is_operator) {
         let (name, usage_permission) = (name.to_owned(), permissions.to_string());
-        let input = UserGroupInput { name, description: None, usage_permission };
+        let input = UserGroupInput { name, usage_permission, ..UserGroupInput::default() };
         let group = user_group::store::insert(tx, customer, UserGroupId::new(), &input).await?;
         groups.push(group);
     }

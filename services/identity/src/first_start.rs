@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use assay_proto::{AccountId, CustomerId, Fault, UserGroupId, UserId, identity::CustomerInput};
+use assay_proto::{
+    AccountId, CustomerId, Fault, UserGroupId, UserId,
+    identity::{CustomerInput, UserInput},
+};
 use assay_runtime::{Database, Runtime, begin};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{PgPool, PgTransaction};
@@ -15,9 +18,6 @@ use crate::{
 
 /// Default email address of the first administrator.
 const DEFAULT_EMAIL: &str = "admin@assay.local";
-
-/// Display name of the first administrator.
-const NAME: &str = "Administrator";
 
 /// Delay before a retry if the database is unavailable.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
@@ -155,7 +155,8 @@ impl FirstStart {
             }
             None => {
                 let user = UserId::new();
-                membership::store::insert(tx, customer, user, None, group, NAME).await?;
+                membership::store::insert(tx, customer, user, None, group, &administrator())
+                    .await?;
                 invitation::store::replace(tx, customer, user, &self.email).await?;
                 let link = links.invite(tx, customer, user, INVITATION_VALIDITY).await?;
                 Some(FirstSecret::Link(link))
@@ -176,14 +177,18 @@ impl FirstStart {
         let hash = links.passwords.acquire()?.hash(password.clone()).await?;
         let (account, user) = (AccountId::new(), UserId::new());
         account::store::insert(tx, account, &self.email, &hash).await?;
-        membership::store::insert(tx, customer, user, Some(account), group, NAME).await
+        membership::store::insert(tx, customer, user, Some(account), group, &administrator()).await
     }
 }
 
 fn operator(name: &str) -> CustomerInput {
-    CustomerInput {
+    customer::rules::with_defaults(CustomerInput {
         name: name.to_owned(),
         subdomain: "operator".to_owned(),
         ..CustomerInput::default()
-    }
+    })
+}
+
+fn administrator() -> UserInput {
+    UserInput { display_name: "Administrator".to_owned(), ..UserInput::default() }
 }

@@ -20,7 +20,6 @@ use assay_runtime::{
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
-use self::rules::ValidUser;
 use crate::{
     account,
     audit::{self, Entry},
@@ -63,9 +62,7 @@ impl user_service_server::UserService for UserService {
         let customer = Caller::of(&request)?.customer;
         let ListUsersRequest { user_group_id, page } = request.into_inner();
         let group = UserGroupId::from_path(&user_group_id)?;
-        user_group::store::find(&self.db, customer, group)
-            .await?
-            .ok_or(Fault::NotFound("user group"))?;
+        user_group::store::find(&self.db, customer, group).await?;
         let db = self.db.clone();
         list::answer(page, move |slice| {
             let db = db.clone();
@@ -79,17 +76,17 @@ impl user_service_server::UserService for UserService {
         request: Request<CreateUserRequest>,
     ) -> Result<Response<User>, Status> {
         let caller = Caller::of(&request)?;
-        let input = rules::valid(request.into_inner().user.unwrap_or_default())?;
+        let (input, group) = rules::valid(request.into_inner().user.unwrap_or_default())?;
+        let id = UserId::new();
 
         let mut tx = begin(&self.db).await?;
         customer::store::lock_shared(&mut tx, caller.customer).await?;
-        check_group(&mut tx, &caller, input.group).await?;
+        check_group(&mut tx, &caller, group).await?;
         invitation::store::check_available(&mut *tx, caller.customer, &input.email).await?;
-        let (id, name) = (UserId::new(), &input.display_name);
-        membership::store::insert(&mut tx, caller.customer, id, None, input.group, name).await?;
+        membership::store::insert(&mut tx, caller.customer, id, None, group, &input).await?;
         invitation::store::replace(&mut tx, caller.customer, id, &input.email).await?;
         let user = store::get(&mut *tx, caller.customer, id).await?;
-        let record = Record::User(caller.customer, input.group, id);
+        let record = Record::User(caller.customer, group, id);
         record.record_change(&mut tx, Action::Created, &caller, None).await?;
         Mail::invitation(caller.customer, id).enqueue(&mut tx).await?;
         tx.commit().await.map_err(Fault::from)?;
@@ -107,15 +104,16 @@ impl user_service_server::UserService for UserService {
         let change = Change { data_version, changes, fields };
 
         let mut tx = begin(&self.db).await?;
-        customer::store::lock_managers(&mut tx, caller.customer).await?;
+        membership::store::lock_managers(&mut tx, caller.customer).await?;
         store::lock(&mut tx, caller.customer, id).await?;
         let current = store::get(&mut *tx, caller.customer, id).await?;
-        let input = rules::valid(change.apply("user", &current, &current.data_version)?)?;
-        let user = update(&mut tx, &caller, id, &current, &input).await?;
+        let input = change.apply("user", &current, &current.data_version)?;
+        let (input, group) = rules::valid(input)?;
+        let user = update(&mut tx, &caller, &current, id, group, &input).await?;
         let details = difference::<UserInput>(&current, &user)?;
-        let record = Record::User(caller.customer, input.group, id);
+        let record = Record::User(caller.customer, group, id);
         record.record_change(&mut tx, Action::Changed, &caller, Some(details)).await?;
-        if rules::group(&current) != Some(input.group) {
+        if rules::group(&current) != Some(group) {
             revocation::record(&mut tx, Scope::of_user(id)).await?;
         }
         if user.display_name != current.display_name {
@@ -135,7 +133,7 @@ impl user_service_server::UserService for UserService {
         let id = UserId::from_path(&request.get_ref().id)?;
 
         let mut tx = begin(&self.db).await?;
-        customer::store::lock_managers(&mut tx, caller.customer).await?;
+        membership::store::lock_managers(&mut tx, caller.customer).await?;
         store::lock(&mut tx, caller.customer, id).await?;
         let user = store::get(&mut *tx, caller.customer, id).await?;
         let managed = membership::store::has_manager(&mut *tx, caller.customer).await?;
@@ -234,18 +232,19 @@ impl user_service_server::UserService for UserService {
 async fn update(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
-    id: UserId,
     current: &User,
-    input: &ValidUser,
+    id: UserId,
+    group: UserGroupId,
+    input: &UserInput,
 ) -> Result<User, Fault> {
     if input.email.to_lowercase() != current.email.to_lowercase() {
         invite_new_address(tx, caller, id, current, &input.email).await?;
     }
-    if rules::group(current) != Some(input.group) {
-        check_group(tx, caller, input.group).await?;
+    if rules::group(current) != Some(group) {
+        check_group(tx, caller, group).await?;
     }
     let managed = membership::store::has_manager(&mut **tx, caller.customer).await?;
-    store::update(tx, caller.customer, id, input.group, &input.display_name).await?;
+    store::update(tx, caller.customer, id, group, input).await?;
     membership::store::require_manager(tx, caller.customer, managed).await?;
     store::get(&mut **tx, caller.customer, id).await
 }

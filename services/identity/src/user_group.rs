@@ -17,7 +17,7 @@ use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    customer, membership,
+    membership,
     record::Record,
     revocation::{self, Revocations},
 };
@@ -43,7 +43,6 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         let id = UserGroupId::new();
 
         let mut tx = begin(&self.db).await?;
-        customer::store::lock_shared(&mut tx, caller.customer).await?;
         let group = store::insert(&mut tx, caller.customer, id, &input).await?;
         let record = Record::UserGroup(caller.customer, id);
         record.record_change(&mut tx, Action::Created, &caller, None).await?;
@@ -61,7 +60,7 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         let change = Change { data_version, changes, fields };
 
         let mut tx = begin(&self.db).await?;
-        customer::store::lock_managers(&mut tx, caller.customer).await?;
+        membership::store::lock_managers(&mut tx, caller.customer).await?;
         let current = store::lock(&mut tx, caller.customer, id).await?;
         let version = current.data_version.clone().unwrap_or_default();
         let input = rules::valid(change.apply("user group", &current, &version)?)?;
@@ -91,7 +90,7 @@ impl user_group_service_server::UserGroupService for UserGroupService {
         let id = UserGroupId::from_path(&request.get_ref().id)?;
 
         let mut tx = begin(&self.db).await?;
-        customer::store::lock_managers(&mut tx, caller.customer).await?;
+        membership::store::lock_managers(&mut tx, caller.customer).await?;
         let group = store::lock(&mut tx, caller.customer, id).await?;
         store::delete(&mut tx, caller.customer, id).await?;
         let record = Record::UserGroup(caller.customer, id);

@@ -30,7 +30,8 @@ impl user_settings_service_server::UserSettingsService for UserSettingsService {
         request: Request<()>,
     ) -> Result<Response<UserSettings>, Status> {
         let caller = Caller::of(&request)?;
-        Ok(Response::new(store::get(&self.db, caller.customer, caller.user).await?))
+        let mut db = self.db.acquire().await.map_err(Fault::from)?;
+        Ok(Response::new(store::get(&mut db, caller.customer, caller.user).await?))
     }
 
     async fn update_user_settings(

@@ -1,10 +1,7 @@
 //! Rules for API tokens.
 
 use assay_auth::{API_TOKEN_PREFIX, Caller};
-use assay_proto::{
-    Fault, Permissions, Timestamp,
-    identity::{ApiToken, ApiTokenInput, NewApiToken},
-};
+use assay_proto::{Fault, Permissions, Timestamp, identity::ApiTokenInput};
 use assay_records::Check;
 use aws_lc_rs::{
     digest::{SHA256, digest},
@@ -50,17 +47,4 @@ pub(super) fn generate() -> Result<(SecretString, Vec<u8>), Fault> {
 /// Returns the stored hash of a secret.
 pub(crate) fn hash(secret: &str) -> Vec<u8> {
     digest(&SHA256, secret.as_bytes()).as_ref().to_vec()
-}
-
-/// Adds the secret to a new API token.
-pub(super) fn with_secret(token: ApiToken, secret: &str) -> NewApiToken {
-    NewApiToken {
-        id: token.id,
-        name: token.name,
-        usage_permission: token.usage_permission,
-        expires_at: token.expires_at,
-        last_used_at: token.last_used_at,
-        created_at: token.created_at,
-        secret: secret.to_owned(),
-    }
 }

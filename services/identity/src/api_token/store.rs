@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use assay_proto::{
-    AccountId, ApiTokenId, CustomerId, Fault, OnConstraint, UserId,
-    identity::{ApiToken, ApiTokenInput},
+    AccountId, ApiTokenId, CustomerId, Fault, InputColumns, OnConstraint, UserId,
+    identity::{ApiToken, ApiTokenInput, NewApiToken},
 };
 use assay_runtime::list::Slice;
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
-
-const COLUMNS: &str = "id, name, usage_permission, expires_at, last_used_at, created_at";
 
 /// The owner, permissions and remaining lifetime of an API token.
 #[derive(sqlx::FromRow)]
@@ -67,25 +65,19 @@ pub(super) async fn list(
     user: UserId,
     slice: &Slice,
 ) -> Result<Vec<ApiToken>, Fault> {
-    let statement = format!(
-        "select {COLUMNS} from api_token
+    let columns = ApiToken::COLUMNS;
+    let tokens = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from api_token
          where customer_id = $1 and user_id = $2 and id < $3
            and ($4::text is null or name ilike $4)
          order by id desc
          limit $5"
-    );
-    let tokens = sqlx::query_as(AssertSqlSafe(statement))
-        .bind(customer)
-        .bind(user)
-        .bind(slice.before()?)
-        .bind(&slice.pattern)
-        .bind(slice.limit)
-        .fetch_all(db)
-        .await?;
-    Ok(tokens)
+    )));
+    let tokens = tokens.bind(customer).bind(user).bind(slice.before()?).bind(&slice.pattern);
+    Ok(tokens.bind(slice.limit).fetch_all(db).await?)
 }
 
-/// Adds an API token of a member.
+/// Adds an API token of a member. The secret is not stored.
 pub(super) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -93,25 +85,18 @@ pub(super) async fn insert(
     user: UserId,
     token: &ApiTokenInput,
     hash: &[u8],
-) -> Result<ApiToken, Fault> {
+) -> Result<NewApiToken, Fault> {
     let not_a_member = "only members of the customer can create API tokens".to_owned();
-    let statement = format!(
-        "insert into api_token
-            (customer_id, id, user_id, name, usage_permission, secret_hash, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7)
-         returning {COLUMNS}"
-    );
-    sqlx::query_as(AssertSqlSafe(statement))
-        .bind(customer)
-        .bind(id)
-        .bind(user)
-        .bind(&token.name)
-        .bind(&token.usage_permission)
-        .bind(hash)
-        .bind(token.expires_at)
-        .fetch_one(&mut **tx)
-        .await
-        .on_constraint("api_token_membership_fkey", Fault::Forbidden(not_a_member))
+    let (columns, values) = (ApiTokenInput::COLUMNS, ApiTokenInput::values(5));
+    let returned = NewApiToken::COLUMNS;
+    let insert = sqlx::query_as(AssertSqlSafe(format!(
+        "insert into api_token (customer_id, id, user_id, secret_hash, {columns})
+         values ($1, $2, $3, $4, {values})
+         returning {returned}"
+    )));
+    let insert = token.bind(insert.bind(customer).bind(id).bind(user).bind(hash));
+    let inserted = insert.fetch_one(&mut **tx).await;
+    inserted.on_constraint("api_token_membership_fkey", Fault::Forbidden(not_a_member))
 }
 
 pub(super) async fn delete(

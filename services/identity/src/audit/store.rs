@@ -12,7 +12,7 @@ use assay_runtime::{
     history::{self, SCANNED},
     list::{Rows, Slice},
 };
-use sqlx::{PgExecutor, PgPool, PgTransaction};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
 use super::entry::{Actor, Entry};
@@ -52,17 +52,17 @@ pub(super) async fn list(
         Ok(bound.fetch_optional(db).await?)
     };
     let find = move |from: Uuid, before: Uuid, limit: i64| async move {
-        let entries = sqlx::query_as(
-            "select id, time, action, user_id, user_email, target, target_id, address, details
-             from audit_entry
+        let columns = AuditEntry::COLUMNS;
+        let entries = sqlx::query_as(AssertSqlSafe(format!(
+            "select {columns} from audit_entry
              where customer_id = $1 and id >= $2 and id < $3
                and ($4::timestamptz is null or time >= $4)
                and ($5::timestamptz is null or time < $5)
                and ($6::uuid is null or user_id = $6) and ($7::text is null or action = $7)
                and ($8::text is null or action ilike $8 or user_email ilike $8)
              order by id desc
-             limit $9",
-        );
+             limit $9"
+        )));
         let entries = entries.bind(customer).bind(from).bind(before);
         let entries = entries.bind(filter.from).bind(filter.to).bind(filter.user);
         let entries = entries.bind(&filter.action).bind(&slice.pattern).bind(limit);

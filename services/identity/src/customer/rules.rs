@@ -39,7 +39,19 @@ const RESERVED: [&str; 24] = [
 
 /// Checks a new customer, and converts its subdomain to lower case.
 pub(super) fn valid(input: CustomerInput) -> Result<CustomerInput, Fault> {
-    check(input, None)
+    check(with_defaults(input), None)
+}
+
+/// Fills in the defaults of a new customer, which is not archived.
+pub(crate) fn with_defaults(input: CustomerInput) -> CustomerInput {
+    CustomerInput {
+        archived: false,
+        currency: input.currency.or_else(|| Some("EUR".to_owned())),
+        tax: input.tax.or(Some(0.0)),
+        minimum_consumption_in_h: input.minimum_consumption_in_h.or(Some(0.0)),
+        due_days: input.due_days.or(Some(30.0)),
+        ..input
+    }
 }
 
 /// Checks a changed customer, which may keep a reserved subdomain.
@@ -64,7 +76,7 @@ fn check(input: CustomerInput, current: Option<&str>) -> Result<CustomerInput, F
     ] {
         check.text(field, text.as_deref().unwrap_or_default());
     }
-    invoicing(&mut check, &input, current.is_some());
+    invoicing(&mut check, &input);
     if !is_label(&subdomain) {
         check.refuse(
             "Subdomain",
@@ -80,8 +92,8 @@ fn check(input: CustomerInput, current: Option<&str>) -> Result<CustomerInput, F
     Ok(CustomerInput { subdomain, ..input })
 }
 
-/// Checks the fields for invoices, which have defaults for a new customer.
-fn invoicing(check: &mut Check, input: &CustomerInput, is_known: bool) {
+/// Checks the fields for invoices.
+fn invoicing(check: &mut Check, input: &CustomerInput) {
     let numbers = [
         ("Tax", input.tax),
         ("MinimumConsumptionInH", input.minimum_consumption_in_h),
@@ -90,8 +102,7 @@ fn invoicing(check: &mut Check, input: &CustomerInput, is_known: bool) {
     for (field, number) in numbers {
         match number {
             Some(number) => check.amount(field, number),
-            None if is_known => check.refuse(field, "must not be null"),
-            None => {}
+            None => check.refuse(field, "must not be null"),
         }
     }
     if input.tax.is_some_and(|tax| tax > 100.0) {
@@ -100,8 +111,7 @@ fn invoicing(check: &mut Check, input: &CustomerInput, is_known: bool) {
     match &input.currency {
         Some(code) if code.len() == 3 && code.bytes().all(|b| b.is_ascii_uppercase()) => {}
         Some(_) => check.refuse("Currency", "must be an ISO 4217 code, such as EUR"),
-        None if is_known => check.refuse("Currency", "must not be null"),
-        None => {}
+        None => check.refuse("Currency", "must not be null"),
     }
 }
 
@@ -142,13 +152,7 @@ mod tests {
     #[test]
     fn an_existing_customer_may_keep_a_reserved_subdomain() {
         let current = Customer { subdomain: "docs".into(), ..Customer::default() };
-        let known = |subdomain| CustomerInput {
-            currency: Some("EUR".into()),
-            tax: Some(0.0),
-            minimum_consumption_in_h: Some(0.0),
-            due_days: Some(30.0),
-            ..input(subdomain)
-        };
+        let known = |subdomain| with_defaults(input(subdomain));
         valid_change(&current, known("docs")).unwrap();
         assert!(valid_change(&current, known("www")).is_err());
     }

@@ -1,29 +1,31 @@
 //! Customers in PostgreSQL.
 
 use assay_proto::{
-    CustomerId, Fault, OnConstraint,
-    identity::{Customer, CustomerEntry, CustomerInput},
+    CustomerId, Fault, InputColumns, OnConstraint,
+    identity::{Customer, CustomerEntry, CustomerInput, UserGroup},
 };
 use assay_runtime::list::{Rows, Slice};
-use sqlx::{
-    AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
-};
+use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
-const COLUMNS: &str = "id, name, account_number, address, cost_center, currency, tax, discounts,
-     minimum_consumption_in_h, due_days, technical_name, subdomain, appliances,
-     revision::text as data_version, archived";
+const SUBDOMAIN_TAKEN: Fault = Fault::AlreadyExists("customer with this subdomain");
 
-/// Selects customers without their user groups; `rest` adds conditions and the order.
-fn select(rest: &'static str) -> QueryAs<'static, Postgres, Customer, PgArguments> {
-    sqlx::query_as(AssertSqlSafe(format!("select {COLUMNS} from customer {rest}")))
+/// Returns the columns of a customer with its user groups.
+fn columns() -> String {
+    let (columns, group) = (Customer::COLUMNS, UserGroup::JSON);
+    format!(
+        "{columns}, (
+             select coalesce(jsonb_agg({group} order by name, id), '[]') from user_group
+             where customer_id = customer.id and deleted_at is null
+         ) as user_groups"
+    )
 }
 
-pub(crate) async fn get(db: impl PgExecutor<'_>, customer: CustomerId) -> Result<Customer, Fault> {
-    select("where id = $1 and deleted_at is null")
-        .bind(customer)
-        .fetch_optional(db)
-        .await?
-        .ok_or(Fault::NotFound("customer"))
+pub(super) async fn get(db: impl PgExecutor<'_>, id: CustomerId) -> Result<Customer, Fault> {
+    let columns = columns();
+    let customer = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from customer where id = $1 and deleted_at is null"
+    )));
+    customer.bind(id).fetch_optional(db).await?.ok_or(Fault::NotFound("customer"))
 }
 
 /// Lists a slice of the active or archived customers, newest first.
@@ -32,45 +34,25 @@ pub(super) async fn list(
     archived: bool,
     slice: &Slice,
 ) -> Result<Rows<CustomerEntry>, Fault> {
-    let statement = format!(
-        "select {COLUMNS} from customer
+    let columns = CustomerEntry::COLUMNS;
+    let customers = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from customer
          where id < $1 and archived = $2 and deleted_at is null
            and ($3::text is null or name ilike $3)
          order by id desc
          limit $4"
-    );
-    let customers = sqlx::query_as(AssertSqlSafe(statement))
-        .bind(slice.before()?)
-        .bind(archived)
-        .bind(&slice.pattern)
-        .bind(slice.limit)
-        .fetch(db);
-    slice.read(customers).await
+    )));
+    let customers = customers.bind(slice.before()?).bind(archived).bind(&slice.pattern);
+    slice.read(customers.bind(slice.limit).fetch(db)).await
 }
 
 /// Reads and locks a customer. The lock also blocks new tokens for it.
-pub(super) async fn lock(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-) -> Result<Customer, Fault> {
-    select("where id = $1 and deleted_at is null for update")
-        .bind(customer)
-        .fetch_optional(&mut **tx)
-        .await?
-        .ok_or(Fault::NotFound("customer"))
-}
-
-/// Locks the assignment of permissions to the customer's users.
-pub(crate) async fn lock_managers(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-) -> Result<(), Fault> {
-    sqlx::query("select from customer where id = $1 and deleted_at is null for no key update")
-        .bind(customer)
-        .fetch_optional(&mut **tx)
-        .await?
-        .map(drop)
-        .ok_or(Fault::NotFound("customer"))
+pub(super) async fn lock(tx: &mut PgTransaction<'_>, id: CustomerId) -> Result<Customer, Fault> {
+    let columns = columns();
+    let customer = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from customer where id = $1 and deleted_at is null for update"
+    )));
+    customer.bind(id).fetch_optional(&mut **tx).await?.ok_or(Fault::NotFound("customer"))
 }
 
 /// Prevents the deletion of a customer until the transaction ends. Fails if it does not exist.
@@ -123,34 +105,13 @@ pub(crate) async fn insert(
     id: CustomerId,
     customer: &CustomerInput,
 ) -> Result<CustomerEntry, Fault> {
-    let statement = format!(
-        "insert into customer (id, name, subdomain, appliances, account_number, address,
-                               cost_center, currency, tax, discounts, minimum_consumption_in_h,
-                               due_days, technical_name)
-         values ($1, $2, $3, $4, $5, $6, $7, coalesce($8, 'EUR'), coalesce($9, 0), $10,
-                 coalesce($11, 0), coalesce($12, 30), $13)
-         returning {COLUMNS}"
-    );
-    sqlx::query_as(AssertSqlSafe(statement))
-        .bind(id)
-        .bind(&customer.name)
-        .bind(&customer.subdomain)
-        .bind(&customer.appliances)
-        .bind(&customer.account_number)
-        .bind(&customer.address)
-        .bind(&customer.cost_center)
-        .bind(&customer.currency)
-        .bind(customer.tax)
-        .bind(&customer.discounts)
-        .bind(customer.minimum_consumption_in_h)
-        .bind(customer.due_days)
-        .bind(&customer.technical_name)
-        .fetch_one(&mut **tx)
-        .await
-        .on_constraint(
-            "customer_subdomain_key",
-            Fault::AlreadyExists("customer with this subdomain"),
-        )
+    let (columns, values) = (CustomerInput::COLUMNS, CustomerInput::values(2));
+    let returned = CustomerEntry::COLUMNS;
+    let insert = sqlx::query_as(AssertSqlSafe(format!(
+        "insert into customer (id, {columns}) values ($1, {values}) returning {returned}"
+    )));
+    let inserted = customer.bind(insert.bind(id)).fetch_one(&mut **tx).await;
+    inserted.on_constraint("customer_subdomain_key", SUBDOMAIN_TAKEN)
 }
 
 /// Marks a customer as the operator's.
@@ -162,43 +123,20 @@ pub(crate) async fn set_operator(tx: &mut PgTransaction<'_>, id: CustomerId) -> 
     Ok(())
 }
 
-/// Writes the changeable fields of a locked customer.
+/// Writes the fields of a locked customer.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     id: CustomerId,
     customer: &CustomerInput,
 ) -> Result<Customer, Fault> {
-    let statement = format!(
-        "update customer
-         set name = $2, subdomain = $3, appliances = $4, archived = $5, account_number = $6,
-             address = $7, cost_center = $8, currency = coalesce($9, currency),
-             tax = coalesce($10, tax), discounts = $11,
-             minimum_consumption_in_h = coalesce($12, minimum_consumption_in_h),
-             due_days = coalesce($13, due_days), technical_name = $14, revision = revision + 1
+    let (assignments, returned) = (CustomerInput::assignments(2), columns());
+    let update = sqlx::query_as(AssertSqlSafe(format!(
+        "update customer set {assignments}, revision = revision + 1
          where id = $1
-         returning {COLUMNS}"
-    );
-    sqlx::query_as(AssertSqlSafe(statement))
-        .bind(id)
-        .bind(&customer.name)
-        .bind(&customer.subdomain)
-        .bind(&customer.appliances)
-        .bind(customer.archived)
-        .bind(&customer.account_number)
-        .bind(&customer.address)
-        .bind(&customer.cost_center)
-        .bind(&customer.currency)
-        .bind(customer.tax)
-        .bind(&customer.discounts)
-        .bind(customer.minimum_consumption_in_h)
-        .bind(customer.due_days)
-        .bind(&customer.technical_name)
-        .fetch_one(&mut **tx)
-        .await
-        .on_constraint(
-            "customer_subdomain_key",
-            Fault::AlreadyExists("customer with this subdomain"),
-        )
+         returning {returned}"
+    )));
+    let updated = customer.bind(update.bind(id)).fetch_one(&mut **tx).await;
+    updated.on_constraint("customer_subdomain_key", SUBDOMAIN_TAKEN)
 }
 
 pub(super) async fn delete(tx: &mut PgTransaction<'_>, id: CustomerId) -> Result<(), Fault> {

@@ -1,6 +1,9 @@
 //! Memberships in PostgreSQL.
 
-use assay_proto::{AccountId, CustomerId, Fault, OnConstraint, UserGroupId, UserId, identity};
+use assay_proto::{
+    AccountId, CustomerId, Fault, InputColumns, OnConstraint, UserGroupId, UserId,
+    identity::{self, UserInput},
+};
 use assay_runtime::list::Slice;
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
@@ -69,19 +72,16 @@ pub(crate) async fn insert(
     id: UserId,
     account: Option<AccountId>,
     group: UserGroupId,
-    display_name: &str,
+    user: &UserInput,
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "insert into membership (customer_id, id, account_id, user_group_id, display_name)
-         values ($1, $2, $3, $4, $5)",
-    )
-    .bind(customer)
-    .bind(id)
-    .bind(account)
-    .bind(group)
-    .bind(display_name)
-    .execute(&mut **tx)
-    .await?;
+    let (columns, values) = (UserInput::COLUMNS, UserInput::values(5));
+    let insert = sqlx::query_as(AssertSqlSafe(format!(
+        "insert into membership (customer_id, id, account_id, user_group_id, {columns})
+         values ($1, $2, $3, $4, {values})
+         returning id"
+    )));
+    let insert = user.bind(insert.bind(customer).bind(id).bind(account).bind(group));
+    let (_,): (UserId,) = insert.fetch_one(&mut **tx).await?;
     Ok(())
 }
 
@@ -128,6 +128,19 @@ pub(crate) async fn record_use(
     Ok(())
 }
 
+/// Locks the assignment of permissions to the customer's users.
+pub(crate) async fn lock_managers(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+) -> Result<(), Fault> {
+    sqlx::query("select from customer where id = $1 and deleted_at is null for no key update")
+        .bind(customer)
+        .fetch_optional(&mut **tx)
+        .await?
+        .map(drop)
+        .ok_or(Fault::NotFound("customer"))
+}
+
 /// Returns whether the customer has a user who can log in and manage users.
 pub(crate) async fn has_manager(
     db: impl PgExecutor<'_>,
@@ -147,7 +160,7 @@ pub(crate) async fn has_manager(
 }
 
 /// Fails if the transaction has left the customer without a user who manages users; `managed` is
-/// whether it had one before. The customer must be locked.
+/// whether it had one before. The assignment must be locked.
 pub(crate) async fn require_manager(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -192,32 +205,30 @@ pub(crate) async fn list(
     account: AccountId,
     slice: &Slice,
 ) -> Result<Vec<identity::Membership>, Fault> {
-    let memberships = sqlx::query_as(
-        "select membership.id, membership.customer_id, customer.name as customer_name,
-                customer.subdomain, membership.display_name,
-                coalesce(user_group.usage_permission, '') as usage_permission,
-                membership.account_id is distinct from $1 as pending
-         from membership
-         join customer on customer.id = membership.customer_id
-         left join user_group on user_group.customer_id = membership.customer_id
-                             and user_group.id = membership.user_group_id
-         where membership.id in (
+    let columns = identity::Membership::COLUMNS;
+    let memberships = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns}
+         from (
+             select membership.*, customer.name as customer_name, customer.subdomain,
+                    coalesce(user_group.usage_permission, '') as usage_permission,
+                    membership.account_id is distinct from $1 as pending
+             from membership
+             join customer on customer.id = membership.customer_id
+             left join user_group on user_group.customer_id = membership.customer_id
+                                 and user_group.id = membership.user_group_id
+             where not customer.archived and customer.deleted_at is null
+         ) member
+         where id in (
                 select id from membership where account_id = $1
                 union
                 select user_id from invitation
                 where lower(email) = (select lower(email) from account where id = $1))
-           and not membership.archived and not customer.archived and customer.deleted_at is null
-           and membership.id < $2 and ($3::text is null or customer.name ilike $3)
-         order by membership.id desc
-         limit $4",
-    )
-    .bind(account)
-    .bind(slice.before()?)
-    .bind(&slice.pattern)
-    .bind(slice.limit)
-    .fetch_all(db)
-    .await?;
-    Ok(memberships)
+           and not archived and id < $2 and ($3::text is null or customer_name ilike $3)
+         order by id desc
+         limit $4"
+    )));
+    let memberships = memberships.bind(account).bind(slice.before()?).bind(&slice.pattern);
+    Ok(memberships.bind(slice.limit).fetch_all(db).await?)
 }
 
 /// Replaces the account of a membership.

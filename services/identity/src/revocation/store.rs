@@ -4,7 +4,7 @@ use assay_proto::{
     AccountId, ApiTokenId, CustomerId, Fault, SessionId, Timestamp, UserGroupId, UserId,
     identity::Revocation,
 };
-use sqlx::{PgExecutor, PgTransaction};
+use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
 /// Number of revocations in a batch.
 const BATCH: i64 = 1000;
@@ -168,11 +168,10 @@ async fn lock_revocations(tx: &mut PgTransaction<'_>) -> Result<(), Fault> {
 
 /// Lists the next batch of revocations after a sequence number, oldest first.
 pub(crate) async fn list(db: impl PgExecutor<'_>, after: i64) -> Result<Vec<Revocation>, Fault> {
-    let revocations = sqlx::query_as(
-        "select sequence, customer_id, user_id, api_token_id, issued_until, session_id,
-                display_name
-         from revocation where sequence > $1 order by sequence limit $2",
-    );
+    let columns = Revocation::COLUMNS;
+    let revocations = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from revocation where sequence > $1 order by sequence limit $2"
+    )));
     Ok(revocations.bind(after).bind(BATCH).fetch_all(db).await?)
 }
 

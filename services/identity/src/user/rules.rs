@@ -9,15 +9,9 @@ use assay_records::Check;
 
 use crate::{account, user_group};
 
-/// The checked input of a user.
-#[derive(Debug)]
-pub(super) struct ValidUser {
-    pub(super) email: String,
-    pub(super) display_name: String,
-    pub(super) group: UserGroupId,
-}
-
-pub(super) fn valid(input: UserInput) -> Result<ValidUser, Fault> {
+/// Checks a user, and removes white space around the email address. Returns the id of the group as
+/// well.
+pub(super) fn valid(input: UserInput) -> Result<(UserInput, UserGroupId), Fault> {
     let mut check = Check::default();
     check.name_on_one_line("DisplayName", &input.display_name);
     let email = check.read(account::rules::email("Email", &input.email))?;
@@ -30,7 +24,7 @@ pub(super) fn valid(input: UserInput) -> Result<ValidUser, Fault> {
     check.done()?;
     let (email, group) =
         valid.ok_or_else(|| Fault::internal("invalid user without a violation"))?;
-    Ok(ValidUser { email, display_name: input.display_name, group })
+    Ok((UserInput { email, ..input }, group))
 }
 
 pub(super) fn unknown_group() -> Fault {

@@ -1,7 +1,10 @@
 //! Users in PostgreSQL: memberships with their accounts and groups. Every statement
 //! names the customer.
 
-use assay_proto::{CustomerId, Fault, UserGroupId, UserId, identity::User};
+use assay_proto::{
+    CustomerId, Fault, InputColumns, UserGroupId, UserId,
+    identity::{User, UserGroup, UserInput},
+};
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
@@ -9,25 +12,21 @@ use sqlx::{
 
 /// Selects users; `rest` adds conditions and the order.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, User, PgArguments> {
+    let (columns, group) = (User::COLUMNS, UserGroup::JSON);
     sqlx::query_as(AssertSqlSafe(format!(
-        "select membership.id, coalesce(account.email, invitation.email) as email,
-                membership.display_name,
-                coalesce(user_group.usage_permission, '') as usage_permission,
-                membership.features, null::text as password, membership.previous_login,
-                membership.last_login, membership.profile,
-                membership.revision::text as data_version, membership.archived,
-                case when user_group.id is not null then jsonb_build_object(
-                    'Id', user_group.id, 'Name', user_group.name,
-                    'Description', user_group.description,
-                    'UsagePermission', user_group.usage_permission,
-                    'DataVersion', user_group.revision::text, 'Archived', user_group.archived)
-                end as user_group
-         from membership
-         left join account on account.id = membership.account_id
-         left join invitation on invitation.customer_id = membership.customer_id
-                             and invitation.user_id = membership.id
-         left join user_group on user_group.customer_id = membership.customer_id
-                             and user_group.id = membership.user_group_id
+        "select {columns}
+         from (
+             select membership.*, coalesce(account.email, invitation.email) as email,
+                    null::text as password, user_group.user_group,
+                    coalesce(user_group.usage_permission, '') as usage_permission
+             from membership
+             left join account on account.id = membership.account_id
+             left join invitation on invitation.customer_id = membership.customer_id
+                                 and invitation.user_id = membership.id
+             left join (select *, {group} as user_group from user_group) user_group
+                    on user_group.customer_id = membership.customer_id
+                   and user_group.id = membership.user_group_id
+         ) member
          {rest}"
     )))
 }
@@ -37,7 +36,7 @@ pub(super) async fn get(
     customer: CustomerId,
     id: UserId,
 ) -> Result<User, Fault> {
-    select("where membership.customer_id = $1 and membership.id = $2")
+    select("where customer_id = $1 and id = $2")
         .bind(customer)
         .bind(id)
         .fetch_optional(db)
@@ -53,11 +52,9 @@ pub(super) async fn list(
     slice: &Slice,
 ) -> Result<Rows<User>, Fault> {
     let users = select(
-        "where membership.customer_id = $1 and membership.user_group_id = $2
-           and membership.id < $3
-           and ($4::text is null or membership.display_name ilike $4
-                or coalesce(account.email, invitation.email) ilike $4)
-         order by membership.id desc
+        "where customer_id = $1 and user_group_id = $2 and id < $3
+           and ($4::text is null or display_name ilike $4 or email ilike $4)
+         order by id desc
          limit $5",
     )
     .bind(customer)
@@ -84,24 +81,21 @@ pub(super) async fn lock(
         .ok_or(Fault::NotFound("user"))
 }
 
-/// Writes the changeable fields of a locked user, except for the email address of the account.
+/// Writes the fields of a locked user, except for the email address of the account.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: UserId,
     group: UserGroupId,
-    display_name: &str,
+    user: &UserInput,
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "update membership
-         set user_group_id = $3, display_name = $4, revision = revision + 1
-         where customer_id = $1 and id = $2",
-    )
-    .bind(customer)
-    .bind(id)
-    .bind(group)
-    .bind(display_name)
-    .execute(&mut **tx)
-    .await?;
+    let assignments = UserInput::assignments(4);
+    let update = sqlx::query_as(AssertSqlSafe(format!(
+        "update membership set user_group_id = $3, {assignments}, revision = revision + 1
+         where customer_id = $1 and id = $2
+         returning id"
+    )));
+    let update = user.bind(update.bind(customer).bind(id).bind(group));
+    let (_,): (UserId,) = update.fetch_one(&mut **tx).await?;
     Ok(())
 }

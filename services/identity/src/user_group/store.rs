@@ -1,38 +1,32 @@
 //! User groups in PostgreSQL. Every statement names the customer.
 
 use assay_proto::{
-    CustomerId, Fault, OnConstraint, UserGroupId,
+    CustomerId, Fault, InputColumns, OnConstraint, UserGroupId,
     identity::{UserGroup, UserGroupInput},
 };
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
 
-const COLUMNS: &str =
-    "id, name, description, usage_permission, revision::text as data_version, archived";
+const NAME_TAKEN: Fault = Fault::AlreadyExists("user group with this name");
 
-/// Selects user groups; `rest` adds conditions and the order.
-fn select(rest: &'static str) -> QueryAs<'static, Postgres, UserGroup, PgArguments> {
-    sqlx::query_as(AssertSqlSafe(format!("select {COLUMNS} from user_group {rest}")))
+/// Selects a user group; `lock` is the lock it gets.
+fn select(lock: &'static str) -> QueryAs<'static, Postgres, UserGroup, PgArguments> {
+    let columns = UserGroup::COLUMNS;
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from user_group
+         where customer_id = $1 and id = $2 and deleted_at is null {lock}"
+    )))
 }
 
-/// Lists a customer's groups by name.
-pub(crate) async fn list(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-) -> Result<Vec<UserGroup>, Fault> {
-    let groups = select("where customer_id = $1 and deleted_at is null order by name, id");
-    Ok(groups.bind(customer).fetch_all(db).await?)
-}
-
-/// Finds a group.
+/// Fails if the customer has no such group.
 pub(crate) async fn find(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: UserGroupId,
-) -> Result<Option<UserGroup>, Fault> {
-    let group = select("where customer_id = $1 and id = $2 and deleted_at is null");
-    Ok(group.bind(customer).bind(id).fetch_optional(db).await?)
+) -> Result<(), Fault> {
+    let group = select("").bind(customer).bind(id).fetch_optional(db).await?;
+    group.map(drop).ok_or(Fault::NotFound("user group"))
 }
 
 /// Finds a group, and prevents its deletion until the transaction ends.
@@ -41,8 +35,7 @@ pub(crate) async fn lock_shared(
     customer: CustomerId,
     id: UserGroupId,
 ) -> Result<Option<UserGroup>, Fault> {
-    let group = select("where customer_id = $1 and id = $2 and deleted_at is null for key share");
-    Ok(group.bind(customer).bind(id).fetch_optional(&mut **tx).await?)
+    Ok(select("for key share").bind(customer).bind(id).fetch_optional(&mut **tx).await?)
 }
 
 /// Reads and locks a group. The lock also blocks new tokens of its members.
@@ -51,58 +44,46 @@ pub(super) async fn lock(
     customer: CustomerId,
     id: UserGroupId,
 ) -> Result<UserGroup, Fault> {
-    select("where customer_id = $1 and id = $2 and deleted_at is null for update")
-        .bind(customer)
-        .bind(id)
-        .fetch_optional(&mut **tx)
-        .await?
-        .ok_or(Fault::NotFound("user group"))
+    let group = select("for update").bind(customer).bind(id).fetch_optional(&mut **tx).await?;
+    group.ok_or(Fault::NotFound("user group"))
 }
 
+/// Adds a group. Fails if the customer was deleted.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: UserGroupId,
     group: &UserGroupInput,
 ) -> Result<UserGroup, Fault> {
-    let statement = format!(
-        "insert into user_group (customer_id, id, name, description, usage_permission)
-         values ($1, $2, $3, $4, $5)
-         returning {COLUMNS}"
-    );
-    sqlx::query_as(AssertSqlSafe(statement))
-        .bind(customer)
-        .bind(id)
-        .bind(&group.name)
-        .bind(&group.description)
-        .bind(&group.usage_permission)
-        .fetch_one(&mut **tx)
-        .await
-        .on_constraint("user_group_name_key", Fault::AlreadyExists("user group with this name"))
+    let (columns, values) = (UserGroupInput::COLUMNS, UserGroupInput::values(3));
+    let returned = UserGroup::COLUMNS;
+    let insert = sqlx::query_as(AssertSqlSafe(format!(
+        "insert into user_group (customer_id, id, {columns})
+         select $1, $2, {values} from customer
+         where customer.id = $1 and deleted_at is null
+         for key share
+         returning {returned}"
+    )));
+    let inserted = group.bind(insert.bind(customer).bind(id)).fetch_optional(&mut **tx).await;
+    let inserted = inserted.on_constraint("user_group_name_key", NAME_TAKEN)?;
+    inserted.ok_or(Fault::NotFound("customer"))
 }
 
-/// Writes the changeable fields of a locked group.
+/// Writes the fields of a locked group.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: UserGroupId,
     group: &UserGroupInput,
 ) -> Result<UserGroup, Fault> {
-    let statement = format!(
-        "update user_group
-         set name = $3, description = $4, usage_permission = $5, revision = revision + 1
+    let (assignments, returned) = (UserGroupInput::assignments(3), UserGroup::COLUMNS);
+    let update = sqlx::query_as(AssertSqlSafe(format!(
+        "update user_group set {assignments}, revision = revision + 1
          where customer_id = $1 and id = $2
-         returning {COLUMNS}"
-    );
-    sqlx::query_as(AssertSqlSafe(statement))
-        .bind(customer)
-        .bind(id)
-        .bind(&group.name)
-        .bind(&group.description)
-        .bind(&group.usage_permission)
-        .fetch_one(&mut **tx)
-        .await
-        .on_constraint("user_group_name_key", Fault::AlreadyExists("user group with this name"))
+         returning {returned}"
+    )));
+    let updated = group.bind(update.bind(customer).bind(id)).fetch_one(&mut **tx).await;
+    updated.on_constraint("user_group_name_key", NAME_TAKEN)
 }
 
 /// Deletes a locked group. Fails if it has members.

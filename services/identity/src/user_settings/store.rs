@@ -1,28 +1,28 @@
 //! Settings of users in PostgreSQL. Every statement names the customer.
 
 use assay_proto::{
-    CustomerId, Fault, UserId,
+    CustomerId, Fault, InputColumns, UserId,
     identity::{UserSettings, UserSettingsInput},
 };
-use sqlx::{PgExecutor, PgTransaction};
+use sqlx::{AssertSqlSafe, PgConnection, PgTransaction};
 
 /// Returns the settings of a member, or their defaults. Fails for users without a membership.
 pub(super) async fn get(
-    db: impl PgExecutor<'_>,
+    db: &mut PgConnection,
     customer: CustomerId,
     user: UserId,
 ) -> Result<UserSettings, Fault> {
-    let settings = sqlx::query_as(
-        "select coalesce(user_settings.mail_when_execution_ends, false)
-                    as mail_when_execution_ends,
-                coalesce(user_settings.revision, 0)::text as data_version
-         from membership
-         left join user_settings on user_settings.customer_id = membership.customer_id
-                                and user_settings.user_id = membership.id
-         where membership.customer_id = $1 and membership.id = $2",
-    );
-    let settings = settings.bind(customer).bind(user).fetch_optional(db).await?;
-    settings.ok_or(Fault::NotFound("user settings"))
+    let columns = UserSettings::COLUMNS;
+    let settings = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from user_settings where customer_id = $1 and user_id = $2"
+    )));
+    if let Some(settings) = settings.bind(customer).bind(user).fetch_optional(&mut *db).await? {
+        return Ok(settings);
+    }
+    let member = sqlx::query("select from membership where customer_id = $1 and id = $2");
+    let member = member.bind(customer).bind(user).fetch_optional(db).await?;
+    member.ok_or(Fault::NotFound("user settings"))?;
+    Ok(UserSettings { data_version: "0".to_owned(), ..UserSettings::default() })
 }
 
 /// Like [`get`], and locks the settings.
@@ -36,7 +36,7 @@ pub(super) async fn lock(
         .bind(user)
         .execute(&mut **tx)
         .await?;
-    get(&mut **tx, customer, user).await
+    get(tx, customer, user).await
 }
 
 /// Writes the locked settings of a member.
@@ -46,18 +46,13 @@ pub(super) async fn put(
     user: UserId,
     settings: &UserSettingsInput,
 ) -> Result<UserSettings, Fault> {
-    let settings = sqlx::query_as(
-        "insert into user_settings (customer_id, user_id, mail_when_execution_ends)
-         values ($1, $2, $3)
+    let (columns, values) = (UserSettingsInput::COLUMNS, UserSettingsInput::values(3));
+    let (assignments, returned) = (UserSettingsInput::assignments(3), UserSettings::COLUMNS);
+    let put = sqlx::query_as(AssertSqlSafe(format!(
+        "insert into user_settings (customer_id, user_id, {columns}) values ($1, $2, {values})
          on conflict on constraint user_settings_pkey do update
-         set mail_when_execution_ends = excluded.mail_when_execution_ends,
-             revision = user_settings.revision + 1
-         returning mail_when_execution_ends, revision::text as data_version",
-    )
-    .bind(customer)
-    .bind(user)
-    .bind(settings.mail_when_execution_ends)
-    .fetch_one(&mut **tx)
-    .await?;
-    Ok(settings)
+         set {assignments}, revision = user_settings.revision + 1
+         returning {returned}"
+    )));
+    Ok(settings.bind(put.bind(customer).bind(user)).fetch_one(&mut **tx).await?)
 }
