@@ -15,19 +15,13 @@ use crate::deletion;
 pub struct Reactions;
 
 impl Handler for Reactions {
-    async fn handle(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        event_type: EventType,
-        event: &Received,
-    ) -> Result<(), Fault> {
-        match event_type {
-            EventType::Execution(_) => {
-                execution_changed(tx, event.customer(), &event.data()?).await
-            }
-            EventType::Reports(_) => reports_changed(tx, event.customer(), &event.data()?).await,
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        let customer = event.customer();
+        match event.event_type() {
+            Some(EventType::Execution(_)) => execution_changed(tx, customer, &event.data()?).await,
+            Some(EventType::Reports(_)) => reports_changed(tx, customer, &event.data()?).await,
             // The archive of executions does not change what the catalog shows.
-            EventType::Record(..) | EventType::SecretsSeen | EventType::RetentionSet => Ok(()),
+            _ => Ok(()),
         }
     }
 }
@@ -36,21 +30,12 @@ impl Handler for Reactions {
 pub(crate) struct Customers;
 
 impl Handler for Customers {
-    async fn handle(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        event_type: EventType,
-        event: &Received,
-    ) -> Result<(), Fault> {
-        match event_type {
-            EventType::Record(RecordKind::Customer, Action::Deleted) => {
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        match event.event_type() {
+            Some(EventType::Record(RecordKind::Customer, Action::Deleted)) => {
                 deletion::delete_customer(tx, event.customer()).await
             }
-            EventType::Record(..)
-            | EventType::SecretsSeen
-            | EventType::RetentionSet
-            | EventType::Execution(_)
-            | EventType::Reports(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 }

@@ -16,26 +16,17 @@ pub(crate) use self::purge::spawn;
 pub struct Deletions;
 
 impl Handler for Deletions {
-    async fn handle(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        event_type: EventType,
-        event: &Received,
-    ) -> Result<(), Fault> {
-        match event_type {
-            EventType::Record(RecordKind::Project, Action::Deleted) => {
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        match event.event_type() {
+            Some(EventType::Record(RecordKind::Project, Action::Deleted)) => {
                 let changed: RecordChanged = event.data()?;
                 let project = ProjectId::from_field("SourceId", &changed.source_id)?;
                 store::insert(tx, event.customer(), project).await
             }
-            EventType::Record(RecordKind::Customer, Action::Deleted) => {
+            Some(EventType::Record(RecordKind::Customer, Action::Deleted)) => {
                 store::insert(tx, event.customer(), store::ALL_PROJECTS).await
             }
-            EventType::Record(..)
-            | EventType::SecretsSeen
-            | EventType::RetentionSet
-            | EventType::Execution(_)
-            | EventType::Reports(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 }

@@ -27,30 +27,16 @@ const RETRY_DELAY: Duration = Duration::from_secs(3);
 pub(crate) struct Reactions;
 
 impl Handler for Reactions {
-    async fn handle(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        event_type: EventType,
-        event: &Received,
-    ) -> Result<(), Fault> {
-        match event_type {
-            EventType::RetentionSet => set_retention(tx, event).await,
-            EventType::Record(..)
-            | EventType::SecretsSeen
-            | EventType::Execution(_)
-            | EventType::Reports(_) => Ok(()),
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        let Some(EventType::RetentionSet) = event.event_type() else { return Ok(()) };
+        let changed: RetentionChanged = event.data()?;
+        let (customer, project) =
+            (event.customer(), ProjectId::from_field("ProjectId", &changed.project_id)?);
+        if deletion::store::is_deleted(&mut **tx, customer, project).await? {
+            return Ok(());
         }
+        store::save(tx, customer, project, &changed).await
     }
-}
-
-async fn set_retention(tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-    let changed: RetentionChanged = event.data()?;
-    let (customer, project) =
-        (event.customer(), ProjectId::from_field("ProjectId", &changed.project_id)?);
-    if deletion::store::is_deleted(&mut **tx, customer, project).await? {
-        return Ok(());
-    }
-    store::save(tx, customer, project, &changed).await
 }
 
 /// Starts the task that enforces retention. The program is ready once the next partitions exist.

@@ -17,30 +17,17 @@ use crate::{
 pub(crate) struct Secrets;
 
 impl Handler for Secrets {
-    async fn handle(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        event_type: EventType,
-        event: &Received,
-    ) -> Result<(), Fault> {
-        match event_type {
-            EventType::SecretsSeen => record_access(tx, event).await,
-            EventType::Record(..)
-            | EventType::RetentionSet
-            | EventType::Execution(_)
-            | EventType::Reports(_) => Ok(()),
-        }
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        let Some(EventType::SecretsSeen) = event.event_type() else { return Ok(()) };
+        let seen: SecretsSeen = event.data()?;
+        let actor = Actor {
+            customer: event.customer(),
+            user: UserId::from_field("UserId", &seen.user_id)?,
+            address: seen.address.and_then(|address| address.parse().ok()),
+        };
+        let entry = Entry::new("SecretsSeen").target(&seen.source, &seen.source_id);
+        audit::record(tx, actor, entry).await
     }
-}
-
-async fn record_access(tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-    let seen: SecretsSeen = event.data()?;
-    let actor = Actor {
-        customer: event.customer(),
-        user: UserId::from_field("UserId", &seen.user_id)?,
-        address: seen.address.and_then(|address| address.parse().ok()),
-    };
-    audit::record(tx, actor, Entry::new("SecretsSeen").target(&seen.source, &seen.source_id)).await
 }
 
 /// Queues a mail to the requester of an execution when it ends, if the requester has enabled these
@@ -48,23 +35,12 @@ async fn record_access(tx: &mut PgTransaction<'_>, event: &Received) -> Result<(
 pub(crate) struct Executions;
 
 impl Handler for Executions {
-    async fn handle(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        event_type: EventType,
-        event: &Received,
-    ) -> Result<(), Fault> {
-        match event_type {
-            EventType::Execution(ExecutionAction::Completed | ExecutionAction::Canceled) => {
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        match event.event_type() {
+            Some(EventType::Execution(ExecutionAction::Completed | ExecutionAction::Canceled)) => {
                 mail_requester(tx, event).await
             }
-            EventType::Execution(
-                ExecutionAction::Requested | ExecutionAction::Progressed | ExecutionAction::Rebuilt,
-            )
-            | EventType::Record(..)
-            | EventType::SecretsSeen
-            | EventType::RetentionSet
-            | EventType::Reports(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 }

@@ -18,12 +18,8 @@ use crate::{
 pub(crate) struct Reactions;
 
 impl Handler for Reactions {
-    async fn handle(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        event_type: EventType,
-        event: &Received,
-    ) -> Result<(), Fault> {
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+        let Some(event_type) = event.event_type() else { return Ok(()) };
         let customer = event.customer();
         let notifications = notifications(event_type, event)?;
         if !notifications.is_empty() {
@@ -40,7 +36,8 @@ impl Handler for Reactions {
     }
 }
 
-/// Returns the notifications of an event. An event that is only for services has none.
+/// Returns the notifications of an event. An event that is only for services has none. This service
+/// consumes all events, so the compiler asks here about every new type.
 fn notifications(event_type: EventType, event: &Received) -> Result<Vec<NotificationInput>, Fault> {
     Ok(match event_type {
         EventType::Record(..) => vec![from_record(event.data()?)],

@@ -24,7 +24,7 @@ use self::{
     session::{Limits, Session},
     subscription::Subscription,
 };
-use crate::{EventType, Nats, Stream, connection::RETRY_INTERVAL, telemetry};
+use crate::{Nats, Stream, connection::RETRY_INTERVAL, telemetry};
 
 /// Limits of the first attempt, for which later events wait. An event that exceeds them is parked.
 const LIMITS: Limits =
@@ -38,16 +38,15 @@ pub trait Handler: Send + Sync + 'static {
     /// Applies an event. The transaction also marks the event as applied, and may apply several
     /// events.
     ///
-    /// An event that does not concern the service is applied by doing nothing. Events of types that
-    /// this release does not know, which a later one publishes, do not reach the handler. An event
-    /// that fails is parked and retried after others, so handlers must compare revisions instead of
-    /// relying on the order of events. It becomes a dead letter after five attempts, or if it is
-    /// blocked ([`Fault::Unavailable`], such as a lock that is not released) after 15 minutes. An
-    /// event that takes longer than a second is parked too, and gets 20 seconds on a retry.
+    /// A handler selects events by their type. All others are applied by doing nothing, also those
+    /// of types that a later release publishes. An event that fails is parked and retried after
+    /// others, so handlers must compare revisions instead of relying on the order of events. It
+    /// becomes a dead letter after five attempts, or if it is blocked ([`Fault::Unavailable`], such
+    /// as a lock that is not released) after 15 minutes. An event that takes longer than a second is
+    /// parked too, and gets 20 seconds on a retry.
     fn handle(
         &self,
         tx: &mut PgTransaction<'_>,
-        event_type: EventType,
         event: &Received,
     ) -> impl Future<Output = Result<(), Fault>> + Send;
 }

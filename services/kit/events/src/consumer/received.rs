@@ -30,7 +30,7 @@ impl Received {
     }
 
     /// Returns the type of the event; `None` if this release does not know it.
-    pub(super) fn event_type(&self) -> Option<EventType> {
+    pub fn event_type(&self) -> Option<EventType> {
         let [service, noun, action, _] = self.0.words();
         EventType::parse(service, noun, action)
     }

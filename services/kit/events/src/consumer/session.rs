@@ -157,8 +157,6 @@ impl<'a, H: Handler> Session<'a, H> {
         let count = fresh.len() as u64;
         for (index, event) in events.iter().enumerate() {
             *at = index;
-            // An event whose type this release does not know has no effect.
-            let Some(event_type) = event.event_type() else { continue };
             if fresh.remove(&event.id()) {
                 let span = tracing::info_span!(
                     parent: None,
@@ -170,7 +168,7 @@ impl<'a, H: Handler> Session<'a, H> {
                     consumer = name,
                 );
                 assay_runtime::trace::follow_map(&span, &event.trace());
-                let handled = self.handler.handle(&mut tx, event_type, event).instrument(span);
+                let handled = self.handler.handle(&mut tx, event).instrument(span);
                 let handled = timeout(self.limits.event, handled).await;
                 handled.unwrap_or(Err(Fault::Unavailable("the database")))?;
             }

@@ -59,12 +59,7 @@ impl Failures {
 struct StoreNumbers(Failures);
 
 impl Handler for StoreNumbers {
-    async fn handle(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        _: EventType,
-        event: &Received,
-    ) -> Result<(), Fault> {
+    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
         let data: Value = event.data()?;
         let number = data.as_i64().or_else(|| data[0].as_i64()).unwrap();
         let number = i32::try_from(number).unwrap();
@@ -160,7 +155,7 @@ impl World {
         nats: &Nats,
     ) -> (CancellationToken, AbortHandle) {
         let stop = CancellationToken::new();
-        let consumer = consumer.retry_after(Duration::from_millis(20));
+        let consumer = consumer.retry_after(Duration::from_millis(5));
         let handler = StoreNumbers(self.failures.clone());
         let running = consumer.run(pool.clone(), nats.clone(), handler, stop.clone());
         (stop, self.tasks.spawn(running))
