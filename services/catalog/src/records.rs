@@ -29,16 +29,15 @@ pub(crate) trait ProjectRecord: for<'r> FromRow<'r, PgRow> + Send + Unpin {
     const SEARCH: &'static str;
 
     /// The columns of the whole record.
-    fn columns() -> String;
-
+    const COLUMNS_OF_RECORD: Columns;
     /// The columns of a record that is read to be changed.
-    fn locked_columns() -> String {
-        Self::columns()
-    }
-
+    const COLUMNS_TO_CHANGE: Columns = Self::COLUMNS_OF_RECORD;
     /// The columns of an entry.
-    fn entry_columns() -> String;
+    const COLUMNS_OF_ENTRY: Columns;
 }
+
+/// Columns of a `select`: those that are generated, and those that the store computes.
+pub(crate) type Columns = &'static [&'static str];
 
 /// The records of one kind in one project of one customer.
 pub(crate) struct Records<R> {
@@ -53,7 +52,7 @@ impl<R: ProjectRecord> Records<R> {
     }
 
     pub(crate) async fn get(&self, db: impl PgExecutor<'_>, id: R::Id) -> Result<R, Fault> {
-        let (columns, table) = (R::columns(), R::TABLE);
+        let (columns, table) = (R::COLUMNS_OF_RECORD.join(", "), R::TABLE);
         let live = projects::is_live("$2");
         let record = sqlx::query_as(AssertSqlSafe(format!(
             "select {columns} from {table}
@@ -70,7 +69,7 @@ impl<R: ProjectRecord> Records<R> {
         customer: CustomerId,
         id: R::Id,
     ) -> Result<R, Fault> {
-        let (columns, table) = (R::columns(), R::TABLE);
+        let (columns, table) = (R::COLUMNS_OF_RECORD.join(", "), R::TABLE);
         let live = projects::is_live("project_id");
         let record = sqlx::query_as(AssertSqlSafe(format!(
             "select {columns} from {table}
@@ -96,7 +95,7 @@ impl<R: ProjectRecord> Records<R> {
     /// Returns a record and locks it against changes, after its project is locked against deletion.
     pub(crate) async fn lock(&self, tx: &mut PgTransaction<'_>, id: R::Id) -> Result<R, Fault> {
         projects::lock_shared(tx, self.customer, self.project).await?;
-        let (columns, table) = (R::locked_columns(), R::TABLE);
+        let (columns, table) = (R::COLUMNS_TO_CHANGE.join(", "), R::TABLE);
         let record = sqlx::query_as(AssertSqlSafe(format!(
             "select {columns} from {table}
              where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null
@@ -136,7 +135,7 @@ impl<R: ProjectRecord> Records<R> {
         filter: ListFilter,
         slice: &Slice,
     ) -> Result<Rows<R::Entry>, Fault> {
-        let (columns, table, search) = (R::entry_columns(), R::TABLE, R::SEARCH);
+        let (columns, table, search) = (R::COLUMNS_OF_ENTRY.join(", "), R::TABLE, R::SEARCH);
         let condition = filter::condition(filter, R::KIND);
         let order = filter::order(filter, R::KIND);
         let live = projects::is_live("$6");

@@ -32,7 +32,8 @@ pub(super) async fn subjects(
     customer: CustomerId,
     ids: &[SubjectId],
 ) -> Result<Vec<Subject>, Fault> {
-    let (columns, live) = (Subject::columns(), project::store::is_live("project_id"));
+    let (columns, live) =
+        (Subject::COLUMNS_OF_RECORD.join(", "), project::store::is_live("project_id"));
     let subjects = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns} from subject
          where customer_id = $1 and id = any($2) and deleted_at is null and {live}"
@@ -45,7 +46,8 @@ pub(super) async fn environments(
     customer: CustomerId,
     ids: &[EnvironmentId],
 ) -> Result<Vec<Environment>, Fault> {
-    let (columns, live) = (Environment::columns(), project::store::is_live("project_id"));
+    let (columns, live) =
+        (Environment::COLUMNS_OF_RECORD.join(", "), project::store::is_live("project_id"));
     let environments = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns} from environment
          where customer_id = $1 and id = any($2) and deleted_at is null and {live}"

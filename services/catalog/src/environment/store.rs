@@ -6,7 +6,7 @@ use assay_proto::{
 };
 use sqlx::{AssertSqlSafe, PgTransaction};
 
-use crate::records::ProjectRecord;
+use crate::records::{Columns, ProjectRecord};
 
 impl ProjectRecord for Environment {
     type Id = EnvironmentId;
@@ -15,14 +15,8 @@ impl ProjectRecord for Environment {
     const TABLE: &'static str = "environment";
     const NOUN: &'static str = "environment";
     const SEARCH: &'static str = "name ilike $4";
-
-    fn columns() -> String {
-        Self::COLUMNS.to_owned()
-    }
-
-    fn entry_columns() -> String {
-        EnvironmentEntry::COLUMNS.to_owned()
-    }
+    const COLUMNS_OF_RECORD: Columns = &[Self::COLUMNS];
+    const COLUMNS_OF_ENTRY: Columns = &[EnvironmentEntry::COLUMNS];
 }
 
 pub(super) async fn insert(

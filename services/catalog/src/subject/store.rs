@@ -6,7 +6,7 @@ use assay_proto::{
 };
 use sqlx::{AssertSqlSafe, PgTransaction};
 
-use crate::records::ProjectRecord;
+use crate::records::{Columns, ProjectRecord};
 
 /// The identifier of the subject that a subject is based on, as a column.
 const BASE_IDENTIFIER: &str = "(
@@ -21,14 +21,8 @@ impl ProjectRecord for Subject {
     const TABLE: &'static str = "subject";
     const NOUN: &'static str = "subject";
     const SEARCH: &'static str = "name ilike $4 or identifier ilike $4";
-
-    fn columns() -> String {
-        format!("{}, {BASE_IDENTIFIER}", Self::COLUMNS)
-    }
-
-    fn entry_columns() -> String {
-        format!("{}, {BASE_IDENTIFIER}", SubjectEntry::COLUMNS)
-    }
+    const COLUMNS_OF_RECORD: Columns = &[Self::COLUMNS, BASE_IDENTIFIER];
+    const COLUMNS_OF_ENTRY: Columns = &[SubjectEntry::COLUMNS, BASE_IDENTIFIER];
 }
 
 pub(super) async fn insert(
@@ -39,7 +33,7 @@ pub(super) async fn insert(
     subject: &SubjectInput,
 ) -> Result<SubjectEntry, Fault> {
     let (columns, values) = (SubjectInput::COLUMNS, SubjectInput::values(4));
-    let returned = Subject::entry_columns();
+    let returned = Subject::COLUMNS_OF_ENTRY.join(", ");
     let insert = sqlx::query_as(AssertSqlSafe(format!(
         "insert into subject (customer_id, project_id, id, {columns})
          values ($1, $2, $3, {values})
@@ -57,7 +51,8 @@ pub(super) async fn update(
     id: SubjectId,
     subject: &SubjectInput,
 ) -> Result<Subject, Fault> {
-    let (assignments, returned) = (SubjectInput::assignments(4), Subject::columns());
+    let assignments = SubjectInput::assignments(4);
+    let returned = Subject::COLUMNS_OF_RECORD.join(", ");
     let update = sqlx::query_as(AssertSqlSafe(format!(
         "update subject set {assignments}, revision = revision + 1
          where customer_id = $1 and project_id = $2 and id = $3

@@ -11,7 +11,10 @@ use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
 use uuid::Uuid;
 
 use super::identifiers;
-use crate::{event::EventSource, records::ProjectRecord};
+use crate::{
+    event::EventSource,
+    records::{Columns, ProjectRecord},
+};
 
 /// The plans of a test case, as a column.
 const PLANS: &str = "(
@@ -33,18 +36,9 @@ impl ProjectRecord for TestCase {
     const TABLE: &'static str = "test_case";
     const NOUN: &'static str = "test case";
     const SEARCH: &'static str = "name ilike $4 or identifier ilike $4";
-
-    fn columns() -> String {
-        format!("{}, {PLANS}", Self::COLUMNS)
-    }
-
-    fn locked_columns() -> String {
-        Self::COLUMNS.to_owned()
-    }
-
-    fn entry_columns() -> String {
-        TestCaseEntry::COLUMNS.to_owned()
-    }
+    const COLUMNS_OF_RECORD: Columns = &[Self::COLUMNS, PLANS];
+    const COLUMNS_TO_CHANGE: Columns = &[Self::COLUMNS];
+    const COLUMNS_OF_ENTRY: Columns = &[TestCaseEntry::COLUMNS];
 }
 
 /// Adds a test case. One without an identifier gets the next free number.
@@ -169,7 +163,8 @@ pub(super) async fn update(
     id: TestCaseId,
     case: &TestCaseInput,
 ) -> Result<TestCase, Fault> {
-    let (assignments, returned) = (TestCaseInput::assignments(4), TestCase::columns());
+    let assignments = TestCaseInput::assignments(4);
+    let returned = TestCase::COLUMNS_OF_RECORD.join(", ");
     let update = sqlx::query_as(AssertSqlSafe(format!(
         "update test_case set {assignments}, revision = revision + 1
          where customer_id = $1 and project_id = $2 and id = $3

@@ -7,7 +7,7 @@ use assay_proto::{
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction};
 
-use crate::records::ProjectRecord;
+use crate::records::{Columns, ProjectRecord};
 
 impl ProjectRecord for TestSet {
     type Id = TestSetId;
@@ -17,14 +17,8 @@ impl ProjectRecord for TestSet {
     const TABLE: &'static str = "test_set";
     const NOUN: &'static str = "test set";
     const SEARCH: &'static str = "name ilike $4";
-
-    fn columns() -> String {
-        Self::COLUMNS.to_owned()
-    }
-
-    fn entry_columns() -> String {
-        TestSetEntry::COLUMNS.to_owned()
-    }
+    const COLUMNS_OF_RECORD: Columns = &[Self::COLUMNS];
+    const COLUMNS_OF_ENTRY: Columns = &[TestSetEntry::COLUMNS];
 }
 
 /// Lists a slice of the active test sets that include a test case, newest first. `archived` is
