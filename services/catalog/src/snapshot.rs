@@ -10,8 +10,8 @@ use assay_auth::Caller;
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestSetId,
     catalog::{
-        AdoptTestCasesRequest, ReportedTestCase, Snapshot, TakeSnapshotRequest, TestSet,
-        snapshot_service_server,
+        AdoptTestCasesRequest, ReportedTestCase, Snapshot, SnapshotTarget, TakeSnapshotRequest,
+        TestSet, snapshot_service_server,
     },
 };
 use assay_runtime::{
@@ -23,7 +23,7 @@ use prost::Message;
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
-use self::store::ExecutableCase;
+use self::rules::ExecutableCase;
 use crate::{records::Records, secrets::Secrets, test_set};
 
 /// Maximum number of attempts of an adoption that meets a deadlock or loses its database.
@@ -77,14 +77,14 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
         request: Request<TakeSnapshotRequest>,
     ) -> Result<Response<Self::TakeSnapshotStream>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let request = request.into_inner();
-        let target = Target::parse(customer, &request)?;
+        let TakeSnapshotRequest { target, skip_not_ready } = request.into_inner();
+        let target = Target::parse(customer, target)?;
 
         let mut tx = begin(&self.db).await?;
         let snapshot = target.snapshot(&mut tx).await?;
         let members = test_set::members::ids(&mut tx, customer, target.test_set).await?;
         let cases = store::choose(&mut tx, customer, &members).await?;
-        if !request.skip_not_ready {
+        if !skip_not_ready {
             let missing = rules::missing(&members, &cases);
             rules::all_ready(&store::identifiers(&mut tx, customer, &missing).await?)?;
         }
@@ -138,8 +138,7 @@ async fn receive(
     if !is_complete {
         return Err(Fault::Malformed("the request is incomplete".to_owned()).into());
     }
-    let target = target.ok_or_else(|| Fault::Malformed("the target is missing".to_owned()))?;
-    Ok((Target::parse(customer, &target)?, cases))
+    Ok((Target::parse(customer, target)?, cases))
 }
 
 async fn adopt(
@@ -168,15 +167,17 @@ struct Target {
 }
 
 impl Target {
-    fn parse(customer: CustomerId, request: &TakeSnapshotRequest) -> Result<Self, Fault> {
+    fn parse(customer: CustomerId, target: Option<SnapshotTarget>) -> Result<Self, Fault> {
+        let missing = || Fault::Malformed("the target is missing".to_owned());
+        let target = target.ok_or_else(missing)?;
         Ok(Self {
             customer,
-            project: ProjectId::from_path(&request.project_id)?,
-            test_set: TestSetId::from_path(&request.test_set_id)?,
-            subject: SubjectId::from_field_if_any(rules::SUBJECT, request.subject_id.as_deref())?,
+            project: ProjectId::from_path(&target.project_id)?,
+            test_set: TestSetId::from_path(&target.test_set_id)?,
+            subject: SubjectId::from_field_if_any(rules::SUBJECT, target.subject_id.as_deref())?,
             environment: EnvironmentId::from_field_if_any(
                 rules::ENVIRONMENT,
-                request.environment_id.as_deref(),
+                target.environment_id.as_deref(),
             )?,
         })
     }

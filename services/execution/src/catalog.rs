@@ -7,8 +7,8 @@ use assay_proto::{
     CustomerId, Fault,
     catalog::{
         AdoptTestCasesRequest, AutomationRecordsBatch, FindRecordsRequest,
-        GetAutomationRecordsRequest, ReportedTestCase, Snapshot, TakeSnapshotRequest,
-        automation_service_client::AutomationServiceClient,
+        GetAutomationRecordsRequest, ReportedTestCase, Snapshot, SnapshotTarget,
+        TakeSnapshotRequest, automation_service_client::AutomationServiceClient,
         lookup_service_client::LookupServiceClient, snapshot_service_client::SnapshotServiceClient,
     },
 };
@@ -90,7 +90,7 @@ impl Catalog {
     pub(crate) async fn adopt(
         &self,
         caller: &Caller,
-        target: TakeSnapshotRequest,
+        target: SnapshotTarget,
         cases: Vec<ReportedTestCase>,
         intake: &Intake,
     ) -> Result<(Snapshot, Memory), Status> {

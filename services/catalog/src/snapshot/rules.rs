@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use assay_proto::{Fault, TestCaseId, catalog::ReportedTestCase};
+use assay_proto::{Fault, TestCaseId, TestPlanId, catalog::ReportedTestCase};
 use assay_records::{Check, MOST_PROBLEMS, below};
-
-use super::store::ExecutableCase;
+use sqlx::FromRow;
 
 pub(super) const SUBJECT: &str = "SubjectId";
 pub(super) const ENVIRONMENT: &str = "EnvironmentId";
@@ -22,6 +21,19 @@ const MOST_CASES: usize = 100_000;
 
 /// Maximum size of the names and identifiers that a test tool reports at once, in bytes.
 const MOST_BYTES: usize = 32 << 20;
+
+/// A test case that will be executed, with its plan.
+#[derive(Clone, Copy, Debug, FromRow)]
+pub(super) struct ExecutableCase {
+    #[sqlx(rename = "test_case_id")]
+    pub(super) case: TestCaseId,
+    #[sqlx(rename = "id")]
+    pub(super) plan: TestPlanId,
+    /// Size of its copy, in bytes.
+    pub(super) size: i64,
+    /// Whether the content of a variable has to match a rule.
+    pub(super) has_rules: bool,
+}
 
 pub(super) fn not_too_many(cases: usize, bytes: usize) -> Result<(), Fault> {
     if cases > MOST_CASES {

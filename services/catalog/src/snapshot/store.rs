@@ -6,9 +6,9 @@ use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, Variable,
     catalog::{SnapshotEnvironment, SnapshotSubject, SnapshotTestCase},
 };
-use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction, types::Json};
+use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 
-use super::rules;
+use super::rules::{self, ExecutableCase};
 
 /// Size of a test case in a snapshot without the variables of its plan, in bytes.
 const CASE_SIZE: i64 = 512;
@@ -49,19 +49,6 @@ pub(super) async fn environment(
     .fetch_optional(&mut **tx)
     .await?
     .ok_or_else(|| Fault::invalid(rules::ENVIRONMENT, "no such environment in this project"))
-}
-
-/// A test case that will be executed, with its plan.
-#[derive(Clone, Copy, Debug, FromRow)]
-pub(super) struct ExecutableCase {
-    #[sqlx(rename = "test_case_id")]
-    pub(super) case: TestCaseId,
-    #[sqlx(rename = "id")]
-    pub(super) plan: TestPlanId,
-    /// Size of its copy, in bytes.
-    pub(super) size: i64,
-    /// Whether the content of a variable has to match a rule.
-    pub(super) has_rules: bool,
 }
 
 /// Chooses and locks the highest plan that is ready of each of these test cases, in their order. Leaves

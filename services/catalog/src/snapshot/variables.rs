@@ -8,8 +8,8 @@ use assay_records::{Check, below};
 use sqlx::{PgExecutor, PgTransaction};
 
 use super::{
-    rules,
-    store::{self, ExecutableCase},
+    rules::{self, ExecutableCase},
+    store,
 };
 use crate::secrets::{self, Secrets};
 

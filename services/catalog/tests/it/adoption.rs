@@ -7,21 +7,13 @@ use futures::stream;
 
 use crate::{
     user::User,
-    world::{Answer, World, collect_snapshot, fault, invalid_fields},
+    world::{Answer, World, collect_snapshot, fault, invalid_fields, target},
 };
 
 fn reported(identifiers: impl IntoIterator<Item = String>) -> Vec<ReportedTestCase> {
     let named =
         |identifier: String| ReportedTestCase { name: format!("Test {identifier}"), identifier };
     identifiers.into_iter().map(named).collect()
-}
-
-fn target(set: &TestSet) -> TakeSnapshotRequest {
-    TakeSnapshotRequest {
-        project_id: set.project_id.clone(),
-        test_set_id: set.id.clone(),
-        ..TakeSnapshotRequest::default()
-    }
 }
 
 async fn adopt(user: &User, set: &TestSet, cases: Vec<ReportedTestCase>) -> Answer<Snapshot> {

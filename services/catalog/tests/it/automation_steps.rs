@@ -5,7 +5,7 @@ use tonic::Response;
 
 use crate::{
     user::User,
-    world::{Answer, World, collect_snapshot, fault, invalid_fields},
+    world::{Answer, World, fault, invalid_fields, take_snapshot, target},
 };
 
 const CANARY: &str = "canary-7f3a";
@@ -130,13 +130,7 @@ async fn a_stale_version_or_an_executed_plan_prevents_changes_of_steps() {
     assert_eq!(fault(stale), "stale_data_version");
 
     let set = user.set(&project, &[&case]).await;
-    let request = TakeSnapshotRequest {
-        project_id: project.id,
-        test_set_id: set.id,
-        ..TakeSnapshotRequest::default()
-    };
-    let parts = user.snapshots().take_snapshot(user.call(request)).await.unwrap();
-    collect_snapshot(parts.into_inner()).await.unwrap();
+    take_snapshot(&user, target(&set), false).await.unwrap();
     let frozen = user.replace_steps(&case, &plan, None, Vec::new()).await;
     assert_eq!(fault(frozen), "test_plan_frozen");
     assert_eq!(user.steps(&case, &plan, None, None).await.unwrap(), replaced);

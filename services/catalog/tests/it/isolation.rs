@@ -4,7 +4,7 @@ use assay_proto::{Reference, catalog::*};
 
 use crate::{
     user::{User, web_page},
-    world::{Answer, World, fault, invalid_fields, listed},
+    world::{Answer, World, fault, invalid_fields, listed, take_snapshot, target},
 };
 
 /// A project with one record of each kind.
@@ -76,11 +76,6 @@ impl Belongings {
         let subject = GetSubjectRequest { project_id: project_id(), id: self.subject.id.clone() };
         let environment =
             GetEnvironmentRequest { project_id: project_id(), id: self.environment.id.clone() };
-        let snapshot = TakeSnapshotRequest {
-            project_id: project_id(),
-            test_set_id: test_set_id(),
-            ..TakeSnapshotRequest::default()
-        };
         vec![
             fault(user.cases().get_test_case(user.call(case)).await),
             fault(user.update_case(&self.case, TestCaseInput::default(), &[]).await),
@@ -98,7 +93,7 @@ impl Belongings {
             fault(
                 user.update_environment(&self.environment, EnvironmentInput::default(), &[]).await,
             ),
-            fault(user.snapshots().take_snapshot(user.call(snapshot)).await),
+            fault(take_snapshot(user, target(&self.set), false).await),
         ]
     }
 
@@ -221,14 +216,12 @@ async fn snapshot(
     subject: Option<&str>,
     environment: Option<&str>,
 ) -> Answer<()> {
-    let request = user.call(TakeSnapshotRequest {
-        project_id: ours.project.id.clone(),
-        test_set_id: ours.set.id.clone(),
+    let target = SnapshotTarget {
         subject_id: subject.map(ToOwned::to_owned),
         environment_id: environment.map(ToOwned::to_owned),
-        skip_not_ready: false,
-    });
-    user.snapshots().take_snapshot(request).await.map(drop)
+        ..target(&ours.set)
+    };
+    take_snapshot(user, target, false).await.map(drop)
 }
 
 #[tokio::test]

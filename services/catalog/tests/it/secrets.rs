@@ -5,7 +5,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::{
     user::{User, web_page},
-    world::{World, collect_snapshot, fault, invalid_fields, listed},
+    world::{World, fault, invalid_fields, listed, take_snapshot, target},
 };
 
 pub(crate) const CANARY: &str = "canary-7f3a";
@@ -240,13 +240,7 @@ async fn unchanged_secrets_are_accepted_in_an_update_of_an_executed_plan() {
     ready.set_status(PlanStatus::ReadyForExecution);
     user.update_plan(&case, &plan, ready, &["Status"]).await.unwrap();
     let set = user.set(&project, &[&case]).await;
-    let request = user.call(TakeSnapshotRequest {
-        project_id: project.id.clone(),
-        test_set_id: set.id,
-        ..TakeSnapshotRequest::default()
-    });
-    let parts = user.snapshots().take_snapshot(request).await.unwrap().into_inner();
-    collect_snapshot(parts).await.unwrap();
+    take_snapshot(&user, target(&set), false).await.unwrap();
 
     for user in [&user, &insider] {
         let plan = user.get_plan(&plan.id).await;

@@ -6,17 +6,11 @@ use assay_proto::{PlanStatus, TestType, VariableInput, catalog::*};
 
 use crate::{
     user::User,
-    world::{Answer, World, collect_snapshot, fault, invalid_fields},
+    world::{Answer, World, fault, invalid_fields, take_snapshot, target},
 };
 
 async fn take(user: &User, set: &TestSet, skip_not_ready: bool) -> Answer<Snapshot> {
-    let request = user.call(TakeSnapshotRequest {
-        project_id: set.project_id.clone(),
-        test_set_id: set.id.clone(),
-        skip_not_ready,
-        ..TakeSnapshotRequest::default()
-    });
-    collect_snapshot(user.snapshots().take_snapshot(request).await?.into_inner()).await
+    take_snapshot(user, target(set), skip_not_ready).await
 }
 
 #[tokio::test]
@@ -60,14 +54,8 @@ async fn a_snapshot_has_the_latest_ready_plan_of_each_case() {
     let fields = ["Tags", "Priority", "StopOnFailure", "TimeOut", "SelectedSubjectId"];
     let set = user.update_set(&set, changes, &fields).await.unwrap();
 
-    let request = user.call(TakeSnapshotRequest {
-        project_id: project.id.clone(),
-        test_set_id: set.id.clone(),
-        environment_id: Some(environment.id.clone()),
-        ..TakeSnapshotRequest::default()
-    });
-    let parts = user.snapshots().take_snapshot(request).await.unwrap().into_inner();
-    let snapshot = collect_snapshot(parts).await.unwrap();
+    let target = SnapshotTarget { environment_id: Some(environment.id.clone()), ..target(&set) };
+    let snapshot = take_snapshot(&user, target, false).await.unwrap();
     assert_eq!(snapshot.test_set_name, "Nightly");
     assert_eq!((snapshot.stop_on_failure, snapshot.time_out), (true, 3.0));
     assert_eq!(snapshot.tags.as_deref(), Some("x,y"));

@@ -4,7 +4,7 @@ use assay_proto::{PlanStatus, TestType, VariableInput, catalog::*};
 
 use crate::{
     user::User,
-    world::{World, collect_snapshot, fault, invalid_fields},
+    world::{World, fault, invalid_fields, take_snapshot, target},
 };
 
 /// A test case with one plan, which was executed.
@@ -13,13 +13,7 @@ async fn executed(user: &User) -> (TestCase, TestPlan) {
     let case = user.case(&project, "login").await;
     let plan = user.ready_plan(&case).await;
     let set = user.set(&project, &[&case]).await;
-    let request = user.call(TakeSnapshotRequest {
-        project_id: project.id,
-        test_set_id: set.id,
-        ..TakeSnapshotRequest::default()
-    });
-    let parts = user.snapshots().take_snapshot(request).await.unwrap().into_inner();
-    collect_snapshot(parts).await.unwrap();
+    take_snapshot(user, target(&set), false).await.unwrap();
     (case, plan)
 }
 

@@ -4,7 +4,7 @@ use assay_auth::{Seal, SealConfig, guard, new_seal_key};
 use assay_catalog::Openings;
 use assay_proto::{
     Batch, DESCRIPTORS, Page,
-    catalog::{Snapshot, TestSet},
+    catalog::{Snapshot, SnapshotTarget, TakeSnapshotRequest, TestSet},
 };
 use assay_runtime::{
     Runtime, Shares,
@@ -96,6 +96,24 @@ pub(crate) async fn collect_set(mut parts: Streaming<TestSet>) -> Answer<TestSet
         assert_eq!(part, TestSet::default(), "only the first message has other fields");
     }
     Ok(set)
+}
+
+/// The test set as the target of a snapshot.
+pub(crate) fn target(set: &TestSet) -> SnapshotTarget {
+    SnapshotTarget {
+        project_id: set.project_id.clone(),
+        test_set_id: set.id.clone(),
+        ..SnapshotTarget::default()
+    }
+}
+
+pub(crate) async fn take_snapshot(
+    user: &User,
+    target: SnapshotTarget,
+    skip_not_ready: bool,
+) -> Answer<Snapshot> {
+    let request = user.call(TakeSnapshotRequest { target: Some(target), skip_not_ready });
+    collect_snapshot(user.snapshots().take_snapshot(request).await?.into_inner()).await
 }
 
 /// Joins the messages of a streamed snapshot.

@@ -4,7 +4,7 @@ use assay_auth::Caller;
 use assay_events::ExecutionAction;
 use assay_proto::{
     ExecutionId, ExecutionStatus, Fault, ProjectId, TestSetId,
-    catalog::{Snapshot, TakeSnapshotRequest},
+    catalog::{Snapshot, SnapshotTarget, TakeSnapshotRequest},
     execution::{ExecutionMode, StartExecutionInput, StartExecutionRequest},
 };
 use assay_runtime::begin;
@@ -50,15 +50,16 @@ impl ExecutionService {
     ) -> Result<ExecutionId, Status> {
         let input = request.execution.unwrap_or_default();
         rules::check_start(&input)?;
-        let snapshot = TakeSnapshotRequest {
+        let target = SnapshotTarget {
             project_id: request.project_id,
             test_set_id: request.test_set_id,
             subject_id: input.subject_id.clone(),
             environment_id: input.environment_id.clone(),
-            skip_not_ready: input.skip_not_ready,
         };
+        let request =
+            TakeSnapshotRequest { target: Some(target), skip_not_ready: input.skip_not_ready };
         let (snapshot, memory) =
-            self.catalog.take_snapshot(caller, snapshot, &self.limits.intake).await?;
+            self.catalog.take_snapshot(caller, request, &self.limits.intake).await?;
         let stored = self.store_new(caller, (project, set), snapshot, input, idempotent).await;
         let (id, destination) = stored?;
         drop(memory);

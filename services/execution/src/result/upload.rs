@@ -7,7 +7,7 @@ use assay_events::ExecutionAction;
 use assay_junit::Test;
 use assay_proto::{
     ExecutionId, Fault, InstanceId, ProjectId, TestSetId,
-    catalog::{ReportedTestCase, Snapshot, TakeSnapshotRequest},
+    catalog::{ReportedTestCase, Snapshot, SnapshotTarget},
     execution::{ExecutionMode, UploadResultsTarget},
 };
 use assay_runtime::body::{Body, Intake, Memory};
@@ -113,15 +113,14 @@ pub(crate) async fn adopt_cases(
     cases: &[UploadedCase],
     intake: &Intake,
 ) -> Result<(Snapshot, Memory), Status> {
-    let request = TakeSnapshotRequest {
+    let target = SnapshotTarget {
         project_id: target.project_id.clone(),
         test_set_id: target.test_set_id.clone(),
         subject_id: target.subject_id.clone(),
         environment_id: target.environment_id.clone(),
-        skip_not_ready: false,
     };
     let reported = cases.iter().map(|case| case.case.clone()).collect();
-    let (snapshot, memory) = catalog.adopt(caller, request, reported, intake).await?;
+    let (snapshot, memory) = catalog.adopt(caller, target, reported, intake).await?;
     let copied = snapshot.test_cases.iter().map(|copy| &copy.identifier);
     if copied.eq(cases.iter().map(|case| &case.case.identifier)) {
         return Ok((snapshot, memory));

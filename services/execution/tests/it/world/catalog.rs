@@ -42,10 +42,10 @@ impl World {
 
     /// Includes test cases in the set, each with a ready plan of this number of instances.
     pub(crate) async fn include(&self, cases: &[(&str, i32)]) -> Result<()> {
-        let target = TakeSnapshotRequest {
+        let target = SnapshotTarget {
             project_id: self.project.clone(),
             test_set_id: self.set.clone(),
-            ..TakeSnapshotRequest::default()
+            ..SnapshotTarget::default()
         };
         let case = |(identifier, _): &(&str, i32)| ReportedTestCase {
             identifier: (*identifier).to_owned(),
