@@ -1,7 +1,6 @@
 //! `NotificationService`: clients add, list, watch and delete notifications.
 
 pub(crate) mod publication;
-pub(crate) mod record;
 pub(crate) mod rules;
 pub(crate) mod store;
 mod watch;

@@ -93,7 +93,9 @@ impl webhook_service_server::WebhookService for WebhookService {
         let input = rules::validate(input, &self.policy)?;
         let is_new = input.secret != MASK;
         let sealed = is_new.then(|| secret::close(&self.seal, id, &input.secret)).transpose()?;
-        let webhook = store::update(&mut tx, customer, id, &input, sealed.as_deref()).await?;
+        let resets = rules::resets_failures(&current, &input);
+        let webhook =
+            store::update(&mut tx, customer, id, &input, sealed.as_deref(), resets).await?;
         let action = Action::of_change(current.archived, webhook.archived);
         events::publish(&mut tx, customer, id, action.name()).await?;
         tx.commit().await.map_err(Fault::from)?;

@@ -9,7 +9,6 @@ use assay_proto::{
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
 
 use super::outcome::{Health, Outcome};
-use crate::notification::record;
 
 /// Maximum number of deliveries in a round, and while the webhook fails.
 const ROUND: i64 = 64;
@@ -135,7 +134,7 @@ pub(super) async fn claim(
 
 /// Reads the due deliveries of webhooks, those first that have waited longest.
 async fn due(db: impl PgExecutor<'_>, webhooks: &[WebhookId]) -> Result<Vec<Due>, Fault> {
-    let columns = record::COLUMNS;
+    let columns = Notification::COLUMNS;
     let due = sqlx::query_as(AssertSqlSafe(format!(
         "select webhook_id, attempts, created_at, trace, {columns}
          from unnest($1::uuid[]) as webhook (webhook_id), lateral (

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     egress::EgressPolicy,
-    notification::record,
+    notification::publication,
     signal::NotificationSignal,
     streams::NOTIFICATIONS,
     webhook::{events, secret::Signer},
@@ -150,7 +150,7 @@ impl Sender {
     }
 
     async fn attempt(&self, round: &Round, signer: &Signer, due: &Due) -> Result<Attempt, Fault> {
-        let event = record::event(round.customer, &due.notification)?;
+        let event = publication::event(round.customer, &due.notification)?;
         let body = event.to_json(NOTIFICATIONS, due.created_at)?;
         let id = &due.notification.id;
         let signature = signer.sign(id, round.timestamp, &body);

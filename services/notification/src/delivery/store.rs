@@ -10,12 +10,10 @@ use assay_runtime::{
 };
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 
-const COLUMNS: &str = "d.notification_id as id, n.source, n.action,
-    case when d.delivered_at is not null then 'Delivered'
-         when d.next_attempt_at is not null then 'Pending'
-         else 'Failed' end as status,
-    d.attempts, d.last_attempt_at as last_attempt_date_time,
-    d.next_attempt_at as next_attempt_date_time, d.response_status, d.error";
+/// The status of a delivery, as a column.
+const STATUS: &str = "case when delivered_at is not null then 'Delivered'
+         when next_attempt_at is not null then 'Pending'
+         else 'Failed' end as status";
 
 /// Adds a delivery of each notification to each webhook that subscribes to it.
 pub(crate) async fn insert(
@@ -60,8 +58,10 @@ pub(crate) async fn list(
         Some(DeliveryStatus::Failed) => "d.next_attempt_at is null and d.delivered_at is null",
         Some(DeliveryStatus::Unspecified) | None => "true",
     };
+    let columns = Delivery::COLUMNS;
     let found = sqlx::query_as(AssertSqlSafe(format!(
-        "select {COLUMNS} from webhook_delivery d join notification n on n.id = d.notification_id
+        "select {columns}, {STATUS}
+         from webhook_delivery d join notification n on n.id = d.notification_id
          where n.customer_id = $1 and d.webhook_id = $2 and d.notification_id < $3 and {state}
            and ($4::text is null or n.source ilike $4 or n.action ilike $4)
          order by d.notification_id desc
@@ -78,13 +78,14 @@ pub(crate) async fn requeue(
     webhook: WebhookId,
     id: NotificationId,
 ) -> Result<Delivery, Fault> {
+    let columns = Delivery::COLUMNS;
     let requeued = sqlx::query_as(AssertSqlSafe(format!(
         "update webhook_delivery d
          set attempts = 0, next_attempt_at = now(), delivered_at = null
          from notification n
          where n.customer_id = $1 and n.id = d.notification_id
            and d.webhook_id = $2 and d.notification_id = $3
-         returning {COLUMNS}"
+         returning {columns}, {STATUS}"
     )));
     let requeued = requeued.bind(customer).bind(webhook).bind(id).fetch_optional(&mut **tx).await?;
     requeued.ok_or(Fault::NotFound("delivery"))

@@ -3,12 +3,12 @@
 
 use assay_events::Event;
 use assay_proto::{
-    CustomerId, Fault,
+    CustomerId, Fault, NotificationId,
     notification::{Notification, NotificationInput},
 };
 use sqlx::PgTransaction;
 
-use super::{record, store};
+use super::store;
 use crate::{customer, delivery};
 
 pub(crate) async fn publish(
@@ -31,7 +31,14 @@ pub(crate) async fn publish_all(
     let inserted = store::insert(tx, customer, inputs).await?;
     delivery::store::insert(tx, customer, &inserted).await?;
     let events: Result<Vec<Event>, Fault> =
-        inserted.iter().map(|notification| record::event(customer, notification)).collect();
+        inserted.iter().map(|notification| event(customer, notification)).collect();
     assay_events::publish_all(tx, &events?).await?;
     Ok(inserted)
+}
+
+/// Returns the event that carries a notification. Both have the same id.
+pub(crate) fn event(customer: CustomerId, notification: &Notification) -> Result<Event, Fault> {
+    let Notification { id, source, action, .. } = notification;
+    let event = Event::untyped(customer, id, source, action, notification)?;
+    Ok(event.with_id(NotificationId::from_path(id)?.0))
 }

@@ -1,6 +1,9 @@
 //! Rules for the fields of a webhook.
 
-use assay_proto::{Fault, notification::WebhookInput};
+use assay_proto::{
+    Fault,
+    notification::{Webhook, WebhookInput},
+};
 use assay_records::Check;
 use url::Url;
 
@@ -68,6 +71,12 @@ pub(super) fn validate(
     input.events.sort_unstable();
     input.events.dedup();
     Ok(input)
+}
+
+/// Returns whether an update makes the record of failures obsolete: the URL is another one, or the
+/// webhook was moved into the archive or out of it.
+pub(super) fn resets_failures(current: &Webhook, input: &WebhookInput) -> bool {
+    current.url != input.url || current.archived != input.archived
 }
 
 fn is_pattern(text: &str) -> bool {
@@ -148,6 +157,15 @@ mod tests {
         let open = EgressPolicy::new("10.0.0.0/8".parse().unwrap());
         assert_eq!(url_problem("http://10.1.2.3:8080/", &open), None);
         assert!(url_problem("https://127.0.0.1/", &open).is_some());
+    }
+
+    #[test]
+    fn another_url_and_the_archive_reset_the_record_of_failures() {
+        let current = Webhook { url: "https://ci.example".to_owned(), ..Webhook::default() };
+        let same = input("https://ci.example");
+        assert!(!resets_failures(&current, &same));
+        assert!(resets_failures(&current, &input("https://ci.example/other")));
+        assert!(resets_failures(&current, &WebhookInput { archived: true, ..same }));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! through here encrypted.
 
 use assay_proto::{
-    CustomerId, Fault, WebhookId,
+    CustomerId, Fault, InputColumns, WebhookId,
     notification::{Webhook, WebhookInput},
 };
 use assay_runtime::list::{Rows, Slice};
@@ -12,9 +12,7 @@ use super::rules::{MASK, MAX_WEBHOOKS};
 
 /// Columns of a webhook, with its secret masked.
 fn columns() -> String {
-    format!(
-        "id, url, events, '{MASK}' as secret, failing_since, revision::text as data_version, archived"
-    )
+    format!("{}, '{MASK}' as secret", Webhook::COLUMNS)
 }
 
 /// Lists a slice of the webhooks, newest first.
@@ -72,46 +70,48 @@ pub(super) async fn insert(
     webhook: &WebhookInput,
     sealed: &str,
 ) -> Result<Webhook, Fault> {
-    let inserted = sqlx::query_as(AssertSqlSafe(format!(
-        "insert into webhook (customer_id, id, url, events, secret)
-         select $1, $2, $3, $4, $5
-         where (select count(*) from webhook where customer_id = $1 and deleted_at is null) < $6
-         returning {}",
-        columns()
+    let returned = columns();
+    let (columns, values) = (WebhookInput::COLUMNS, WebhookInput::values(5));
+    let insert = sqlx::query_as(AssertSqlSafe(format!(
+        "insert into webhook (customer_id, id, secret, {columns})
+         select $1, $2, $3, {values}
+         where (select count(*) from webhook where customer_id = $1 and deleted_at is null) < $4
+         returning {returned}"
     )));
-    let inserted = inserted.bind(customer).bind(id).bind(&webhook.url).bind(&webhook.events);
-    let inserted = inserted.bind(sealed).bind(MAX_WEBHOOKS).fetch_optional(&mut **tx).await?;
+    let insert = insert.bind(customer).bind(id).bind(sealed).bind(MAX_WEBHOOKS);
+    let inserted = webhook.bind(insert).fetch_optional(&mut **tx).await?;
     inserted.ok_or_else(|| Fault::Conflict {
         code: "too_many_webhooks",
         reason: format!("a customer has at most {MAX_WEBHOOKS} webhooks; delete one first"),
     })
 }
 
-/// Updates a locked webhook, and its secret if there is a new one. A change of the URL or of
-/// `archived` resets the record of failures.
+/// Updates a locked webhook, and its secret if there is a new one. `resets_failures` resets the
+/// record of failures.
 pub(super) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: WebhookId,
     webhook: &WebhookInput,
     sealed: Option<&str>,
+    resets_failures: bool,
 ) -> Result<Webhook, Fault> {
-    let updated = sqlx::query_as(AssertSqlSafe(format!(
+    let (assignments, returned) = (WebhookInput::assignments(5), columns());
+    let update = sqlx::query_as(AssertSqlSafe(format!(
         "update webhook
-         set url = $3, events = $4, archived = $5,
-             previous_secret = case when $6::text is null then previous_secret else secret end,
-             previous_secret_until = case when $6 is null then previous_secret_until
+         set {assignments},
+             previous_secret = case when $3::text is null then previous_secret else secret end,
+             previous_secret_until = case when $3 is null then previous_secret_until
                                           else now() + interval '1 day' end,
-             secret = coalesce($6, secret),
-             failing_since = case when url = $3 and archived = $5 then failing_since end,
-             rests_until = case when url = $3 and archived = $5 then rests_until else now() end,
+             secret = coalesce($3, secret),
+             failing_since = case when $4 then null else failing_since end,
+             rests_until = case when $4 then now() else rests_until end,
              revision = revision + 1
          where customer_id = $1 and id = $2
-         returning {}",
-        columns()
+         returning {returned}"
     )));
-    let updated = updated.bind(customer).bind(id).bind(&webhook.url).bind(&webhook.events);
-    Ok(updated.bind(webhook.archived).bind(sealed).fetch_one(&mut **tx).await?)
+    let update = update.bind(customer).bind(id).bind(sealed).bind(resets_failures);
+    Ok(webhook.bind(update).fetch_one(&mut **tx).await?)
 }
 
 /// Marks a webhook as deleted and erases its secrets. [`prune`] removes its deliveries.

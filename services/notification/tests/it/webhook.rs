@@ -98,7 +98,7 @@ async fn a_webhook_shows_its_secret_only_when_it_is_set() -> Result<()> {
     assert_eq!(world.webhook(&user, &created.id).await?, seen);
     assert_eq!(world.webhooks(&user).await?, std::slice::from_ref(&seen));
 
-    // A client that sends back the record record, with one change.
+    // A client sends back the whole record, with one change.
     let record =
         WebhookInput { events: vec!["Build.*".into()], secret: MASK.into(), ..webhook_to(URL) };
     let fields = ["Url", "Events", "Secret", "Archived"];
