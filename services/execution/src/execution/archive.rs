@@ -19,7 +19,7 @@ pub(super) async fn update(
 ) -> Result<(), Fault> {
     let current = store::lock(tx, customer, project, id).await?.execution;
     let input = change.apply("execution", &current, &current.data_version)?;
-    store::set_archived(tx, customer, id, input.archived).await?;
+    store::update(tx, customer, id, &input).await?;
     let action = Action::of_change(current.archived, input.archived);
     let event_type = EventType::Record(RecordKind::Execution, action);
     let changed = RecordChanged {

@@ -6,8 +6,6 @@ use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
 
-use super::store::select;
-
 /// Number of executions that one statement examines.
 pub(crate) const WINDOW: i64 = 2000;
 
@@ -94,15 +92,16 @@ async fn between(
     before: Uuid,
     slice: &Slice,
 ) -> Result<Rows<ExecutionEntry>, Fault> {
-    let condition = filter.condition();
+    let (columns, condition) = (ExecutionEntry::COLUMNS, filter.condition());
     let statement = format!(
-        "where {condition} and id >= $5
+        "select {columns} from live_execution
+         where {condition} and id >= $5
            and ($6::text is null or test_set_name ilike $6 or software_name ilike $6
                 or software_version ilike $6)
          order by id desc
          limit $7"
     );
-    let entries = select(&statement)
+    let entries = sqlx::query_as(AssertSqlSafe(statement))
         .bind(filter.customer)
         .bind(filter.project)
         .bind(filter.set)

@@ -1,11 +1,14 @@
 //! Executions in PostgreSQL. Every statement is bound to one customer.
 
 use assay_auth::Caller;
-use assay_proto::{CustomerId, ExecutionId, Fault, OnConstraint, ProjectId, UserId, name_of};
+use assay_proto::{
+    CustomerId, ExecutionId, ExecutionStatistic, Fault, InputColumns, OnConstraint, ProjectId,
+    UserId,
+    execution::{Execution, ExecutionInput},
+    name_of,
+};
 use sqlx::{
-    AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
-    postgres::{PgArguments, PgRow},
-    query::QueryAs,
+    AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
 
 use super::rules::IdempotentRequest;
@@ -14,20 +17,20 @@ use crate::{deletion, progress::execution::ExecutionState};
 /// The SQLSTATE of a lock that was not acquired within the lock timeout.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// Reads executions, as list entries or as a whole. `rest` selects and orders them. It consists of
-/// constants only.
-pub(crate) fn select<T: for<'r> FromRow<'r, PgRow>>(
-    rest: &str,
-) -> QueryAs<'static, Postgres, T, PgArguments> {
+/// The executions of test reports, to join `using (customer_id, execution_id)`. Their other columns
+/// have names that test reports do not have, so that statements need no prefixes.
+pub(crate) const OF_REPORTS: &str = "(
+        select customer_id, id as execution_id, project_id, test_set_id, software_version_id,
+               software_version, software_name, environment_id, environment_name, request_time, tags
+        from live_execution
+    ) as execution";
+
+/// Reads the states of executions. `rest` selects them.
+fn select(rest: &'static str) -> QueryAs<'static, Postgres, ExecutionState, PgArguments> {
+    let (columns, statistic) = (Execution::COLUMNS, ExecutionStatistic::COLUMNS);
     sqlx::query_as(AssertSqlSafe(format!(
-        "select id, id as execution_id, project_id, test_set_id, test_set_name,
-                software_version_id, software_version, software_name, environment_id,
-                environment_name, request_user_id, request_user, request_time,
-                request_time as execution_request_time, tags, mode, stop_on_failure, time_out,
-                status, result, completion_date_time, archived, test_cases_total,
-                test_cases_pending, test_cases_canceled, test_cases_aborted,
-                test_cases_with_error, test_cases_passed, test_cases_failed, start_date_time,
-                finish_date_time, total_duration_in_sec, revision, revision::text as data_version
+        "select {columns}, {statistic}, mode, request_user_id, start_date_time, finish_date_time,
+                total_duration_in_sec, revision
          from live_execution {rest}"
     )))
 }
@@ -153,22 +156,20 @@ pub(crate) async fn insert(
     Ok(id)
 }
 
-/// Archives or unarchives a locked execution.
-pub(crate) async fn set_archived(
+/// Writes the fields of a locked execution that clients change.
+pub(crate) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ExecutionId,
-    archived: bool,
+    execution: &ExecutionInput,
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "update execution set archived = $3, revision = revision + 1
-         where customer_id = $1 and id = $2",
-    )
-    .bind(customer)
-    .bind(id)
-    .bind(archived)
-    .execute(&mut **tx)
-    .await?;
+    let assignments = ExecutionInput::assignments(3);
+    let update = sqlx::query_as::<_, ()>(AssertSqlSafe(format!(
+        "update execution set {assignments}, revision = revision + 1
+         where customer_id = $1 and id = $2
+         returning id"
+    )));
+    execution.bind(update.bind(customer).bind(id)).fetch_one(&mut **tx).await?;
     Ok(())
 }
 

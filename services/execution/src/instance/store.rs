@@ -27,11 +27,8 @@ const HISTORY: i64 = 10;
 
 /// Reads instances as list entries. `rest` selects and orders them.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, InstanceEntry, PgArguments> {
-    sqlx::query_as(AssertSqlSafe(format!(
-        "select id, test_report_id as test_reports_id, instance_nr, start_date_time,
-                finish_date_time, duration_in_sec, result
-         from instance {rest}"
-    )))
+    let columns = InstanceEntry::COLUMNS;
+    sqlx::query_as(AssertSqlSafe(format!("select {columns} from instance {rest}")))
 }
 
 /// Lists instances of a report, by number. `numbers` excludes its start and includes its end.

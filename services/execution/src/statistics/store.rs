@@ -7,11 +7,11 @@ use assay_proto::{
     TestSetId, execution::TestCaseRun,
 };
 use assay_runtime::list::{Rows, Slice};
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool};
 use uuid::Uuid;
 
 use crate::{
-    execution::{self, list::WINDOW},
+    execution::{list::WINDOW, store::OF_REPORTS},
     statistics::filter::Filter,
 };
 
@@ -62,8 +62,10 @@ async fn between(
     ids: Range<Uuid>,
     slice: &Slice,
 ) -> Result<Rows<ExecutionStatistic>, Fault> {
-    let statistics = execution::store::select(
-        "where customer_id = $1 and test_set_id = $2
+    let columns = ExecutionStatistic::COLUMNS;
+    let statistics = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from live_execution
+         where customer_id = $1 and test_set_id = $2
            and id >= $3 and id < $4
            and ($5::date is null or request_time >= $5::timestamp at time zone 'utc')
            and ($6::date is null or request_time < $6::timestamp at time zone 'utc')
@@ -73,8 +75,8 @@ async fn between(
            and ($8::uuid is null or environment_id = $8)
            and ($9::text is null or software_name ilike $9 or software_version ilike $9)
          order by id desc
-         limit $10",
-    )
+         limit $10"
+    )))
     .bind(customer)
     .bind(set)
     .bind(ids.start)
@@ -114,24 +116,20 @@ pub(super) async fn runs(
     case: TestCaseId,
     slice: &Slice,
 ) -> Result<Rows<TestCaseRun>, Fault> {
-    let runs = sqlx::query_as(
-        "select r.id, r.execution_id, r.test_plan_id, r.test_plan_revision, r.execution_number,
-                e.request_time, r.start_date_time, r.finish_date_time, r.result, r.status,
-                r.total_duration_in_sec, r.average_duration_in_sec, e.software_version_id,
-                e.software_version, e.software_name, e.environment_id, e.environment_name, e.tags,
-                0::float8 as flakiness_score
-         from test_report r
-         join live_execution e on e.customer_id = r.customer_id and e.id = r.execution_id
-         where r.customer_id = $1 and r.test_case_id = $2 and e.project_id = $3
-           and r.execution_number < coalesce((
+    let columns = TestCaseRun::COLUMNS;
+    let runs = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns}, 0::float8 as flakiness_score
+         from test_report join {OF_REPORTS} using (customer_id, execution_id)
+         where customer_id = $1 and test_case_id = $2 and project_id = $3
+           and execution_number < coalesce((
                select execution_number from test_report
                where customer_id = $1 and test_case_id = $2 and id = $4
            ), 2147483647)
-           and ($5::text is null or e.software_name ilike $5 or e.software_version ilike $5
-                or e.environment_name ilike $5)
-         order by r.execution_number desc
-         limit $6",
-    )
+           and ($5::text is null or software_name ilike $5 or software_version ilike $5
+                or environment_name ilike $5)
+         order by execution_number desc
+         limit $6"
+    )))
     .bind(customer)
     .bind(case)
     .bind(project)

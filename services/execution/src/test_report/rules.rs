@@ -7,8 +7,8 @@ use assay_proto::{
 };
 use assay_records::Check;
 
-/// Returns the review if the caller may make it. A report with an engine failure is reviewed like
-/// any other, a canceled one is not.
+/// Returns the review if the caller may make it, without an empty comment. A report with an engine
+/// failure is reviewed like any other, a canceled one is not.
 pub(super) fn check_review(
     caller: &Caller,
     report: &TestReport,
@@ -26,7 +26,10 @@ pub(super) fn check_review(
             ("report_not_finished", "the report is not finished yet")
         }
         ReportStatus::Canceled => ("report_canceled", "the report was canceled"),
-        _ => return permitted(caller, review),
+        _ => {
+            let comment = review.comment.filter(|comment| !comment.is_empty());
+            return permitted(caller, TestReportInput { comment, ..review });
+        }
     };
     Err(Fault::Conflict { code, reason: reason.to_owned() })
 }

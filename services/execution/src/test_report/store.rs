@@ -18,30 +18,27 @@ use uuid::Uuid;
 
 pub(crate) use self::start::{count, insert};
 use super::path::TestReportPath;
-use crate::{column::column, progress::report::TestReportState};
-
-/// The columns of [`TestReportState`].
-const STATE: &str = "id, test_case_id, test_case_identifier, test_plan_id, execution_number,
-    result, status, start_date_time, finish_date_time, total_duration_in_sec,
-    average_duration_in_sec, requested_instances_count, finished_instances_count, revision";
+use crate::{column::column, execution::store::OF_REPORTS, progress::report::TestReportState};
 
 /// Reads reports. `rest` selects and orders them.
 pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
     rest: &'static str,
 ) -> QueryAs<'static, Postgres, T, PgArguments> {
+    let columns = TestReport::COLUMNS;
     sqlx::query_as(AssertSqlSafe(format!(
-        "select r.id, r.comment, e.environment_id, e.software_version_id as subject_id,
-                r.test_plan_id, r.variables, r.requested_instances_count,
-                r.revision::text as data_version, r.test_type, r.execution_number,
-                r.start_date_time, r.finish_date_time, r.result, r.status,
-                r.total_duration_in_sec, r.average_duration_in_sec, r.test_case_id,
-                r.test_case_identifier, r.test_case_name, e.tags,
-                e.software_name as subject_name, e.software_version as subject_identifier,
-                e.environment_name, r.test_plan_revision, r.execution_id, e.project_id,
-                e.test_set_id, r.revision
-         from test_report r
-         join live_execution e on e.customer_id = r.customer_id and e.id = r.execution_id {rest}"
+        "select {columns}, execution_id, project_id, test_set_id, revision
+         from test_report join {OF_REPORTS} using (customer_id, execution_id) {rest}"
     )))
+}
+
+/// Returns the statement that reads the states of reports. `rest` selects and orders them.
+fn select_states(rest: &'static str) -> String {
+    let columns = ReportState::COLUMNS;
+    format!(
+        "select {columns}, test_case_identifier, requested_instances_count,
+                finished_instances_count, total_duration_in_sec
+         from test_report {rest}"
+    )
 }
 
 pub(crate) async fn get(
@@ -50,10 +47,10 @@ pub(crate) async fn get(
     path: TestReportPath,
 ) -> Result<TestReport, Fault> {
     select(
-        "where r.customer_id = $1 and r.id = $2
-           and ($3::uuid is null or e.project_id = $3)
-           and ($4::uuid is null or r.test_case_id = $4)
-           and ($5::uuid is null or r.test_plan_id = $5)",
+        "where customer_id = $1 and id = $2
+           and ($3::uuid is null or project_id = $3)
+           and ($4::uuid is null or test_case_id = $4)
+           and ($5::uuid is null or test_plan_id = $5)",
     )
     .bind(customer)
     .bind(path.id)
@@ -82,9 +79,9 @@ pub(crate) async fn list(
     slice: &Slice,
 ) -> Result<Rows<TestReport>, Fault> {
     let reports = select(
-        "where r.customer_id = $1 and r.execution_id = $2
-           and r.id > coalesce($3, '00000000-0000-0000-0000-000000000000')
-         order by r.id
+        "where customer_id = $1 and execution_id = $2
+           and id > coalesce($3, '00000000-0000-0000-0000-000000000000')
+         order by id
          limit $4",
     )
     .bind(customer)
@@ -104,13 +101,13 @@ pub(crate) async fn of_cases(
     identifiers: &[&str],
 ) -> Result<Vec<TestReportState>, Fault> {
     // With a union, each half uses an index of its own.
-    let statement = format!(
-        "select {STATE} from test_report
-         where customer_id = $1 and execution_id = $2 and test_case_id = any($3)
-         union
-         select {STATE} from test_report
-         where customer_id = $1 and execution_id = $2 and test_case_identifier = any($4)"
-    );
+    let statement = [
+        select_states("where customer_id = $1 and execution_id = $2 and test_case_id = any($3)"),
+        select_states(
+            "where customer_id = $1 and execution_id = $2 and test_case_identifier = any($4)",
+        ),
+    ]
+    .join(" union ");
     let reports = sqlx::query_as(AssertSqlSafe(statement))
         .bind(customer)
         .bind(execution)
@@ -160,9 +157,8 @@ pub(crate) async fn pending(
     customer: CustomerId,
     execution: ExecutionId,
 ) -> Result<Vec<TestReportState>, Fault> {
-    let statement = format!(
-        "select {STATE} from test_report
-         where customer_id = $1 and execution_id = $2 and status in ('NotExecuted', 'Running')"
+    let statement = select_states(
+        "where customer_id = $1 and execution_id = $2 and status in ('NotExecuted', 'Running')",
     );
     let reports = sqlx::query_as(AssertSqlSafe(statement)).bind(customer).bind(execution);
     Ok(reports.fetch_all(&mut **tx).await?)
@@ -174,8 +170,7 @@ pub(crate) async fn of_ids(
     customer: CustomerId,
     ids: &[TestReportId],
 ) -> Result<Vec<TestReportState>, Fault> {
-    let statement =
-        format!("select {STATE} from test_report where customer_id = $1 and id = any($2)");
+    let statement = select_states("where customer_id = $1 and id = any($2)");
     let reports = sqlx::query_as(AssertSqlSafe(statement)).bind(customer).bind(ids);
     Ok(reports.fetch_all(&mut **tx).await?)
 }
@@ -241,10 +236,9 @@ pub(crate) async fn ended(
     customer: CustomerId,
     execution: ExecutionId,
 ) -> Result<Vec<ReportState>, Fault> {
-    let statement = format!(
-        "select {STATE} from test_report
-         where customer_id = $1 and execution_id = $2 and status not in ('NotExecuted', 'Running')
-         order by id"
+    let statement = select_states(
+        "where customer_id = $1 and execution_id = $2 and status not in ('NotExecuted', 'Running')
+         order by id",
     );
     let reports: Vec<TestReportState> = sqlx::query_as(AssertSqlSafe(statement))
         .bind(customer)

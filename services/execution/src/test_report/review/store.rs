@@ -1,11 +1,10 @@
 //! Reviews in PostgreSQL. Every statement is bound to one customer.
 
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, ProjectId, TestReportId, TestSetId,
+    CustomerId, ExecutionId, Fault, InputColumns, ProjectId, TestReportId, TestSetId,
     execution::{TestReport, TestReportInput},
-    name_of,
 };
-use sqlx::PgTransaction;
+use sqlx::{AssertSqlSafe, PgTransaction};
 
 use crate::test_report::{path::TestReportPath, store::select};
 
@@ -35,11 +34,11 @@ pub(super) async fn lock(
     path: TestReportPath,
 ) -> Result<LockedReport, Fault> {
     select(
-        "where r.customer_id = $1 and r.id = $2
-           and ($3::uuid is null or e.project_id = $3)
-           and ($4::uuid is null or r.test_case_id = $4)
-           and ($5::uuid is null or r.test_plan_id = $5)
-         for no key update of r",
+        "where customer_id = $1 and id = $2
+           and ($3::uuid is null or project_id = $3)
+           and ($4::uuid is null or test_case_id = $4)
+           and ($5::uuid is null or test_plan_id = $5)
+         for no key update of test_report",
     )
     .bind(customer)
     .bind(path.id)
@@ -58,15 +57,12 @@ pub(super) async fn save(
     id: TestReportId,
     review: &TestReportInput,
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "update test_report set status = $3, comment = $4, revision = revision + 1
-         where customer_id = $1 and id = $2",
-    )
-    .bind(customer)
-    .bind(id)
-    .bind(name_of(review.status()))
-    .bind(review.comment.as_deref().filter(|comment| !comment.is_empty()))
-    .execute(&mut **tx)
-    .await?;
+    let assignments = TestReportInput::assignments(3);
+    let update = sqlx::query_as::<_, ()>(AssertSqlSafe(format!(
+        "update test_report set {assignments}, revision = revision + 1
+         where customer_id = $1 and id = $2
+         returning id"
+    )));
+    review.bind(update.bind(customer).bind(id)).fetch_one(&mut **tx).await?;
     Ok(())
 }
