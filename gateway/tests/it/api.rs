@@ -16,7 +16,7 @@ use tokio::{net::TcpListener, sync::mpsc};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::services::{self, Uploaded};
+use crate::services::{self, Hanging, Uploaded};
 
 /// An arbitrary id; the test services ignore most ids.
 pub(crate) const ID: &str = "01a1b2c3-0000-7000-8000-000000000001";
@@ -33,6 +33,8 @@ pub(crate) struct Api {
     token: String,
     others_token: String,
     uploads: mpsc::UnboundedReceiver<Uploaded>,
+    /// The calls of `/api/projects/hangs`.
+    pub(crate) hanging: Hanging,
 }
 
 impl Api {
@@ -44,8 +46,9 @@ impl Api {
     pub(crate) async fn start_with(options: &[&str]) -> Self {
         let (uploads, seen) = mpsc::unbounded_channel();
         let (issuer, verifier) = keys();
-        let address = serve(uploads, &verifier).await;
-        Self::connected_to([address; 2], options, &issuer, verifier, seen)
+        let hanging = Hanging::default();
+        let address = serve(uploads, hanging.clone(), &verifier).await;
+        Self { hanging, ..Self::connected_to([address; 2], options, &issuer, verifier, seen) }
     }
 
     /// Starts a gateway that reaches the catalog through a wire, separately from the other
@@ -53,8 +56,9 @@ impl Api {
     pub(crate) async fn start_with_separate_catalog() -> (Self, Wire) {
         let (uploads, seen) = mpsc::unbounded_channel();
         let (issuer, verifier) = keys();
-        let wire = Wire::to(serve(uploads.clone(), &verifier).await).await.unwrap();
-        let others = serve(uploads, &verifier).await;
+        let catalog = serve(uploads.clone(), Hanging::default(), &verifier).await;
+        let others = serve(uploads, Hanging::default(), &verifier).await;
+        let wire = Wire::to(catalog).await.unwrap();
         (Self::connected_to([wire.address(), others], &[], &issuer, verifier, seen), wire)
     }
 
@@ -93,6 +97,7 @@ impl Api {
             token: token(),
             others_token: token(),
             uploads,
+            hanging: Hanging::default(),
         }
     }
 
@@ -158,10 +163,15 @@ pub(crate) fn request(method: &str, path: &str) -> Builder {
 }
 
 /// Serves the test services.
-async fn serve(uploads: mpsc::UnboundedSender<Uploaded>, verifier: &Verifier) -> SocketAddr {
+async fn serve(
+    uploads: mpsc::UnboundedSender<Uploaded>,
+    hanging: Hanging,
+    verifier: &Verifier,
+) -> SocketAddr {
     let runtime = Runtime::new("test");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let routes = assay_auth::guard(services::routes(uploads), verifier.clone(), &Shares::new(8));
+    let routes = services::routes(uploads, hanging);
+    let routes = assay_auth::guard(routes, verifier.clone(), &Shares::new(8));
     grpc::serve(&runtime, listener, routes, DESCRIPTORS).unwrap()
 }
 

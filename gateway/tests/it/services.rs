@@ -1,5 +1,13 @@
 //! Test services. The id in a request selects the behaviour.
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
 use assay_proto::{
     ExecutionStatus, Fault, TestResult,
     catalog::{
@@ -19,18 +27,47 @@ use assay_proto::{
 };
 use futures::{StreamExt, stream, stream::BoxStream};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming, async_trait, service::Routes};
 
 type Answer<T> = Result<Response<T>, Status>;
 type Messages<T> = BoxStream<'static, Result<T, Status>>;
 
-pub(crate) fn routes(uploads: mpsc::UnboundedSender<Uploaded>) -> Routes {
-    Routes::new(ProjectServiceServer::new(Catalog))
-        .add_service(TestSetServiceServer::new(Catalog))
+pub(crate) fn routes(uploads: mpsc::UnboundedSender<Uploaded>, hanging: Hanging) -> Routes {
+    let catalog = Catalog { hanging };
+    Routes::new(ProjectServiceServer::new(catalog.clone()))
+        .add_service(TestSetServiceServer::new(catalog))
         .add_service(ResultServiceServer::new(Results(uploads)))
 }
 
-struct Catalog;
+/// Calls that hang until the test lets them fail.
+#[derive(Clone, Default)]
+pub(crate) struct Hanging {
+    calls: Arc<AtomicUsize>,
+    fail: CancellationToken,
+}
+
+impl Hanging {
+    async fn call(&self) -> Status {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.fail.cancelled().await;
+        Fault::Unavailable("canary").into()
+    }
+
+    /// The number of calls so far.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn fail(&self) {
+        self.fail.cancel();
+    }
+}
+
+#[derive(Clone)]
+struct Catalog {
+    hanging: Hanging,
+}
 
 fn project(id: &str, name: String) -> Project {
     Project { id: id.to_owned(), name, data_version: "1".to_owned(), ..Project::default() }
@@ -76,13 +113,8 @@ impl ProjectService for Catalog {
             "bug" => Err(Fault::internal("canary").into()),
             "odd" => Err(Status::unknown("canary")),
             "slow" => Err(Status::deadline_exceeded("canary")),
-            "busy" => Err(Fault::Busy(std::time::Duration::from_millis(2500)).into()),
-            "hangs" => std::future::pending().await,
-            // Fails slowly, like a service that times out.
-            "late" => {
-                tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
-                Err(Fault::Unavailable("canary").into())
-            }
+            "busy" => Err(Fault::Busy(Duration::from_millis(2500)).into()),
+            "hangs" => Err(self.hanging.call().await),
             "down" => Err(Fault::Unavailable("canary").into()),
             id => Ok(Response::new(project(id, "a".repeat(4000)))),
         }

@@ -8,7 +8,6 @@ use std::{
 use anyhow::Result;
 use assay_execution::Queue;
 use assay_proto::{ReportStatus, execution::LeaseInput};
-use assay_runtime::Runtime;
 use assay_servers::{DataDir, Nats};
 use assay_testkit::{eventually, test_dir};
 use futures::future::try_join_all;
@@ -52,14 +51,17 @@ async fn a_waiting_engine_gets_new_work_immediately() -> Result<()> {
     Ok(())
 }
 
-/// Returns the time after which an engine at one server gets work that is queued at another.
-async fn waits_elsewhere(queue: impl Fn(&Runtime) -> Result<Queue>) -> Result<Duration> {
+#[tokio::test(flavor = "multi_thread")]
+async fn nats_wakes_engines_at_other_servers() -> Result<()> {
+    let data = DataDir::lock(test_dir()?.join(Uuid::now_v7().to_string()))?;
+    let nats = Nats::start(&data, None).await?;
+    let client = async_nats::connect(nats.url()).await?;
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let queues = Mutex::new(Vec::new());
     let start = || {
         Server::start_with(&world, |runtime| {
-            let queue = queue(runtime)?;
+            let queue = Queue::connect(runtime, client.clone());
             queues.lock().unwrap().push(queue.clone());
             Ok(queue)
         })
@@ -78,24 +80,9 @@ async fn waits_elsewhere(queue: impl Fn(&Runtime) -> Result<Queue>) -> Result<Du
     };
     let (leases, released) = tokio::try_join!(there.lease(waiting("")), released)?;
     assert_eq!(leases[0].schedule_id, lease.schedule_id);
-    Ok(released.elapsed())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nats_wakes_engines_at_other_servers() -> Result<()> {
-    let data = DataDir::lock(test_dir()?.join(Uuid::now_v7().to_string()))?;
-    let nats = Nats::start(&data, None).await?;
-    let client = async_nats::connect(nats.url()).await?;
-    let took = waits_elsewhere(|runtime| Ok(Queue::connect(runtime, client.clone()))).await?;
+    let took = released.elapsed();
     assert!(took < Duration::from_secs(3), "not woken by NATS: {took:?}");
     nats.stop().await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn waiting_engines_poll_for_work_without_a_signal() -> Result<()> {
-    let took = waits_elsewhere(|runtime| Ok(Queue::local(runtime))).await?;
-    assert!(took < Duration::from_secs(10), "not found by polling: {took:?}");
-    Ok(())
 }
 
 #[tokio::test]
@@ -153,15 +140,20 @@ async fn hundreds_of_engines_can_wait_for_the_same_work() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
     let engine = world.engine();
-    let request = LeaseInput { wait_in_sec: Some(5), ..now("", 1) };
-    let waits = try_join_all((0..300).map(|_| engine.lease(request.clone())));
+    let waits = try_join_all((0..300).map(|_| engine.lease(waiting(""))));
     let work = async {
-        let all = async || (world.queue.waiting() == 300).then_some(());
-        eventually("300 waiting engines", all).await;
-        world.dispatch().await
+        let waiting = async |count| {
+            let are_waiting = async || (world.queue.waiting() == count).then_some(());
+            eventually("waiting engines", are_waiting).await;
+        };
+        waiting(300).await;
+        world.dispatch().await?;
+        waiting(299).await;
+        world.stop();
+        Ok(())
     };
 
-    let (leases, _) = tokio::try_join!(waits, work)?;
+    let (leases, ()) = tokio::try_join!(waits, work)?;
 
     assert_eq!(leases.iter().flatten().count(), 1);
     Ok(())

@@ -206,6 +206,17 @@ mod tests {
         assert!(most.into_inner() <= POLLS);
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_waiter_polls_again_without_a_wakeup() {
+        let notifier = Notifier::new(&Runtime::new("test"));
+        let (begun, polls) = (Instant::now(), AtomicUsize::new(0));
+        let poll = async || Ok((polls.fetch_add(1, Ordering::SeqCst) == 2).then_some(()));
+        let waiter = notifier.register(CustomerId::new()).unwrap();
+        let found = waiter.poll(None, poll).await;
+        assert!(matches!(found, Ok(Some(()))));
+        assert_eq!(begun.elapsed(), 2 * POLL_INTERVAL);
+    }
+
     #[tokio::test]
     async fn one_customer_cannot_take_the_room_of_all_waiters() {
         let notifier = Notifier::new(&Runtime::new("test"));

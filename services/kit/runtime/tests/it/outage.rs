@@ -4,7 +4,7 @@ use std::{pin::pin, time::Duration};
 
 use assay_testkit::{Wire, black_hole, eventually};
 use futures::{FutureExt, StreamExt, future::join_all, stream};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time};
 use tonic::Code;
 
 use crate::world::{Client, Conduct, Program, measured};
@@ -64,7 +64,8 @@ async fn a_program_that_hangs_is_detected_and_called_again_when_it_recovers() {
         assert_eq!(failed.unwrap_err().code(), Code::Unavailable);
     }
     assert!(taken < DETECTED, "{taken:?}");
-    for _ in 0..20 {
+    // Longer than an attempt to reconnect.
+    for _ in 0..10 {
         let (failed, taken) = measured("known to be frozen", client.write()).await;
         assert_eq!(failed.unwrap_err().code(), Code::Unavailable);
         assert!(taken < AT_ONCE, "{taken:?}");
@@ -115,8 +116,16 @@ async fn calls_that_write_are_sent_once_and_calls_that_read_are_retried() {
     assert_eq!(program.calls.reads(), 3);
 
     // A callee that has waited itself is not called again.
-    program.conduct.send_replace(Conduct::RefusesLate);
-    assert_eq!(client.read().await.unwrap_err().code(), Code::Unavailable);
+    program.conduct.send_replace(Conduct::Works);
+    let refusal = async {
+        eventually("an open read", async || (program.calls.open() == 1).then_some(())).await;
+        time::pause();
+        time::advance(Duration::from_secs(1)).await;
+        time::resume();
+        program.conduct.send_replace(Conduct::Refuses);
+    };
+    let (failed, ()) = tokio::join!(client.read(), refusal);
+    assert_eq!(failed.unwrap_err().code(), Code::Unavailable);
     assert_eq!(program.calls.reads(), 4);
 
     // Whether the callee performed the call is unknown.

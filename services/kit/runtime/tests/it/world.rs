@@ -25,7 +25,7 @@ use assay_runtime::{
 use tokio::{
     net::TcpListener,
     sync::watch,
-    time::{Instant, sleep, timeout},
+    time::{Instant, timeout},
 };
 use tonic::{Request, Response, Status, TimeoutExpired, async_trait, service::Routes};
 
@@ -36,11 +36,9 @@ pub(crate) enum Conduct {
     Answers,
     /// Fails with `unavailable`.
     Refuses,
-    /// Fails with `unavailable` after a second, as if it had waited for something itself.
-    RefusesLate,
     /// Fails because the deadline has passed.
     GivesUp,
-    /// Does not respond.
+    /// Does not respond until the test sets something else.
     Works,
 }
 
@@ -95,22 +93,16 @@ impl Settings {
     async fn answer(&self, client: Option<String>) -> Result<Response<UserSettings>, Status> {
         let _open = Open::new(&self.calls);
         *self.calls.client.lock().unwrap() = client;
-        let conduct = *self.conduct.borrow();
-        match conduct {
-            Conduct::Answers => {}
-            Conduct::Refuses => return Err(Status::unavailable("not now")),
-            Conduct::RefusesLate => {
-                sleep(Duration::from_secs(1)).await;
-                return Err(Status::unavailable("not now"));
-            }
-            Conduct::GivesUp => return Err(Status::from_error(TimeoutExpired(()).into())),
-            Conduct::Works => {
-                let mut conduct = self.conduct.clone();
-                let _ = conduct.wait_for(|conduct| *conduct != Conduct::Works).await;
+        let mut conduct = self.conduct.clone();
+        let set = conduct.wait_for(|conduct| *conduct != Conduct::Works).await;
+        match set.map(|conduct| *conduct) {
+            Ok(Conduct::Refuses) => Err(Status::unavailable("not now")),
+            Ok(Conduct::GivesUp) => Err(Status::from_error(TimeoutExpired(()).into())),
+            _ => {
+                let data_version = self.name.to_owned();
+                Ok(Response::new(UserSettings { data_version, ..UserSettings::default() }))
             }
         }
-        let data_version = self.name.to_owned();
-        Ok(Response::new(UserSettings { data_version, ..UserSettings::default() }))
     }
 }
 
