@@ -25,8 +25,8 @@ async fn statistics(world: &World, report: &TestReport) -> Result<InstanceStatis
 }
 
 /// Returns results with these durations, of the instances from 1 on.
-fn with_durations(durations: &[f64]) -> Value {
-    let result = |(nr, seconds): (i32, &f64)| json!({ "Identifier": "a", "InstanceNr": nr, "Result": "Passed", "DurationInSec": seconds });
+fn with_durations(case: &str, durations: &[f64]) -> Value {
+    let result = |(nr, seconds): (i32, &f64)| json!({ "Identifier": case, "InstanceNr": nr, "Result": "Passed", "DurationInSec": seconds });
     json!((1..).zip(durations).map(result).collect::<Vec<_>>())
 }
 
@@ -105,7 +105,7 @@ async fn all_ids_of_a_path_must_match() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1), ("b", 1)]).await?;
     let execution = world.start().await?;
-    world.report(&execution.id, with_durations(&[1.0])).await?;
+    world.report(&execution.id, with_durations("a", &[1.0])).await?;
     let [a, b] = &execution.test_reports[..] else { panic!("two reports") };
     let entry = world.instances(a).await?.remove(0);
     let path = world.instance_path(a, &entry.id);

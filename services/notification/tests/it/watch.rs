@@ -82,11 +82,12 @@ async fn a_stream_resumes_after_a_position_without_gaps_or_repetitions() -> Resu
     let world = World::new().await?;
     let user = world.user().await;
     // More than a stream reads at once.
-    let created = stream::iter((0..1200).map(|number| world.create(&user, numbered(number))));
+    world.add_history(&user, 1000).await?;
+    let created = stream::iter((0..100).map(|number| world.create(&user, numbered(number))));
     created.buffer_unordered(8).try_for_each(async |_| Ok(())).await?;
 
     let (mut streamed, mut position) = (Vec::new(), 0);
-    for count in [1, 499, 700] {
+    for count in [1, 499, 600] {
         let mut watched = world.watch(&user, after(position)).await?;
         let (ids, last) = next(&mut watched, count).await?;
         streamed.extend(ids);

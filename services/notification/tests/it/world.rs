@@ -124,14 +124,11 @@ impl World {
         sqlx::query(
             "insert into notification
                  (customer_id, id, source, source_id, target, action, state)
-             select $1, encode(
-                        overlay(
-                            decode(replace(gen_random_uuid()::text, '-', ''), 'hex') placing
-                            substring(int8send(
-                                (extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
-                            from 1 for 6), 'hex')::uuid,
+             select $1, (lpad(to_hex(floor(extract(epoch from now()) * 1000)::bigint), 12, '0')
+                         || lpad(to_hex(number), 8, '0')
+                         || right(gen_random_uuid()::text, 12))::uuid,
                     'TestCase', '1', 'Project', 'Changed', 'None'
-             from generate_series(1, $2)",
+             from generate_series(1, $2) number",
         )
         .bind(user.customer)
         .bind(count)

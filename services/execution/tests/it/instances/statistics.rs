@@ -27,7 +27,7 @@ async fn statistics_describe_a_box_plot() -> Result<()> {
     world.include(&[("a", 10)]).await?;
     let execution = world.start().await?;
     let durations = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 30.0];
-    world.report(&execution.id, with_durations(&durations)).await?;
+    world.report(&execution.id, with_durations("a", &durations)).await?;
     let report = &execution.test_reports[0];
 
     let statistics = statistics(&world, report).await?;
@@ -111,19 +111,27 @@ fn expected(durations: &[f64]) -> InstanceStatistics {
 #[tokio::test]
 async fn statistics_match_the_reference_for_random_durations() -> Result<()> {
     let world = World::new().await?;
-    world.include(&[("a", 60)]).await?;
     let mut runner = TestRunner::deterministic();
     let milliseconds = prop_oneof![3 => 900..1100, 1 => 0..5000, 1 => Just(0)];
-    let durations = prop::collection::vec(milliseconds, 1..60);
-    for _ in 0..40 {
-        let durations = durations.new_tree(&mut runner).unwrap().current();
-        let durations: Vec<f64> = durations.iter().map(|ms| f64::from(*ms) / 1000.0).collect();
-        let execution = world.start().await?;
-        world.report(&execution.id, with_durations(&durations)).await?;
+    let milliseconds = prop::collection::vec(milliseconds, 1..60);
+    let cases: Vec<(String, Vec<f64>)> = (0..40)
+        .map(|nr| {
+            let milliseconds = milliseconds.new_tree(&mut runner).unwrap().current();
+            let durations = milliseconds.iter().map(|ms| f64::from(*ms) / 1000.0).collect();
+            (format!("case {nr}"), durations)
+        })
+        .collect();
+    let instances: Vec<_> = cases.iter().map(|(case, _)| (case.as_str(), 60)).collect();
+    world.include(&instances).await?;
+    let execution = world.start().await?;
+    for (case, durations) in &cases {
+        world.report(&execution.id, with_durations(case, durations)).await?;
+    }
+    for (report, (case, durations)) in execution.test_reports.iter().zip(&cases) {
+        assert_eq!(&report.test_case_identifier, case);
+        let found = statistics(&world, report).await?;
 
-        let found = statistics(&world, &execution.test_reports[0]).await?;
-
-        let expected = expected(&durations);
+        let expected = expected(durations);
         for (found, expected) in [
             (found.lower_value, expected.lower_value),
             (found.first_quartile, expected.first_quartile),

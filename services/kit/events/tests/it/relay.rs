@@ -86,7 +86,8 @@ async fn a_commit_wakes_a_sleeping_relay() {
     let mut world = World::new().await;
     world.relay();
     world.consumer();
-    let mut fastest = Duration::MAX;
+    let mut times = Vec::new();
+    // Tests share their machine, so one of a few attempts has to succeed.
     for number in 0..3 {
         eventually("a relay with a quarter of a second of sleep before it", || async {
             let idle = "select count(*) from pg_stat_activity
@@ -101,9 +102,12 @@ async fn a_commit_wakes_a_sleeping_relay() {
         let start = Instant::now();
         world.publish_each([number]).await;
         world.wait_for_effects(usize::try_from(number).unwrap() + 1).await;
-        fastest = fastest.min(start.elapsed());
+        times.push(start.elapsed());
+        if start.elapsed() < Duration::from_millis(200) {
+            return;
+        }
     }
-    assert!(fastest < Duration::from_millis(200), "an event took {fastest:?}");
+    panic!("events took {times:?}");
 }
 
 #[tokio::test]
