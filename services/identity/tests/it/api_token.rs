@@ -12,11 +12,12 @@ use assay_proto::{
 };
 use assay_testkit::eventually;
 use futures::TryStreamExt;
+use sqlx::AssertSqlSafe;
 use tonic::{Code, Status};
 
 use crate::world::{ADMIN, Identity};
 
-async fn create(
+pub(crate) async fn create(
     identity: &Identity,
     caller: &Caller,
     permissions: &str,
@@ -31,7 +32,7 @@ async fn create(
     Ok(identity.api_tokens().create_api_token(caller.call(request)).await?.into_inner())
 }
 
-async fn exchange(identity: &Identity, secret: &str) -> Result<Caller> {
+pub(crate) async fn exchange(identity: &Identity, secret: &str) -> Result<Caller> {
     let request = anonymous(ExchangeApiTokenRequest { secret: secret.to_owned() });
     let token = identity.tokens().exchange_api_token(request).await?.into_inner().token;
     identity.caller(&token).await
@@ -71,9 +72,12 @@ async fn an_api_token_acts_as_its_user_with_the_granted_permissions() -> Result<
     assert_eq!((listed.id.as_str(), listed.name.as_str()), (made.id.as_str(), "CI"));
     assert!(listed.last_used_at.is_some() && made.last_used_at.is_none());
 
-    let stored: Vec<String> =
-        sqlx::query_scalar("select t::text from api_token as t").fetch_all(&identity.db).await?;
-    assert!(!stored[0].contains(&made.secret[6..]));
+    for table in ["api_token", "audit_entry", "outbox"] {
+        let stored = format!("select t::text from {table} as t");
+        let stored = sqlx::query_scalar(AssertSqlSafe(stored));
+        let stored: Vec<String> = stored.fetch_all(&identity.db).await?;
+        assert!(!stored.concat().contains(&made.secret[6..]), "{table}");
+    }
     for wrong in ["", "assay_", &made.secret[..48], &format!("{}x", made.secret)] {
         assert_eq!(error_code(&identity, wrong).await, Code::Unauthenticated, "{wrong}");
     }
@@ -85,16 +89,23 @@ async fn invalid_api_tokens_are_rejected() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let member = identity.member(&admin, "grace@example.com", "Viewers").await?;
-    let past = time(&identity, "-1 second").await?;
-    for (permissions, expires_at, code) in [
-        ("", None, Code::InvalidArgument),
-        ("Everything", None, Code::InvalidArgument),
-        ("Read", Some(past), Code::InvalidArgument),
-        ("Read, Write", None, Code::PermissionDenied),
+    let (past, long) = (time(&identity, "-1 second").await?, "x".repeat(256));
+    for (name, permissions, expires_at, field) in [
+        ("", "Read", None, "Name"),
+        (&long, "Read", None, "Name"),
+        ("CI", "", None, "UsagePermission"),
+        ("CI", "Everything", None, "UsagePermission"),
+        ("CI", "Read", Some(past), "ExpiresAt"),
     ] {
-        let error = create(&identity, &member, permissions, expires_at).await.unwrap_err();
-        assert_eq!(error.code(), code, "{permissions}");
+        let (name, usage_permission) = (name.to_owned(), permissions.to_owned());
+        let token = ApiTokenInput { name, usage_permission, expires_at };
+        let request = member.call(CreateApiTokenRequest { api_token: Some(token) });
+        let error = identity.api_tokens().create_api_token(request).await.unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument, "{field}: {permissions}");
+        assert!(error.message().starts_with(&format!("{field}: ")), "{error}");
     }
+    let too_much = create(&identity, &member, "Read, Write", None).await.unwrap_err();
+    assert_eq!(too_much.code(), Code::PermissionDenied);
     let visitor = identity.visitor("acme").await?;
     let stranger = create(&identity, &visitor, "Read", None).await.unwrap_err();
     assert_eq!(stranger.code(), Code::PermissionDenied);

@@ -5,8 +5,8 @@ use assay_auth::{Caller, anonymous_from};
 use assay_proto::{
     Page,
     identity::{
-        AuditEntry, CreateUserGroupRequest, ListAuditEntriesRequest, LoginInput, LoginRequest,
-        UserGroupInput,
+        AuditEntry, CreateUserGroupRequest, DeleteUserRequest, ListAuditEntriesRequest, LoginInput,
+        LoginRequest, UpdateUserRequest, UserGroupInput, UserInput,
     },
 };
 use futures::TryStreamExt;
@@ -53,16 +53,77 @@ async fn logins_and_rejected_logins_are_recorded_with_user_and_address() -> Resu
     Ok(())
 }
 
+fn create_group(name: &str, permissions: &str) -> CreateUserGroupRequest {
+    let (name, usage_permission) = (name.to_owned(), permissions.to_owned());
+    let group = UserGroupInput { name, description: None, usage_permission };
+    CreateUserGroupRequest { user_group: Some(group) }
+}
+
+#[tokio::test]
+async fn every_action_adds_an_audit_entry() -> Result<()> {
+    let identity = Identity::new().await?;
+    let operator = identity.caller_of(ADMIN).await?;
+    let visitor = identity.visitor("acme").await?;
+    let readers = visitor.call(create_group("Readers", "Login, Read"));
+    identity.groups().create_user_group(readers).await?;
+    let grace = identity.user(&visitor, "grace@example.com", "Readers").await?;
+    let invitation = identity.token(1).await?;
+    identity.reset(&invitation, PASSWORD).await?;
+    identity.login("grace@example.com", PASSWORD).await?;
+    identity.login("grace@example.com", "a canary in the mine").await.unwrap_err();
+    identity.prepare_reset("grace@example.com", "").await?;
+    let reset = identity.token(2).await?;
+    identity.reset(&reset, "a canary in the mine").await?;
+    let update = UpdateUserRequest {
+        id: grace.id.clone(),
+        data_version: None,
+        changes: Some(UserInput { display_name: "Hopper".to_owned(), ..UserInput::default() }),
+        fields: vec!["DisplayName".to_owned()],
+    };
+    identity.users().update_user(visitor.call(update)).await?;
+    let delete = DeleteUserRequest { id: grace.id.clone() };
+    identity.users().delete_user(visitor.call(delete)).await?;
+
+    let entries = list(&identity, &visitor, ListAuditEntriesRequest::default()).await?;
+    let actions: Vec<_> = entries.iter().map(|entry| entry.action.as_str()).collect();
+    assert_eq!(
+        actions,
+        [
+            "UserDeleted",
+            "UserChanged",
+            "PasswordReset",
+            "PasswordResetPrepared",
+            "LoginRefused",
+            "LoggedIn",
+            "InvitationAccepted",
+            "UserCreated",
+            "UserGroupCreated",
+            "TokenRefined",
+        ]
+    );
+    let of = |action: &str| entries.iter().find(|entry| entry.action == action).unwrap();
+    let created = of("UserCreated");
+    assert_eq!(created.user_id, Some(visitor.user.to_string()));
+    assert_eq!(created.user_email.as_deref(), Some(ADMIN));
+    assert_eq!((created.target.as_deref(), &created.target_id), (Some("User"), &Some(grace.id)));
+    assert_eq!(of("LoggedIn").user_id, created.target_id);
+    assert_eq!(of("LoginRefused").user_email.as_deref(), Some("grace@example.com"));
+    assert!(of("UserChanged").details.as_ref().unwrap().contains("Hopper"), "{entries:#?}");
+    for secret in ["canary", PASSWORD, &invitation, &reset] {
+        assert!(!format!("{entries:?}").contains(secret), "{entries:#?}");
+    }
+    let action = Some("CustomerCreated".to_owned());
+    let request = ListAuditEntriesRequest { action, ..Default::default() };
+    let of_operator = list(&identity, &operator, request).await?;
+    assert_eq!(of_operator[0].target_id, Some(visitor.customer.to_string()));
+    Ok(())
+}
+
 #[tokio::test]
 async fn only_committed_changes_are_recorded_with_their_values() -> Result<()> {
     let identity = Identity::new().await?;
     let caller = identity.caller_of(ADMIN).await?;
-    let group = UserGroupInput {
-        name: "Writers".to_owned(),
-        description: None,
-        usage_permission: "Login, Write".to_owned(),
-    };
-    let create = CreateUserGroupRequest { user_group: Some(group) };
+    let create = create_group("Writers", "Login, Write");
     identity.groups().create_user_group(caller.call(create.clone())).await?;
     let duplicate = identity.groups().create_user_group(caller.call(create)).await.unwrap_err();
     assert_eq!(duplicate.code(), Code::AlreadyExists);

@@ -66,12 +66,52 @@ async fn a_subdomain_is_unique_among_customers() -> Result<()> {
     let first = create(&identity, &caller, "acme").await?;
     let duplicate = create(&identity, &caller, "ACME").await.unwrap_err();
     assert_eq!(duplicate.code(), Code::AlreadyExists);
-    for wrong in ["", "a.b", "-", "www"] {
-        let refused = create(&identity, &caller, wrong).await.unwrap_err();
-        assert_eq!(refused.code(), Code::InvalidArgument, "{wrong}");
-    }
+    let other = create(&identity, &caller, "other").await?;
+    let request = UpdateCustomerRequest {
+        id: other,
+        data_version: None,
+        changes: Some(customer_input("ACME")),
+        fields: vec!["Subdomain".to_owned()],
+    };
+    let duplicate = identity.customers().update_customer(caller.call(request)).await.unwrap_err();
+    assert_eq!(duplicate.code(), Code::AlreadyExists);
     delete(&identity, &caller, &first).await?;
     create(&identity, &caller, "acme").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn invalid_customers_are_rejected_with_their_fields() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    for (name, subdomain, field) in [
+        ("A", "", "Subdomain"),
+        ("A", "a.b", "Subdomain"),
+        ("A", "-", "Subdomain"),
+        ("A", "www", "Subdomain"),
+        (" ", "a", "Name"),
+        (&"a".repeat(256), "a", "Name"),
+        ("\0", "a", "Name"),
+    ] {
+        let (name, subdomain) = (name.to_owned(), subdomain.to_owned());
+        let customer = CustomerInput { name, subdomain, ..CustomerInput::default() };
+        let request = CreateCustomerRequest { customer: Some(customer) };
+        let refused = identity.customers().create_customer(caller.call(request)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{field}");
+        assert!(refused.message().starts_with(&format!("{field}: ")), "{refused}");
+    }
+    let unknown = assay_proto::CustomerId::new().to_string();
+    let upper = caller.customer.to_string().to_uppercase();
+    for id in [unknown.as_str(), &upper, "0", "operator", "\0", "../"] {
+        let request = caller.call(GetCustomerRequest { id: id.to_owned() });
+        for refused in [
+            identity.customers().get_customer(request).await.map(drop).unwrap_err(),
+            archive(&identity, &caller, id, true).await.map(drop).unwrap_err(),
+            delete(&identity, &caller, id).await.unwrap_err(),
+        ] {
+            assert_eq!(refused.code(), Code::NotFound, "{id:?}");
+        }
+    }
     Ok(())
 }
 

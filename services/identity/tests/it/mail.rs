@@ -129,6 +129,9 @@ async fn a_mail_is_sent_as_text_and_html() -> Result<()> {
     for part in [
         "From: Assay <assay@example.com>\r\n",
         "Subject: Reset your Assay password\r\n",
+        "Date: ",
+        "Message-ID: <",
+        "MIME-Version: 1.0\r\n",
         "Content-Type: multipart/alternative;",
         "Content-Type: text/plain; charset=utf-8\r\n",
         "Content-Type: text/html; charset=utf-8\r\n",
@@ -142,6 +145,7 @@ async fn a_mail_is_sent_as_text_and_html() -> Result<()> {
         "the link is once in the text and twice in the HTML"
     );
     identity.reset(&token, "a password that is new").await?;
+    assert!(!identity.mail_dir.exists(), "the mail was also written to a file");
     Ok(())
 }
 

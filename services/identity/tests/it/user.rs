@@ -4,7 +4,9 @@ use anyhow::Result;
 use assay_auth::Caller;
 use assay_proto::{
     Reference,
-    identity::{DeleteUserRequest, ListUsersRequest, UpdateUserRequest, User, UserInput},
+    identity::{
+        CreateUserRequest, DeleteUserRequest, ListUsersRequest, UpdateUserRequest, User, UserInput,
+    },
 };
 use assay_testkit::eventually;
 use futures::{TryStreamExt, future::join_all};
@@ -85,6 +87,7 @@ async fn managing_users_grants_no_additional_permissions() -> Result<()> {
     assert_eq!(up.code(), Code::PermissionDenied);
     let friend = identity.user(&manager, "friend@example.com", "Administrators").await;
     assert_eq!(status(friend.unwrap_err()).code(), Code::PermissionDenied);
+    identity.mails(1).await;
     let boss = admin.user.to_string();
     let taken_over =
         change(&identity, &manager, &boss, "Email", "g@example.com").await.unwrap_err();
@@ -98,9 +101,45 @@ async fn a_user_needs_a_group_of_the_same_customer() -> Result<()> {
     let admin = identity.caller_of(ADMIN).await?;
     let foreign = identity.group(&identity.visitor("acme").await?, "Testers").await?;
     let user = identity.user(&admin, "grace@example.com", "Testers").await?;
-    for group in [foreign.as_str(), "0", "", &assay_proto::UserGroupId::new().to_string()] {
-        let refused = change(&identity, &admin, &user.id, "UserGroup", group).await.unwrap_err();
-        assert_eq!(refused.code(), Code::InvalidArgument, "{group}");
+    let create = async |group| {
+        let user = UserInput {
+            email: "eve@example.com".to_owned(),
+            display_name: "Eve".to_owned(),
+            user_group: Some(Reference { id: group }),
+        };
+        let request = CreateUserRequest { user: Some(user) };
+        identity.users().create_user(admin.call(request)).await.map(drop).unwrap_err()
+    };
+    let mut refusals = Vec::new();
+    let unknown = assay_proto::UserGroupId::new().to_string();
+    for group in [foreign.as_str(), &unknown, "0", ""] {
+        let changed = change(&identity, &admin, &user.id, "UserGroup", group).await.unwrap_err();
+        for refused in [changed, create(group.to_owned()).await] {
+            assert_eq!(refused.code(), Code::InvalidArgument, "{group}");
+            assert!(refused.message().starts_with("UserGroup/Id: "), "{refused}");
+            refusals.push(refused.message().to_owned());
+        }
+    }
+    assert!(refusals[..4].iter().all(|refused| *refused == refusals[0]), "{refusals:?}");
+    identity.mails(1).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn users_of_other_customers_are_not_found() -> Result<()> {
+    let identity = Identity::new().await?;
+    let admin = identity.caller_of(ADMIN).await?;
+    let visitor = identity.visitor("acme").await?;
+    let foreign = identity.user(&visitor, "alan@example.com", "Testers").await?;
+    let unknown = assay_proto::UserId::new().to_string();
+    for id in [foreign.id.as_str(), &unknown, "0", "no uuid"] {
+        for refused in [
+            change(&identity, &admin, id, "DisplayName", "Mine").await.unwrap_err(),
+            delete(&identity, &admin, id).await.unwrap_err(),
+        ] {
+            assert_eq!(refused.code(), Code::NotFound, "{id}");
+            assert_eq!(refused.message(), "no such user", "{id}");
+        }
     }
     Ok(())
 }

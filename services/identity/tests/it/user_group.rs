@@ -3,8 +3,8 @@
 use anyhow::Result;
 use assay_auth::Caller;
 use assay_proto::identity::{
-    CreateUserGroupRequest, DeleteUserGroupRequest, UpdateUserGroupRequest, UserGroup,
-    UserGroupInput,
+    CreateUserGroupRequest, DeleteUserGroupRequest, DeleteUserRequest, ListUsersRequest,
+    UpdateUserGroupRequest, UserGroup, UserGroupInput,
 };
 use assay_testkit::eventually;
 use futures::future::join_all;
@@ -54,9 +54,17 @@ async fn permissions_are_sorted_and_validated() -> Result<()> {
     let caller = identity.caller_of(ADMIN).await?;
     let group = create(&identity, &caller, "Writers", " Write,Login ,Read,Write").await?;
     assert_eq!(group.usage_permission, "Login, Read, Write");
-    for wrong in ["", " , ", "Everything", "login"] {
-        let refused = create(&identity, &caller, "Wrong", wrong).await.unwrap_err();
-        assert_eq!(refused.code(), Code::InvalidArgument, "{wrong:?}");
+    for (name, permissions, field) in [
+        ("Wrong", "", "UsagePermission"),
+        ("Wrong", " , ", "UsagePermission"),
+        ("Wrong", "Everything", "UsagePermission"),
+        ("Wrong", "Read, Fly", "UsagePermission"),
+        ("Wrong", "login", "UsagePermission"),
+        ("", "Read", "Name"),
+    ] {
+        let refused = create(&identity, &caller, name, permissions).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{permissions:?}");
+        assert!(refused.message().starts_with(&format!("{field}: ")), "{refused}");
     }
     let duplicate = create(&identity, &caller, "WRITERS", "Read").await.unwrap_err();
     assert_eq!(duplicate.code(), Code::AlreadyExists);
@@ -91,10 +99,13 @@ async fn a_group_with_members_cannot_be_deleted() -> Result<()> {
     let identity = Identity::new().await?;
     let admin = identity.caller_of(ADMIN).await?;
     let group = identity.group(&admin, "Testers").await?;
-    identity.user(&admin, "grace@example.com", "Testers").await?;
+    let user = identity.user(&admin, "grace@example.com", "Testers").await?;
     let refused = delete(&identity, &admin, &group).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition);
     assert_eq!(reason(&refused), "user_group_has_members");
+    let request = DeleteUserRequest { id: user.id };
+    identity.users().delete_user(admin.call(request)).await?;
+    delete(&identity, &admin, &group).await?;
     Ok(())
 }
 
@@ -144,10 +155,17 @@ async fn groups_of_other_customers_are_not_found() -> Result<()> {
     let admin = identity.caller_of(ADMIN).await?;
     let visitor = identity.visitor("acme").await?;
     let foreign = identity.group(&visitor, "Testers").await?;
-    for id in [foreign.as_str(), "0", "no uuid"] {
-        let refused = change(&identity, &admin, id, "Read").await.unwrap_err();
-        assert_eq!(refused.code(), Code::NotFound);
-        assert_eq!(delete(&identity, &admin, id).await.unwrap_err().code(), Code::NotFound);
+    let unknown = assay_proto::UserGroupId::new().to_string();
+    for id in [foreign.as_str(), &unknown, "0", "no uuid"] {
+        let request = ListUsersRequest { user_group_id: id.to_owned(), page: None };
+        for refused in [
+            change(&identity, &admin, id, "Read").await.unwrap_err(),
+            delete(&identity, &admin, id).await.unwrap_err(),
+            identity.users().list_users(admin.call(request)).await.map(drop).unwrap_err(),
+        ] {
+            assert_eq!(refused.code(), Code::NotFound, "{id}");
+            assert_eq!(refused.message(), "no such user group", "{id}");
+        }
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Clients that connect and send or read too little.
 
 use std::{
+    io::ErrorKind,
     net::{Ipv4Addr, SocketAddr},
     time::{Duration, Instant},
 };
@@ -17,7 +18,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpSocket, TcpStream},
     task::JoinSet,
-    time::timeout,
+    time::{interval, timeout},
 };
 
 /// Short timeouts, so that tests need not wait for those of programs.
@@ -99,12 +100,32 @@ async fn thousands_of_silent_connections_do_not_delay_others_and_are_closed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_whose_client_sends_too_little_is_closed() {
     let (_runtime, address) = serve(100).await;
-    let begun = ["P", "PRI * HTTP/2.0\r\n\r\nSM\r\n"].map(async |beginning| {
+    let slow_head = "GET / HTTP/1.1\r\nHost: test\r\nX-Slow: ";
+    let begun = ["P", "PRI * HTTP/2.0\r\n\r\nSM\r\n", slow_head].map(async |beginning| {
         let mut stream = connect(1, address).await;
         stream.write_all(beginning.as_bytes()).await.unwrap();
         closed(stream).await;
     });
     join_all(begun).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_whose_client_does_not_read_is_closed() {
+    let (_runtime, address) = serve(100).await;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(1 << 12).unwrap();
+    let mut stalled = socket.connect(address).await.unwrap();
+    // The responses are more than the buffers of both sockets hold.
+    let requests = "GET /large HTTP/1.1\r\nHost: test\r\n\r\n".repeat(16);
+    stalled.write_all(requests.as_bytes()).await.unwrap();
+    let ended = async {
+        let mut ticks = interval(Duration::from_millis(20));
+        // Writes to a closed connection fail.
+        while !stalled.try_write(b"G").is_err_and(|error| error.kind() != ErrorKind::WouldBlock) {
+            ticks.tick().await;
+        }
+    };
+    timeout(SOON, ended).await.expect("the server closes the connection");
 }
 
 /// The client reads from the connection and answers pings, but keeps the window of a response
