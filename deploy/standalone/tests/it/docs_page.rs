@@ -11,7 +11,7 @@ use tokio::{
     process::{Child, Command},
 };
 
-use crate::world::{World, create_project};
+use crate::{customer::Customer, world::create_project};
 
 /// Debian's browser in a new session without access to other hosts.
 struct Browser {
@@ -84,11 +84,11 @@ impl Browser {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operation_can_be_tried_on_the_documentation_page() {
-    let world = World::start().await;
-    let made = create_project(&world.api).await;
+    let customer = Customer::new().await;
+    let made = create_project(&customer.api).await;
     let browser = Browser::open().await;
 
-    browser.client.goto(&format!("{}/docs/", world.url())).await.unwrap();
+    browser.client.goto(&format!("{}/docs/", customer.url())).await.unwrap();
     browser.read_until(".info .title", |title| title.starts_with("Assay")).await;
     browser.click("#operations-Projects-list_projects").await;
     let status = ".live-responses-table tbody .response-col_status";
@@ -97,7 +97,7 @@ async fn an_operation_can_be_tried_on_the_documentation_page() {
     browser.read_until(status, |status| status.starts_with("401")).await;
 
     browser.click(".btn.authorize").await;
-    browser.type_into(".auth-container input", world.api.token()).await;
+    browser.type_into(".auth-container input", customer.api.token()).await;
     browser.click(".auth-container .btn.authorize").await;
     browser.click(".auth-container .btn-done").await;
     browser.click(execute).await;
@@ -107,10 +107,10 @@ async fn an_operation_can_be_tried_on_the_documentation_page() {
         .read_until(".live-responses-table tbody .response-col_description", |it| it.contains(id))
         .await;
 
-    let elsewhere = |name: &String| !name.starts_with(&world.url()) && !name.starts_with("data:");
+    let elsewhere =
+        |name: &String| !name.starts_with(&customer.url()) && !name.starts_with("data:");
     let loaded = browser.loaded().await;
     assert!(loaded.len() > 3, "{loaded:#?}");
     assert_eq!(loaded.into_iter().find(elsewhere), None);
     browser.client.clone().close().await.unwrap();
-    world.stop().await;
 }

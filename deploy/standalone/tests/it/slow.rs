@@ -1,6 +1,6 @@
 //! Clients that send or read slowly.
 
-use std::{io::ErrorKind::WouldBlock, time::Duration};
+use std::time::Duration;
 
 use assay_testkit::Api;
 use futures::future::join_all;
@@ -8,10 +8,10 @@ use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
-    time::{interval, timeout},
+    time::timeout,
 };
 
-use crate::world::World;
+use crate::installation::Installation;
 
 /// Opens a connection and sends the beginning of a request.
 async fn open_connection(address: &str, beginning: &str) -> TcpStream {
@@ -36,31 +36,29 @@ async fn assert_answers_quickly(api: &Api) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_slow_connections_do_not_block_others_and_are_closed() {
-    let world = World::start().await;
-    let address = world.url().trim_start_matches("http://").to_owned();
+async fn slow_connections_do_not_block_others_and_are_closed() {
+    let assay = Installation::shared().await;
+    let url = assay.url();
+    let address = url.trim_start_matches("http://");
     let head = "GET /api/projects HTTP/1.1\r\nHost: assay.test\r\nX-Slow: ";
-    let slow = join_all((0..1000).map(|_| open_connection(&address, head))).await;
-    assert_answers_quickly(&world.api).await;
-    for answer in join_all(slow.into_iter().map(read_until_closed)).await {
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
-    }
-
     let body = "POST /api/token/login HTTP/1.1\r\nHost: assay.test\r\n\
                 Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
-    let slow = join_all((0..100).map(|_| open_connection(&address, body))).await;
-    assert_answers_quickly(&world.api).await;
-    for answer in join_all(slow.into_iter().map(read_until_closed)).await {
+    let heads = join_all((0..1000).map(|_| open_connection(address, head))).await;
+    let bodies = join_all((0..100).map(|_| open_connection(address, body))).await;
+    assert_answers_quickly(&assay.api).await;
+    for answer in join_all(heads.into_iter().map(read_until_closed)).await {
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+    }
+    for answer in join_all(bodies.into_iter().map(read_until_closed)).await {
         assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
         assert!(answer.contains("request_timeout"), "{answer}");
     }
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_is_complete_despite_a_late_unread_body() {
-    let world = World::start().await;
-    let address = world.url().trim_start_matches("http://").parse().unwrap();
+    let assay = Installation::shared().await;
+    let address = assay.url().trim_start_matches("http://").parse().unwrap();
     for _ in 0..5 {
         let socket = TcpSocket::new_v4().unwrap();
         // With a small buffer, most of the answer stays at the server.
@@ -77,30 +75,4 @@ async fn an_answer_is_complete_despite_a_late_unread_body() {
         let document: Value = serde_json::from_str(body).unwrap();
         assert_eq!(document["info"]["title"], "Assay");
     }
-    world.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_connection_whose_client_does_not_read_is_closed() {
-    let world = World::start().await;
-    let address = world.url().trim_start_matches("http://").parse().unwrap();
-    let stalled = join_all((0..3).map(|_| async {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.set_recv_buffer_size(1 << 12).unwrap();
-        let mut connection = socket.connect(address).await.unwrap();
-        // More than the socket buffers hold.
-        let request = "GET /api/openapi.json HTTP/1.1\r\nHost: assay.test\r\n\r\n".repeat(10);
-        connection.write_all(request.as_bytes()).await.unwrap();
-        connection
-    }));
-    let stalled = stalled.await;
-    // Writes to a closed connection fail.
-    let ended = async |connection: TcpStream| {
-        let mut tick = interval(Duration::from_millis(100));
-        while !connection.try_write(b"G").is_err_and(|error| error.kind() != WouldBlock) {
-            tick.tick().await;
-        }
-    };
-    timeout(Duration::from_mins(1), join_all(stalled.into_iter().map(ended))).await.unwrap();
-    world.stop().await;
 }

@@ -36,7 +36,7 @@ async fn load(api: &Api) -> (JoinSet<()>, Arc<AtomicUsize>) {
         let (api, done) = (api.clone(), done.clone());
         clients.spawn(async move {
             loop {
-                upload(&api, &set, report(40)).await.created();
+                upload(&api, &set, report(20)).await.created();
                 done.fetch_add(1, Ordering::Relaxed);
             }
         });

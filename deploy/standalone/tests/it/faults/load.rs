@@ -3,10 +3,12 @@
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
 };
 
 use assay_testkit::Api;
 use serde_json::{Value, json};
+use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 
 use super::watcher::notifications;
@@ -59,10 +61,15 @@ impl Load {
         expected
     }
 
-    /// Writes until canceled; returns the expected notifications.
-    pub(super) async fn run_until(&self, stop: &CancellationToken) -> Vec<Expected> {
-        let mut expected = Vec::new();
+    /// Writes rounds at this interval until canceled; returns the expected notifications.
+    pub(super) async fn run_until(
+        &self,
+        stop: &CancellationToken,
+        pace: Duration,
+    ) -> Vec<Expected> {
+        let (mut expected, mut ticks) = (Vec::new(), interval(pace));
         while !stop.is_cancelled() {
+            ticks.tick().await;
             expected.extend(self.round().await);
         }
         expected

@@ -19,6 +19,9 @@ use crate::world::World;
 /// back-off.
 const AWAY_IN_S: f64 = 3.0;
 
+/// Interval in which each client writes during the outage.
+const PACE: Duration = Duration::from_millis(200);
+
 /// A running Assay with clients of two customers.
 struct Scenario {
     world: World,
@@ -110,7 +113,7 @@ async fn an_outage_of_nats_fails_no_calls_and_loses_no_events() {
         scenario.progress(3).await;
         stop.cancel();
     };
-    let work = join_all(scenario.loads.iter().map(|load| load.run_until(&stop)));
+    let work = join_all(scenario.loads.iter().map(|load| load.run_until(&stop, PACE)));
     let (expected, ()) = tokio::join!(work, fault);
 
     scenario.pipeline.settle().await;

@@ -1,4 +1,4 @@
-//! Mails sent by SMTP.
+//! A mail server.
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -6,11 +6,7 @@ use tokio::{
     sync::mpsc,
 };
 
-use crate::{
-    mail::Mail,
-    people::{create_group, create_user, password_of, reset_password, try_login},
-    world::{World, id},
-};
+use crate::mail::Mail;
 
 /// A mail as the server receives it.
 pub(super) struct Delivery {
@@ -75,42 +71,5 @@ async fn data(stream: &mut BufReader<TcpStream>) -> Result<String, std::io::Erro
             return Ok(text);
         }
         text.push_str(line.strip_prefix('.').unwrap_or(&line));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_invitation_is_sent_by_smtp() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (delivered, mut deliveries) = mpsc::channel(8);
-    let served = async move {
-        let world = World::start_with(|settings| {
-            settings.smtp_url = Some(format!("smtp://{address}").into());
-            settings.mail_from = Some("Assay <assay@assay.test>".to_owned());
-        })
-        .await;
-        let admin = world.act_for_new_customer("acme").await;
-        let readers = create_group(&admin, "Readers", "Login, Read").await;
-        create_user(&admin, "grace@example.org", id(&readers)).await.created();
-
-        let Delivery { from, to, mail } = deliveries.recv().await.unwrap();
-        assert!(from.starts_with("FROM:<assay@assay.test>"), "{from}");
-        assert_eq!(to, ["TO:<grace@example.org>"]);
-        for line in ["To: grace@example.org", "MIME-Version: 1.0"] {
-            assert!(mail.header.lines().any(|found| found == line), "{}", mail.header);
-        }
-        for name in ["From: ", "Date: ", "Message-ID: ", "Subject: "] {
-            assert!(mail.header.lines().any(|found| found.starts_with(name)), "{}", mail.header);
-        }
-        assert!(mail.body.contains("text/plain") && mail.body.contains("text/html"));
-        let password = password_of("grace@example.org");
-        reset_password(&world.anonymous(), mail.token(), &password).await.ok();
-        try_login(&world.anonymous(), "grace@example.org", &password).await.ok();
-        assert!(!world.has_mail(), "the mail was also written to a file");
-        world.stop().await;
-    };
-    tokio::select! {
-        () = served => {}
-        () = serve(listener, delivered) => {}
     }
 }

@@ -1,6 +1,9 @@
 //! Tokens: forgery, key rotation and sessions.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use assay_testkit::{Answer, Api, eventually};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
@@ -8,11 +11,14 @@ use reqwest::Method;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
+use tokio::time::interval;
 
 use super::revocation::time_until_revoked;
 use crate::{
-    people::{refine_token, try_login},
-    world::{ADMIN, PASSWORD, World, create_project, id},
+    customer::Customer,
+    installation::Installation,
+    people::refine_token,
+    world::{World, create_project, id},
 };
 
 /// The parts of a token.
@@ -29,22 +35,23 @@ fn forged(token: &str, change: impl FnOnce(&mut Value, &mut Value)) -> String {
     format!("{header}.{claims}.{signature}")
 }
 
-async fn token(api: &Api) -> String {
-    let token = try_login(api, ADMIN, PASSWORD).await.ok();
+/// Issues a token without hashing a password.
+async fn new_token(api: &Api) -> String {
+    let customer = api.get("/api/management/customers/current").await.ok();
+    let token = refine_token(api, id(&customer)).await.ok();
     token["token"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_forged_tokens_get_the_same_answer() {
-    let world = World::start().await;
-    let api = world.anonymous();
-    let good = token(&api).await;
-    api.with_token(good.as_str()).get("/api/projects").await.ok();
-    let (header, claims, signature) = parts(&good);
+    let assay = Installation::shared().await;
+    let (api, good) = (assay.anonymous(), assay.api.token());
+    assay.api.get("/api/projects").await.ok();
+    let (header, claims, signature) = parts(good);
     assert_eq!(header["alg"], "EdDSA");
     assert!(claims["exp"].is_u64(), "{claims}");
 
-    let unsigned = forged(&good, |header, _| header["alg"] = json!("none"));
+    let unsigned = forged(good, |header, _| header["alg"] = json!("none"));
     let unsigned = unsigned.trim_end_matches(&signature);
     let mut wrong: Vec<String> = vec![
         String::new(),
@@ -53,13 +60,13 @@ async fn all_forged_tokens_get_the_same_answer() {
         format!("{unsigned}AAAA"),
         good[..good.len() - 2].to_owned(),
         format!("{good}.{signature}"),
-        forged(&good, |header, _| header["alg"] = json!("HS256")),
-        forged(&good, |header, _| header["kid"] = json!("../../../../dev/null")),
-        forged(&good, |header, _| header["kid"] = json!("unknown")),
-        forged(&good, |_, claims| claims["exp"] = json!("4102444800")),
-        forged(&good, |_, claims| drop(claims.as_object_mut().unwrap().remove("exp"))),
-        forged(&good, |_, claims| claims["aud"] = json!("other")),
-        forged(&good, |_, claims| claims["permissions"] = json!("CustomerManagement")),
+        forged(good, |header, _| header["alg"] = json!("HS256")),
+        forged(good, |header, _| header["kid"] = json!("../../../../dev/null")),
+        forged(good, |header, _| header["kid"] = json!("unknown")),
+        forged(good, |_, claims| claims["exp"] = json!("4102444800")),
+        forged(good, |_, claims| drop(claims.as_object_mut().unwrap().remove("exp"))),
+        forged(good, |_, claims| claims["aud"] = json!("other")),
+        forged(good, |_, claims| claims["permissions"] = json!("CustomerManagement")),
         "assay_0123456789".to_owned(),
     ];
     wrong.push("x".repeat(7000));
@@ -76,20 +83,20 @@ async fn all_forged_tokens_get_the_same_answer() {
     }
     seen.dedup();
     assert_eq!(seen.len(), 1, "{seen:#?}");
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_are_rotated_without_a_failed_request() {
     let world = World::start().await;
     let api = world.anonymous();
-    let old = token(&api).await;
-    let (stop, requests) = (AtomicBool::new(false), &world.api);
+    let old = world.api.token();
+    let stop = AtomicBool::new(false);
     let traffic = async {
-        let mut count = 0;
+        let (mut count, mut ticks) = (0, interval(Duration::from_millis(50)));
         while !stop.load(Ordering::Acquire) {
-            requests.get("/api/projects").await.ok();
-            let new = token(&api).await;
+            ticks.tick().await;
+            world.api.get("/api/projects").await.ok();
+            let new = new_token(&world.api).await;
             api.with_token(new).get("/api/projects").await.ok();
             count += 1;
         }
@@ -107,12 +114,12 @@ async fn keys_are_rotated_without_a_failed_request() {
         .await;
         sign_now(&world).await;
         let new = eventually("a token of the new key", || async {
-            let token = token(&api).await;
+            let token = new_token(&world.api).await;
             (parts(&token).0["kid"] == kid.as_str()).then_some(token)
         })
         .await;
-        for token in [&new, &old] {
-            api.with_token(token.as_str()).get("/api/projects").await.ok();
+        for token in [new.as_str(), old] {
+            api.with_token(token).get("/api/projects").await.ok();
         }
         stop.store(true, Ordering::Release);
     };
@@ -133,23 +140,20 @@ async fn sign_now(world: &World) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_public_keys_contain_no_private_part() {
-    let world = World::start().await;
-    let answer = world.anonymous().get("/.well-known/jwks.json").await;
+    let answer = Installation::shared().await.anonymous().get("/.well-known/jwks.json").await;
     let keys = answer.ok();
     assert_eq!(answer.headers["content-type"], "application/jwk-set+json");
     for key in keys["keys"].as_array().unwrap() {
         assert_eq!((&key["kty"], &key["crv"]), (&json!("OKP"), &json!("Ed25519")));
         assert!(key.get("d").is_none(), "the private part");
     }
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn logging_out_ends_only_that_session() {
-    let world = World::start().await;
-    let admin = world.act_for_new_customer("acme").await;
-    let grace = world.create_member(&admin, "grace@example.org", "Login, Read").await;
-    let other = world.log_in("grace@example.org").await;
+    let own = Customer::new().await;
+    let grace = own.create_member("grace", "Login, Read").await;
+    let other = own.assay.log_in(&grace.email).await;
     let customer = grace.api.get("/api/management/customers/current").await.ok();
     let refined = refine_token(&grace.api, id(&customer)).await.ok();
     let refined = grace.api.with_token(refined["token"].as_str().unwrap());
@@ -161,18 +165,15 @@ async fn logging_out_ends_only_that_session() {
     other.get("/api/projects").await.ok();
     let token = json!({"Name": "CI", "UsagePermission": "Read"});
     let token = other.post("/api/users/current/tokens", token).await.created();
-    let machine = world.anonymous().with_token(token["Secret"].as_str().unwrap());
+    let machine = own.anonymous().with_token(token["Secret"].as_str().unwrap());
     let logout = machine.request(Method::POST, "/api/token/logout");
     Answer::of(logout).await.is_problem(403, "forbidden");
-    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_name_appears_in_executions_at_once_and_ends_no_session() {
-    let world = World::start().await;
-    let admin = world.act_for_new_customer("acme").await;
-    let permissions = "Login, Read, Write, Execute";
-    let grace = world.create_member(&admin, "grace@example.org", permissions).await;
+    let customer = Customer::new().await;
+    let grace = customer.create_member("grace", "Login, Read, Write, Execute").await;
     let project = create_project(&grace.api).await;
     let set =
         grace.api.post(&format!("{project}/testsets"), json!({"Name": "All"})).await.created();
@@ -187,11 +188,10 @@ async fn a_new_name_appears_in_executions_at_once_and_ends_no_session() {
     grace.api.put(&format!("{project}/testsets/{}", id(&set)), chosen).await.ok();
 
     let rename = json!({"UserData": {"DisplayName": "Rear Admiral"}});
-    admin.put(&format!("/api/users/{}", grace.id), rename).await.ok();
+    customer.api.put(&format!("/api/users/{}", grace.id), rename).await.ok();
     eventually("the new name", || async {
         let made = grace.api.post(&executions, json!({"Mode": "External"})).await.created();
         (made["RequestUser"] == "Rear Admiral").then_some(())
     })
     .await;
-    world.stop().await;
 }
