@@ -45,7 +45,7 @@ impl Tenant {
     }
 
     pub(crate) fn id(&self, name: &str) -> &str {
-        self.ids.get(name).unwrap_or_else(|| panic!("no record for {{{name}}}"))
+        self.ids.get(name).unwrap_or_else(|| panic!("tenant.rs creates no record for {{{name}}}"))
     }
 
     fn remember(&mut self, name: &'static str, record: &Value) {

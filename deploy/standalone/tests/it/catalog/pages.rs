@@ -37,14 +37,14 @@ async fn every_list_can_be_read_completely_in_pages_and_filtered() {
     let records = records(api).await;
     let [case, set] = ["test case", "test set"].map(|noun| of(&records, noun));
     let mut lists = Vec::new();
-    for (noun, favorite) in [
-        ("project", "project"),
-        ("test case", "testcase"),
-        ("test set", "testset"),
-        ("subject", ""),
-        ("environment", ""),
-    ] {
-        let record = of(&records, noun);
+    for record in records.iter().filter(|record| record.noun != "test plan") {
+        let noun = record.noun;
+        let favorite = match noun {
+            "project" => "project",
+            "test case" => "testcase",
+            "test set" => "testset",
+            _ => "",
+        };
         for number in 0..6 {
             let mut body = record.body.clone();
             body["Name"] = json!(format!("{noun} {number}"));

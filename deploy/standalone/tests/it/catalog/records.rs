@@ -3,7 +3,10 @@
 use assay_testkit::Api;
 use serde_json::{Value, json};
 
-use crate::world::{create_project, id};
+use crate::{
+    matrix::operation::operations,
+    world::{create_project, id},
+};
 
 /// A record of a test.
 pub(super) struct Record {
@@ -22,7 +25,8 @@ pub(super) struct Record {
     pub(super) text: &'static str,
 }
 
-/// Creates a project with a record of each kind, each after the records that it refers to.
+/// Creates a project with a record of each kind, each after the records that it refers to. Panics if
+/// a kind is missing, so that the tests cover new ones.
 pub(super) async fn records(api: &Api) -> Vec<Record> {
     let project = create_project(api).await;
     let of = |what: &str| format!("{project}/{what}");
@@ -103,6 +107,13 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
         if record.noun == "test case" {
             case.clone_from(&record.path);
         }
+    }
+    for operation in operations() {
+        let Some(noun) = operation.name.strip_prefix("create_") else { continue };
+        let noun = noun.replace('_', " ");
+        let belongs_here = operation.path_parameters().first() == Some(&"projectId");
+        let is_known = records.iter().any(|record| record.noun == noun);
+        assert!(is_known || !belongs_here, "these tests need a {noun}: add it to records.rs");
     }
     records
 }

@@ -89,6 +89,16 @@ impl Operation {
         self.body.as_ref().map(|(media_type, _)| media_type.as_str())
     }
 
+    /// The required fields of the documented example of the body.
+    fn required_fields(&self) -> Value {
+        let content = &self.definition["requestBody"]["content"]["application/json"];
+        let schema = content["schema"]["$ref"].as_str().expect("a body with a name");
+        let name = schema.rsplit('/').next().unwrap_or_default();
+        let required = DOCUMENT["components"]["schemas"][name]["required"].as_array();
+        let names = required.into_iter().flatten().filter_map(Value::as_str);
+        names.map(|name| (name.to_owned(), content["example"][name].clone())).collect()
+    }
+
     /// JSON pointers to ids in the body, with the kind of the record.
     pub(crate) fn references(&self) -> BTreeMap<String, &'static str> {
         let mut found = BTreeMap::new();
@@ -160,14 +170,11 @@ fn needs(description: &str) -> Needs {
     }
 }
 
-/// A valid body for an operation with ids from `own`. Operations that are not listed accept an
-/// empty object.
+/// A valid body for an operation with ids from `own`. Operations that are not listed create a record
+/// from the required fields of their example, or accept an empty object.
 pub(crate) fn body(operation: &Operation, own: impl Fn(&str) -> String) -> Value {
     let result = || json!({"InstanceNr": 1, "Result": "Passed", "DurationInSec": 1, "Steps": []});
     match operation.name.as_str() {
-        "create_project" | "create_test_case" => json!({"Name": "New", "Description": ""}),
-        "create_test_plan" => json!({"Instances": 1}),
-        "create_test_set" | "create_environment" => json!({"Name": "New"}),
         "create_subject" => json!({
             "Name": "New", "Identifier": "1", "SubjectType": "Webpage", "Uri": "https://new.example/",
         }),
@@ -175,9 +182,6 @@ pub(crate) fn body(operation: &Operation, own: impl Fn(&str) -> String) -> Value
         "create_api_token" => json!({"Name": "New", "UsagePermission": "Read"}),
         "create_user" => json!({
             "DisplayName": "New", "Email": "new@example.org", "UserGroup": {"Id": own("userGroupId")},
-        }),
-        "create_notification" => json!({
-            "Source": "Build", "SourceId": "1", "Target": "Build", "TargetId": "2", "Action": "Done",
         }),
         "create_webhook" => json!({"Url": "https://new.example/", "Events": ["Odd.Created"]}),
         "start_execution" => json!({"Mode": "External"}),
@@ -198,6 +202,9 @@ pub(crate) fn body(operation: &Operation, own: impl Fn(&str) -> String) -> Value
             let kind = operation.references().into_values().next().unwrap();
             json!({"ForeignId": own(kind)})
         }
+        // Customers stay as they are, since operators create them.
+        "create_customer" => json!({}),
+        name if name.starts_with("create_") => operation.required_fields(),
         _ => json!({}),
     }
 }
