@@ -155,12 +155,12 @@ impl EventType {
 }
 
 impl RecordKind {
-    /// Returns what happens to records of this kind. Users and their groups have no archive, a test
-    /// plan is deleted with its test case, and an execution with its project.
+    /// Returns what happens to records of this kind. Users, their groups and test plans have no
+    /// archive. The deletion of a test plan is published with that of its project, but not with that
+    /// of its test case; the deletion of an execution is not published.
     fn actions(self) -> &'static [Action] {
         match self {
-            Self::UserGroup | Self::User => &[Created, Changed, Deleted],
-            Self::TestPlan => &[Created, Changed],
+            Self::UserGroup | Self::User | Self::TestPlan => &[Created, Changed, Deleted],
             Self::Execution => &[Changed, Archived, Unarchived],
             _ => &[Created, Changed, Archived, Unarchived, Deleted],
         }
