@@ -10,6 +10,8 @@ use assay_runtime::{
 };
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 
+const COLUMNS: &str = Delivery::COLUMNS;
+
 /// The status of a delivery, as a column.
 const STATUS: &str = "case when delivered_at is not null then 'Delivered'
          when next_attempt_at is not null then 'Pending'
@@ -58,9 +60,8 @@ pub(crate) async fn list(
         Some(DeliveryStatus::Failed) => "d.next_attempt_at is null and d.delivered_at is null",
         Some(DeliveryStatus::Unspecified) | None => "true",
     };
-    let columns = Delivery::COLUMNS;
     let found = sqlx::query_as(AssertSqlSafe(format!(
-        "select {columns}, {STATUS}
+        "select {COLUMNS}, {STATUS}
          from webhook_delivery d join notification n on n.id = d.notification_id
          where n.customer_id = $1 and d.webhook_id = $2 and d.notification_id < $3 and {state}
            and ($4::text is null or n.source ilike $4 or n.action ilike $4)
@@ -78,14 +79,13 @@ pub(crate) async fn requeue(
     webhook: WebhookId,
     id: NotificationId,
 ) -> Result<Delivery, Fault> {
-    let columns = Delivery::COLUMNS;
     let requeued = sqlx::query_as(AssertSqlSafe(format!(
         "update webhook_delivery d
          set attempts = 0, next_attempt_at = now(), delivered_at = null
          from notification n
          where n.customer_id = $1 and n.id = d.notification_id
            and d.webhook_id = $2 and d.notification_id = $3
-         returning {columns}, {STATUS}"
+         returning {COLUMNS}, {STATUS}"
     )));
     let requeued = requeued.bind(customer).bind(webhook).bind(id).fetch_optional(&mut **tx).await?;
     requeued.ok_or(Fault::NotFound("delivery"))

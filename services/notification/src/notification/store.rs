@@ -15,6 +15,8 @@ use uuid::Uuid;
 
 use super::rules::NO_STATE;
 
+const COLUMNS: &str = Notification::COLUMNS;
+
 /// Maximum number of notifications that [`scan_after`] returns.
 const BATCH: i64 = 500;
 
@@ -54,9 +56,8 @@ pub(crate) async fn list(
         Ok(bound.fetch_optional(db).await?)
     };
     let find = move |from: Uuid, before: Uuid, limit: i64| async move {
-        let columns = Notification::COLUMNS;
         let query: Query = sqlx::query_as(AssertSqlSafe(format!(
-            "select {columns} from notification
+            "select {COLUMNS} from notification
              where customer_id = $1 and id >= $2 and id < $3 and deleted_at is null
                and ($4::text is null
                     or source ilike $4 or target ilike $4 or action ilike $4 or state ilike $4)
@@ -113,9 +114,8 @@ pub(crate) async fn scan_after(
     if count == 0 {
         return Ok(scan);
     }
-    let columns = Notification::COLUMNS;
     let found = sqlx::query_as::<_, Positioned>(AssertSqlSafe(format!(
-        "select position, {columns} from notification
+        "select position, {COLUMNS} from notification
          where customer_id = $1 and position > $2 and position <= $3 and deleted_at is null
            and ($4::text is null or source = $4) and ($5::text is null or action = $5)
          order by position
@@ -169,14 +169,13 @@ pub(crate) async fn insert(
     let column = |of: fn(&NotificationInput) -> &str| inputs.iter().map(of).collect::<Vec<_>>();
     let target_ids: Vec<Option<&str>> =
         inputs.iter().map(|input| input.target_id.as_deref()).collect();
-    let returned = Notification::COLUMNS;
     let query: Query = sqlx::query_as(AssertSqlSafe(format!(
         "insert into notification
              (customer_id, id, source, source_id, target, target_id, action, state)
          select $1, input.*
          from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
                      $8::text[]) as input
-         returning {returned}"
+         returning {COLUMNS}"
     )));
     let mut inserted = query
         .bind(customer)
