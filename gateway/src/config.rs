@@ -9,9 +9,8 @@ use crate::cors::Origin;
 /// Settings of the gateway.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Config {
-    /// Address and port to serve HTTP on
-    #[arg(long, env = "ASSAY_HTTP_LISTEN", default_value = "127.0.0.1:8080")]
-    pub http_listen: SocketAddr,
+    #[command(flatten)]
+    pub edge: EdgeConfig,
     /// URL of the identity service, such as <http://host:port>. If the host of this or another
     /// service resolves to several addresses, calls are balanced over the healthy ones
     #[arg(long, env = "ASSAY_IDENTITY_URL")]
@@ -27,13 +26,14 @@ pub struct Config {
     pub notification_url: String,
     #[command(flatten)]
     pub nats: NatsServers,
-    #[command(flatten)]
-    pub edge: EdgeConfig,
 }
 
-/// Settings of the HTTP interface, which `assay` has as well.
+/// Settings of the HTTP interface.
 #[derive(clap::Args, Clone, Debug)]
 pub struct EdgeConfig {
+    /// Address and port on which `/api` and `/docs` are served
+    #[arg(long, env = "ASSAY_HTTP_LISTEN", default_value = "127.0.0.1:8080")]
+    pub http_listen: SocketAddr,
     /// Proxies whose `X-Forwarded-For` header is trusted, as comma-separated addresses or networks;
     /// none by default
     #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]

@@ -53,7 +53,7 @@ pub use self::{
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
     telemetry::describe_metrics();
     let upstream = Upstream::connect(runtime, &config).await?;
-    let listener = TcpListener::bind(config.http_listen).await?;
+    let listener = TcpListener::bind(config.edge.http_listen).await?;
     let EdgeConfig { connections, trusted_proxies, .. } = config.edge.clone();
     let connections = Connections::new(connections, trusted_proxies);
     http::serve(runtime, listener, app(upstream, &config.edge), connections)

@@ -1,15 +1,17 @@
-//! PostgreSQL and NATS: the given servers, or private ones in the data directory.
+//! PostgreSQL, NATS and encryption keys: those of the settings, or private ones in the data
+//! directory.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result};
-use assay_runtime::connect_options;
+use assay_auth::SealConfig;
+use assay_runtime::{connect_options, nats::NatsServers};
 use assay_servers::{DataDir, Nats, Postgres, PostgresOptions};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use url::Url;
 
-use crate::Backends;
+use crate::keys;
 
 /// Names of the services, in the order of their databases.
 pub const SERVICES: [&str; 4] = ["identity", "catalog", "execution", "notification"];
@@ -18,6 +20,33 @@ pub const SERVICES: [&str; 4] = ["identity", "catalog", "execution", "notificati
 const DATABASES: [&str; 4] =
     ["assay_identity", "assay_catalog", "assay_execution", "assay_notification"];
 
+/// Settings of the data directory, and of what is used instead of it.
+#[derive(clap::Args, Clone, Debug)]
+pub struct BackendConfig {
+    /// Data directory: databases, keys, mails and artifacts
+    #[arg(long, env = "ASSAY_DATA_DIR", default_value = "data")]
+    pub data_dir: PathBuf,
+    /// URL of the PostgreSQL server for the databases of all services, such as
+    /// <postgres://user:password@host/postgres>. Default: a private server in the data directory
+    #[arg(long, env = "ASSAY_DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<SecretString>,
+    #[command(flatten)]
+    pub nats: Option<NatsServers>,
+    #[command(flatten)]
+    pub seal: Option<SealConfig>,
+}
+
+/// URLs of the databases of the services, NATS servers and encryption keys.
+#[derive(Clone, Debug)]
+pub struct Backends {
+    pub identity: SecretString,
+    pub catalog: SecretString,
+    pub execution: SecretString,
+    pub notification: SecretString,
+    pub nats: NatsServers,
+    pub seal: SealConfig,
+}
+
 /// Servers that this process started.
 #[derive(Default)]
 pub struct Servers {
@@ -25,18 +54,50 @@ pub struct Servers {
     nats: Option<Nats>,
 }
 
-/// Returns the databases and the NATS server; starts private servers in `data` for those without a
-/// URL.
-pub async fn open(
-    data: &DataDir,
-    database_url: Option<&SecretString>,
-    nats_url: Option<SecretString>,
-) -> Result<(Backends, Servers)> {
-    let ((urls, postgres), (nats_url, nats)) =
-        tokio::try_join!(databases(data, database_url), broker(data, nats_url))?;
-    let [identity, catalog, execution, notification] = urls;
-    let backends = Backends { identity, catalog, execution, notification, nats_url };
-    Ok((backends, Servers { postgres, nats }))
+impl BackendConfig {
+    /// Opens the backends. Starts private servers in `data`, and generates an encryption key there,
+    /// unless the settings have others.
+    pub async fn open(&self, data: &DataDir) -> Result<(Backends, Servers)> {
+        let seal = match &self.seal {
+            Some(seal) => seal.clone(),
+            None => keys::load_or_create(data.path())?,
+        };
+        let opened = tokio::try_join!(
+            databases(data, self.database_url.as_ref()),
+            broker(data, self.nats.as_ref())
+        );
+        let (([identity, catalog, execution, notification], postgres), (nats, server)) = opened?;
+        let backends = Backends { identity, catalog, execution, notification, nats, seal };
+        Ok((backends, Servers { postgres, nats: server }))
+    }
+
+    /// Returns the database URLs of a running Assay: identity, catalog, execution and notification.
+    pub fn running_databases(&self) -> Result<[SecretString; 4]> {
+        let database_url = |database| match &self.database_url {
+            Some(url) => database_on(url, database),
+            None => Ok(Postgres::url_of_running(&self.data_dir, database)?.into()),
+        };
+        let [identity, catalog, execution, notification] = DATABASES.map(database_url);
+        Ok([identity?, catalog?, execution?, notification?])
+    }
+
+    /// Returns the NATS servers of a running Assay.
+    pub fn running_nats(&self) -> Result<NatsServers> {
+        match &self.nats {
+            Some(nats) => Ok(nats.clone()),
+            None => Ok(NatsServers::at(Nats::url_of_running(&self.data_dir)?.into())),
+        }
+    }
+
+    /// Returns the encryption keys of a running Assay.
+    pub fn running_keys(&self) -> Result<SealConfig> {
+        if let Some(seal) = &self.seal {
+            return Ok(seal.clone());
+        }
+        keys::load(&self.data_dir)?.with_context(|| {
+            format!("no encryption keys in {}; set ASSAY_ENCRYPTION_KEYS", self.data_dir.display())
+        })
+    }
 }
 
 async fn databases(
@@ -82,33 +143,15 @@ fn database_on(url: &SecretString, database: &str) -> Result<SecretString> {
     Ok(url.as_str().into())
 }
 
-/// Returns the database URLs of a running Assay: identity, catalog, execution and notification.
-pub fn database_urls_of_running(
-    data: &Path,
-    database_url: Option<&SecretString>,
-) -> Result<[SecretString; 4]> {
-    let database_urls_of_running = |database| match database_url {
-        Some(url) => database_on(url, database),
-        None => Ok(Postgres::url_of_running(data, database)?.into()),
-    };
-    let [identity, catalog, execution, notification] = DATABASES.map(database_urls_of_running);
-    Ok([identity?, catalog?, execution?, notification?])
-}
-
-/// Returns the NATS URL of a running Assay.
-pub fn nats_url_of_running(data: &Path, nats_url: Option<&SecretString>) -> Result<SecretString> {
-    match nats_url {
-        Some(url) => Ok(url.clone()),
-        None => Ok(Nats::url_of_running(data)?.into()),
-    }
-}
-
-async fn broker(data: &DataDir, url: Option<SecretString>) -> Result<(SecretString, Option<Nats>)> {
-    if let Some(url) = url {
-        return Ok((url, None));
+async fn broker(
+    data: &DataDir,
+    servers: Option<&NatsServers>,
+) -> Result<(NatsServers, Option<Nats>)> {
+    if let Some(servers) = servers {
+        return Ok((servers.clone(), None));
     }
     let nats = Nats::start(data, None).await?;
-    Ok((nats.url().into(), Some(nats)))
+    Ok((NatsServers::at(nats.url().into()), Some(nats)))
 }
 
 impl Servers {

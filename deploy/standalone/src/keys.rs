@@ -1,4 +1,4 @@
-//! Encryption keys of stored secrets: given by a setting, or kept in the data directory.
+//! Encryption keys of stored secrets in the data directory.
 
 use std::{
     fs,
@@ -9,14 +9,14 @@ use std::{
 
 use anyhow::{Context, Result};
 use assay_auth::{SealConfig, new_seal_key};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 
 /// Name of the file in the data directory.
 const KEYS_FILE: &str = "encryption-keys";
 
-/// Returns the encryption keys; generates one if there are none.
-pub(crate) fn seal_config(data: &Path, given: Option<SecretString>) -> Result<SealConfig> {
-    if let Some(stored) = stored_seal_config(data, given)? {
+/// Returns the keys in the data directory; generates one if there are none.
+pub(crate) fn load_or_create(data: &Path) -> Result<SealConfig> {
+    if let Some(stored) = load(data)? {
         return Ok(stored);
     }
     let encryption_keys = new_seal_key("1")?;
@@ -24,14 +24,8 @@ pub(crate) fn seal_config(data: &Path, given: Option<SecretString>) -> Result<Se
     Ok(SealConfig { encryption_keys })
 }
 
-/// Returns the given encryption keys, else those in the data directory, if any.
-pub(crate) fn stored_seal_config(
-    data: &Path,
-    given: Option<SecretString>,
-) -> Result<Option<SealConfig>> {
-    if let Some(encryption_keys) = given {
-        return Ok(Some(SealConfig { encryption_keys }));
-    }
+/// Returns the keys in the data directory, if any.
+pub(crate) fn load(data: &Path) -> Result<Option<SealConfig>> {
     let file = data.join(KEYS_FILE);
     match fs::read_to_string(&file) {
         Ok(keys) => Ok(Some(SealConfig { encryption_keys: keys.trim().into() })),

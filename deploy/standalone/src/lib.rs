@@ -4,10 +4,14 @@
 //! start and stop are shared.
 
 pub mod backends;
+mod keys;
 mod programs;
+mod settings;
 mod verify;
 
 pub use self::{
-    programs::{Assay, Backends, Settings},
+    backends::Backends,
+    programs::Assay,
+    settings::Settings,
     verify::{rebuild, verify},
 };

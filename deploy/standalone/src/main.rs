@@ -1,28 +1,22 @@
 //! The `assay` program: all of Assay with one command.
 
 mod command;
-mod keys;
 mod options;
 
 use std::{io::ErrorKind, net::SocketAddr, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result, anyhow, bail};
-use assay::{
-    Assay, Backends, Settings,
-    backends::{self, Servers},
-};
-use assay_execution::FileStoreConfig;
+use assay::{Assay, Backends, Settings, backends::Servers};
 use assay_identity::FirstSecret;
 use assay_runtime::{
-    Gate, Runtime, install_crypto, parse, raise_file_limit, serve_admin, stop_signal,
-    telemetry::{Telemetry, TelemetryConfig},
-    threads,
+    AdminAddress, Gate, Runtime, install_crypto, parse, raise_file_limit, serve_admin, stop_signal,
+    telemetry::Telemetry, threads,
 };
 use assay_servers::DataDir;
 use secrecy::ExposeSecret;
 use tokio::net::TcpListener;
 
-use crate::{keys::seal_config, options::Options};
+use crate::options::Options;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -34,7 +28,7 @@ fn main() -> ExitCode {
         tokio.block_on(async {
             match options.command.clone() {
                 None => serve(options).await,
-                Some(command) => command.run(&options).await,
+                Some(command) => command.run(&options.backends).await,
             }
         })
     });
@@ -48,48 +42,22 @@ fn main() -> ExitCode {
 }
 
 async fn serve(options: Options) -> Result<()> {
-    let telemetry = Telemetry::install(
-        "assay",
-        &TelemetryConfig {
-            log: options.log,
-            log_format: options.log_format,
-            otlp_endpoint: options.otlp_endpoint,
-        },
-    )?;
+    let telemetry = Telemetry::install("assay", &options.telemetry)?;
     raise_file_limit();
-    check_address(options.http_listen).await?;
-    let data = DataDir::lock(&options.data_dir)?;
-    let seal = seal_config(data.path(), options.encryption_keys)?;
-    let opening = backends::open(&data, options.database_url.as_ref(), options.nats_url);
+    let mut settings = options.settings;
+    check_address(settings.edge.http_listen).await?;
+    let data = DataDir::lock(&options.backends.data_dir)?;
+    let in_data = |name| data.path().join(name);
+    settings.mail.mail_dir.get_or_insert_with(|| in_data("mail"));
+    settings
+        .file_store
+        .artifacts
+        .get_or_insert_with(|| in_data("artifacts").to_string_lossy().into_owned());
     let (backends, servers) = tokio::select! {
-        opened = opening => opened?,
+        opened = options.backends.open(&data) => opened?,
         () = stop_signal() => return Ok(()),
     };
-    let settings = Settings {
-        http_listen: options.http_listen,
-        admin_email: options.admin_email,
-        admin_password: options.admin_password,
-        seal,
-        public_url: options.public_url,
-        base_domain: options.base_domain,
-        smtp_url: options.smtp_url,
-        mail_from: options.mail_from,
-        mail_dir: options.mail_dir.unwrap_or_else(|| data.path().join("mail")),
-        edge: options.edge,
-        file_store: FileStoreConfig {
-            artifacts: options
-                .artifacts
-                .unwrap_or_else(|| data.path().join("artifacts").to_string_lossy().into_owned()),
-            s3_endpoint: options.s3_endpoint,
-            s3_region: options.s3_region,
-            s3_access_key_id: options.s3_access_key_id,
-            s3_secret_access_key: options.s3_secret_access_key,
-        },
-        leases: options.leases,
-        notification_retention_days: options.notification_retention_days,
-        webhooks: options.webhooks,
-    };
-    let admin = Admin::start(&telemetry, options.admin_listen).await;
+    let admin = Admin::start(&telemetry, options.admin).await;
 
     let served = match &admin {
         Ok(admin) => run(&backends, settings, &servers, admin).await,
@@ -111,12 +79,12 @@ struct Admin {
 }
 
 impl Admin {
-    async fn start(telemetry: &Telemetry, admin_listen: Option<SocketAddr>) -> Result<Self> {
+    async fn start(telemetry: &Telemetry, listen: Option<AdminAddress>) -> Result<Self> {
         let runtime = Runtime::new("assay");
         telemetry.spawn_upkeep(&runtime);
         let programs = runtime.gate("programs");
         let mut address = None;
-        if let Some(admin_listen) = admin_listen {
+        if let Some(AdminAddress { admin_listen }) = listen {
             let served = serve_admin(&runtime, admin_listen, telemetry.metrics()).await;
             address = Some(served.with_context(|| {
                 format!("cannot listen on {admin_listen}; check ASSAY_ADMIN_LISTEN")

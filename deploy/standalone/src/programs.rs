@@ -1,18 +1,17 @@
 //! Starts the five programs in the order of their dependencies and stops the gateway first.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
-use assay_auth::SealConfig;
 use assay_events::NatsConfig;
-use assay_execution::{ArtifactConfig, FileStoreConfig, LeaseSettings};
-use assay_gateway::EdgeConfig;
-use assay_identity::FirstLogin;
-use assay_notification::WebhookConfig;
-use assay_runtime::{DatabaseConfig, Runtime, nats::NatsServers};
+use assay_execution::ArtifactConfig;
+use assay_identity::{FirstLogin, FirstStartConfig};
+use assay_runtime::{DatabaseConfig, PublicUrl, Runtime, nats::NatsServers};
 use futures::future::{join_all, select_all};
 use secrecy::SecretString;
 use url::Url;
+
+use crate::{Backends, Settings};
 
 /// Maximum time until the programs are ready.
 const START_DEADLINE: Duration = Duration::from_mins(1);
@@ -20,62 +19,9 @@ const START_DEADLINE: Duration = Duration::from_mins(1);
 /// Maximum time for requests, and then for tasks, to finish on shutdown.
 const GRACE: Duration = Duration::from_secs(25);
 
-/// Maximum number of database connections of each service.
-const CONNECTIONS: u32 = 8;
-
-/// Retention of events in days.
-const EVENT_RETENTION_DAYS: u32 = 7;
-
-/// Lifetime of a token.
-const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
-
-/// Maximum duration of a session; then the user logs in again.
-const SESSION_LIFETIME: Duration = Duration::from_hours(24 * 7);
-
-/// Retention of audit entries in days.
-const AUDIT_RETENTION_DAYS: u32 = 400;
-
-/// Number of logins that may fail in a row, for an account and for an address.
-const LOGIN_FAILURES: (u32, u32) = (10, 100);
-
 /// Services listen on a free local port; only other programs of this process connect to them.
 const ANY_PORT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
-
-/// URLs of the databases of the services and of the NATS server.
-#[derive(Clone, Debug)]
-pub struct Backends {
-    pub identity: SecretString,
-    pub catalog: SecretString,
-    pub execution: SecretString,
-    pub notification: SecretString,
-    pub nats_url: SecretString,
-}
-
-/// Settings of all programs.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Address on which `/api` and `/docs` are served.
-    pub http_listen: SocketAddr,
-    pub admin_email: Option<String>,
-    pub admin_password: Option<SecretString>,
-    pub seal: SealConfig,
-    /// Base of links in mails. Default: `http_listen`.
-    pub public_url: Option<Url>,
-    /// Parent domain of the customers' hosts.
-    pub base_domain: Option<String>,
-    /// URL of the SMTP server; without one, mails are written to `mail_dir`.
-    pub smtp_url: Option<SecretString>,
-    pub mail_from: Option<String>,
-    pub mail_dir: PathBuf,
-    pub edge: EdgeConfig,
-    /// Storage of artifacts.
-    pub file_store: FileStoreConfig,
-    /// Expiry of leases.
-    pub leases: LeaseSettings,
-    pub notification_retention_days: u32,
-    pub webhooks: WebhookConfig,
-}
 
 /// A running Assay.
 pub struct Assay {
@@ -90,22 +36,27 @@ pub struct Assay {
 impl Assay {
     /// Starts the programs and waits until they are ready.
     pub async fn start(backends: &Backends, settings: Settings) -> Result<Self> {
-        Self::start_as(backends, settings, |_| backends.nats_url.clone()).await
+        Self::start_as(backends, settings, |_| backends.nats.clone()).await
     }
 
-    /// Starts the programs like [`Assay::start`], each with the NATS URL that `nats_url` returns.
+    /// Starts the programs like [`Assay::start`], each with the NATS servers that `nats_of` returns.
     pub async fn start_as(
         backends: &Backends,
         settings: Settings,
-        nats_url: impl Fn(&'static str) -> SecretString,
+        nats_of: impl Fn(&'static str) -> NatsServers,
     ) -> Result<Self> {
-        let servers = |program| NatsServers::at(nats_url(program));
-        let nats = |program| nats_config(nats_url(program));
-        let url = |address: SocketAddr| format!("http://{address}");
-        let public_url = match settings.public_url {
-            Some(public_url) => public_url,
-            None => Url::parse(&url(settings.http_listen))?,
+        let database = |url: &SecretString| DatabaseConfig {
+            database_url: url.clone(),
+            pool: settings.pool,
+            database_migrate: true,
         };
+        let nats = |program| NatsConfig { servers: nats_of(program), events: settings.events };
+        let url = |address: SocketAddr| format!("http://{address}");
+        let public = match settings.public {
+            Some(public) => public,
+            None => PublicUrl { public_url: Url::parse(&url(settings.edge.http_listen))? },
+        };
+        let seal = &backends.seal;
         let runtimes =
             ["identity", "catalog", "execution", "notification", "gateway"].map(Runtime::new);
         let [identity, catalog, execution, notification, gateway] = &runtimes;
@@ -115,22 +66,13 @@ impl Assay {
             assay_identity::Config {
                 database: database(&backends.identity),
                 nats: nats("identity"),
-                seal: settings.seal.clone(),
+                seal: seal.clone(),
                 grpc_listen: ANY_PORT,
-                admin_email: settings.admin_email,
-                admin_password: settings.admin_password,
-                operator_name: "Assay".to_owned(),
-                generates_password: true,
-                token_lifetime: TOKEN_LIFETIME,
-                session_lifetime: SESSION_LIFETIME,
-                audit_retention_days: AUDIT_RETENTION_DAYS,
-                base_domain: settings.base_domain,
-                public_url: public_url.clone(),
-                smtp_url: settings.smtp_url,
-                mail_from: settings.mail_from,
-                mail_dir: Some(settings.mail_dir),
-                login_failures_per_account: LOGIN_FAILURES.0,
-                login_failures_per_address: LOGIN_FAILURES.1,
+                public: public.clone(),
+                first_start: FirstStartConfig { generates_password: true, ..settings.first_start },
+                login: settings.login,
+                audit: settings.audit,
+                mail: settings.mail,
             },
         )
         .await?;
@@ -140,7 +82,7 @@ impl Assay {
             assay_catalog::Config {
                 database: database(&backends.catalog),
                 nats: nats("catalog"),
-                seal: settings.seal.clone(),
+                seal: seal.clone(),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
             },
@@ -154,11 +96,11 @@ impl Assay {
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
                 catalog_url: url(catalog_address),
-                artifacts: ArtifactConfig::new(
-                    settings.file_store,
-                    settings.seal.clone(),
-                    public_url,
-                ),
+                artifacts: ArtifactConfig {
+                    file_store: settings.file_store,
+                    seal: seal.clone(),
+                    public,
+                },
                 leases: settings.leases,
             },
         )
@@ -168,10 +110,10 @@ impl Assay {
             assay_notification::Config {
                 database: database(&backends.notification),
                 nats: nats("notification"),
-                seal: settings.seal.clone(),
+                seal: seal.clone(),
                 grpc_listen: ANY_PORT,
                 identity_url: identity_url.clone(),
-                notification_retention_days: settings.notification_retention_days,
+                retention: settings.retention,
                 webhooks: settings.webhooks,
             },
         )
@@ -179,13 +121,12 @@ impl Assay {
         let address = assay_gateway::start(
             gateway,
             assay_gateway::Config {
-                http_listen: settings.http_listen,
+                edge: settings.edge,
                 identity_url,
                 catalog_url: url(catalog_address),
                 execution_url: url(execution_address),
                 notification_url: url(notification_address),
-                nats: servers("gateway"),
-                edge: settings.edge,
+                nats: nats_of("gateway"),
             },
         )
         .await?;
@@ -236,17 +177,4 @@ impl Assay {
         let services = services.into_iter().zip(names).map(|(stopped, name)| stopped.context(name));
         services.fold(gateway, Result::and)
     }
-}
-
-fn database(url: &SecretString) -> DatabaseConfig {
-    DatabaseConfig {
-        database_url: url.clone(),
-        database_connections: CONNECTIONS,
-        database_migrate: true,
-    }
-}
-
-fn nats_config(nats_url: SecretString) -> NatsConfig {
-    let servers = NatsServers::at(nats_url);
-    NatsConfig { servers, nats_replicas: 1, event_retention_days: EVENT_RETENTION_DAYS }
 }

@@ -69,7 +69,7 @@ pub struct Config {
     pub nats: NatsConfig,
     #[command(flatten)]
     pub seal: SealConfig,
-    /// Address of the gRPC interface
+    /// Address and port of the gRPC server
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50052")]
     pub grpc_listen: SocketAddr,
     /// URL of the identity service

@@ -1,4 +1,4 @@
-//! The catalog service as a program, and the commands for its operators.
+//! The program `assay-catalog`: the catalog service, and commands for its operators.
 
 use std::process::ExitCode;
 
@@ -10,12 +10,12 @@ use clap::Subcommand;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A command that runs instead of the service.
+/// Commands for operators.
 #[derive(Subcommand)]
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
-    /// Re-encrypt all secrets with the first of the encryption keys
+    /// Re-encrypt all stored secrets with the first encryption key, so that the others can be removed
     Reseal,
 }
 
@@ -23,21 +23,21 @@ fn main() -> ExitCode {
     run_with_commands(
         "assay-catalog",
         async |runtime, config| assay_catalog::start(runtime, config).await.map(drop),
-        carry_out,
+        run,
     )
 }
 
-async fn carry_out(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
+async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
     let database = command_line.read::<DatabaseConfig>();
     let url = &database.database_url;
     match command {
         Command::Migrate(migrate) => {
-            println!("{}", migrate.carry_out(&database, &assay_catalog::migrations()).await?);
+            println!("{}", migrate.run(&database, &assay_catalog::migrations()).await?);
         }
-        Command::Replay(replay) => println!("{}", replay.carry_out(url).await?),
+        Command::Replay(replay) => println!("{}", replay.run(url).await?),
         Command::Reseal => {
             let count = assay_catalog::reseal(url, &command_line.read::<SealConfig>()).await?;
-            println!("re-encrypted the secrets of {count} records");
+            println!("Re-encrypted {count} records");
         }
     }
     Ok(())

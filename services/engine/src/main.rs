@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use assay_engine::Config;
 use assay_runtime::{
     install_crypto, parse, stop_signal,
-    telemetry::{LogFormat, Telemetry, TelemetryConfig},
+    telemetry::{LogConfig, Telemetry, TelemetryConfig},
 };
 use clap::Parser;
 use tokio_util::sync::CancellationToken;
@@ -57,15 +57,13 @@ Example:
 /// Run queued tests of Assay with your own command
 #[derive(Parser)]
 #[command(name = "assay-engine", version, after_long_help = PROTOCOL)]
+#[command(mut_arg("log", |log| log.default_value("info")))]
+#[command(mut_arg("log_format", |format| format.default_value("text")))]
 struct Options {
     #[command(flatten)]
     engine: Config,
-    /// Log filter, as tracing directives
-    #[arg(long, env = "ASSAY_LOG", default_value = "info")]
-    log: String,
-    /// Format of log lines
-    #[arg(long, env = "ASSAY_LOG_FORMAT", default_value = "text")]
-    log_format: LogFormat,
+    #[command(flatten)]
+    logs: LogConfig,
 }
 
 fn main() -> ExitCode {
@@ -74,11 +72,7 @@ fn main() -> ExitCode {
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let done = tokio.map_err(anyhow::Error::from).and_then(|tokio| {
         tokio.block_on(async {
-            let telemetry = TelemetryConfig {
-                log: options.log,
-                log_format: options.log_format,
-                otlp_endpoint: None,
-            };
+            let telemetry = TelemetryConfig { logs: options.logs, otlp_endpoint: None };
             let _telemetry = Telemetry::install("assay-engine", &telemetry)?;
             let stop = CancellationToken::new();
             let stopping = stop.clone();

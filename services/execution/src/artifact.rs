@@ -12,14 +12,13 @@ use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, TestReportId,
     execution::{Artifact, Instance},
 };
-use assay_runtime::{Shares, begin};
+use assay_runtime::{PublicUrl, Shares, begin};
 use sqlx::PgPool;
 use tonic::Status;
-use url::Url;
 
 use self::{
     file_store::{FileStore, FileStoreConfig, Pieces},
-    link::{LinkConfig, Links},
+    link::Links,
     store::NewArtifact,
 };
 use crate::lease;
@@ -43,22 +42,19 @@ const WRITERS: usize = 4;
 pub struct ArtifactConfig {
     #[command(flatten)]
     pub file_store: FileStoreConfig,
+    /// Keys that sign the links.
     #[command(flatten)]
-    pub links: LinkConfig,
-}
-
-impl ArtifactConfig {
-    /// Returns settings for links that begin with `public_url` and are signed with keys of `seal`.
-    pub fn new(file_store: FileStoreConfig, seal: SealConfig, public_url: Url) -> Self {
-        Self { file_store, links: LinkConfig { seal, public_url } }
-    }
+    pub seal: SealConfig,
+    /// Base of the links.
+    #[command(flatten)]
+    pub public: PublicUrl,
 }
 
 impl Artifacts {
     /// Opens the store. A folder is created if it does not exist.
     pub fn open(db: &PgPool, config: &ArtifactConfig) -> anyhow::Result<Self> {
-        let (file_store, links) =
-            (FileStore::open(&config.file_store)?, Links::new(&config.links)?);
+        let file_store = FileStore::open(&config.file_store)?;
+        let links = Links::new(&config.seal, config.public.public_url.clone())?;
         Ok(Self { db: db.clone(), file_store, links, shares: Shares::new(WRITERS) })
     }
 

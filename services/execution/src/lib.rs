@@ -65,7 +65,7 @@ pub struct Config {
     pub nats: NatsConfig,
     #[command(flatten)]
     pub artifacts: ArtifactConfig,
-    /// Address on which the service listens for gRPC
+    /// Address and port of the gRPC server
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50053")]
     pub grpc_listen: SocketAddr,
     /// URL of the identity service

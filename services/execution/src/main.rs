@@ -1,4 +1,4 @@
-//! The execution service as a separate program, with commands for operators.
+//! The program `assay-execution`: the execution service, and commands for its operators.
 
 use std::process::ExitCode;
 
@@ -10,14 +10,14 @@ use sqlx::PgPool;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Commands that run instead of the service.
+/// Commands for operators.
 #[derive(Subcommand)]
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
-    /// Compare the stored executions with their results. Fails if they differ
+    /// Check stored execution data against the recorded results; exit with status 1 on a difference
     Verify,
-    /// Repair the differences that `verify` reports
+    /// Repair the differences that `verify` finds
     Rebuild,
 }
 
@@ -25,28 +25,31 @@ fn main() -> ExitCode {
     run_with_commands(
         "assay-execution",
         async |runtime, config| assay_execution::start(runtime, config).await.map(drop),
-        carry_out,
+        run,
     )
 }
 
-async fn carry_out(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
+async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
     let database = command_line.read::<DatabaseConfig>();
     let url = &database.database_url;
     let connect = async || anyhow::Ok(PgPool::connect_with(connect_options(url)?).await?);
     match command {
         Command::Migrate(migrate) => {
-            println!("{}", migrate.carry_out(&database, &assay_execution::migrations()).await?);
+            println!("{}", migrate.run(&database, &assay_execution::migrations()).await?);
         }
-        Command::Replay(replay) => println!("{}", replay.carry_out(url).await?),
+        Command::Replay(replay) => println!("{}", replay.run(url).await?),
         Command::Verify => {
             let report = |difference: &dyn std::fmt::Display| println!("{difference}");
             let differences = assay_execution::verify(&connect().await?, report).await?;
-            anyhow::ensure!(differences == 0, "{differences} differences; `rebuild` repairs them");
+            anyhow::ensure!(
+                differences == 0,
+                "{differences} differences; run `rebuild` to repair them"
+            );
             println!("No differences");
         }
         Command::Rebuild => {
             let repaired = assay_execution::rebuild(&connect().await?).await?;
-            println!("Repaired {repaired} records and published the state of all executions again");
+            println!("Repaired {repaired} records and published all executions again");
         }
     }
     Ok(())

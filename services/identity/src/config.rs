@@ -4,9 +4,8 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use assay_auth::SealConfig;
 use assay_events::NatsConfig;
-use assay_runtime::DatabaseConfig;
+use assay_runtime::{DatabaseConfig, PublicUrl};
 use secrecy::SecretString;
-use url::Url;
 
 /// Settings of the service.
 #[derive(clap::Args, Clone, Debug)]
@@ -17,15 +16,31 @@ pub struct Config {
     pub nats: NatsConfig,
     #[command(flatten)]
     pub seal: SealConfig,
-    /// Address and port to serve gRPC on
+    /// Address and port of the gRPC server
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50051")]
     pub grpc_listen: SocketAddr,
+    #[command(flatten)]
+    pub public: PublicUrl,
+    #[command(flatten)]
+    pub first_start: FirstStartConfig,
+    #[command(flatten)]
+    pub login: LoginConfig,
+    #[command(flatten)]
+    pub audit: AuditConfig,
+    #[command(flatten)]
+    pub mail: MailConfig,
+}
+
+/// Settings of the first start on an empty database.
+#[derive(clap::Args, Clone, Debug)]
+pub struct FirstStartConfig {
     /// Email address of the first administrator, who is created if the database has no customer;
     /// admin@assay.local by default
     #[arg(long, env = "ASSAY_ADMIN_EMAIL")]
     pub admin_email: Option<String>,
-    /// Password of the first administrator, 12 to 256 characters. By default, the service prints a
-    /// link for choosing it, which works once and expires after seven days
+    /// Password of the first administrator, 12 to 256 characters. By default, `assay` generates and
+    /// prints one, and `assay-identity` prints a link for choosing one, which works once and expires
+    /// after seven days
     #[arg(long, env = "ASSAY_ADMIN_PASSWORD", hide_env_values = true)]
     pub admin_password: Option<SecretString>,
     /// Whether to generate a password if none is configured, instead of a link for choosing one.
@@ -34,6 +49,11 @@ pub struct Config {
     /// Name of the first customer, whose administrators manage the other customers
     #[arg(long, env = "ASSAY_OPERATOR_NAME", default_value = "Assay")]
     pub operator_name: String,
+}
+
+/// Settings of logins and tokens.
+#[derive(clap::Args, Clone, Debug)]
+pub struct LoginConfig {
     /// Lifetime of a token, in hours, 1 to 8760
     #[arg(long, env = "ASSAY_TOKEN_LIFETIME_IN_H", default_value = "12", value_parser = hours)]
     pub token_lifetime: Duration,
@@ -41,32 +61,10 @@ pub struct Config {
     /// in again
     #[arg(long, env = "ASSAY_SESSION_LIFETIME_IN_H", default_value = "168", value_parser = hours)]
     pub session_lifetime: Duration,
-    /// Retention of entries of the audit log, in days, 1 to 36500
-    #[arg(
-        long,
-        env = "ASSAY_AUDIT_RETENTION_DAYS",
-        default_value_t = 400,
-        value_parser = clap::value_parser!(u32).range(1..=36500)
-    )]
-    pub audit_retention_days: u32,
-    /// Public URL of Assay, such as <https://assay.example>, for links in mails
-    #[arg(long, env = "ASSAY_PUBLIC_URL", value_parser = origin)]
-    pub public_url: Url,
     /// Parent domain of the hosts of customers: a login at `acme.<domain>` is for the customer with
     /// the subdomain `acme`. By default, customers do not have hosts
     #[arg(long, env = "ASSAY_BASE_DOMAIN")]
     pub base_domain: Option<String>,
-    /// URL of the SMTP server: <smtps://user:password@host:465> for TLS,
-    /// <smtp://user:password@host:587?tls=required> for STARTTLS, or <smtp://host:25> without
-    /// encryption
-    #[arg(long, env = "ASSAY_SMTP_URL", hide_env_values = true)]
-    pub smtp_url: Option<SecretString>,
-    /// Sender of mails, such as `Assay <assay@example.com>`; required with an SMTP server
-    #[arg(long, env = "ASSAY_MAIL_FROM")]
-    pub mail_from: Option<String>,
-    /// Folder to write mails to, as .eml files, if no SMTP server is configured
-    #[arg(long, env = "ASSAY_MAIL_DIR")]
-    pub mail_dir: Option<PathBuf>,
     /// Number of failed logins to an account from one address, and ten times as many from all
     /// addresses, after which further logins are limited to one every 30 seconds
     #[arg(
@@ -87,42 +85,39 @@ pub struct Config {
     pub login_failures_per_address: u32,
 }
 
+/// Settings of the audit log.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct AuditConfig {
+    /// Retention of entries of the audit log, in days, 1 to 36500
+    #[arg(
+        long,
+        env = "ASSAY_AUDIT_RETENTION_DAYS",
+        default_value_t = 400,
+        value_parser = clap::value_parser!(u32).range(1..=36500)
+    )]
+    pub audit_retention_days: u32,
+}
+
+/// Settings of mails.
+#[derive(clap::Args, Clone, Debug)]
+pub struct MailConfig {
+    /// URL of the SMTP server: <smtps://user:password@host:465> for TLS,
+    /// <smtp://user:password@host:587?tls=required> for STARTTLS, or <smtp://host:25> without
+    /// encryption
+    #[arg(long, env = "ASSAY_SMTP_URL", hide_env_values = true)]
+    pub smtp_url: Option<SecretString>,
+    /// Sender of mails, such as `Assay <assay@example.com>`; required with an SMTP server
+    #[arg(long, env = "ASSAY_MAIL_FROM")]
+    pub mail_from: Option<String>,
+    /// Folder to write mails to, as .eml files, if no SMTP server is configured
+    #[arg(long, env = "ASSAY_MAIL_DIR")]
+    pub mail_dir: Option<PathBuf>,
+}
+
 /// Parses a number of hours.
 fn hours(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(hours @ 1..=8760) => Ok(Duration::from_hours(hours)),
         _ => Err("must be a whole number from 1 to 8760".to_owned()),
-    }
-}
-
-/// Parses an origin: a scheme, a host and an optional port, without a path.
-fn origin(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
-    let is_origin = url.origin().ascii_serialization() == url.as_str().trim_end_matches('/');
-    if matches!(url.scheme(), "http" | "https") && is_origin {
-        return Ok(url);
-    }
-    Err("must be an origin, such as https://assay.example or http://localhost:8080".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_public_url_is_an_origin() {
-        for good in ["https://assay.example", "https://assay.example/", "http://localhost:8080"] {
-            origin(good).unwrap();
-        }
-        for wrong in [
-            "assay.example",
-            "ftp://assay.example",
-            "https://assay.example/path",
-            "https://assay.example?a",
-            "https://user@assay.example",
-            "mailto:a@b",
-        ] {
-            assert!(origin(wrong).is_err(), "{wrong} was accepted");
-        }
     }
 }

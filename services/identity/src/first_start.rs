@@ -12,8 +12,8 @@ use sqlx::{PgPool, PgTransaction};
 use tokio::sync::oneshot;
 
 use crate::{
-    account, config::Config, customer, invitation, mail::INVITATION_VALIDITY, membership, password,
-    password_link::PasswordLinks, signing_key::Keys, user_group::rules::ADMINISTRATORS,
+    account, config::FirstStartConfig, customer, invitation, mail::INVITATION_VALIDITY, membership,
+    password, password_link::PasswordLinks, signing_key::Keys, user_group::rules::ADMINISTRATORS,
 };
 
 /// Default email address of the first administrator.
@@ -45,16 +45,16 @@ pub(crate) struct FirstStart {
 }
 
 impl FirstStart {
-    pub(crate) fn new(config: &Config) -> Result<Self, Fault> {
+    pub(crate) fn new(config: FirstStartConfig) -> Result<Self, Fault> {
         let email = config.admin_email.as_deref().unwrap_or(DEFAULT_EMAIL);
         if let Some(password) = &config.admin_password {
             let password = password.expose_secret();
             account::rules::password("ASSAY_ADMIN_PASSWORD", password, email)?;
         }
         Ok(Self {
-            operator_name: config.operator_name.clone(),
+            operator_name: config.operator_name,
             email: account::rules::email("ASSAY_ADMIN_EMAIL", email)?.to_owned(),
-            password: config.admin_password.clone(),
+            password: config.admin_password,
             generates_password: config.generates_password,
         })
     }

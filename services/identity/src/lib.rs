@@ -54,13 +54,13 @@ use self::{
     password_link::{Hosts, PasswordLinks},
     revocation::Revocations,
     signing_key::Keys,
-    token::{LoginLimits, PasswordLogin, TokenService},
+    token::{PasswordLogin, TokenService},
     user::UserService,
     user_group::UserGroupService,
     user_settings::UserSettingsService,
 };
 pub use self::{
-    config::Config,
+    config::{AuditConfig, Config, FirstStartConfig, LoginConfig, MailConfig},
     first_start::{FirstLogin, FirstSecret},
     signing_key::{reseal, rotate_keys},
 };
@@ -85,14 +85,10 @@ pub fn migrations() -> Migrator {
 /// Starts the service. It is ready when its database is migrated, the first customer exists, and
 /// the keys and revocations are loaded.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started> {
-    let first_start = FirstStart::new(&config)?;
-    let transport = Transport::new(
-        config.smtp_url.as_ref(),
-        config.mail_from.as_deref(),
-        config.mail_dir.as_deref(),
-    )?;
+    let first_start = FirstStart::new(config.first_start)?;
+    let transport = Transport::new(&config.mail)?;
     let verifier = Verifier::without_keys();
-    let keys = Keys::new(Seal::new(&config.seal)?, config.token_lifetime, verifier.clone());
+    let keys = Keys::new(Seal::new(&config.seal)?, config.login.token_lifetime, verifier.clone());
     let passwords = Passwords::new()?;
 
     let database = Database::open(runtime, &config.database, migrations())?;
@@ -109,14 +105,17 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
         db: db.clone(),
         passwords: passwords.clone(),
         mails: MailNotifier::default(),
-        hosts: Hosts { public: config.public_url, base_domain: config.base_domain.clone() },
+        hosts: Hosts {
+            public: config.public.public_url,
+            base_domain: config.login.base_domain.clone(),
+        },
     };
     let first_login = first_start.spawn(runtime, &database, &links, &keys);
     keys.spawn(runtime, db);
     let revocations = Revocations::new(db, &nats, &verifier);
     revocations.spawn(runtime, &database);
     Sender { db: db.clone(), transport, links: links.clone() }.spawn(runtime, &database);
-    upkeep::spawn(runtime, &database, DAY * config.audit_retention_days);
+    upkeep::spawn(runtime, &database, DAY * config.audit.audit_retention_days);
     let deletions = Arc::new(Notify::new());
     customer::purge::spawn(runtime, &database, deletions.clone());
 
@@ -126,17 +125,11 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<Started>
             db: db.clone(),
             passwords,
             keys: keys.clone(),
-            session_lifetime: config.session_lifetime,
-            limits: LoginLimits {
-                of_account: config.login_failures_per_account,
-                from_address: config.login_failures_per_address,
-            },
+            config: config.login,
         },
         keys,
         verifier: verifier.clone(),
         revocations,
-        base_domain: config.base_domain,
-        session_lifetime: config.session_lifetime,
     };
     let listener = TcpListener::bind(config.grpc_listen)
         .await

@@ -1,4 +1,4 @@
-//! The program `assay-identity`: the identity service and commands for operators.
+//! The program `assay-identity`: the identity service, and commands for its operators.
 
 use std::process::ExitCode;
 
@@ -17,14 +17,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
-    /// Rotate the signing keys: tokens are signed with a new key after two minutes
+    /// Rotate the signing keys: sign tokens with a new key after two minutes
     RotateKeys,
-    /// Re-encrypt all signing keys with the first encryption key
+    /// Re-encrypt all stored secrets with the first encryption key, so that the others can be removed
     Reseal,
 }
 
 fn main() -> ExitCode {
-    run_with_commands("assay-identity", start, carry_out)
+    run_with_commands("assay-identity", start, run)
 }
 
 async fn start(runtime: &Runtime, config: assay_identity::Config) -> anyhow::Result<()> {
@@ -46,21 +46,21 @@ async fn start(runtime: &Runtime, config: assay_identity::Config) -> anyhow::Res
     Ok(())
 }
 
-async fn carry_out(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
+async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
     let database = command_line.read::<DatabaseConfig>();
     let url = &database.database_url;
     match command {
         Command::Migrate(migrate) => {
-            println!("{}", migrate.carry_out(&database, &assay_identity::migrations()).await?);
+            println!("{}", migrate.run(&database, &assay_identity::migrations()).await?);
         }
-        Command::Replay(replay) => println!("{}", replay.carry_out(url).await?),
+        Command::Replay(replay) => println!("{}", replay.run(url).await?),
         Command::RotateKeys => {
             let kid = assay_identity::rotate_keys(url, &command_line.read::<SealConfig>()).await?;
-            println!("New key {kid}: signs tokens in two minutes");
+            println!("Tokens will be signed with the key {kid} in two minutes");
         }
         Command::Reseal => {
             let count = assay_identity::reseal(url, &command_line.read::<SealConfig>()).await?;
-            println!("Re-encrypted {count} keys");
+            println!("Re-encrypted {count} records");
         }
     }
     Ok(())

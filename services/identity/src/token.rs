@@ -18,7 +18,7 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use self::login::Attempt;
-pub(crate) use self::login::{LoginLimits, PasswordLogin, throttled};
+pub(crate) use self::login::{PasswordLogin, throttled};
 use crate::{
     api_token,
     audit::{self, Actor, Entry},
@@ -38,8 +38,6 @@ pub(crate) struct TokenService {
     pub(crate) keys: Keys,
     pub(crate) verifier: Verifier,
     pub(crate) revocations: Revocations,
-    pub(crate) base_domain: Option<String>,
-    pub(crate) session_lifetime: Duration,
 }
 
 #[tonic::async_trait]
@@ -48,7 +46,7 @@ impl token_service_server::TokenService for TokenService {
         let address = client_address(&request);
         let LoginRequest { login, host } = request.into_inner();
         let login = login.unwrap_or_default();
-        let subdomain = rules::subdomain(&host, self.base_domain.as_deref());
+        let subdomain = rules::subdomain(&host, self.login.config.base_domain.as_deref());
         let attempt = Attempt::new(&login.email, subdomain, address);
         let token = self.login.log_in(&attempt, login.password.into()).await?;
         Ok(Response::new(Token { token }))
@@ -68,7 +66,7 @@ impl token_service_server::TokenService for TokenService {
         let issued_at = revocation::date_token(&mut tx).await?;
         self.verify_latest(&mut tx, &request).await?;
         let session = caller.session.unwrap_or_else(Session::start);
-        let remaining = session.remaining(self.session_lifetime);
+        let remaining = session.remaining(self.login.config.session_lifetime);
         if remaining.is_zero() {
             return Err(Fault::Unauthenticated.into());
         }

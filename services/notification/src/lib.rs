@@ -48,12 +48,21 @@ pub struct Config {
     pub nats: NatsConfig,
     #[command(flatten)]
     pub seal: SealConfig,
-    /// Address of the gRPC server
+    /// Address and port of the gRPC server
     #[arg(long, env = "ASSAY_GRPC_LISTEN", default_value = "127.0.0.1:50054")]
     pub grpc_listen: SocketAddr,
-    /// URL of the identity service, which provides the keys of tokens
+    /// URL of the identity service
     #[arg(long, env = "ASSAY_IDENTITY_URL", default_value = "http://127.0.0.1:50051")]
     pub identity_url: String,
+    #[command(flatten)]
+    pub retention: RetentionConfig,
+    #[command(flatten)]
+    pub webhooks: WebhookConfig,
+}
+
+/// Settings of stored notifications.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct RetentionConfig {
     /// Retention of notifications, in days
     #[arg(
         long,
@@ -62,8 +71,6 @@ pub struct Config {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub notification_retention_days: u32,
-    #[command(flatten)]
-    pub webhooks: WebhookConfig,
 }
 
 /// Settings of webhooks.
@@ -90,7 +97,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     exchange_events(runtime, &database, &nats);
-    let age = Duration::from_hours(24) * config.notification_retention_days;
+    let age = Duration::from_hours(24) * config.retention.notification_retention_days;
     retention::spawn(runtime, &database, &nats, age);
     let signal = NotificationSignal::subscribe(runtime, nats.client().clone());
     let services = services(runtime, &database, signal, &config.seal, config.webhooks)?;

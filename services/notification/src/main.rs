@@ -1,9 +1,9 @@
-//! The program `assay-notification`: the service, and commands for its operators.
+//! The program `assay-notification`: the notification service, and commands for its operators.
 
 use std::process::ExitCode;
 
 use assay_auth::SealConfig;
-use assay_events::command::{AtNats, Replay};
+use assay_events::command::{NatsCommand, Replay};
 use assay_runtime::{CommandLine, DatabaseConfig, Migrate, nats::NatsServers, run_with_commands};
 use clap::Subcommand;
 
@@ -15,36 +15,36 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 enum Command {
     Migrate(Migrate),
     Replay(Replay),
-    /// Re-encrypt all secrets with the first encryption key
+    /// Re-encrypt all stored secrets with the first encryption key, so that the others can be removed
     Reseal,
     #[command(flatten)]
-    AtNats(AtNats),
+    Nats(NatsCommand),
 }
 
 fn main() -> ExitCode {
     run_with_commands(
         "assay-notification",
         async |runtime, config| assay_notification::start(runtime, config).await.map(drop),
-        carry_out,
+        run,
     )
 }
 
-async fn carry_out(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
+async fn run(command: Command, command_line: &CommandLine) -> anyhow::Result<()> {
     let output = match command {
         Command::Migrate(migrate) => {
             let database = command_line.read::<DatabaseConfig>();
-            migrate.carry_out(&database, &assay_notification::migrations()).await?.to_owned()
+            migrate.run(&database, &assay_notification::migrations()).await?.to_owned()
         }
         Command::Replay(replay) => {
-            replay.carry_out(&command_line.read::<DatabaseConfig>().database_url).await?
+            replay.run(&command_line.read::<DatabaseConfig>().database_url).await?
         }
         Command::Reseal => {
             let url = command_line.read::<DatabaseConfig>().database_url;
             let count =
                 assay_notification::reseal(&url, &command_line.read::<SealConfig>()).await?;
-            format!("re-encrypted the secrets of {count} records")
+            format!("Re-encrypted {count} records")
         }
-        Command::AtNats(command) => command.carry_out(&command_line.read::<NatsServers>()).await?,
+        Command::Nats(command) => command.run(&command_line.read::<NatsServers>()).await?,
     };
     println!("{output}");
     Ok(())

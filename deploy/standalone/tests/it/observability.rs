@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use assay_runtime::{
     Runtime, serve_admin,
-    telemetry::{LogFormat, Telemetry, TelemetryConfig},
+    telemetry::{LogConfig, LogFormat, Telemetry, TelemetryConfig},
 };
 use assay_testkit::{Api, eventually};
 use async_nats::jetstream;
@@ -107,8 +107,8 @@ async fn produce_every_metric(world: &World) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_metric_is_documented_and_every_documented_metric_is_served() {
-    let config =
-        TelemetryConfig { log: "off".to_owned(), log_format: LogFormat::Json, otlp_endpoint: None };
+    let logs = LogConfig { log: "off".to_owned(), log_format: LogFormat::Json };
+    let config = TelemetryConfig { logs, otlp_endpoint: None };
     let telemetry = Telemetry::install("test", &config).unwrap();
     let runtime = Runtime::new("test");
     let admin = serve_admin(&runtime, ([127, 0, 0, 1], 0).into(), telemetry.metrics()).await;

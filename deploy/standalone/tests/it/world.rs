@@ -7,12 +7,10 @@ use std::{
 
 use assay::{Assay, Backends, Settings};
 use assay_auth::{SealConfig, new_seal_key};
-use assay_execution::{FileStoreConfig, LeaseSettings};
-use assay_gateway::EdgeConfig;
-use assay_notification::WebhookConfig;
-use assay_runtime::Networks;
+use assay_runtime::nats::NatsServers;
 use assay_servers::{DataDir, Nats};
 use assay_testkit::{Api, Broker, TestDatabase, Wire, test_dir};
+use clap::Parser;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -104,7 +102,9 @@ impl World {
             database("execution", assay_execution::migrations()),
             database("notification", assay_notification::migrations()),
         );
-        let backends = Backends { identity, catalog, execution, notification, nats_url };
+        let nats = NatsServers::at(nats_url);
+        let seal = SealConfig { encryption_keys: new_seal_key("1").unwrap() };
+        let backends = Backends { identity, catalog, execution, notification, nats, seal };
         let (installation, assay) = launch(&backends, &settings, nats_url_of).await;
         Self { installation, assay, nats: None, nats_url_of, backends, settings }
     }
@@ -133,8 +133,7 @@ impl World {
 
     /// The log of the NATS server.
     pub(crate) fn nats_log(&self) -> String {
-        let data =
-            self.settings.mail_dir.parent().expect("the mail directory is in the data directory");
+        let data = mail_dir(&self.settings).parent().expect("mails are in the data directory");
         std::fs::read_to_string(data.join("nats.log")).unwrap()
     }
 
@@ -160,7 +159,7 @@ impl World {
     }
 
     pub(crate) fn seal_config(&self) -> &SealConfig {
-        &self.settings.seal
+        &self.backends.seal
     }
 
     /// Resolves when one of the programs stops by itself.
@@ -193,37 +192,32 @@ async fn database(schema: &str, migrations: sqlx::migrate::Migrator) -> SecretSt
     TestDatabase::create(schema, &migrations).await.unwrap().url.into()
 }
 
-/// Settings of an installation with a domain, without a mail server and a proxy.
+/// Settings of an installation with a domain, without a mail server and a proxy. Without rate limits:
+/// a test sends more requests than a user.
 fn settings(dir: &Path) -> Settings {
-    Settings {
-        http_listen: ([127, 0, 0, 1], 0).into(),
-        admin_email: Some(ADMIN.to_owned()),
-        admin_password: Some(PASSWORD.into()),
-        seal: SealConfig { encryption_keys: new_seal_key("1").unwrap() },
-        public_url: "https://assay.test".parse().ok(),
-        base_domain: Some("assay.test".to_owned()),
-        smtp_url: None,
-        mail_from: None,
-        mail_dir: dir.join("mail"),
-        edge: edge(),
-        file_store: FileStoreConfig::folder(&dir.join("artifacts")),
-        leases: LeaseSettings { lease_seconds: 60, lease_losses: 3, execution_hours: 168 },
-        notification_retention_days: 365,
-        webhooks: WebhookConfig { webhook_networks: Networks::default() },
+    #[derive(Parser)]
+    struct Options {
+        #[command(flatten)]
+        settings: Settings,
     }
+    let in_dir = |option: &str, name: &str| format!("--{option}={}", dir.join(name).display());
+    let options = [
+        "assay",
+        "--http-listen=127.0.0.1:0",
+        "--public-url=https://assay.test",
+        "--base-domain=assay.test",
+        &format!("--admin-email={ADMIN}"),
+        &format!("--admin-password={PASSWORD}"),
+        &in_dir("mail-dir", "mail"),
+        &in_dir("artifacts", "artifacts"),
+        "--requests-per-address=0",
+        "--requests-per-customer=0",
+    ];
+    Options::parse_from(options).settings
 }
 
-/// Without rate limits: a test sends more requests than a user.
-fn edge() -> EdgeConfig {
-    EdgeConfig {
-        trusted_proxies: Networks::default(),
-        cors_origins: Vec::new(),
-        requests_per_address: 0,
-        requests_per_customer: 0,
-        requests_at_once: 1000,
-        calls_at_once: 0,
-        connections: 10_000,
-    }
+fn mail_dir(settings: &Settings) -> &Path {
+    settings.mail.mail_dir.as_deref().expect("mails are written to files")
 }
 
 async fn launch(
@@ -231,12 +225,12 @@ async fn launch(
     settings: &Settings,
     nats_url_of: NatsUrl,
 ) -> (Installation, Assay) {
-    let nats = backends.nats_url.expose_secret();
-    let nats = |program| nats_url_of(nats, program).into();
+    let nats = backends.nats.nats_url.expose_secret();
+    let nats = |program| NatsServers::at(nats_url_of(nats, program).into());
     let assay = Box::pin(Assay::start_as(backends, settings.clone(), nats)).await.unwrap();
     let url = format!("http://{}", assay.address);
     let api = log_in(&Api::new(url.as_str()), ADMIN, PASSWORD).await;
-    (Installation::new(url, api, settings.mail_dir.clone()), assay)
+    (Installation::new(url, api, mail_dir(settings).to_owned()), assay)
 }
 
 /// Logs in; returns the client with the token.

@@ -36,7 +36,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub struct FileStoreConfig {
     /// Store of artifacts: a folder, or a bucket as `s3://bucket/folder`
     #[arg(long, env = "ASSAY_ARTIFACTS", default_value = "data/artifacts")]
-    pub artifacts: String,
+    pub artifacts: Option<String>,
     /// URL of an S3-compatible service, such as <https://minio.example.org>. AWS by default
     #[arg(long, env = "ASSAY_S3_ENDPOINT")]
     pub s3_endpoint: Option<Url>,
@@ -55,7 +55,7 @@ impl FileStoreConfig {
     /// Returns the settings of a store in a folder.
     pub fn folder(folder: &std::path::Path) -> Self {
         Self {
-            artifacts: folder.to_string_lossy().into_owned(),
+            artifacts: Some(folder.to_string_lossy().into_owned()),
             s3_endpoint: None,
             s3_region: String::new(),
             s3_access_key_id: None,
@@ -70,8 +70,9 @@ pub(super) struct FileStore(Arc<dyn ObjectStore>);
 
 impl FileStore {
     pub(super) fn open(config: &FileStoreConfig) -> anyhow::Result<Self> {
-        let Some(bucket) = config.artifacts.strip_prefix("s3://") else {
-            return Self::folder(&config.artifacts);
+        let artifacts = config.artifacts.as_deref().context("set ASSAY_ARTIFACTS")?;
+        let Some(bucket) = artifacts.strip_prefix("s3://") else {
+            return Self::folder(artifacts);
         };
         let (bucket, folder) = bucket.split_once('/').unwrap_or((bucket, ""));
         let mut builder =

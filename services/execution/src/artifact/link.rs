@@ -7,16 +7,6 @@ use url::Url;
 /// Time until a link expires, in seconds.
 pub(super) const LIFETIME: i64 = 3600;
 
-/// Settings of the links to artifacts.
-#[derive(clap::Args, Clone, Debug)]
-pub struct LinkConfig {
-    #[command(flatten)]
-    pub seal: SealConfig,
-    /// Public URL of Assay, such as <https://assay.example.org>. Links to artifacts begin with it
-    #[arg(long, env = "ASSAY_PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
-    pub public_url: Url,
-}
-
 /// Creates and verifies links.
 #[derive(Clone)]
 pub(super) struct Links {
@@ -25,13 +15,9 @@ pub(super) struct Links {
 }
 
 impl Links {
-    pub(super) fn new(config: &LinkConfig) -> anyhow::Result<Self> {
-        let signer = Signer::new(&config.seal, "links to artifacts")?;
-        anyhow::ensure!(
-            !config.public_url.cannot_be_a_base(),
-            "ASSAY_PUBLIC_URL: not an http or https URL"
-        );
-        Ok(Self { signer, base: config.public_url.clone() })
+    /// Returns links that begin with `base` and are signed with the keys of `seal`.
+    pub(super) fn new(seal: &SealConfig, base: Url) -> anyhow::Result<Self> {
+        Ok(Self { signer: Signer::new(seal, "links to artifacts")?, base })
     }
 
     /// Returns the link to an artifact. `expires` is in seconds since 1970.
@@ -87,8 +73,8 @@ mod tests {
     #[test]
     fn links_are_valid_for_one_artifact_until_they_expire() {
         let seal = SealConfig { encryption_keys: new_seal_key("1").unwrap() };
-        let public_url = Url::parse("https://assay.test/ignored?x#y").unwrap();
-        let links = Links::new(&LinkConfig { seal, public_url }).unwrap();
+        let base = Url::parse("https://assay.test/ignored?x#y").unwrap();
+        let links = Links::new(&seal, base).unwrap();
         let (customer, id) = (CustomerId::new(), ArtifactId::new());
         let link = Url::parse(&links.link(customer, id, "a.png", 1000)).unwrap();
         assert_eq!(link.path(), format!("/api/artifacts/{id}/a.png"));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use assay_execution::{Artifacts, enforce_retention, migrations};
-use assay_runtime::{Database, DatabaseConfig, Migrate, Runtime};
+use assay_runtime::{Database, DatabaseConfig, Migrate, PoolConfig, Runtime};
 use assay_testkit::{TestDatabase, test_dir};
 use secrecy::ExposeSecret;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
@@ -30,7 +30,11 @@ async fn roles(database: &TestDatabase) -> Result<(DatabaseConfig, DatabaseConfi
     let config = |role: &str, password: &str, database_migrate| {
         let options = database.options.clone().username(role).password(password);
         let database_url = options.to_url_lossy().as_str().into();
-        DatabaseConfig { database_url, database_connections: 2, database_migrate }
+        DatabaseConfig {
+            database_url,
+            pool: PoolConfig { database_connections: 2 },
+            database_migrate,
+        }
     };
     Ok((config(&owner, "o", true), config(&app, "a", false)))
 }
@@ -58,7 +62,7 @@ async fn the_service_waits_for_the_migration_by_the_owner_and_needs_no_ownership
     let serving = Database::open(&runtime, &app, migrations())?;
     timeout(Duration::from_millis(300), serving.ready()).await.expect_err("a missing schema");
 
-    let output = Migrate {}.carry_out(&owner, &migrations()).await?;
+    let output = Migrate {}.run(&owner, &migrations()).await?;
 
     assert_eq!(output, "The database is up to date");
     timeout(Duration::from_secs(10), serving.ready()).await?;
@@ -71,7 +75,7 @@ async fn the_service_waits_for_the_migration_by_the_owner_and_needs_no_ownership
     assert_eq!(partitions(db, "instance_2021_05").await?, 0);
     sqlx::query("drop table execution").execute(db).await.expect_err("a table of the owner");
     // A repeated migration has no effect.
-    Migrate {}.carry_out(&owner, &migrations()).await?;
+    Migrate {}.run(&owner, &migrations()).await?;
     runtime.stop(Duration::from_secs(5)).await
 }
 

@@ -25,7 +25,7 @@ use assay_proto::{
     },
 };
 use assay_runtime::{
-    Runtime, Shares,
+    PublicUrl, Runtime, Shares,
     grpc::{self, Channel},
 };
 use assay_testkit::{TestDatabase, TestKeys, TestUser, Wire, test_dir};
@@ -209,7 +209,8 @@ impl Drop for World {
 /// Returns settings that store artifacts in this folder.
 pub(crate) fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
     let seal = SealConfig { encryption_keys: new_seal_key("test")? };
-    Ok(ArtifactConfig::new(FileStoreConfig::folder(folder), seal, "https://assay.test".parse()?))
+    let public = PublicUrl { public_url: "https://assay.test".parse()? };
+    Ok(ArtifactConfig { file_store: FileStoreConfig::folder(folder), seal, public })
 }
 
 /// Starts a server and returns its address.

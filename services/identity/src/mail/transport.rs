@@ -18,6 +18,7 @@ use super::{
     message::Letter,
     store::{Kind, Queued},
 };
+use crate::config::MailConfig;
 
 /// Timeout of responses of the SMTP server.
 const SMTP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -46,17 +47,13 @@ pub(super) enum SendError {
 
 impl Transport {
     /// Delivers by SMTP if a URL is configured, otherwise into the folder.
-    pub(crate) fn new(
-        smtp_url: Option<&SecretString>,
-        from: Option<&str>,
-        folder: Option<&Path>,
-    ) -> anyhow::Result<Self> {
-        let destination = match (smtp_url, folder) {
+    pub(crate) fn new(config: &MailConfig) -> anyhow::Result<Self> {
+        let destination = match (&config.smtp_url, &config.mail_dir) {
             (Some(url), _) => Destination::Smtp(smtp(url)?),
-            (None, Some(folder)) => Destination::Folder(folder.to_owned()),
+            (None, Some(folder)) => Destination::Folder(folder.clone()),
             (None, None) => bail!("set ASSAY_SMTP_URL or ASSAY_MAIL_DIR for sending mails"),
         };
-        let from = match (from, &destination) {
+        let from = match (config.mail_from.as_deref(), &destination) {
             (Some(from), _) => from,
             (None, Destination::Folder(_)) => DEFAULT_FROM,
             (None, Destination::Smtp(_)) => bail!("set ASSAY_MAIL_FROM to the sender of mails"),

@@ -11,6 +11,7 @@ use sqlx::PgPool;
 use crate::{
     account::{self, store::Credentials},
     audit::{self, Actor, Entry},
+    config::LoginConfig,
     membership,
     password::{Passwords, Verdict},
     revocation,
@@ -25,13 +26,6 @@ const FROM_ADDRESS: Duration = Duration::from_secs(3);
 /// Factor between the limits of failed logins to an account from all addresses and from one: an
 /// attacker with one address cannot lock the owner out.
 const ADDRESSES: u32 = 10;
-
-/// Numbers of logins that may fail in a burst: to an account from one address, and from an address.
-#[derive(Clone, Copy)]
-pub(crate) struct LoginLimits {
-    pub(crate) of_account: u32,
-    pub(crate) from_address: u32,
-}
 
 /// An attempt to log in.
 pub(super) struct Attempt<'a> {
@@ -58,8 +52,7 @@ pub(crate) struct PasswordLogin {
     pub(crate) db: PgPool,
     pub(crate) passwords: Passwords,
     pub(crate) keys: Keys,
-    pub(crate) session_lifetime: Duration,
-    pub(crate) limits: LoginLimits,
+    pub(crate) config: LoginConfig,
 }
 
 impl PasswordLogin {
@@ -123,10 +116,11 @@ impl PasswordLogin {
     }
 
     fn counts(&self, attempt: &Attempt<'_>) -> Vec<(Subject, Limit)> {
-        let of_account = Limit { burst: self.limits.of_account, every: OF_ACCOUNT };
+        let of_account = Limit { burst: self.config.login_failures_per_account, every: OF_ACCOUNT };
         let from_anywhere =
             Limit { burst: of_account.burst.saturating_mul(ADDRESSES), ..of_account };
-        let from_address = Limit { burst: self.limits.from_address, every: FROM_ADDRESS };
+        let from_address =
+            Limit { burst: self.config.login_failures_per_address, every: FROM_ADDRESS };
         let [here, anywhere] = throttled(attempt.email, attempt.address);
         let mut counts = vec![(here, of_account), (anywhere, from_anywhere)];
         counts.extend(
@@ -156,7 +150,7 @@ impl PasswordLogin {
         let token = self.keys.issue(Grant {
             issued_at: Some(issued_at),
             session: Some(Session::start()),
-            lifetime: Some(self.session_lifetime),
+            lifetime: Some(self.config.session_lifetime),
             ..grant
         })?;
 

@@ -27,7 +27,7 @@ pub struct Replay {
 
 impl Replay {
     /// Publishes events of the service with this database again.
-    pub async fn carry_out(self, database_url: &SecretString) -> anyhow::Result<String> {
+    pub async fn run(self, database_url: &SecretString) -> anyhow::Result<String> {
         let db = PgPool::connect_with(connect_options(database_url)?).await?;
         let replayed = replay(&db, self.since).await?;
         db.close().await;
@@ -59,7 +59,7 @@ impl std::fmt::Display for Replayed {
 
 /// Commands that act on NATS.
 #[derive(Clone, Debug, Subcommand)]
-pub enum AtNats {
+pub enum NatsCommand {
     /// List, redeliver or delete dead letters: events that a consumer could not apply
     #[command(subcommand)]
     DeadLetters(DeadLetterCommand),
@@ -128,18 +128,18 @@ pub enum SubscriberCommand {
     },
 }
 
-impl AtNats {
-    pub async fn carry_out(self, servers: &NatsServers) -> anyhow::Result<String> {
+impl NatsCommand {
+    pub async fn run(self, servers: &NatsServers) -> anyhow::Result<String> {
         let nats = connect_now(servers, "operator").await?;
         match self {
-            Self::DeadLetters(command) => command.carry_out(nats).await,
-            Self::Subscribers(command) => command.carry_out(nats).await,
+            Self::DeadLetters(command) => command.run(nats).await,
+            Self::Subscribers(command) => command.run(nats).await,
         }
     }
 }
 
 impl DeadLetterCommand {
-    async fn carry_out(self, nats: Client) -> anyhow::Result<String> {
+    async fn run(self, nats: Client) -> anyhow::Result<String> {
         let letters = DeadLetters::open(nats).await?;
         let (count, done) = match self {
             Self::List { consumer } => {
@@ -177,7 +177,7 @@ impl From<SelectionArgs> for Selection {
 }
 
 impl SubscriberCommand {
-    async fn carry_out(self, nats: Client) -> anyhow::Result<String> {
+    async fn run(self, nats: Client) -> anyhow::Result<String> {
         let subscribers = Subscribers::of(Stream::of("notifications"), nats);
         match self {
             Self::List => {

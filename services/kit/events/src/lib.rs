@@ -31,24 +31,12 @@
 //! struct Reactions;
 //!
 //! impl Handler for Reactions {
-//!     async fn handle(
-//!         &self,
-//!         tx: &mut PgTransaction<'_>,
-//!         event_type: EventType,
-//!         event: &Received,
-//!     ) -> Result<(), Fault> {
-//!         match event_type {
-//!             EventType::Record(RecordKind::TestCase, Action::Deleted) => {
-//!                 let change: RecordChanged = event.data()?;
-//!                 println!("deleted {}", change.source_id);
-//!                 Ok(())
-//!             }
-//!             EventType::Record(..)
-//!             | EventType::SecretsSeen
-//!             | EventType::RetentionSet
-//!             | EventType::Execution(_)
-//!             | EventType::Reports(_) => Ok(()),
+//!     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
+//!         if let Some(EventType::Record(RecordKind::TestCase, Action::Deleted)) = event.event_type() {
+//!             let change: RecordChanged = event.data()?;
+//!             println!("deleted {}", change.source_id);
 //!         }
+//!         Ok(())
 //!     }
 //! }
 //!
@@ -82,7 +70,7 @@ pub use self::{
     dead_letters::{DeadLetter, DeadLetters, Selection},
     event::Event,
     event_type::{EventType, ExecutionAction, RecordKind, ReportsAction},
-    nats::{Nats, NatsConfig},
+    nats::{EventConfig, Nats, NatsConfig},
     outbox::{is_behind, publish, publish_all, unpublished},
     relay::Relay,
     replay::{Replayed, Since, replay},

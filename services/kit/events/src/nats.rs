@@ -36,6 +36,13 @@ const DEAD_LETTERS_BYTES: i64 = 256 * 1024 * 1024;
 pub struct NatsConfig {
     #[command(flatten)]
     pub servers: NatsServers,
+    #[command(flatten)]
+    pub events: EventConfig,
+}
+
+/// Settings of stored events.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct EventConfig {
     /// Number of NATS servers that store each event
     #[arg(long, env = "ASSAY_NATS_REPLICAS", default_value_t = 1)]
     pub nats_replicas: usize,
@@ -67,8 +74,8 @@ impl Nats {
         Ok(Self {
             jetstream: ContextBuilder::new().timeout(RESPONSE_TIMEOUT).build(client.clone()),
             client,
-            replicas: config.nats_replicas,
-            retention: Duration::from_hours(24) * config.event_retention_days,
+            replicas: config.events.nats_replicas,
+            retention: Duration::from_hours(24) * config.events.event_retention_days,
         })
     }
 

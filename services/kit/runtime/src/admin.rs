@@ -23,9 +23,8 @@ const CONNECTIONS: usize = 200;
 /// Settings of the administration server.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct AdminConfig {
-    /// Address on which `/livez`, `/readyz` and `/metrics` are served
-    #[arg(long, env = "ASSAY_ADMIN_LISTEN", default_value = "127.0.0.1:9090")]
-    pub(crate) admin_listen: SocketAddr,
+    #[command(flatten)]
+    pub(crate) address: AdminAddress,
     /// Enable gRPC server reflection
     #[arg(
         long,
@@ -38,6 +37,14 @@ pub(crate) struct AdminConfig {
     /// not
     #[arg(long)]
     pub(crate) is_ready: bool,
+}
+
+/// Address of the administration server.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct AdminAddress {
+    /// Address on which `/livez`, `/readyz` and `/metrics` are served
+    #[arg(long, env = "ASSAY_ADMIN_LISTEN", default_value = "127.0.0.1:9090")]
+    pub admin_listen: SocketAddr,
 }
 
 /// Serves `/livez`, `/readyz` and `/metrics`, and returns the address.

@@ -47,9 +47,8 @@ pub struct DatabaseConfig {
     /// URL of the PostgreSQL database of this service, as <postgres://user:password@host/database>
     #[arg(long, env = "ASSAY_DATABASE_URL", hide_env_values = true)]
     pub database_url: SecretString,
-    /// Maximum number of connections to the database
-    #[arg(long, env = "ASSAY_DATABASE_CONNECTIONS", default_value_t = 8)]
-    pub database_connections: u32,
+    #[command(flatten)]
+    pub pool: PoolConfig,
     /// Migrate the database at startup. If false, the program waits until its command `migrate` has
     /// migrated the database, for example with another PostgreSQL role
     #[arg(
@@ -59,6 +58,14 @@ pub struct DatabaseConfig {
         action = ArgAction::Set
     )]
     pub database_migrate: bool,
+}
+
+/// Settings of the pool of connections.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct PoolConfig {
+    /// Maximum number of connections of a service to its database
+    #[arg(long, env = "ASSAY_DATABASE_CONNECTIONS", default_value_t = 8)]
+    pub database_connections: u32,
 }
 
 /// The database of a service.
@@ -105,7 +112,8 @@ impl Database {
             .application_name(runtime.name())
             .options(SESSION_LIMITS)
             .log_slow_statements(LevelFilter::Warn, SLOW_STATEMENT);
-        let pool = pool_options(config.database_connections)
+        let connections = config.pool.database_connections;
+        let pool = pool_options(connections)
             // Testing every connection before use would cost a fifth of the throughput of reads, so
             // only those that have idled are tested.
             .test_before_acquire(false)
@@ -122,7 +130,7 @@ impl Database {
             .connect_lazy_with(options);
 
         measure(runtime, pool.clone());
-        let shares = Shares::adaptive(usize::try_from(config.database_connections)?);
+        let shares = Shares::adaptive(usize::try_from(connections)?);
         let database = Self { pool, shares, migrated: CancellationToken::new() };
         let gate = runtime.gate("database");
         let (this, stopping, is_owner) =

@@ -53,7 +53,7 @@ pub fn run<C: Args>(
 pub fn run_with_commands<C: Args, D: Subcommand>(
     name: &'static str,
     start: impl AsyncFnOnce(&Runtime, C) -> anyhow::Result<()>,
-    carry_out: impl AsyncFnOnce(D, &CommandLine) -> anyhow::Result<()>,
+    run_command: impl AsyncFnOnce(D, &CommandLine) -> anyhow::Result<()>,
 ) -> ExitCode {
     let program = Options::<C>::command().name(name).subcommand_negates_reqs(true);
     let mut program = D::augment_subcommands(program).subcommand_required(false).about(ABOUT);
@@ -65,7 +65,7 @@ pub fn run_with_commands<C: Args, D: Subcommand>(
     install_crypto();
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = tokio.map_err(anyhow::Error::from);
-    exit_code(name, done.and_then(|tokio| tokio.block_on(carry_out(command, &given))))
+    exit_code(name, done.and_then(|tokio| tokio.block_on(run_command(command, &given))))
 }
 
 /// The command line of a program, from which a command reads the options that it needs.
@@ -121,8 +121,9 @@ fn serve<C: Args>(
     install_crypto();
     let served = threads().map_err(anyhow::Error::from).and_then(|tokio| {
         tokio.block_on(async {
+            let admin_listen = options.admin.address.admin_listen;
             if options.admin.is_ready {
-                return check_readiness(options.admin.admin_listen).await;
+                return check_readiness(admin_listen).await;
             }
             let telemetry = Telemetry::install(name, &options.telemetry)?;
             raise_file_limit();
@@ -131,7 +132,7 @@ fn serve<C: Args>(
                 runtime.reflect();
             }
             telemetry.spawn_upkeep(&runtime);
-            serve_admin(&runtime, options.admin.admin_listen, telemetry.metrics()).await?;
+            serve_admin(&runtime, admin_listen, telemetry.metrics()).await?;
             start(&runtime, options.program).await?;
             tokio::select! {
                 () = stop_signal() => {}

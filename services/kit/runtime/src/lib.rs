@@ -14,6 +14,7 @@ pub mod list;
 pub mod nats;
 mod networks;
 mod notifier;
+mod public_url;
 mod shares;
 pub mod telemetry;
 mod throttle;
@@ -21,13 +22,16 @@ mod tls;
 pub mod trace;
 
 pub use self::{
-    admin::serve_admin,
-    database::{AdvisoryLock, Database, DatabaseConfig, Migrate, begin, connect_options},
+    admin::{AdminAddress, serve_admin},
+    database::{
+        AdvisoryLock, Database, DatabaseConfig, Migrate, PoolConfig, begin, connect_options,
+    },
     entry::{CommandLine, install_crypto, parse, run, run_with_commands, stop_signal, threads},
     files::raise_file_limit,
     lifecycle::{Gate, Runtime},
     networks::Networks,
     notifier::{Notifier, OfCustomer, Waiter},
+    public_url::PublicUrl,
     shares::{Share, Shares},
     throttle::Throttle,
     tls::{Tls, TlsConfig},

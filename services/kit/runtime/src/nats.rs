@@ -16,7 +16,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Settings of connections to NATS.
 #[derive(clap::Args, Clone, Debug)]
 pub struct NatsServers {
-    /// URLs of the NATS servers, as <nats://user:password@host:port>, separated by commas
+    /// URLs of the NATS servers with JetStream, as <nats://user:password@host:port>, separated by commas
     #[arg(
         long,
         env = "ASSAY_NATS_URL",

@@ -34,15 +34,22 @@ const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 /// Settings of logs and traces.
 #[derive(clap::Args, Clone, Debug)]
 pub struct TelemetryConfig {
+    #[command(flatten)]
+    pub logs: LogConfig,
+    /// URL of the OTLP collector (gRPC) that receives traces; without it, none are sent
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
+}
+
+/// Settings of logs.
+#[derive(clap::Args, Clone, Debug)]
+pub struct LogConfig {
     /// Log level, or tracing directives such as `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "info,async_nats=warn")]
     pub log: String,
     /// Format of log lines
     #[arg(long, env = "ASSAY_LOG_FORMAT", default_value = "json")]
     pub log_format: LogFormat,
-    /// URL of the OTLP collector (gRPC) that receives traces; without it, none are sent
-    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
-    pub otlp_endpoint: Option<String>,
 }
 
 /// Format of log lines.
@@ -79,7 +86,7 @@ impl Telemetry {
         let tracer = tracer.build();
         global::set_tracer_provider(tracer.clone());
 
-        let lines: Box<dyn Layer<Registry> + Send + Sync> = match config.log_format {
+        let lines: Box<dyn Layer<Registry> + Send + Sync> = match config.logs.log_format {
             LogFormat::Json => fmt::layer()
                 .fmt_fields(JsonFields::new())
                 .event_format(JsonLines::new())
@@ -97,7 +104,7 @@ impl Telemetry {
             .with_filter(ours.and(filter_fn(|metadata| metadata.name() != TASK)));
         let is_sent = config.otlp_endpoint.is_some();
         tracing_subscriber::registry()
-            .with(lines.with_filter(EnvFilter::try_new(&config.log)?))
+            .with(lines.with_filter(EnvFilter::try_new(&config.logs.log)?))
             .with(spans)
             .with(is_sent.then(|| statements::layer(tracer.tracer(program))))
             .with(request::layer())

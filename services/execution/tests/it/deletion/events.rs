@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use assay_events::{
-    Consumer, Event, EventType, Nats, NatsConfig, RecordKind, Relay, Stream, publish,
+    Consumer, Event, EventConfig, EventType, Nats, NatsConfig, RecordKind, Relay, Stream, publish,
 };
 use assay_execution::Deletions;
 use assay_proto::{CustomerId, events::RecordChanged};
@@ -32,8 +32,7 @@ async fn deletion_events_take_effect_within_a_second() -> Result<()> {
     broker.start().await;
     let config = NatsConfig {
         servers: NatsServers::at(broker.url().into()),
-        nats_replicas: 1,
-        event_retention_days: 1,
+        events: EventConfig { nats_replicas: 1, event_retention_days: 1 },
     };
     let nats = Nats::connect(&config, "test").await?;
     let (stop, mut tasks) = (CancellationToken::new(), JoinSet::new());

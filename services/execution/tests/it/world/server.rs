@@ -8,7 +8,7 @@ use assay_auth::guard;
 use assay_execution::{Artifacts, LeaseSettings, Queue, Reconciler};
 use assay_proto::DESCRIPTORS;
 use assay_runtime::{
-    Database, DatabaseConfig, Runtime,
+    Database, DatabaseConfig, PoolConfig, Runtime,
     grpc::{self, Channel},
 };
 
@@ -39,7 +39,7 @@ impl Server {
         let runtime = Runtime::new("execution");
         let database = DatabaseConfig {
             database_url: world.database_url.as_str().into(),
-            database_connections: 8,
+            pool: PoolConfig { database_connections: 8 },
             database_migrate: true,
         };
         let database = Database::open(&runtime, &database, assay_execution::migrations())?;

@@ -20,7 +20,8 @@ const UNDEFINED_TABLE: &str = "42P01";
 pub struct Migrate {}
 
 impl Migrate {
-    pub async fn carry_out(
+    /// Migrates the database, and returns a message for the operator.
+    pub async fn run(
         self,
         config: &DatabaseConfig,
         migrations: &Migrator,

@@ -121,7 +121,7 @@ impl Channel {
     }
 
     /// Performs a call within its deadline.
-    async fn carry_out(mut self, mut request: Request<Body>) -> Answer {
+    async fn perform(mut self, mut request: Request<Body>) -> Answer {
         let granted = deadline::of(request.headers());
         let deadline = Instant::now() + granted.map_or(LONGEST_CALL, |time| time.min(LONGEST_CALL));
         let mut uri = std::mem::take(request.uri_mut()).into_parts();
@@ -256,7 +256,7 @@ impl Service<Request<Body>> for Channel {
         let span = trace::id().map_or_else(Span::none, |_| span());
         let measured = async move {
             let started = Instant::now();
-            let answer = channel.carry_out(request).await;
+            let answer = channel.perform(request).await;
             let code = code(&answer);
             Span::current().record("rpc.response.status_code", i32::from(code));
             let labels = [("method", label), ("code", format!("{code:?}"))];

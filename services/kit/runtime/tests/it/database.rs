@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use assay_runtime::{Database, DatabaseConfig, Runtime, begin};
+use assay_runtime::{Database, DatabaseConfig, PoolConfig, Runtime, begin};
 use assay_testkit::{TestDatabase, Wire, eventually};
 use sqlx::{PgPool, migrate::Migrator};
 use tokio::time::timeout;
@@ -15,7 +15,11 @@ fn open(runtime: &Runtime, url: &str) -> Result<PgPool> {
 }
 
 fn config(url: &str) -> DatabaseConfig {
-    DatabaseConfig { database_url: url.into(), database_connections: 2, database_migrate: true }
+    DatabaseConfig { database_url: url.into(), pool: pool(2), database_migrate: true }
+}
+
+fn pool(database_connections: u32) -> PoolConfig {
+    PoolConfig { database_connections }
 }
 
 /// A program that is stopped (SIGSTOP) or has lost its network keeps its connection open.
@@ -46,7 +50,7 @@ async fn a_cancelled_begin_leaves_no_open_transaction_in_the_pool() -> Result<()
     let database = TestDatabase::empty().await?;
     let (wire, url) = Wire::to_postgres(&database.url).await?;
     let runtime = Runtime::new("program");
-    let config = DatabaseConfig { database_connections: 1, ..config(&url) };
+    let config = DatabaseConfig { pool: pool(1), ..config(&url) };
     let opened = Database::open(&runtime, &config, Migrator::DEFAULT)?;
     let pool = opened.pool();
     sqlx::query("create table written (number int)").execute(pool).await?;

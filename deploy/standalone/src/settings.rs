@@ -1,0 +1,38 @@
+//! Settings of all programs.
+
+use assay_events::EventConfig;
+use assay_execution::{FileStoreConfig, LeaseSettings};
+use assay_gateway::EdgeConfig;
+use assay_identity::{AuditConfig, FirstStartConfig, LoginConfig, MailConfig};
+use assay_notification::{RetentionConfig, WebhookConfig};
+use assay_runtime::{PoolConfig, PublicUrl};
+
+/// Settings of all programs.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Settings {
+    #[command(flatten)]
+    pub edge: EdgeConfig,
+    /// By default, the address of the gateway.
+    #[command(flatten)]
+    pub public: Option<PublicUrl>,
+    #[command(flatten)]
+    pub first_start: FirstStartConfig,
+    #[command(flatten)]
+    pub login: LoginConfig,
+    #[command(flatten)]
+    pub audit: AuditConfig,
+    #[command(flatten)]
+    pub mail: MailConfig,
+    #[command(flatten)]
+    pub file_store: FileStoreConfig,
+    #[command(flatten)]
+    pub leases: LeaseSettings,
+    #[command(flatten)]
+    pub retention: RetentionConfig,
+    #[command(flatten)]
+    pub webhooks: WebhookConfig,
+    #[command(flatten)]
+    pub pool: PoolConfig,
+    #[command(flatten)]
+    pub events: EventConfig,
+}
