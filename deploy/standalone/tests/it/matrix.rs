@@ -3,7 +3,7 @@
 
 pub(crate) mod operation;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use assay_testkit::Api;
 use reqwest::Method;
@@ -71,9 +71,8 @@ async fn every_operation_needs_exactly_the_documented_permissions() {
         // Each of the permissions is enough alone, and the others are not, even together.
         let others = (others.join(", "), false);
         for (permissions, may) in each.iter().map(|one| ((*one).to_owned(), true)).chain([others]) {
-            if !clients.contains_key(&permissions) {
-                let client = create_client(&world, &permissions).await;
-                clients.insert(permissions.clone(), client);
+            if let Entry::Vacant(vacant) = clients.entry(permissions.clone()) {
+                vacant.insert(create_client(&world, &permissions).await);
             }
             let path = operation.path(random_parameter);
             let body = body(operation, |_| Uuid::now_v7().to_string());

@@ -5,12 +5,13 @@
 use std::{
     env,
     fs::{self, File},
-    os::unix::process::{CommandExt as _, parent_id},
+    os::unix::process::parent_id,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
 };
 
 use assay_testkit::{Api, ended, eventually, test_dir};
+use tokio::process::Command;
 
 use crate::{installation::Installation, world::World};
 
