@@ -10,8 +10,10 @@ help: ## list the targets
 
 run: ## run Assay with its own PostgreSQL and NATS, data in ./data
 	@deploy/local/install
-	@cargo build --release --locked -p assay --bin assay
-	@exec $(TARGET)/release/assay
+	@[ -x $(TARGET)/local/assay ] || echo \
+		'Building Assay. With two processors, the first time takes about seven minutes; later it is quick.'
+	@cargo build --profile local --locked -p assay --bin assay
+	@exec $(TARGET)/local/assay
 
 test: ## run all checks and tests, installing what they need
 	@deploy/local/install test

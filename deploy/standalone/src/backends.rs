@@ -8,7 +8,7 @@ use assay_auth::SealConfig;
 use assay_runtime::{connect_options, nats::NatsServers};
 use assay_servers::{DataDir, Nats, Postgres, PostgresOptions};
 use secrecy::{ExposeSecret, SecretString};
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection, PgConnection};
 use url::Url;
 
 use crate::keys;
@@ -116,7 +116,7 @@ async fn databases(
 
 /// Creates missing databases on the server of `url`.
 async fn databases_of(url: &SecretString) -> Result<[SecretString; 4]> {
-    let mut server = PgConnection::connect_with(&connect_options(url)?)
+    let mut server = PgConnection::connect_with(&connect_options(url)?.disable_statement_logging())
         .await
         .context("cannot connect to PostgreSQL; check ASSAY_DATABASE_URL")?;
     for database in DATABASES {

@@ -53,6 +53,7 @@ async fn serve(options: Options) -> Result<()> {
         .file_store
         .artifacts
         .get_or_insert_with(|| in_data("artifacts").to_string_lossy().into_owned());
+    println!("Starting Assay with its data in {}", data.path().display());
     let (backends, servers) = tokio::select! {
         opened = options.backends.open(&data) => opened?,
         () = stop_signal() => return Ok(()),

@@ -1,12 +1,18 @@
 //! Limits of requests for each address and customer, and CORS.
 
-use std::{convert::Infallible, future::ready, net::SocketAddr, time::Duration};
+use std::{
+    convert::Infallible,
+    future::{pending, ready},
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
 
 use assay_testkit::eventually;
 use axum::{body::Body, extract::ConnectInfo};
 use futures::{StreamExt, future::join_all, stream};
 use http::{StatusCode, request::Builder};
-use tokio::time::timeout;
+use tokio::{sync::Semaphore, time::timeout};
 
 use crate::api::{Answer, Api, request};
 
@@ -68,29 +74,32 @@ async fn a_limit_of_0_disables_rate_limiting() {
     }
 }
 
-/// A body that stalls after its first bytes.
-fn stalled(first: Vec<u8>) -> Body {
+/// A body that stalls after its first bytes, and then adds a permit.
+fn stalled(first: Vec<u8>, stalls: &Arc<Semaphore>) -> Body {
+    let stalls = stalls.clone();
     let first = stream::once(ready(Ok::<_, Infallible>(first)));
-    Body::from_stream(first.chain(stream::pending()))
+    let rest = stream::once(async move {
+        stalls.add_permits(1);
+        pending().await
+    });
+    Body::from_stream(first.chain(rest))
 }
 
-/// Repeats the request until it is rejected because of too many concurrent requests.
-async fn overloaded(api: &Api, request: impl Fn() -> (Builder, Body)) -> Answer {
-    eventually("an overloaded answer", async || {
-        let (request, body) = request();
-        let answer = api.send(request, body).await;
-        (answer.status == StatusCode::SERVICE_UNAVAILABLE).then_some(answer)
-    })
-    .await
+/// Sends requests of one customer, and waits until all their bodies stall.
+async fn stall(api: &Api, requests: u32, first: &[u8]) {
+    let stalls = Arc::new(Semaphore::new(0));
+    for _ in 0..requests {
+        let body = stalled(first.to_vec(), &stalls);
+        api.spawn_request(api.request("POST", "/api/projects"), body);
+    }
+    let _all = stalls.acquire_many(requests).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_customer_cannot_use_all_request_slots() {
     let api = Api::start_with(&["--requests-at-once=4"]).await;
-    for _ in 0..3 {
-        api.spawn_request(api.request("POST", "/api/projects"), stalled(b"{".to_vec()));
-    }
-    let rejected = overloaded(&api, || (api.request("GET", "/api/projects"), Body::empty())).await;
+    stall(&api, 3, b"{").await;
+    let rejected = api.get("/api/projects").await;
     rejected.problem(503, "overloaded");
     assert_eq!(rejected.header("retry-after"), "1");
     api.send(api.others_request("GET", "/api/projects/p"), Body::empty()).await.ok();
@@ -101,11 +110,10 @@ async fn a_customer_cannot_use_all_request_slots() {
 async fn a_customer_cannot_use_all_memory_for_bodies() {
     let api = Api::start().await;
     // Three quarters of 64 MiB, in chunks of 64 KiB; the first chunk of each body is not counted.
-    for _ in 0..52 {
-        api.spawn_request(api.request("POST", "/api/projects"), stalled(vec![b' '; 1 << 20]));
-    }
+    stall(&api, 51, &vec![b' '; 1 << 20]).await;
     let large = || Body::from(format!(r#"{{"Name":"{}"}}"#, "a".repeat(1 << 20).split_off(100)));
-    overloaded(&api, || (api.request("POST", "/api/projects"), large())).await;
+    let rejected = api.send(api.request("POST", "/api/projects"), large()).await;
+    rejected.problem(503, "overloaded");
     for (request, body) in [
         (api.others_request("POST", "/api/projects"), large()),
         (api.request("POST", "/api/projects"), Body::from(r#"{"Name":"small"}"#)),

@@ -177,7 +177,9 @@ impl Postgres {
 
     /// Creates a database, unless it exists.
     pub async fn create_database_if_missing(&self, database: &str) -> Result<()> {
-        let mut connection = PgConnection::connect_with(&self.options("postgres")).await?;
+        // Creating a database is slow.
+        let options = self.options("postgres").disable_statement_logging();
+        let mut connection = PgConnection::connect_with(&options).await?;
         let name = database.replace('"', "\"\"");
         let statement = AssertSqlSafe(format!(r#"create database "{name}""#));
         match sqlx::raw_sql(statement).execute(&mut connection).await {
