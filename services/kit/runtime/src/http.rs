@@ -4,6 +4,7 @@ mod connections;
 mod protocol;
 mod responses;
 mod stream;
+mod timeouts;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -21,24 +22,12 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-pub use self::connections::{Connections, network};
 use self::{connections::Permit, responses::Responses, stream::ClientStream};
+pub use self::{
+    connections::{Connections, network},
+    timeouts::Timeouts,
+};
 use crate::{Runtime, lifecycle::SHUTDOWN_DELAY};
-
-/// How long a server waits for a client.
-#[derive(Clone, Copy, Debug)]
-pub struct Timeouts {
-    /// Until a client has sent the head of a request. Connections that idle for longer are closed.
-    pub head: Duration,
-    /// Until a client has read part of a response.
-    pub read: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self { head: Duration::from_secs(5), read: Duration::from_secs(30) }
-    }
-}
 
 /// Maximum number of concurrent requests on one HTTP/2 connection.
 const STREAMS: u32 = 100;

@@ -4,7 +4,8 @@ use assay_proto::CustomerId;
 use sqlx::Error;
 
 use super::{
-    Consumer, Handler, dead_letter,
+    dead_letter,
+    definition::{Consumer, Handler},
     delivery::Delivery,
     parked,
     received::Received,

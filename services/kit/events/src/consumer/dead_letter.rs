@@ -2,7 +2,7 @@
 
 use async_nats::jetstream::message::PublishMessage;
 
-use super::{Consumer, delivery::Delivery};
+use super::{definition::Consumer, delivery::Delivery};
 use crate::{Nats, Stream, cloud_event::CONTENT_TYPE};
 
 pub(crate) const REASON: &str = "Assay-Reason";

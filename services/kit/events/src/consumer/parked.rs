@@ -6,7 +6,7 @@ use assay_proto::CustomerId;
 use sqlx::{Error, PgExecutor};
 use uuid::Uuid;
 
-use super::{Consumer, delivery::Delivery, received::Received};
+use super::{definition::Consumer, delivery::Delivery, received::Received};
 
 /// Maximum number of customers whose events are retried in a round.
 const CUSTOMERS: i64 = 100;

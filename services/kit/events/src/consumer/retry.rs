@@ -21,7 +21,8 @@ use tokio::{
 };
 
 use super::{
-    Consumer, Handler, dead_letter,
+    dead_letter,
+    definition::{Consumer, Handler},
     parked::{self, Parked},
     received::Received,
     session::{Limits, Session, causes},

@@ -13,7 +13,11 @@ use tokio::time::timeout;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::{Consumer, Handler, inbox, parked, received::Received};
+use super::{
+    definition::{Consumer, Handler},
+    inbox, parked,
+    received::Received,
+};
 use crate::connection::{self, within};
 
 /// Target duration of a transaction, to which the number of events in it adapts, so that locks are

@@ -18,7 +18,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Consumer, delivery::Delivery};
+use super::{definition::Consumer, delivery::Delivery};
 use crate::{Nats, connection::RETRY_INTERVAL};
 
 /// Maximum number of messages per request.

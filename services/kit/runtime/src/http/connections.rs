@@ -8,7 +8,7 @@ use std::{
 
 use rustix::process::{Resource, getrlimit};
 
-use super::Timeouts;
+use super::timeouts::Timeouts;
 use crate::Networks;
 
 /// One address may have this fraction of all connections: a quarter.

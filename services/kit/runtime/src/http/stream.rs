@@ -14,7 +14,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use super::{Timeouts, protocol::Preface};
+use super::{protocol::Preface, timeouts::Timeouts};
 
 /// Maximum time until a client has closed its end of a connection that the server closes.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
