@@ -1,4 +1,4 @@
-//! What a consumer consumes, and what applies it.
+//! The definition of a consumer, and the trait of what applies its events.
 
 use std::time::Duration;
 
