@@ -1,8 +1,8 @@
 //! Logs, traces and metrics of a program.
 
 mod descriptions;
+mod ids;
 mod lines;
-mod request;
 mod statements;
 
 use std::{io::IsTerminal, time::Duration};
@@ -20,9 +20,9 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use self::lines::JsonLines;
-pub(crate) use self::request::inject_request_id;
-pub use self::request::{REQUEST_ID, request_id_in};
+pub use self::ids::{REQUEST_ID, request_id_in};
+pub(crate) use self::ids::{follow_trace, inject_request_id, trace};
+use self::{ids::Ids, lines::JsonLines};
 use crate::Runtime;
 
 /// Name of the span of a task. Tasks run as long as the program, so their spans are not traces.
@@ -63,7 +63,8 @@ pub enum LogFormat {
 
 /// The telemetry of a process. Must be kept until the process ends.
 pub struct Telemetry {
-    tracer: SdkTracerProvider,
+    /// The exporter of traces, if they are sent.
+    tracer: Option<SdkTracerProvider>,
     metrics: PrometheusHandle,
 }
 
@@ -72,20 +73,8 @@ impl Telemetry {
     /// runtime.
     pub fn install(program: &'static str, config: &TelemetryConfig) -> anyhow::Result<Self> {
         global::set_text_map_propagator(TraceContextPropagator::new());
-        let mut tracer = SdkTracerProvider::builder()
-            .with_resource(Resource::builder().with_service_name(program).build());
-        // Without an exporter, logs and responses still have trace ids.
-        if let Some(endpoint) = &config.otlp_endpoint {
-            let exporter = SpanExporter::builder()
-                .with_tonic()
-                .with_compression(opentelemetry_otlp::Compression::Gzip)
-                .with_endpoint(endpoint)
-                .build()?;
-            tracer = tracer.with_batch_exporter(exporter);
-        }
-        let tracer = tracer.build();
-        global::set_tracer_provider(tracer.clone());
-
+        let endpoint = config.otlp_endpoint.as_deref();
+        let tracer = endpoint.map(|endpoint| sending_to(endpoint, program)).transpose()?;
         let lines: Box<dyn Layer<Registry> + Send + Sync> = match config.logs.log_format {
             LogFormat::Json => fmt::layer()
                 .fmt_fields(JsonFields::new())
@@ -99,15 +88,17 @@ impl Telemetry {
                 .boxed(),
         };
         let ours = EnvFilter::new("info,h2=off,hyper=off,tonic=off,opentelemetry=off");
-        let spans = tracing_opentelemetry::layer()
-            .with_tracer(tracer.tracer(program))
-            .with_filter(ours.and(filter_fn(|metadata| metadata.name() != TASK)));
-        let is_sent = config.otlp_endpoint.is_some();
+        let spans = tracer.as_ref().map(|tracer| {
+            tracing_opentelemetry::layer()
+                .with_tracer(tracer.tracer(program))
+                .with_filter(ours.and(filter_fn(|metadata| metadata.name() != TASK)))
+        });
+        let statements = tracer.as_ref().map(|tracer| statements::layer(tracer.tracer(program)));
         tracing_subscriber::registry()
             .with(lines.with_filter(EnvFilter::try_new(&config.logs.log)?))
             .with(spans)
-            .with(is_sent.then(|| statements::layer(tracer.tracer(program))))
-            .with(request::layer())
+            .with(statements)
+            .with(Ids { traces: tracer.is_none() })
             .try_init()?;
 
         let metrics = PrometheusBuilder::new()
@@ -136,9 +127,25 @@ impl Telemetry {
 
     /// Sends the remaining traces.
     pub async fn flush(self) {
-        let shut_down = tokio::task::spawn_blocking(move || self.tracer.shutdown());
+        let Some(tracer) = self.tracer else { return };
+        let shut_down = tokio::task::spawn_blocking(move || tracer.shutdown());
         if let Ok(Err(error)) = shut_down.await {
             tracing::warn!(%error, "the last traces were not sent");
         }
     }
+}
+
+/// Returns an exporter of the traces of a program to an OTLP collector.
+fn sending_to(endpoint: &str, program: &'static str) -> anyhow::Result<SdkTracerProvider> {
+    let exporter = SpanExporter::builder()
+        .with_tonic()
+        .with_compression(opentelemetry_otlp::Compression::Gzip)
+        .with_endpoint(endpoint)
+        .build()?;
+    let tracer = SdkTracerProvider::builder()
+        .with_resource(Resource::builder().with_service_name(program).build())
+        .with_batch_exporter(exporter)
+        .build();
+    global::set_tracer_provider(tracer.clone());
+    Ok(tracer)
 }

@@ -12,6 +12,8 @@ use opentelemetry::{
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
+use crate::telemetry::{self, follow_trace};
+
 /// Makes a span part of the trace that the headers name. Must be called before the span is entered.
 pub fn follow(span: &Span, headers: &HeaderMap) {
     adopt(span, &Headers(headers));
@@ -28,15 +30,25 @@ fn adopt(span: &Span, headers: &dyn Extractor) {
     let nowhere = Context::new();
     let parent =
         get_text_map_propagator(|propagator| propagator.extract_with_context(&nowhere, headers));
-    if parent.span().span_context().is_valid() {
-        // Fails only if no telemetry is installed.
-        let _ = span.set_parent(parent);
+    let of_parent = parent.span().span_context().clone();
+    // Fails if OpenTelemetry does not record the span.
+    if of_parent.is_valid() && span.set_parent(parent).is_err() {
+        follow_trace(span, &of_parent);
     }
+}
+
+/// Returns the current trace.
+fn current() -> Context {
+    let context = Span::current().context();
+    if context.span().span_context().is_valid() {
+        return context;
+    }
+    telemetry::trace().map_or(context, |trace| Context::new().with_remote_span_context(trace))
 }
 
 /// Adds the current trace to headers.
 pub fn inject(headers: &mut HeaderMap) {
-    let context = Span::current().context();
+    let context = current();
     get_text_map_propagator(|propagator| {
         propagator.inject_context(&context, &mut HeadersMut(headers));
     });
@@ -45,14 +57,14 @@ pub fn inject(headers: &mut HeaderMap) {
 /// Returns the headers of the current trace as text, for storage.
 pub fn to_map() -> HashMap<String, String> {
     let mut headers = HashMap::new();
-    let context = Span::current().context();
+    let context = current();
     get_text_map_propagator(|propagator| propagator.inject_context(&context, &mut headers));
     headers
 }
 
 /// Returns the id of the current trace as 32 hexadecimal digits; `None` outside a trace.
 pub fn id() -> Option<String> {
-    let context = Span::current().context();
+    let context = current();
     let id = context.span().span_context().trace_id();
     (id != opentelemetry::TraceId::INVALID).then(|| id.to_string())
 }

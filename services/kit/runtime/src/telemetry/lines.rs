@@ -11,7 +11,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::request::request_id;
+use super::ids::request_id;
 use crate::trace;
 
 pub(super) struct JsonLines(Format<Json>);
