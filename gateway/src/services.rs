@@ -6,7 +6,7 @@ use assay_auth::Verifier;
 use assay_proto::{catalog, execution, identity, notification};
 use assay_runtime::{
     Runtime, Shares,
-    grpc::{Channel, MESSAGE_LIMIT, connect_with},
+    grpc::{Channel, MESSAGE_LIMIT, connect_from},
     nats,
 };
 use axum::extract::FromRef;
@@ -29,7 +29,7 @@ impl Upstream {
     /// Prepares connections to the services, which open on first use, and starts to follow the keys
     /// and revocations of the identity service.
     pub async fn connect(runtime: &Runtime, config: &Config) -> anyhow::Result<Self> {
-        let connect = |url: &str| connect_with(runtime.tls(), url);
+        let connect = |url: &str| connect_from(runtime, url);
         let identity = connect(&config.identity_url)?;
         let nats = nats::connect(&config.nats, runtime.name()).await?;
         Ok(Self {

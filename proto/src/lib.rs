@@ -24,7 +24,7 @@ pub use self::{
     fault::{Fault, Violation},
     id::*,
     integer::{Integer, integer, integers, optional_integer},
-    policy::{Needs, Permissions, only_reads, waits},
+    policy::{Needs, Permissions, method_at, only_reads, waits},
     result::worst,
     timestamp::Timestamp,
     value::*,

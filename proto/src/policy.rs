@@ -18,14 +18,20 @@ pub enum Needs {
     AnyOf(&'static [Permission]),
 }
 
+static BY_PATH: LazyLock<HashMap<&str, Needs>> =
+    LazyLock::new(|| crate::POLICY.iter().copied().collect());
+
 impl Needs {
     /// Returns the requirement of the method at a path, `/package.Service/Method`. Methods that are
     /// not in the contracts have none and must not be called.
     pub fn of(path: &str) -> Option<Self> {
-        static BY_PATH: LazyLock<HashMap<&str, Needs>> =
-            LazyLock::new(|| crate::POLICY.iter().copied().collect());
         BY_PATH.get(path).copied()
     }
+}
+
+/// Returns the full name of the method at a path, `package.Service/Method`, if a contract has it.
+pub fn method_at(path: &str) -> Option<&'static str> {
+    BY_PATH.get_key_value(path).map(|(path, _)| path.trim_start_matches('/'))
 }
 
 /// Returns whether the method at a path only reads, so that its calls may be repeated.

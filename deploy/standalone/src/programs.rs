@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use assay_events::NatsConfig;
 use assay_execution::ArtifactConfig;
 use assay_identity::{FirstLogin, FirstStartConfig};
-use assay_runtime::{DatabaseConfig, PublicUrl, Runtime, nats::NatsServers};
+use assay_runtime::{DatabaseConfig, Process, PublicUrl, Runtime, nats::NatsServers};
 use futures::future::{join_all, select_all};
 use secrecy::SecretString;
 use url::Url;
@@ -57,8 +57,9 @@ impl Assay {
             None => PublicUrl { public_url: Url::parse(&url(settings.edge.http_listen))? },
         };
         let seal = &backends.seal;
-        let runtimes =
-            ["identity", "catalog", "execution", "notification", "gateway"].map(Runtime::new);
+        let process = Process::default();
+        let runtimes = ["identity", "catalog", "execution", "notification", "gateway"]
+            .map(|program| Runtime::within(&process, program));
         let [identity, catalog, execution, notification, gateway] = &runtimes;
 
         let started = assay_identity::start(

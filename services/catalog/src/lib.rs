@@ -87,7 +87,7 @@ pub fn migrations() -> Migrator {
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
     let seal = Seal::new(&config.seal)?;
     let identity =
-        grpc::connect_with(runtime.tls(), &config.identity_url).context("ASSAY_IDENTITY_URL")?;
+        grpc::connect_from(runtime, &config.identity_url).context("ASSAY_IDENTITY_URL")?;
     let database = Database::open(runtime, &config.database, migrations())?;
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("catalog"));

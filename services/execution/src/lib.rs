@@ -85,8 +85,8 @@ pub fn migrations() -> Migrator {
 
 /// Starts the service, and returns the address on which it listens.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
-    let identity = grpc::connect_with(runtime.tls(), &config.identity_url)?;
-    let catalog = grpc::connect_with(runtime.tls(), &config.catalog_url)?;
+    let identity = grpc::connect_from(runtime, &config.identity_url)?;
+    let catalog = grpc::connect_from(runtime, &config.catalog_url)?;
     let database = Database::open(runtime, &config.database, migrations())?;
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     Relay::start(runtime, &database, &nats, Stream::of("execution"));

@@ -93,7 +93,7 @@ pub fn migrations() -> Migrator {
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {
     let database = Database::open(runtime, &config.database, migrations())?;
     let identity =
-        grpc::connect_with(runtime.tls(), &config.identity_url).context("ASSAY_IDENTITY_URL")?;
+        grpc::connect_from(runtime, &config.identity_url).context("ASSAY_IDENTITY_URL")?;
     let nats = Nats::connect(&config.nats, runtime.name()).await?;
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     exchange_events(runtime, &database, &nats);

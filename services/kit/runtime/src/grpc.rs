@@ -4,13 +4,15 @@ mod budget;
 mod channel;
 mod deadline;
 mod incoming;
+mod measurement;
+mod replica;
 mod replicas;
 mod server;
 
 use std::time::Duration;
 
 pub use self::{
-    channel::{Channel, connect, connect_with},
+    channel::{Channel, connect, connect_from},
     incoming::CLIENT_ADDRESS,
     server::serve,
 };

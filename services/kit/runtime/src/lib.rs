@@ -14,6 +14,7 @@ pub mod list;
 pub mod nats;
 mod networks;
 mod notifier;
+mod process;
 mod public_url;
 mod shares;
 pub mod telemetry;
@@ -31,6 +32,7 @@ pub use self::{
     lifecycle::{Gate, Runtime},
     networks::Networks,
     notifier::{Notifier, OfCustomer, Waiter},
+    process::Process,
     public_url::PublicUrl,
     shares::{Share, Shares},
     throttle::Throttle,

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
-use crate::{Tls, telemetry::TASK};
+use crate::{Process, Tls, telemetry::TASK};
 
 /// Time between the signal to stop and the end of open connections. Callers see in the meantime
 /// that the program stops serving, and clients that have just connected send their requests.
@@ -29,6 +29,7 @@ pub struct Runtime(Arc<Inner>);
 struct Inner {
     name: &'static str,
     tls: Option<Tls>,
+    process: Process,
     stopping: CancellationToken,
     tasks: TaskTracker,
     gates: Mutex<Vec<Gate>>,
@@ -58,13 +59,23 @@ impl Gate {
 impl Runtime {
     /// Creates a program that uses no TLS towards other programs.
     pub fn new(name: &'static str) -> Self {
-        Self::with_tls(name, None)
+        Self::create(name, None, Process::default())
     }
 
     pub fn with_tls(name: &'static str, tls: Option<Tls>) -> Self {
+        Self::create(name, tls, Process::default())
+    }
+
+    /// Creates a program that runs in the same process as others.
+    pub fn within(process: &Process, name: &'static str) -> Self {
+        Self::create(name, None, process.clone())
+    }
+
+    fn create(name: &'static str, tls: Option<Tls>, process: Process) -> Self {
         Self(Arc::new(Inner {
             name,
             tls,
+            process,
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
             gates: Mutex::default(),
@@ -81,6 +92,10 @@ impl Runtime {
     /// Returns the certificates for mutual TLS, if it is enabled.
     pub fn tls(&self) -> Option<&Tls> {
         self.0.tls.as_ref()
+    }
+
+    pub(crate) fn process(&self) -> &Process {
+        &self.0.process
     }
 
     /// Enables gRPC reflection in servers that are started from now on.

@@ -17,14 +17,13 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use assay_proto::{Needs, only_reads};
+use assay_proto::only_reads;
 use futures::future::BoxFuture;
 use http::{
     Request, Response, Uri,
     uri::{Authority, Scheme},
 };
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
 use metrics::Counter;
 use tokio::{
     net::lookup_host,
@@ -40,9 +39,11 @@ use super::{
     LONGEST_CALL,
     budget::Retries,
     deadline,
-    replicas::{Failure, Registry, Replica, Replicas, Target, follow, host},
+    measurement::{method_label, record},
+    replica::{Failure, Replica, Target, host},
+    replicas::{Registry, Replicas, follow},
 };
-use crate::{Tls, telemetry::inject_request_id, trace};
+use crate::{Process, Runtime, Tls, telemetry::inject_request_id, trace};
 
 /// Maximum wait of a call for the first attempt to connect to each replica.
 const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(2);
@@ -55,7 +56,7 @@ const REPLICA_TIMEOUT: Duration = Duration::from_millis(200);
 const SLOW_FAILURE: Duration = Duration::from_millis(500);
 
 /// The outcome of a call; for a stream, that of its start.
-type Answer = Result<Response<Incoming>, Status>;
+type Answer = Result<Response<Body>, Status>;
 
 /// A client of the replicas behind a name. Connections are kept open as long as a clone of the
 /// channel exists.
@@ -72,12 +73,16 @@ pub struct Channel {
 /// Opens a channel to the programs at a URL, `http://name:port`. It connects in the background, and
 /// reconnects whenever a connection is lost.
 pub fn connect(url: &str) -> anyhow::Result<Channel> {
-    connect_with(None, url)
+    open(url, None, Process::default())
 }
 
-/// Does the same as [`connect`], with TLS if it is enabled. The scheme of the URL must be `https`
-/// with TLS, and `http` without.
-pub fn connect_with(tls: Option<&Tls>, url: &str) -> anyhow::Result<Channel> {
+/// Does the same as [`connect`] for calls of a program, with TLS if it is enabled. The scheme of the
+/// URL must be `https` with TLS, and `http` without.
+pub fn connect_from(runtime: &Runtime, url: &str) -> anyhow::Result<Channel> {
+    open(url, runtime.tls(), runtime.process().clone())
+}
+
+fn open(url: &str, tls: Option<&Tls>, process: Process) -> anyhow::Result<Channel> {
     let uri: Uri = url.parse().with_context(|| format!("{url} is not a URL"))?;
     let (scheme, port) = if tls.is_some() { ("https", 443) } else { ("http", 80) };
     ensure!(
@@ -87,7 +92,7 @@ pub fn connect_with(tls: Option<&Tls>, url: &str) -> anyhow::Result<Channel> {
     );
     let name = uri.authority().with_context(|| format!("{url} has no host"))?.clone();
     let (host, port) = (host(&name).to_owned(), name.port_u16().unwrap_or(port));
-    Ok(Channel::open(Target { name, tls: tls.cloned() }, move || {
+    Ok(Channel::open(Target { name, tls: tls.cloned(), process }, move || {
         let host = host.clone();
         async move { Ok(lookup_host((host.as_str(), port)).await?.collect()) }
     }))
@@ -100,7 +105,7 @@ impl Channel {
         name: Authority,
         look_up: impl FnMut() -> F + Send + 'static,
     ) -> Self {
-        Self::open(Target { name, tls: None }, look_up)
+        Self::open(Target { name, tls: None, process: Process::default() }, look_up)
     }
 
     fn open<F: Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static>(
@@ -229,7 +234,7 @@ fn code(answer: &Answer) -> Code {
 
 /// Records one span and one measurement for each call, including its retries.
 impl Service<Request<Body>> for Channel {
-    type Response = Response<Incoming>;
+    type Response = Response<Body>;
     type Error = Status;
     type Future = BoxFuture<'static, Answer>;
 
@@ -238,9 +243,7 @@ impl Service<Request<Body>> for Channel {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (channel, path) = (self.clone(), request.uri().path());
-        let method = path.trim_start_matches('/').to_owned();
-        let label = if Needs::of(path).is_some() { method.clone() } else { "other".to_owned() };
+        let (channel, method) = (self.clone(), method_label(request.uri().path()));
         let span = || {
             tracing::info_span!(
                 "call",
@@ -259,9 +262,7 @@ impl Service<Request<Body>> for Channel {
             let answer = channel.perform(request).await;
             let code = code(&answer);
             Span::current().record("rpc.response.status_code", i32::from(code));
-            let labels = [("method", label), ("code", format!("{code:?}"))];
-            let seconds = started.elapsed().as_secs_f64();
-            metrics::histogram!("rpc_client_call_duration_seconds", &labels).record(seconds);
+            record("rpc_client_call_duration_seconds", method, code, started.elapsed());
             answer
         };
         Box::pin(measured.instrument(span))

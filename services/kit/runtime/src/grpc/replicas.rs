@@ -10,45 +10,27 @@ use std::{
     io,
     net::SocketAddr,
     sync::Arc,
-    task::{Context, Poll},
     time::Duration,
 };
 
-use futures::{FutureExt, future::BoxFuture};
-use http::{Request, Response, Uri, uri::Authority};
-use hyper::{
-    body::Incoming,
-    client::conn::http2::{Builder, SendRequest},
-    rt::Executor,
-};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use http::{Uri, uri::Authority};
 use metrics::Gauge;
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
     sync::watch,
     task::{AbortHandle, JoinSet},
     time::{interval, sleep, timeout},
 };
-use tonic::body::Body;
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
-use tower::Service;
 
-use super::{CONNECTION_WINDOW, STREAM_WINDOW};
-use crate::Tls;
+use super::replica::{Replica, Target};
 
 /// Interval in which a name is resolved.
 const RESOLVE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// HTTP/2 keepalive: time without traffic before a ping, and time until its response. A program
-/// that hangs is detected, and its open calls fail, within the sum of both.
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
-const KEEPALIVE_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// First and longest backoff before reconnecting.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(400));
@@ -65,71 +47,6 @@ impl Replicas {
     /// Whether there is a serving replica, or all first attempts have finished.
     pub(super) fn is_settled(&self) -> bool {
         self.pending == 0 || !self.serving.is_empty()
-    }
-}
-
-/// The programs that a channel connects to.
-#[derive(Clone)]
-pub(super) struct Target {
-    pub(super) name: Authority,
-    /// Certificates for mutual TLS, if it is enabled.
-    pub(super) tls: Option<Tls>,
-}
-
-/// Returns the host of a name, without the port and the brackets of IPv6.
-pub(super) fn host(name: &Authority) -> &str {
-    name.host().trim_start_matches('[').trim_end_matches(']')
-}
-
-/// A connection to one program.
-#[derive(Clone)]
-pub(super) struct Replica {
-    pub(super) address: SocketAddr,
-    connection: SendRequest<Body>,
-    /// Cloned by each call until its response begins.
-    calls: Arc<()>,
-}
-
-/// A call without a response. `unsent` is the request if it was not sent.
-pub(super) struct Failure {
-    pub(super) error: hyper::Error,
-    pub(super) unsent: Option<Request<Body>>,
-}
-
-impl Replica {
-    pub(super) fn is_open(&self) -> bool {
-        !self.connection.is_closed()
-    }
-
-    /// Returns the number of calls that wait for a response.
-    pub(super) fn load(&self) -> usize {
-        Arc::strong_count(&self.calls)
-    }
-
-    pub(super) async fn send(
-        mut self,
-        request: Request<Body>,
-    ) -> Result<Response<Incoming>, Failure> {
-        let sent = self.connection.try_send_request(request).await;
-        sent.map_err(|mut failed| {
-            let unsent = failed.take_message();
-            Failure { error: failed.into_error(), unsent }
-        })
-    }
-}
-
-/// Used by the client of the health service.
-impl Service<Request<Body>> for Replica {
-    type Response = Response<Incoming>;
-    type Error = hyper::Error;
-    type Future = BoxFuture<'static, hyper::Result<Self::Response>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<hyper::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        self.clone().send(request).map(|sent| sent.map_err(|failure| failure.error)).boxed()
     }
 }
 
@@ -197,8 +114,7 @@ async fn follow_health(
     registry: &Registry,
     first: &mut Option<Pending>,
 ) -> anyhow::Result<()> {
-    let connection = timeout(CONNECT_TIMEOUT, connect(target, address)).await??;
-    let replica = Replica { address, connection, calls: Arc::default() };
+    let replica = timeout(CONNECT_TIMEOUT, Replica::connect(target, address)).await??;
     let origin = Uri::builder().scheme("http").authority(target.name.clone()).path_and_query("/");
     let mut health = HealthClient::with_origin(replica.clone(), origin.build()?);
     let mut statuses = health.watch(HealthCheckRequest::default()).await?.into_inner();
@@ -211,32 +127,6 @@ async fn follow_health(
         }
         first.take();
     }
-}
-
-async fn connect(target: &Target, address: SocketAddr) -> anyhow::Result<SendRequest<Body>> {
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    match &target.tls {
-        Some(tls) => open(tls.connect(host(&target.name), stream).await?).await,
-        None => open(stream).await,
-    }
-}
-
-async fn open(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-) -> anyhow::Result<SendRequest<Body>> {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .timer(TokioTimer::new())
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .keep_alive_interval(KEEPALIVE_INTERVAL)
-        .keep_alive_timeout(KEEPALIVE_TIMEOUT)
-        .keep_alive_while_idle(true);
-    let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
-    // The task ends when all senders are dropped and all calls have responses.
-    TokioExecutor::new().execute(connection.map(drop));
-    Ok(sender)
 }
 
 /// Registry of the serving replicas, which channels watch.

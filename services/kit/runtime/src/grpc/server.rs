@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use assay_proto::Needs;
 use axum::{
     Router,
     extract::{Request, State},
@@ -24,6 +23,7 @@ use tracing::Instrument;
 use super::{
     CONNECTION_WINDOW, LONGEST_CALL, STREAM_WINDOW,
     incoming::{strip_untrusted_headers, with_tls},
+    measurement::{method_label, record},
 };
 use crate::{Runtime, lifecycle::SHUTDOWN_DELAY, telemetry::request_id_in, trace};
 
@@ -53,6 +53,8 @@ pub fn serve(
     if let Some(tls) = runtime.tls() {
         app = app.layer(from_fn_with_state(tls.clone(), strip_untrusted_headers));
     }
+    let app = Routes::from(app).add_service(health_service).prepare();
+    let served = runtime.process().serve(address, app.clone().into_axum_router());
 
     let server = Server::builder()
         .timeout(LONGEST_CALL)
@@ -60,8 +62,7 @@ pub fn serve(
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MOST_CALLS)
         .http2_keepalive_interval(Some(Duration::from_secs(30)))
-        .add_routes(Routes::from(app))
-        .add_service(health_service)
+        .add_routes(app)
         .add_optional_service(reflection);
     let (stopping, tls) = (runtime.stopping(), runtime.tls().cloned());
     let program = runtime.clone();
@@ -75,6 +76,7 @@ pub fn serve(
         health.set_service_status("", ServingStatus::NotServing).await;
         // Ends the streams of watchers, which would keep the server from stopping.
         health.clear_service_status("").await;
+        drop(served);
         Ok(())
     });
     runtime.spawn("grpc server", async move {
@@ -112,10 +114,7 @@ async fn reject_until_ready(
 
 /// Records one span and one measurement for each call, in the trace of its caller.
 async fn observe_call(request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    // A method that no contract has must not create a time series.
-    let known = Needs::of(path).map(|_| path.trim_start_matches('/').to_owned());
-    let method = path.trim_start_matches('/').to_owned();
+    let method = method_label(request.uri().path());
     let span = tracing::info_span!(
         // Not a child of the task that serves the connection.
         parent: None,
@@ -132,9 +131,6 @@ async fn observe_call(request: Request, next: Next) -> Response {
     // The code of calls that fail before their response begins. Later failures of streams are not
     // recorded.
     let code = Status::from_header_map(response.headers()).map_or(Code::Ok, |status| status.code());
-    let labels =
-        [("method", known.unwrap_or_else(|| "other".to_owned())), ("code", format!("{code:?}"))];
-    let seconds = started.elapsed().as_secs_f64();
-    metrics::histogram!("rpc_server_call_duration_seconds", &labels).record(seconds);
+    record("rpc_server_call_duration_seconds", method, code, started.elapsed());
     response
 }

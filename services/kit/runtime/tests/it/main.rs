@@ -1,6 +1,7 @@
 //! Tests of the runtime with small programs.
 
 mod database;
+mod local;
 mod outage;
 mod replicas;
 mod route;

@@ -51,6 +51,8 @@ pub(crate) struct Calls {
     pub(crate) open: AtomicUsize,
     /// Address of the client that the last call stated.
     pub(crate) client: Mutex<Option<String>>,
+    /// Remote address of the connection of the last call.
+    pub(crate) remote: Mutex<Option<SocketAddr>>,
 }
 
 impl Calls {
@@ -118,6 +120,7 @@ impl UserSettingsService for Settings {
         request: Request<()>,
     ) -> Result<Response<UserSettings>, Status> {
         self.calls.reads.fetch_add(1, Ordering::SeqCst);
+        *self.calls.remote.lock().unwrap() = request.remote_addr();
         self.answer(client(&request)).await
     }
 
@@ -169,7 +172,12 @@ impl Client {
     }
 
     pub(crate) fn with_tls(tls: &Tls, url: &str) -> Self {
-        Self(UserSettingsServiceClient::new(grpc::connect_with(Some(tls), url).unwrap()))
+        Self::from(&Runtime::with_tls("client", Some(tls.clone())), url)
+    }
+
+    /// Creates a client that is part of a program.
+    pub(crate) fn from(runtime: &Runtime, url: &str) -> Self {
+        Self(UserSettingsServiceClient::new(grpc::connect_from(runtime, url).unwrap()))
     }
 
     /// Creates a client of the replicas behind one name.
