@@ -13,15 +13,13 @@ create table opening (
     customer_id uuid not null,
     user_id uuid not null,
     kind text not null,
-    record_id uuid not null,
-    -- What the record belongs to: a project, or for a project the customer.
+    -- What the records belong to: a project, or for projects the customer.
     owner_id uuid not null,
-    opened_at timestamptz not null,
-    constraint opening_pkey primary key (customer_id, user_id, kind, record_id),
+    -- The latest record comes first.
+    record_ids uuid[] not null,
+    constraint opening_pkey primary key (customer_id, user_id, kind, owner_id),
     constraint opening_kind_check check (kind in ('Project', 'TestCase', 'TestSet'))
 );
 
-create index opening_opened_at_idx
-    on opening (customer_id, user_id, kind, owner_id, opened_at);
 -- Who has marked a record, for its deletion.
 create index favorite_record_idx on favorite (customer_id, record_id);

@@ -22,11 +22,11 @@ pub(crate) fn active_or_archived(archived: bool) -> ListFilter {
 /// Favorites and recent records are found by their ids, which is fast even before PostgreSQL has
 /// statistics.
 pub(crate) fn condition(filter: ListFilter, kind: RecordKind) -> String {
-    let marked = |table: &str| {
+    let marked = |record: &str, table: &str| {
         let kind = name_of(kind);
         format!(
             "not archived and deleted_at is null and id = any(array(
-                 select record_id from {table}
+                 select {record} from {table}
                  where customer_id = $1 and user_id = $2 and kind = '{kind}'
              ))"
         )
@@ -37,8 +37,8 @@ pub(crate) fn condition(filter: ListFilter, kind: RecordKind) -> String {
         ListFilter::Archive => {
             "archived and deleted_at is null and $2::uuid is not null".to_owned()
         }
-        ListFilter::Favorites => marked("favorite"),
-        ListFilter::Recent => marked("opening"),
+        ListFilter::Favorites => marked("record_id", "favorite"),
+        ListFilter::Recent => marked("unnest(record_ids)", "opening"),
     }
 }
 
@@ -50,9 +50,9 @@ pub(crate) fn order(filter: ListFilter, kind: RecordKind) -> String {
     let kind = name_of(kind);
     format!(
         "(
-            select opened_at from opening
-            where customer_id = $1 and user_id = $2 and kind = '{kind}' and record_id = id
-        ) desc"
+            select array_position(record_ids, id) from opening
+            where customer_id = $1 and user_id = $2 and kind = '{kind}' and id = any(record_ids)
+        )"
     )
 }
 

@@ -101,7 +101,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     purge::spawn(runtime, &database);
 
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
-    let openings = Openings::start(runtime, database.pool().clone());
+    let openings = Openings::start(runtime, database.pool().clone(), opening::WRITE_INTERVAL);
     let app = guard(services(database.pool(), seal, openings), verifier, database.shares());
     let listener = TcpListener::bind(config.grpc_listen)
         .await

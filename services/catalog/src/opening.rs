@@ -1,83 +1,109 @@
 //! Openings: the records that users have opened last.
 //!
-//! A read only adds its opening to a queue in memory; a task writes them in batches. After a crash, a
-//! list of recent records may miss the last openings.
+//! A read only adds its opening to lists in memory; a task writes them. After a crash, a list of
+//! recent records may miss the last openings.
 
 mod store;
 
-use std::time::Duration;
+use std::{
+    collections::HashMap,
+    mem::take,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use assay_auth::Caller;
 use assay_proto::{CustomerId, Fault, UserId, catalog::RecordKind};
-use assay_runtime::{Runtime, begin};
+use assay_runtime::Runtime;
 use sqlx::PgPool;
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::Notify,
+    time::{sleep, timeout},
+};
 use uuid::Uuid;
 
-/// Maximum number of openings in the queue. Further ones are dropped.
-const QUEUE: usize = 10_000;
+/// Number of records that are kept of each list. A list shows half as many, since some of the
+/// records may be archived.
+const KEPT: usize = 40;
 
-/// Maximum number of openings that are written at once.
-const BATCH: usize = 1000;
+/// Maximum number of lists in memory. Openings in further ones are dropped.
+const LISTS: usize = 10_000;
 
-/// Timeout for writing a batch.
+/// Minimum time between two writes.
+pub(crate) const WRITE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Timeout of a write.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The opening of a record by a user.
-#[derive(Clone, Copy, Debug)]
-struct Opening {
+/// A list of the records that a user has opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct List {
     customer: CustomerId,
     user: UserId,
     kind: RecordKind,
-    record: Uuid,
-    /// The project of the record; for a project, the customer.
+    /// The project of the records; for projects, the customer.
     owner: Uuid,
 }
 
-/// The queue of openings.
-#[derive(Clone)]
-pub struct Openings(mpsc::Sender<Opening>);
+/// The openings that are not yet written.
+#[derive(Clone, Default)]
+pub struct Openings(Arc<Inner>);
 
-impl Openings {
-    /// Starts the task that writes openings.
-    pub fn start(runtime: &Runtime, db: PgPool) -> Self {
-        let (sender, mut source) = mpsc::channel(QUEUE);
-        let stop = runtime.stopping();
-        runtime.spawn("openings", async move {
-            let mut batch = Vec::new();
-            loop {
-                // The queue is written before the program stops.
-                let count = tokio::select! {
-                    biased;
-                    count = source.recv_many(&mut batch, BATCH) => count,
-                    () = stop.cancelled() => 0,
-                };
-                if count == 0 {
-                    return Ok(());
-                }
-                if let Err(error) = write(&db, &batch).await {
-                    tracing::warn!(%error, count, "cannot write openings; dropped them");
-                }
-                batch.clear();
-            }
-        });
-        Self(sender)
-    }
-
-    /// Adds the opening of a record to the queue. Does not wait and cannot fail.
-    pub(crate) fn note(&self, caller: &Caller, kind: RecordKind, record: Uuid, owner: Uuid) {
-        let Caller { customer, user, .. } = *caller;
-        // Under an overload, complete lists of recent records matter least.
-        let _ = self.0.try_send(Opening { customer, user, kind, record, owner });
-    }
+#[derive(Default)]
+struct Inner {
+    /// The records of each list, the latest last.
+    lists: Mutex<HashMap<List, Vec<Uuid>>>,
+    added: Notify,
 }
 
-async fn write(db: &PgPool, openings: &[Opening]) -> Result<(), Fault> {
-    let written = timeout(TIMEOUT, async {
-        let mut tx = begin(db).await?;
-        store::upsert(&mut tx, openings).await?;
-        store::prune(&mut tx, openings).await?;
-        Ok(tx.commit().await?)
-    });
-    written.await.unwrap_or(Err(Fault::Unavailable("the database")))
+impl Openings {
+    /// Starts the task that writes openings, the first one at once and then one batch per interval.
+    pub fn start(runtime: &Runtime, db: PgPool, interval: Duration) -> Self {
+        let (openings, stop) = (Self::default(), runtime.stopping());
+        let this = openings.clone();
+        runtime.spawn("openings", async move {
+            while stop.run_until_cancelled(this.0.added.notified()).await.is_some() {
+                this.write(&db).await;
+                stop.run_until_cancelled(sleep(interval)).await;
+            }
+            this.write(&db).await;
+            Ok(())
+        });
+        openings
+    }
+
+    /// Adds the opening of a record to its list, unless the caller is a program. Does not wait and
+    /// cannot fail.
+    pub(crate) fn note(&self, caller: &Caller, kind: RecordKind, record: Uuid, owner: Uuid) {
+        let Caller { customer, user, api_token: None, .. } = *caller else { return };
+        let list = List { customer, user, kind, owner };
+        let mut lists = self.lists();
+        // Under an overload, complete lists of recent records matter least.
+        if lists.len() >= LISTS && !lists.contains_key(&list) {
+            return;
+        }
+        let records = lists.entry(list).or_default();
+        records.retain(|opened| *opened != record);
+        records.push(record);
+        if records.len() > KEPT {
+            records.remove(0);
+        }
+        drop(lists);
+        self.0.added.notify_one();
+    }
+
+    fn lists(&self) -> MutexGuard<'_, HashMap<List, Vec<Uuid>>> {
+        self.0.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn write(&self, db: &PgPool) {
+        let lists = take(&mut *self.lists());
+        if lists.is_empty() {
+            return;
+        }
+        let written = timeout(TIMEOUT, store::upsert(db, &lists)).await;
+        if let Err(error) = written.unwrap_or(Err(Fault::Unavailable("the database"))) {
+            tracing::warn!(%error, lists = lists.len(), "cannot write openings; dropped them");
+        }
+    }
 }

@@ -1,68 +1,44 @@
-//! Openings in PostgreSQL. A statement covers openings of many users.
+//! Openings in PostgreSQL, a row for each list of recent records.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use assay_proto::{Fault, name_of};
-use sqlx::PgTransaction;
+use sqlx::PgPool;
+use uuid::Uuid;
 
-use super::Opening;
+use super::{KEPT, List};
 
-/// Number of openings that are kept of each user in each project. A list shows half as many, since some
-/// of the records may be archived.
-const KEPT: i64 = 40;
-
-/// Writes openings, in their order, with the current time.
-pub(super) async fn upsert(tx: &mut PgTransaction<'_>, openings: &[Opening]) -> Result<(), Fault> {
-    // The last opening of each record. All replicas write in the same order, so they do not deadlock.
-    let latest: BTreeMap<_, _> = (0_i64..)
-        .zip(openings)
-        .map(|(index, it)| ((it.customer, it.user, it.kind, it.record), (index, it.owner)))
-        .collect();
+/// Puts the opened records, of which the last is the latest, at the start of their lists.
+pub(super) async fn upsert(db: &PgPool, opened: &HashMap<List, Vec<Uuid>>) -> Result<(), Fault> {
+    let rows = opened.iter().flat_map(|(list, records)| {
+        (0_i32..).zip(records).map(move |(position, record)| (list, position, *record))
+    });
+    let rows: Vec<_> = rows.collect();
+    // All replicas write lists in the same order, so they do not deadlock.
     sqlx::query(
-        "insert into opening (customer_id, user_id, kind, record_id, owner_id, opened_at)
-         select customer_id, user_id, kind, record_id, owner_id,
-                now() + index * interval '1 microsecond'
-         from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[])
-             as opened (customer_id, user_id, kind, record_id, owner_id, index)
-         order by customer_id, user_id, kind, record_id
-         on conflict on constraint opening_pkey do update set opened_at = excluded.opened_at",
+        "insert into opening (customer_id, user_id, kind, owner_id, record_ids)
+         select customer_id, user_id, kind, owner_id, array_agg(record_id order by position desc)
+         from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::int[])
+             as opened (customer_id, user_id, kind, owner_id, record_id, position)
+         group by customer_id, user_id, kind, owner_id
+         order by customer_id, user_id, kind, owner_id
+         on conflict on constraint opening_pkey do update set record_ids = array(
+             select record_id
+             from unnest(excluded.record_ids || opening.record_ids) with ordinality
+                 as merged (record_id, position)
+             group by record_id
+             order by min(position)
+             limit $7
+         )",
     )
-    .bind(latest.keys().map(|key| key.0).collect::<Vec<_>>())
-    .bind(latest.keys().map(|key| key.1).collect::<Vec<_>>())
-    .bind(latest.keys().map(|key| name_of(key.2)).collect::<Vec<_>>())
-    .bind(latest.keys().map(|key| key.3).collect::<Vec<_>>())
-    .bind(latest.values().map(|value| value.1).collect::<Vec<_>>())
-    .bind(latest.values().map(|value| value.0).collect::<Vec<_>>())
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
-}
-
-/// Deletes older openings of the users of these openings, beyond the number that is kept.
-pub(super) async fn prune(tx: &mut PgTransaction<'_>, openings: &[Opening]) -> Result<(), Fault> {
-    sqlx::query(
-        "delete from opening
-         using (
-             select distinct customer_id, user_id, kind, owner_id
-             from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[])
-                 as opened (customer_id, user_id, kind, owner_id)
-         ) touched
-         where opening.customer_id = touched.customer_id and opening.user_id = touched.user_id
-           and opening.kind = touched.kind and opening.owner_id = touched.owner_id
-           and opening.opened_at < (
-               select opened_at from opening kept
-               where kept.customer_id = touched.customer_id and kept.user_id = touched.user_id
-                 and kept.kind = touched.kind and kept.owner_id = touched.owner_id
-               order by opened_at desc
-               offset $5 - 1 limit 1
-           )",
-    )
-    .bind(openings.iter().map(|opening| opening.customer).collect::<Vec<_>>())
-    .bind(openings.iter().map(|opening| opening.user).collect::<Vec<_>>())
-    .bind(openings.iter().map(|opening| name_of(opening.kind)).collect::<Vec<_>>())
-    .bind(openings.iter().map(|opening| opening.owner).collect::<Vec<_>>())
-    .bind(KEPT)
-    .execute(&mut **tx)
+    .bind(rows.iter().map(|(list, ..)| list.customer).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(list, ..)| list.user).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(list, ..)| name_of(list.kind)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(list, ..)| list.owner).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(.., record)| *record).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, position, _)| *position).collect::<Vec<_>>())
+    .bind(i64::try_from(KEPT).unwrap_or(i64::MAX))
+    .execute(db)
     .await?;
     Ok(())
 }

@@ -234,7 +234,7 @@ pub(super) async fn remove(
 pub(super) async fn finish(db: &PgPool, project: Project) -> Result<(), Fault> {
     let mut tx = begin(db).await?;
     for statement in [
-        "delete from opening where customer_id = $1 and (owner_id = $2 or record_id = $2)",
+        "delete from opening where customer_id = $1 and owner_id = $2",
         "delete from favorite where customer_id = $1 and record_id = $2",
         "update project
          set purged_at = now(), name = '', description = '', report_template_id = null

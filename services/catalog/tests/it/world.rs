@@ -1,5 +1,7 @@
 //! A catalog for each test, and helpers to read its answers.
 
+use std::time::Duration;
+
 use assay_auth::{Seal, SealConfig, guard, new_seal_key};
 use assay_catalog::Openings;
 use assay_proto::{
@@ -65,6 +67,11 @@ impl World {
         self.with_channel(self.keys.user_of(user.identity.customer, permissions).await)
     }
 
+    /// A user who authenticates with an API token.
+    pub(crate) async fn with_api_token(&self, user: &User) -> User {
+        self.with_channel(self.keys.with_api_token(&user.identity).await)
+    }
+
     fn with_channel(&self, identity: TestUser) -> User {
         User { identity, channel: self.channel.clone() }
     }
@@ -78,9 +85,12 @@ impl World {
     }
 }
 
+/// Interval in which openings are written.
+const OPENINGS_INTERVAL: Duration = Duration::from_millis(20);
+
 async fn serve(db: &PgPool, keys: &TestKeys, encryption_keys: SecretString) -> Channel {
     let runtime = Runtime::new("catalog");
-    let openings = Openings::start(&runtime, db.clone());
+    let openings = Openings::start(&runtime, db.clone(), OPENINGS_INTERVAL);
     let seal = Seal::new(&SealConfig { encryption_keys }).unwrap();
     let app = guard(assay_catalog::services(db, seal, openings), keys.verifier(), &Shares::new(8));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -10,6 +10,7 @@ mod test_report;
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -77,7 +78,8 @@ impl World {
         let database = TestDatabase::create("catalog", &assay_catalog::migrations()).await?;
         let seal = Seal::new(&SealConfig { encryption_keys: new_seal_key("test")? })?;
         let catalog_db = PgPool::connect_with(database.options).await?;
-        let openings = assay_catalog::Openings::start(&runtime, catalog_db.clone());
+        let interval = Duration::from_secs(1);
+        let openings = assay_catalog::Openings::start(&runtime, catalog_db.clone(), interval);
         let services = assay_catalog::services(&catalog_db, seal, openings);
         let address = serve(&runtime, &keys, services).await?;
         let catalog_url = format!("http://{address}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use assay_auth::{Caller, Grant, Issuer, SigningKey, Verifier};
-use assay_proto::{CustomerId, Permissions, UserId};
+use assay_proto::{ApiTokenId, CustomerId, Permissions, UserId};
 
 /// A key that signs tokens of tests.
 pub struct TestKeys(Issuer);
@@ -36,9 +36,19 @@ impl TestKeys {
 
     /// Creates a user of that customer with these permissions.
     pub async fn user_of(&self, customer: CustomerId, permissions: &str) -> TestUser {
-        let user = UserId::new();
         let permissions = Permissions::parse("permissions", permissions).expect("permissions");
+        self.sign(Grant::new(customer, UserId::new(), "Ada Lovelace", permissions)).await
+    }
+
+    /// Returns a user who authenticates with an API token.
+    pub async fn with_api_token(&self, user: &TestUser) -> TestUser {
+        let Caller { customer, user, permissions, .. } = user.caller;
         let grant = Grant::new(customer, user, "Ada Lovelace", permissions);
+        self.sign(Grant { api_token: Some(ApiTokenId::new()), ..grant }).await
+    }
+
+    async fn sign(&self, grant: Grant<'_>) -> TestUser {
+        let (customer, user) = (grant.customer, grant.user);
         let token = self.0.issue(grant).expect("a token");
         let caller = self.verifier().verify(&token).await.expect("a caller");
         TestUser { customer, user, token, caller }
