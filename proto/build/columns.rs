@@ -68,7 +68,53 @@ fn input(code: &mut String, message: &MessageDescriptor) -> std::fmt::Result {
         }}\n",
         rust_path(message.full_name()),
         names.join(", ")
+    )?;
+    arrays(code, message, &fields().collect::<Vec<_>>())
+}
+
+/// Writes how many inputs are bound as arrays, if each field has one value.
+fn arrays(
+    code: &mut String,
+    message: &MessageDescriptor,
+    fields: &[FieldDescriptor],
+) -> std::fmt::Result {
+    let Some(types) = fields.iter().map(element_type).collect::<Option<Vec<_>>>() else {
+        return Ok(());
+    };
+    let bind = |field| {
+        let value = bound(field).replace("self.", "input.");
+        format!(".bind(inputs.iter().map(|input| {value}).collect::<Vec<_>>())")
+    };
+    let binds: String = fields.iter().map(bind).collect();
+    writeln!(
+        code,
+        "#[cfg(feature = \"sql\")]
+        impl crate::InputArrays for {} {{
+            const TYPES: &'static [&'static str] = &{types:?};
+            fn bind_all<'q, O>(
+                inputs: &[&'q Self],
+                query: crate::InputQuery<'q, O>,
+            ) -> crate::InputQuery<'q, O> {{
+                query{binds}
+            }}
+        }}\n",
+        rust_path(message.full_name())
     )
+}
+
+/// Returns the type of a column with one value.
+fn element_type(field: &FieldDescriptor) -> Option<&'static str> {
+    if field.is_list() {
+        return None;
+    }
+    match field.kind() {
+        _ if is_text_id(field) => Some("uuid"),
+        Kind::String | Kind::Enum(_) => Some("text"),
+        Kind::Bool => Some("boolean"),
+        Kind::Int32 => Some("integer"),
+        Kind::Int64 => Some("bigint"),
+        _ => None,
+    }
 }
 
 /// The expression that a field is read from, if it has one.

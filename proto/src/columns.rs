@@ -40,6 +40,41 @@ pub trait InputColumns {
     }
 }
 
+/// An `…Input` message of which many are written by one statement. Its fields have one value each.
+///
+/// ```ignore
+/// let (columns, arrays) = (TestCaseInput::COLUMNS, TestCaseInput::arrays(2));
+/// let insert = format!(
+///     "insert into test_case (customer_id, {columns})
+///      select $1, {columns} from unnest({arrays}) as input ({columns})"
+/// );
+/// TestCaseInput::bind_all(&cases, sqlx::query_as(AssertSqlSafe(insert)).bind(customer))
+/// ```
+pub trait InputArrays: InputColumns {
+    /// The type of each column.
+    const TYPES: &'static [&'static str];
+
+    /// Binds an array for each column, with the fields of the inputs in their order.
+    fn bind_all<'q, O>(inputs: &[&'q Self], query: InputQuery<'q, O>) -> InputQuery<'q, O>;
+
+    /// Returns the arrays as `unnest` takes them: `$3::text[], $4::uuid[]`. `first` is the number of
+    /// the first parameter.
+    fn arrays(first: usize) -> String {
+        let arrays = (first..).zip(Self::TYPES).map(|(number, of)| format!("${number}::{of}[]"));
+        arrays.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the names of the columns of the arrays in an `update`: `new_name, new_parent_id`.
+    fn new_columns() -> String {
+        list(0, Self::PARAMETERS, |_, name, _| format!("new_{name}"))
+    }
+
+    /// Returns the assignments of an `update` from the arrays: `name = new_name`.
+    fn new_assignments() -> String {
+        list(0, Self::PARAMETERS, |_, name, _| format!("{name} = new_{name}"))
+    }
+}
+
 fn list(
     first: usize,
     parameters: &[(&str, &str)],

@@ -31,7 +31,7 @@ pub use self::{
 };
 #[cfg(feature = "sql")]
 pub use self::{
-    columns::{InputColumns, InputQuery},
+    columns::{InputArrays, InputColumns, InputQuery},
     fault::{OnConstraint, is_transient},
 };
 

@@ -41,8 +41,8 @@ pub fn only_reads(path: &str) -> bool {
     READING.contains(path)
 }
 
-/// Returns whether the method at a path waits for messages of its caller or for an event, so that
-/// it is idle most of the time.
+/// Returns whether the method at a path waits for messages of its caller, for an event or for a
+/// batch, so that it is idle most of the time.
 pub fn waits(path: &str) -> bool {
     static WAITING: LazyLock<HashSet<&str>> =
         LazyLock::new(|| crate::WAITING.iter().copied().collect());

@@ -41,7 +41,7 @@ use assay_proto::{
         test_set_service_server::TestSetServiceServer,
     },
 };
-use assay_runtime::{Database, DatabaseConfig, Runtime, grpc};
+use assay_runtime::{Database, DatabaseConfig, Runtime, Shares, grpc};
 use sqlx::{PgPool, migrate::Migrator};
 use tokio::net::TcpListener;
 use tonic::service::Routes;
@@ -102,7 +102,8 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let openings = Openings::start(runtime, database.pool().clone(), opening::WRITE_INTERVAL);
-    let app = guard(services(database.pool(), seal, openings), verifier, database.shares());
+    let services = services(database.pool(), database.shares(), seal, openings);
+    let app = guard(services, verifier, database.shares());
     let listener = TcpListener::bind(config.grpc_listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.grpc_listen))?;
@@ -110,12 +111,12 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 }
 
 /// Returns the gRPC services, which the caller puts behind a guard.
-pub fn services(db: &PgPool, seal: Seal, openings: Openings) -> Routes {
+pub fn services(db: &PgPool, shares: &Shares, seal: Seal, openings: Openings) -> Routes {
     let (db, secrets) = (db.clone(), Secrets::new(seal));
     let favorites = FavoriteService { db: db.clone() };
     let imports = ImportService::new(db.clone());
     let projects = ProjectService { db: db.clone(), openings: openings.clone() };
-    let cases = TestCaseService { db: db.clone(), openings: openings.clone() };
+    let cases = TestCaseService::new(db.clone(), shares, openings.clone());
     let plans = TestPlanService { db: db.clone(), secrets: secrets.clone() };
     let sets = TestSetService { db: db.clone(), openings };
     let subjects = SubjectService { db: db.clone(), secrets: secrets.clone() };

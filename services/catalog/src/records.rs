@@ -6,10 +6,13 @@ use assay_proto::{
     CustomerId, Fault, Listed, ProjectId, UserId,
     catalog::{ListFilter, RecordKind},
 };
-use assay_runtime::list::{Rows, Slice};
+use assay_runtime::{
+    Gather,
+    list::{Rows, Slice},
+};
 use sqlx::{
     AssertSqlSafe, Encode, FromRow, PgExecutor, PgPool, PgTransaction, Postgres, Type,
-    postgres::PgRow,
+    postgres::{PgHasArrayType, PgRow},
 };
 
 use crate::{filter, project::store as projects};
@@ -17,7 +20,7 @@ use crate::{filter, project::store as projects};
 /// A record that belongs to a project. Its table has the columns `customer_id`, `project_id`, `id`,
 /// `archived`, `deleted_at` and `live`.
 pub(crate) trait ProjectRecord: for<'r> FromRow<'r, PgRow> + Send + Unpin {
-    type Id: for<'q> Encode<'q, Postgres> + Type<Postgres> + Copy + Send;
+    type Id: for<'q> Encode<'q, Postgres> + Type<Postgres> + PgHasArrayType + Copy + Send + Sync;
     /// The record as lists show it.
     type Entry: Listed + for<'r> FromRow<'r, PgRow> + Unpin;
 
@@ -38,6 +41,60 @@ pub(crate) trait ProjectRecord: for<'r> FromRow<'r, PgRow> + Send + Unpin {
 
 /// Columns of a `select`: those that are generated, and those that the store computes.
 pub(crate) type Columns = &'static [&'static str];
+
+/// A customer, and a project of it or for permanent URLs all of them.
+pub(crate) type Scope = (CustomerId, Option<ProjectId>);
+
+/// Reads of single records, of which those in one scope are gathered.
+pub(crate) type Reads<R> = Gather<Scope, <R as ProjectRecord>::Id, R>;
+
+/// A record that was found for the id at this position, from 1 on.
+#[derive(FromRow)]
+struct Found<T> {
+    position: i64,
+    #[sqlx(flatten)]
+    record: T,
+}
+
+/// Appends fillers up to the number of elements for which PostgreSQL plans a statement with arrays.
+/// With fewer elements it makes a new plan for each execution, which takes longer than to execute it.
+pub(crate) fn padded<T: Clone>(mut elements: Vec<T>, filler: T) -> Vec<T> {
+    elements.resize(elements.len().max(10), filler);
+    elements
+}
+
+/// Returns the record with each id.
+pub(crate) async fn get_all<R: ProjectRecord>(
+    db: &PgPool,
+    (customer, project): Scope,
+    ids: &[R::Id],
+) -> Result<Vec<Result<R, Fault>>, Fault> {
+    let (columns, table) = (R::COLUMNS_OF_RECORD.join(", "), R::TABLE);
+    // Subqueries without joins, so that every plan looks up one record after the other.
+    let found = sqlx::query_as(AssertSqlSafe(format!(
+        "select position, record.*
+         from unnest($3::uuid[]) with ordinality as wanted (wanted_id, position)
+         cross join lateral (
+             select {columns} from {table}
+             where customer_id = $1 and id = wanted_id and deleted_at is null
+               and ($2::uuid is null or project_id = $2)
+               and (
+                   select deleted_at is null from project
+                   where project.customer_id = $1 and project.id = {table}.project_id
+               )
+             limit 1
+         ) record"
+    )));
+    let wanted = padded(ids.iter().copied().map(Some).collect(), None);
+    let found: Vec<Found<R>> =
+        found.bind(customer).bind(project).bind(wanted).fetch_all(db).await?;
+    let mut records: Vec<_> = ids.iter().map(|_| Err(Fault::NotFound(R::NOUN))).collect();
+    for Found { position, record } in found {
+        let index = usize::try_from(position - 1).map_err(Fault::internal)?;
+        records[index] = Ok(record);
+    }
+    Ok(records)
+}
 
 /// The records of one kind in one project of one customer.
 pub(crate) struct Records<R> {

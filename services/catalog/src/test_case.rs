@@ -1,32 +1,57 @@
 //! Test cases.
 
+mod change;
+mod creation;
 pub(crate) mod identifiers;
 pub(crate) mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;
-use assay_events::publish;
 use assay_proto::{
     Fault, ProjectId, TestCaseId,
     catalog::{
         CreateTestCaseRequest, DeleteTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest,
-        RecordKind, TestCase, TestCaseBatch, TestCaseInput, UpdateTestCaseRequest,
-        test_case_service_server,
+        RecordKind, TestCase, TestCaseBatch, UpdateTestCaseRequest, test_case_service_server,
     },
 };
-use assay_records::{Action, Change};
+use assay_records::Change;
 use assay_runtime::{
-    begin,
+    Gather, Shares, begin,
     list::{self, Batches},
 };
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use crate::{deletion, event::EventSource, opening::Openings, project, records::Records};
+use self::{
+    change::Changes,
+    creation::{Creation, Creations},
+};
+use crate::{
+    deletion,
+    opening::Openings,
+    project,
+    records::{self, Reads, Records},
+};
 
 pub(crate) struct TestCaseService {
-    pub(crate) db: PgPool,
-    pub(crate) openings: Openings,
+    db: PgPool,
+    openings: Openings,
+    reads: Reads<TestCase>,
+    creations: Creations,
+    changes: Changes,
+}
+
+impl TestCaseService {
+    pub(crate) fn new(db: PgPool, shares: &Shares, openings: Openings) -> Self {
+        let pool = db.clone();
+        let reads = Gather::new(shares, move |scope, ids: Vec<TestCaseId>| {
+            let db = pool.clone();
+            async move { records::get_all(&db, scope, &ids).await }
+        });
+        let creations = creation::gather(&db, shares);
+        let changes = Changes::new(&db, shares);
+        Self { db, openings, reads, creations, changes }
+    }
 }
 
 #[tonic::async_trait]
@@ -59,12 +84,7 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let request = request.into_inner();
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = TestCaseId::from_path(&request.id)?;
-        let case = match project {
-            Some(project) => {
-                Records::<TestCase>::of(caller.customer, project).get(&self.db, id).await?
-            }
-            None => Records::<TestCase>::get_in_any_project(&self.db, caller.customer, id).await?,
-        };
+        let case = self.reads.run((caller.customer, project), id).await?;
         let project = ProjectId::from_record(&case.project_id)?;
         self.openings.note(&caller, RecordKind::TestCase, id.0, project.0);
         Ok(Response::new(case))
@@ -78,7 +98,8 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let input = rules::valid(rules::new(request.test_case.unwrap_or_default()))?;
-        Ok(Response::new(store::create(&self.db, customer, project, &input).await?))
+        let created = self.creations.run((customer, project), Creation::of(input));
+        Ok(Response::new(created.await?))
     }
 
     async fn update_test_case(
@@ -91,20 +112,7 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let id = TestCaseId::from_path(&request.id)?;
         let UpdateTestCaseRequest { data_version, changes, fields, .. } = request;
         let change = Change { data_version, changes, fields };
-
-        let mut tx = begin(&self.db).await?;
-        let current = Records::<TestCase>::of(customer, project).lock(&mut tx, id).await?;
-        let version = current.data_version.as_deref().unwrap_or_default();
-        let input = TestCaseInput {
-            // A test case keeps its identifier.
-            identifier: Some(current.identifier.clone()),
-            ..change.apply("test case", &current, version)?
-        };
-        let case = store::update(&mut tx, customer, project, id, &rules::valid(input)?).await?;
-        let action = Action::of_change(current.archived, case.archived);
-        publish(&mut tx, &EventSource::TestCase(project, id).event(action, customer)?).await?;
-        tx.commit().await.map_err(Fault::from)?;
-        Ok(Response::new(case))
+        Ok(Response::new(self.changes.run(customer, project, id, change).await?))
     }
 
     async fn delete_test_case(

@@ -1,20 +1,13 @@
 //! Test cases in PostgreSQL.
 
 use assay_proto::{
-    CustomerId, Fault, InputColumns, OnConstraint, PlanStatus, ProjectId, TestCaseId,
-    catalog::{RecordKind, TestCase, TestCaseEntry, TestCaseInput},
+    CustomerId, Fault, PlanStatus, ProjectId, TestCaseId,
+    catalog::{RecordKind, TestCase, TestCaseEntry},
     name_of,
 };
-use assay_records::Action;
-use assay_runtime::{begin, trace};
-use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
-use uuid::Uuid;
+use sqlx::PgTransaction;
 
-use super::identifiers;
-use crate::{
-    event::EventSource,
-    records::{Columns, ProjectRecord},
-};
+use crate::records::{Columns, ProjectRecord};
 
 /// The plans of a test case, as a column.
 const PLANS: &str = "(
@@ -39,83 +32,6 @@ impl ProjectRecord for TestCase {
     const COLUMNS_OF_RECORD: Columns = &[Self::COLUMNS, PLANS];
     const COLUMNS_TO_CHANGE: Columns = &[Self::COLUMNS];
     const COLUMNS_OF_ENTRY: Columns = &[TestCaseEntry::COLUMNS];
-}
-
-/// Adds a test case. One without an identifier gets the next free number.
-pub(super) async fn create(
-    db: &PgPool,
-    customer: CustomerId,
-    project: ProjectId,
-    case: &TestCaseInput,
-) -> Result<TestCase, Fault> {
-    loop {
-        match insert(db, customer, project, case).await {
-            // The next number is in an identifier that a client chose.
-            Err(Fault::AlreadyExists(_)) if case.identifier.is_none() => {}
-            done => return done,
-        }
-        let mut tx = begin(db).await?;
-        let identifier = identifiers::free(&mut tx, customer, project, 1).await?.pop();
-        let case = TestCaseInput { identifier, ..case.clone() };
-        match insert(&mut *tx, customer, project, &case).await {
-            // A client has chosen it at the same moment.
-            Err(Fault::AlreadyExists(_)) => {}
-            Err(fault) => return Err(fault),
-            Ok(created) => {
-                tx.commit().await?;
-                return Ok(created);
-            }
-        }
-    }
-}
-
-/// Adds a test case with its event, in one statement: several statements take twice as long.
-async fn insert(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    case: &TestCaseInput,
-) -> Result<TestCase, Fault> {
-    let id = TestCaseId::new();
-    let event = EventSource::TestCase(project, id).data(Action::Created);
-    let (columns, values) = (TestCaseInput::COLUMNS, TestCaseInput::values(8));
-    let returned = TestCase::COLUMNS;
-    let insert = sqlx::query_as(AssertSqlSafe(format!(
-        "with chosen as (
-             select $4::text as identifier from project
-             where customer_id = $1 and id = $2 and deleted_at is null and $4::text is not null
-             for key share
-         ), numbered as (
-             update project set last_case_number = last_case_number + 1
-             where customer_id = $1 and id = $2 and deleted_at is null and $4::text is null
-             returning 'TC-' || last_case_number as identifier
-         ), created as (
-             insert into test_case (customer_id, project_id, id, identifier, {columns})
-             select $1, $2, $3, identifier, {values}
-             from (table chosen union all table numbered) identified
-             returning {returned}, '[]'::jsonb as test_plan_list
-         ), event as (
-             insert into outbox (event_id, customer_id, record, noun, action, data, trace)
-             select $5, $1, id::text, 'test_case', 'created', $6, $7 from created
-         )
-         table created"
-    )));
-    let insert = insert
-        .bind(customer)
-        .bind(project)
-        .bind(id)
-        .bind(&case.identifier)
-        .bind(Uuid::now_v7())
-        .bind(Json(event))
-        .bind(Json(trace::to_map()));
-    case.bind(insert)
-        .fetch_optional(db)
-        .await
-        .on_constraint(
-            "test_case_identifier_key",
-            Fault::AlreadyExists("test case with this identifier"),
-        )?
-        .ok_or(Fault::NotFound("project"))
 }
 
 /// A test case among many that are added at once.
@@ -153,28 +69,4 @@ pub(crate) async fn insert_all(
         .bind(cases.iter().map(|case| case.name).collect::<Vec<_>>())
         .bind(cases.iter().map(|case| case.description).collect::<Vec<_>>());
     Ok(inserted.fetch_all(&mut **tx).await?)
-}
-
-/// Writes the fields of a locked test case. Its identifier never changes.
-pub(super) async fn update(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    project: ProjectId,
-    id: TestCaseId,
-    case: &TestCaseInput,
-) -> Result<TestCase, Fault> {
-    let assignments = TestCaseInput::assignments(4);
-    let returned = TestCase::COLUMNS_OF_RECORD.join(", ");
-    let update = sqlx::query_as(AssertSqlSafe(format!(
-        "update test_case set {assignments}, revision = revision + 1
-         where customer_id = $1 and project_id = $2 and id = $3
-         returning {returned}"
-    )));
-    case.bind(update.bind(customer).bind(project).bind(id))
-        .fetch_one(&mut **tx)
-        .await
-        .on_constraint(
-            "test_case_identifier_key",
-            Fault::AlreadyExists("test case with this identifier"),
-        )
 }

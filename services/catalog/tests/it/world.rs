@@ -92,7 +92,9 @@ async fn serve(db: &PgPool, keys: &TestKeys, encryption_keys: SecretString) -> C
     let runtime = Runtime::new("catalog");
     let openings = Openings::start(&runtime, db.clone(), OPENINGS_INTERVAL);
     let seal = Seal::new(&SealConfig { encryption_keys }).unwrap();
-    let app = guard(assay_catalog::services(db, seal, openings), keys.verifier(), &Shares::new(8));
+    let shares = Shares::new(8);
+    let services = assay_catalog::services(db, &shares, seal, openings);
+    let app = guard(services, keys.verifier(), &shares);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = grpc::serve(&runtime, listener, app, DESCRIPTORS).unwrap();
     grpc::connect(&format!("http://{address}")).unwrap()

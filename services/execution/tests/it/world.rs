@@ -80,7 +80,7 @@ impl World {
         let catalog_db = PgPool::connect_with(database.options).await?;
         let interval = Duration::from_secs(1);
         let openings = assay_catalog::Openings::start(&runtime, catalog_db.clone(), interval);
-        let services = assay_catalog::services(&catalog_db, seal, openings);
+        let services = assay_catalog::services(&catalog_db, &Shares::new(8), seal, openings);
         let address = serve(&runtime, &keys, services).await?;
         let catalog_url = format!("http://{address}");
         let catalog = grpc::connect(&catalog_url)?;

@@ -7,6 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 /// An update of a record by a client.
+#[derive(Clone)]
 pub struct Change<I> {
     /// Version of the record that the update is based on; `None` for any.
     pub data_version: Option<String>,

@@ -6,6 +6,7 @@ pub mod body;
 mod database;
 mod entry;
 mod files;
+mod gather;
 pub mod grpc;
 pub mod history;
 pub mod http;
@@ -29,6 +30,7 @@ pub use self::{
     },
     entry::{CommandLine, install_crypto, parse, run, run_with_commands, stop_signal, threads},
     files::raise_file_limit,
+    gather::Gather,
     lifecycle::{Gate, Runtime},
     networks::Networks,
     notifier::{Notifier, OfCustomer, Waiter},

@@ -44,6 +44,12 @@ impl OfCustomer for CustomerId {
     }
 }
 
+impl<K> OfCustomer for (CustomerId, K) {
+    fn customer(&self) -> CustomerId {
+        self.0
+    }
+}
+
 /// Wakes those who wait for a key.
 pub struct Notifier<K>(Arc<Inner<K>>);
 

@@ -1,0 +1,216 @@
+//! Changes of test cases, which are gathered.
+//!
+//! A change is based on the record as it was read, and is written only if the record still has that
+//! revision. So no transaction or lock spans several statements. A change that loses to another one,
+//! or whose record another transaction has locked, is repeated alone.
+
+use std::collections::{HashMap, HashSet};
+
+use assay_proto::{
+    CustomerId, Fault, InputArrays, OnConstraint, ProjectId, TestCaseId,
+    catalog::{TestCase, TestCaseInput},
+};
+use assay_records::{Action, Change};
+use assay_runtime::{Gather, Shares, trace};
+use serde_json::json;
+use sqlx::{AssertSqlSafe, PgPool};
+use tonic::Status;
+use uuid::Uuid;
+
+use super::rules;
+use crate::{
+    event::EventSource,
+    records::{ProjectRecord, get_all, padded},
+};
+
+/// Number of times that a change may lose to others.
+const MOST_LOST: usize = 20;
+
+/// A change of a test case.
+#[derive(Clone)]
+struct CaseChange {
+    id: TestCaseId,
+    change: Change<TestCaseInput>,
+    trace: String,
+}
+
+/// Changes of which those in one project are gathered.
+pub(super) struct Changes {
+    db: PgPool,
+    shares: Shares,
+    /// Returns none for a change that lost to another one.
+    gathered: Gather<(CustomerId, ProjectId), CaseChange, Option<TestCase>>,
+}
+
+impl Changes {
+    pub(super) fn new(db: &PgPool, shares: &Shares) -> Self {
+        let pool = db.clone();
+        let process = move |(customer, project), changes: Vec<CaseChange>| {
+            let db = pool.clone();
+            async move { change_all(&db, customer, project, &changes).await }
+        };
+        let gathered = Gather::new(shares, process);
+        Self { db: db.clone(), shares: shares.clone(), gathered }
+    }
+
+    pub(super) async fn run(
+        &self,
+        customer: CustomerId,
+        project: ProjectId,
+        id: TestCaseId,
+        change: Change<TestCaseInput>,
+    ) -> Result<TestCase, Status> {
+        let change = CaseChange { id, change, trace: json!(trace::to_map()).to_string() };
+        match self.gathered.run((customer, project), change.clone()).await? {
+            Some(case) => Ok(case),
+            None => {
+                let _share = self.shares.acquire(customer).await?;
+                Ok(change_alone(&self.db, customer, project, &change).await?)
+            }
+        }
+    }
+}
+
+/// Changes test cases. Returns an outcome for each change.
+async fn change_all(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+    changes: &[CaseChange],
+) -> Result<Vec<Result<Option<TestCase>, Fault>>, Fault> {
+    let mut outcomes = HashMap::new();
+    while outcomes.len() < changes.len() {
+        // One change of each record.
+        let mut ids = HashSet::new();
+        let pending = changes.iter().enumerate().filter(|(index, _)| !outcomes.contains_key(index));
+        let round: Vec<_> = pending.filter(|(_, change)| ids.insert(change.id)).collect();
+        let ids: Vec<_> = round.iter().map(|(_, change)| change.id).collect();
+        let current = get_all::<TestCase>(db, (customer, Some(project)), &ids).await?;
+
+        let mut new = Vec::new();
+        for ((index, change), current) in round.into_iter().zip(current) {
+            match current.and_then(|current| New::of(change, &current)) {
+                Ok(case) => new.push((index, case)),
+                Err(fault) => drop(outcomes.insert(index, Err(fault))),
+            }
+        }
+        let cases: Vec<_> = new.iter().map(|(_, case)| case).collect();
+        let mut written = match update(db, customer, project, &cases, "skip locked").await {
+            // The identifier of one of them is taken.
+            Err(Fault::AlreadyExists(_)) => HashMap::new(),
+            written => written?,
+        };
+        for (index, case) in new {
+            outcomes.insert(index, Ok(written.remove(&case.id.to_string())));
+        }
+    }
+    Ok((0..changes.len()).filter_map(|index| outcomes.remove(&index)).collect())
+}
+
+/// Changes a test case, and waits for a transaction that has locked it.
+async fn change_alone(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+    change: &CaseChange,
+) -> Result<TestCase, Fault> {
+    for _ in 0..MOST_LOST {
+        let current = get_all::<TestCase>(db, (customer, Some(project)), &[change.id]).await?;
+        for current in current {
+            let new = New::of(change, &current?)?;
+            let written = update(db, customer, project, &[&new], "").await?;
+            if let Some(case) = written.into_values().next() {
+                return Ok(case);
+            }
+        }
+    }
+    Err(Fault::Stale("test case"))
+}
+
+/// A test case as it is to be written.
+struct New<'a> {
+    id: TestCaseId,
+    /// Revision that the change is based on.
+    revision: i64,
+    input: TestCaseInput,
+    action: Action,
+    trace: &'a str,
+}
+
+impl<'a> New<'a> {
+    fn of(change: &'a CaseChange, current: &TestCase) -> Result<Self, Fault> {
+        let version = current.data_version.as_deref().unwrap_or_default();
+        let input = TestCaseInput {
+            // A test case keeps its identifier.
+            identifier: Some(current.identifier.clone()),
+            ..change.change.clone().apply("test case", current, version)?
+        };
+        let input = rules::valid(input)?;
+        Ok(Self {
+            id: change.id,
+            revision: version.parse().map_err(Fault::internal)?,
+            action: Action::of_change(current.archived, input.archived),
+            input,
+            trace: &change.trace,
+        })
+    }
+}
+
+/// Writes test cases with their events in one statement. Returns by their ids those that still had
+/// the revision. `lock` says what to do about those that another transaction has locked.
+async fn update(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+    cases: &[&New<'_>],
+    lock: &'static str,
+) -> Result<HashMap<String, TestCase>, Fault> {
+    let Some(first) = cases.first() else { return Ok(HashMap::new()) };
+    let (columns, arrays) = (TestCaseInput::new_columns(), TestCaseInput::arrays(9));
+    let assignments = TestCaseInput::new_assignments();
+    let returned = TestCase::COLUMNS_OF_RECORD.join(", ");
+    let update = sqlx::query_as(AssertSqlSafe(format!(
+        "with locked as (
+             select from project where customer_id = $1 and id = $2 and deleted_at is null
+             for key share
+         ), unlocked as (
+             select test_case.id from test_case, locked
+             where customer_id = $1 and project_id = $2 and id = any($3) and deleted_at is null
+             for no key update of test_case {lock}
+         ), changed as (
+             update test_case set {assignments}, revision = revision + 1
+             from unnest($3::uuid[], $4::bigint[], {arrays}) as new (new_id, seen, {columns})
+             where customer_id = $1 and id = new_id and revision = seen
+               and new_id in (select id from unlocked)
+             returning {returned}
+         ), event as (
+             insert into outbox (event_id, customer_id, record, noun, action, data, trace)
+             select event_id, $1, id::text, 'test_case', action, data::json, trace::jsonb
+             from unnest($3::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[])
+                 as event (id, event_id, action, data, trace)
+             where id in (select changed.id from changed)
+         )
+         table changed"
+    )));
+    let data = |case: &&New<'_>| {
+        json!(EventSource::TestCase(project, case.id).data(case.action)).to_string()
+    };
+    let inputs = cases.iter().map(|case| &case.input);
+    let inputs = padded(inputs.collect(), &first.input);
+    let ids = cases.iter().map(|case| Some(case.id));
+    let update = update
+        .bind(customer)
+        .bind(project)
+        .bind(padded(ids.collect(), None))
+        .bind(cases.iter().map(|case| case.revision).collect::<Vec<_>>())
+        .bind(cases.iter().map(|_| Uuid::now_v7()).collect::<Vec<_>>())
+        .bind(cases.iter().map(|case| case.action.name().to_lowercase()).collect::<Vec<_>>())
+        .bind(cases.iter().map(data).collect::<Vec<_>>())
+        .bind(cases.iter().map(|case| case.trace).collect::<Vec<_>>());
+    let changed: Vec<TestCase> =
+        TestCaseInput::bind_all(&inputs, update).fetch_all(db).await.on_constraint(
+            "test_case_identifier_key",
+            Fault::AlreadyExists("test case with this identifier"),
+        )?;
+    Ok(changed.into_iter().map(|case| (case.id.clone(), case)).collect())
+}

@@ -1,0 +1,152 @@
+//! Concurrent reads, creations and changes of test cases, which share statements.
+
+use std::collections::HashSet;
+
+use assay_proto::{TestResult, catalog::*};
+use assay_testkit::eventually;
+use futures::future::join_all;
+use sqlx::Connection as _;
+use tonic::Code;
+
+use crate::{
+    user::User,
+    world::{Answer, World},
+};
+
+fn named(name: &str) -> TestCaseInput {
+    TestCaseInput { name: name.to_owned(), ..TestCaseInput::default() }
+}
+
+/// Changes a test case, whatever its version is.
+async fn describe(user: &User, case: &TestCase, text: &str) -> Answer<TestCase> {
+    let case = TestCase { data_version: None, ..case.clone() };
+    let changes = TestCaseInput { description: text.to_owned(), ..TestCaseInput::default() };
+    user.update_case(&case, changes, &["Description"]).await
+}
+
+#[tokio::test]
+async fn concurrent_reads_return_what_each_caller_asked_for() {
+    let world = World::start().await;
+    let (user, stranger) = (world.user().await, world.user().await);
+    let project = user.project().await;
+    let mut cases = Vec::new();
+    for number in 0..15 {
+        cases.push(user.case(&project, &format!("case-{number}")).await);
+    }
+    let read = async |user: &User, project_id: Option<String>, id: &str| {
+        let request = GetTestCaseRequest { project_id, id: id.to_owned() };
+        user.cases().get_test_case(user.call(request)).await.map(|case| case.into_inner().name)
+    };
+    let elsewhere = user.project().await.id;
+    let found = cases.iter().map(|case| read(&user, Some(project.id.clone()), &case.id));
+    let permanent = cases.iter().map(|case| read(&user, None, &case.id));
+    let of_other_project = cases.iter().map(|case| read(&user, Some(elsewhere.clone()), &case.id));
+    let of_stranger = cases.iter().map(|case| read(&stranger, None, &case.id));
+    let (found, permanent, of_other_project, of_stranger) = tokio::join!(
+        join_all(found),
+        join_all(permanent),
+        join_all(of_other_project),
+        join_all(of_stranger)
+    );
+    for (index, case) in cases.iter().enumerate() {
+        assert_eq!(found[index].as_ref().unwrap(), &case.name);
+        assert_eq!(permanent[index].as_ref().unwrap(), &case.name);
+        assert_eq!(of_other_project[index].as_ref().unwrap_err().code(), Code::NotFound);
+        assert_eq!(of_stranger[index].as_ref().unwrap_err().code(), Code::NotFound);
+    }
+}
+
+#[tokio::test]
+async fn concurrent_creations_fail_on_their_own() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    user.case(&project, "TC-3").await;
+    let inputs = (0..40).map(|number| match number {
+        10 | 20 => TestCaseInput { identifier: Some("same".into()), ..named("Same") },
+        _ => named(&format!("Case {number}")),
+    });
+    let created = inputs.map(|input| user.create_case(&project.id, input));
+    let created = join_all(created).await;
+
+    let (created, failed): (Vec<_>, Vec<_>) = created.into_iter().partition(Result::is_ok);
+    let failed: Vec<_> = failed.into_iter().map(|failed| failed.unwrap_err().code()).collect();
+    assert_eq!(failed, [Code::AlreadyExists]);
+    let identifiers: HashSet<_> =
+        created.into_iter().map(|case| case.unwrap().identifier).collect();
+    assert_eq!(identifiers.len(), 39);
+    assert!(!identifiers.contains("TC-3"), "{identifiers:?}");
+    let events = world.events().await;
+    let created =
+        events.iter().filter(|(noun, action, _)| noun == "test_case" && action == "created");
+    assert_eq!(created.count(), 40);
+}
+
+#[tokio::test]
+async fn each_concurrent_change_of_one_case_takes_effect() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let [one, other] = [user.case(&project, "one").await, user.case(&project, "other").await];
+    let changes = (0..20).flat_map(|number| {
+        let user = &user;
+        [(&one, number), (&other, number)]
+            .map(|(case, number)| async move { describe(user, case, &number.to_string()).await })
+    });
+    let changed: Result<Vec<_>, _> = join_all(changes).await.into_iter().collect();
+    let changed = changed.unwrap();
+
+    for case in [&one, &other] {
+        let of_case = changed.iter().filter(|changed| changed.id == case.id);
+        let versions: HashSet<_> =
+            of_case.map(|changed| changed.data_version.clone().unwrap()).collect();
+        assert_eq!(versions.len(), 20);
+        assert_eq!(user.get_case(&case.id).await.data_version.as_deref(), Some("21"));
+    }
+    let stale = user.update_case(&one, named("New"), &["Name"]).await;
+    assert_eq!(stale.unwrap_err().code(), Code::Aborted);
+    let events = world.events().await;
+    let changes =
+        events.iter().filter(|(noun, action, _)| noun == "test_case" && action == "changed");
+    assert_eq!(changes.count(), 40);
+}
+
+#[tokio::test]
+async fn a_change_of_a_locked_case_does_not_delay_others() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let mut cases = Vec::new();
+    for identifier in ["locked", "first", "second", "third"] {
+        cases.push(user.case(&project, identifier).await);
+    }
+    let mut connection = world.db.acquire().await.unwrap();
+    let mut lock = connection.begin().await.unwrap();
+    let locked = cases.remove(0);
+    sqlx::query("update test_case set last_result = 'Passed' where id = $1::uuid")
+        .bind(&locked.id)
+        .execute(&mut *lock)
+        .await
+        .unwrap();
+
+    let waiting = describe(&user, &locked, "changed later");
+    let others = join_all(cases.iter().map(|case| describe(&user, case, "changed")));
+    let release = async {
+        eventually("the other changes", async || {
+            let mut changed = 0;
+            for case in &cases {
+                changed += usize::from(user.get_case(&case.id).await.description == "changed");
+            }
+            (changed == cases.len()).then_some(())
+        })
+        .await;
+        lock.commit().await.unwrap();
+    };
+    let (waited, others, ()) = tokio::join!(waiting, others, release);
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    let waited = waited.unwrap();
+    assert_eq!(
+        (waited.description.as_str(), waited.last_result),
+        ("changed later", Some(TestResult::Passed.into()))
+    );
+}
