@@ -78,20 +78,28 @@ async fn change_all(
     project: ProjectId,
     changes: &[CaseChange],
 ) -> Result<Vec<Result<Option<TestCase>, Fault>>, Fault> {
+    let mut ids: Vec<_> = changes.iter().map(|change| change.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let found = get_all::<TestCase>(db, (customer, Some(project)), &ids).await?;
+    let mut current: HashMap<_, _> = ids.into_iter().zip(found).collect();
+
     let mut outcomes = HashMap::new();
     while outcomes.len() < changes.len() {
         // One change of each record.
         let mut ids = HashSet::new();
         let pending = changes.iter().enumerate().filter(|(index, _)| !outcomes.contains_key(index));
         let round: Vec<_> = pending.filter(|(_, change)| ids.insert(change.id)).collect();
-        let ids: Vec<_> = round.iter().map(|(_, change)| change.id).collect();
-        let current = get_all::<TestCase>(db, (customer, Some(project)), &ids).await?;
-
         let mut new = Vec::new();
-        for ((index, change), current) in round.into_iter().zip(current) {
-            match current.and_then(|current| New::of(change, &current)) {
-                Ok(case) => new.push((index, case)),
-                Err(fault) => drop(outcomes.insert(index, Err(fault))),
+        for (index, change) in round {
+            match current.get(&change.id) {
+                Some(Ok(case)) => match New::of(change, case) {
+                    Ok(case) => new.push((index, case)),
+                    Err(fault) => drop(outcomes.insert(index, Err(fault))),
+                },
+                Some(Err(_)) => drop(outcomes.insert(index, Err(Fault::NotFound("test case")))),
+                // An earlier change of the record has lost.
+                None => drop(outcomes.insert(index, Ok(None))),
             }
         }
         let cases: Vec<_> = new.iter().map(|(_, case)| case).collect();
@@ -101,7 +109,10 @@ async fn change_all(
             written => written?,
         };
         for (index, case) in new {
-            outcomes.insert(index, Ok(written.remove(&case.id.to_string())));
+            let written = written.remove(&case.id.to_string());
+            current.remove(&case.id);
+            current.extend(written.clone().map(|written| (case.id, Ok(written))));
+            outcomes.insert(index, Ok(written));
         }
     }
     Ok((0..changes.len()).filter_map(|index| outcomes.remove(&index)).collect())

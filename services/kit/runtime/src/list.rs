@@ -16,9 +16,12 @@ const LONGEST_PAGE: i32 = 1000;
 /// Number of bytes after which a page ends even if it has fewer rows than requested.
 const PAGE_SIZE: usize = 4 << 20;
 
-/// Number of rows in the first slice, when their size is not known, and maximum of the following
-/// ones.
+/// Number of rows in the first slice, when their size is not known: of a list, and of a page, which
+/// has smaller rows.
 const FIRST_SLICE: i64 = 16;
+const FIRST_OF_PAGE: i64 = 100;
+
+/// Maximum number of rows in the following slices.
 const NEXT_SLICES: i64 = 1000;
 
 /// Number of bytes after which a slice ends.
@@ -194,7 +197,7 @@ where
         return Err(Fault::invalid("limit", format!("must be 1 to {LONGEST_PAGE}")).into());
     }
     let limit = i64::from(limit);
-    let first = Slice { after: page.cursor, limit: limit.min(FIRST_SLICE) + 1, pattern };
+    let first = Slice { after: page.cursor, limit: limit.min(FIRST_OF_PAGE) + 1, pattern };
     let (rows, next) = one_page(Slices { next: Some(first), read }, limit).await?;
     let batches = split(rows).into_iter().map(move |items| Ok(B::new(items, next.clone())));
     Ok(Response::new(Box::pin(stream::iter(batches))))

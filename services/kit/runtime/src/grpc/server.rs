@@ -8,7 +8,7 @@ use std::{
 use axum::{
     Router,
     extract::{Request, State},
-    middleware::{Next, from_fn, from_fn_with_state},
+    middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
 use tokio::{net::TcpListener, time::sleep};
@@ -47,9 +47,7 @@ pub fn serve(
         .register_encoded_file_descriptor_set(descriptors)
         .build_v1()?;
     let reflection = Some(reflection).filter(|_| runtime.reflects());
-    let mut app = app
-        .layer(from_fn_with_state(runtime.clone(), reject_until_ready))
-        .layer(from_fn(observe_call));
+    let mut app = app.layer(from_fn_with_state(runtime.clone(), receive));
     if let Some(tls) = runtime.tls() {
         app = app.layer(from_fn_with_state(tls.clone(), strip_untrusted_headers));
     }
@@ -99,21 +97,9 @@ pub fn serve(
     Ok(address)
 }
 
-async fn reject_until_ready(
-    State(runtime): State<Runtime>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let missing = runtime.waits_for();
-    if missing.is_empty() {
-        return next.run(request).await;
-    }
-    let text = format!("{} is starting and waits for: {}", runtime.name(), missing.join(", "));
-    Status::unavailable(text).into_http::<axum::body::Body>().into_response()
-}
-
-/// Records one span and one measurement for each call, in the trace of its caller.
-async fn observe_call(request: Request, next: Next) -> Response {
+/// Records one span and one measurement for each call, in the trace of its caller. Rejects calls
+/// until the program is ready.
+async fn receive(State(runtime): State<Runtime>, request: Request, next: Next) -> Response {
     let method = method_label(request.uri().path());
     let span = tracing::info_span!(
         // Not a child of the task that serves the connection.
@@ -127,10 +113,20 @@ async fn observe_call(request: Request, next: Next) -> Response {
     );
     trace::follow(&span, request.headers());
     let started = Instant::now();
-    let response = next.run(request).instrument(span).await;
+    let missing = runtime.waits_for();
+    let response = if missing.is_empty() {
+        next.run(request).instrument(span).await
+    } else {
+        not_ready(&runtime, &missing)
+    };
     // The code of calls that fail before their response begins. Later failures of streams are not
     // recorded.
     let code = Status::from_header_map(response.headers()).map_or(Code::Ok, |status| status.code());
     record("rpc_server_call_duration_seconds", method, code, started.elapsed());
     response
+}
+
+fn not_ready(runtime: &Runtime, missing: &[&str]) -> Response {
+    let text = format!("{} is starting and waits for: {}", runtime.name(), missing.join(", "));
+    Status::unavailable(text).into_http::<axum::body::Body>().into_response()
 }
