@@ -5,6 +5,12 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Many tests wait most of the time.
 TEST_THREADS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
+# The programs that `make bench` builds.
+MEASURED := -p assay-bench -p assay -p assay-gateway -p assay-identity -p assay-catalog -p assay-execution \
+	-p assay-notification
+ROW := read
+SHAPE := one
+
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
@@ -54,10 +60,19 @@ servers: ## open a shell with a PostgreSQL for tests in $ASSAY_TEST_DATABASE_URL
 	@deploy/local/install test
 	@cargo run -q -p assay-testkit --bin with-servers -- "$${SHELL:-bash}"
 
-measure: ## measure the figures of docs/performance.md; takes minutes
+bench: ## measure Assay against a monolith; takes hours. For a part: BENCH='--rows read --seconds 3'
 	@deploy/local/install
-	@cargo build --release --locked -p assay --bin assay
-	@deploy/local/measure
+	@cargo build --profile dist --locked --bins $(MEASURED)
+	@$(TARGET)/dist/assay-bench $(BENCH)
+
+profile: ## draw a flame graph of a row of `make bench`: ROW=read SHAPE=one
+	@deploy/local/install profile
+	@RUSTFLAGS='-C force-frame-pointers=yes' cargo build --profile profiling --locked --bins $(MEASURED)
+	@$(TARGET)/profiling/assay-bench --no-baseline --rounds 1 --rows $(ROW) --shapes $(SHAPE) \
+		--perf $(TARGET)/profile.perf
+	@perf script --input $(TARGET)/profile.perf | inferno-collapse-perf --all | \
+		inferno-flamegraph --title '$(ROW), $(SHAPE)' >$(TARGET)/profile-$(ROW)-$(SHAPE).svg
+	@echo $(TARGET)/profile-$(ROW)-$(SHAPE).svg
 
 fairness: ## measure how much one customer slows down another; takes minutes
 	@deploy/local/install
@@ -72,4 +87,5 @@ deletion: ## measure the effect of deleting a project with a million test cases;
 clean: ## remove build artefacts, but not the data
 	@cargo clean
 
-.PHONY: help run test check language chart supply-chain conformance test-compose servers measure fairness deletion clean
+.PHONY: help run test check language chart supply-chain conformance test-compose servers bench profile fairness \
+	deletion clean

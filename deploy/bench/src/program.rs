@@ -1,0 +1,111 @@
+//! A child process that serves HTTP.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::Path,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use http::Method;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::{
+    process::{Child, Command},
+    time::{sleep, timeout},
+};
+
+use crate::client::{Connection, prepare};
+
+/// Maximum time until a program is ready, and until it has ended after a signal.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// A program and its settings, which it gets with each start.
+pub(crate) struct Program {
+    /// Name of the program, shared by its replicas.
+    pub(crate) name: String,
+    command: Command,
+    /// Address and path that is answered as soon as the program is ready.
+    ready: (SocketAddr, &'static str),
+    child: Option<Child>,
+}
+
+impl Program {
+    /// Prepares a program that gets only these settings, as environment variables.
+    pub(crate) fn new(
+        name: &str,
+        file: &Path,
+        arguments: &[String],
+        settings: &[(&str, String)],
+        ready: (SocketAddr, &'static str),
+    ) -> Self {
+        let mut command = Command::new(file);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(settings.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .kill_on_drop(true);
+        Self { name: name.to_owned(), command, ready, child: None }
+    }
+
+    pub(crate) fn start(&mut self) -> Result<()> {
+        let started = self.command.spawn();
+        let program = || format!("cannot run {}", self.command.as_std().get_program().display());
+        self.child = Some(started.with_context(program)?);
+        Ok(())
+    }
+
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.as_ref().and_then(Child::id)
+    }
+
+    /// Waits until the program is ready.
+    pub(crate) async fn ready(&mut self) -> Result<()> {
+        let began = Instant::now();
+        let (address, path) = self.ready;
+        while !is_ready(address, path).await {
+            if let Some(child) = &mut self.child
+                && let Some(status) = child.try_wait()?
+            {
+                bail!("{} has ended: {status}", self.name);
+            }
+            ensure!(began.elapsed() < DEADLINE, "{} does not become ready", self.name);
+            sleep(POLL_INTERVAL).await;
+        }
+        Ok(())
+    }
+
+    /// Sends the signal that ends the program.
+    pub(crate) fn terminate(&self) -> Result<()> {
+        if let Some(pid) = self.pid().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
+            kill_process(pid, Signal::TERM)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the program has ended.
+    pub(crate) async fn ended(&mut self) -> Result<()> {
+        if let Some(mut child) = self.child.take() {
+            let ended = timeout(DEADLINE, child.wait()).await;
+            ended.with_context(|| format!("{} does not end", self.name))??;
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a program answers with a success, or with 401 from the baseline.
+async fn is_ready(address: SocketAddr, path: &str) -> bool {
+    let request = prepare(&Method::GET, path, "", None);
+    let Ok(mut connection) = Connection::open(address).await else { return false };
+    let response = connection.count(request).await;
+    response.is_ok_and(|response| !response.status.is_server_error())
+}
+
+/// Returns a local address that is free.
+pub(crate) fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}

@@ -1,0 +1,102 @@
+//! The rows of the tables: what is measured.
+
+mod junit;
+mod leases;
+mod pipeline;
+
+mod requests;
+mod restart;
+mod results;
+mod stream;
+mod whole;
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::{
+    report::{Figure, Report, Section, Unit},
+    system::{Shape, System},
+    usage,
+};
+
+/// A row, measured in each system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub(crate) enum Row {
+    /// Read a test case by id
+    Read,
+    /// List of 100 test cases
+    List,
+    /// Create a test case
+    Create,
+    /// Update a test case
+    Update,
+    /// Login with a password
+    Login,
+    /// List of 50,000 test cases
+    Whole,
+    /// JUnit report of 20,000 tests, new and known ones
+    Junit,
+    /// 10,000 results with 20 steps each in one request, and reads of them
+    Results,
+    /// Work of engines: a lease and the report of its result
+    Leases,
+    /// Notification to 100 event streams
+    Stream,
+    /// Import of 10,000 test cases until a webhook has received all
+    Pipeline,
+    /// Start and stop of the programs
+    Restart,
+}
+
+/// A measurement of one row in one system.
+pub(crate) struct Measurement<'a> {
+    pub(crate) system: &'a mut System,
+    pub(crate) report: &'a mut Report,
+    /// Duration of a load.
+    pub(crate) time: Duration,
+    pub(crate) round: usize,
+}
+
+impl Measurement<'_> {
+    /// Resets the maximum memory of the programs.
+    fn forget_peaks(&self) -> Result<()> {
+        self.system.pids().try_for_each(|(_, pid)| usage::forget_peak(pid))
+    }
+
+    /// Records the maximum memory of each program.
+    fn peaks(&mut self, during: &str) -> Result<()> {
+        for (program, pid) in self.system.pids() {
+            let name = format!("{program}: {during}");
+            let figure = Figure::new(Section::Memory, &name, Unit::Mebibytes).with_goal("64 MiB");
+            self.report.add(figure, self.system.shape, self.round, usage::memory(pid)?.peak);
+        }
+        Ok(())
+    }
+}
+
+impl Row {
+    /// Whether the row exists in a system of this shape.
+    pub(crate) fn is_in(self, shape: Shape) -> bool {
+        let in_baseline =
+            [Self::Read, Self::List, Self::Create, Self::Update, Self::Whole, Self::Results];
+        shape != Shape::Baseline || in_baseline.contains(&self)
+    }
+
+    pub(crate) async fn measure(self, to: &mut Measurement<'_>) -> Result<()> {
+        match self {
+            Self::Read => requests::read(to).await,
+            Self::List => requests::list(to).await,
+            Self::Create => requests::create(to).await,
+            Self::Update => requests::update(to).await,
+            Self::Login => requests::login(to).await,
+            Self::Whole => whole::measure(to).await,
+            Self::Junit => junit::measure(to).await,
+            Self::Results => results::measure(to).await,
+            Self::Leases => leases::measure(to).await,
+            Self::Stream => stream::measure(to).await,
+            Self::Pipeline => pipeline::measure(to).await,
+            Self::Restart => restart::measure(to).await,
+        }
+    }
+}
