@@ -6,11 +6,7 @@ use std::{
 };
 
 use assay_runtime::Networks;
-use axum::{
-    extract::{ConnectInfo, FromRequestParts, Request, State},
-    middleware::Next,
-    response::Response,
-};
+use axum::extract::{ConnectInfo, FromRequestParts, Request};
 use http::{HeaderMap, request::Parts};
 
 /// The address of the client; none without a connection, as in tests.
@@ -31,16 +27,19 @@ impl<S: Sync> FromRequestParts<S> for ClientAddress {
     }
 }
 
-/// Adds the address of the client to a request.
-pub(crate) async fn resolve_client(
-    State(proxies): State<Networks>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let peer = request.extensions().get().map(|ConnectInfo::<SocketAddr>(peer)| peer.ip());
-    let client = peer.map(|peer| client(&proxies, peer, request.headers()));
-    request.extensions_mut().insert(ClientAddress(client));
-    next.run(request).await
+/// The proxies whose headers name the clients behind them.
+pub(crate) struct Proxies(Networks);
+
+impl Proxies {
+    pub(crate) fn new(trusted: &Networks) -> Self {
+        Self(trusted.clone())
+    }
+
+    /// Returns the address of the client that has sent a request.
+    pub(crate) fn client(&self, request: &Request) -> ClientAddress {
+        let peer = request.extensions().get().map(|ConnectInfo::<SocketAddr>(peer)| peer.ip());
+        ClientAddress(peer.map(|peer| client(&self.0, peer, request.headers())))
+    }
 }
 
 /// Follows the trusted proxies back to the first other address. Earlier addresses in the headers

@@ -1,15 +1,27 @@
 //! Cross-origin requests: allowed for the configured origins only.
 
-use std::{str::FromStr, time::Duration};
+use std::str::FromStr;
 
+use axum::{
+    extract::Request,
+    response::{IntoResponse, Response},
+};
 use http::{
-    HeaderName, HeaderValue, Method,
+    HeaderMap, HeaderValue, Method,
     header::{
-        AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LINK, LOCATION, RETRY_AFTER,
+        ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+        ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ORIGIN, VARY,
     },
 };
-use tower_http::cors::CorsLayer;
 use url::Url;
+
+/// Headers of requests that scripts may set.
+const REQUEST_HEADERS: &str = "authentication,idempotency-key,last-event-id,traceparent,\
+                               x-request-id,authorization,content-type,if-match,if-none-match";
+
+/// Headers of responses that scripts may read.
+const RESPONSE_HEADERS: &str =
+    "ratelimit,ratelimit-policy,x-request-id,etag,link,location,retry-after";
 
 /// The origin of a web page, such as `https://dashboard.example.org`.
 #[derive(Clone, Debug)]
@@ -28,26 +40,44 @@ impl FromStr for Origin {
     }
 }
 
-/// Returns the layer that answers preflight requests and adds the headers of CORS.
-pub(crate) fn layer(origins: &[Origin]) -> CorsLayer {
-    CorsLayer::new()
-        .allow_origin(origins.iter().map(|Origin(origin)| origin.clone()).collect::<Vec<_>>())
-        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
-        .allow_headers(
-            ["authentication", "idempotency-key", "last-event-id", "traceparent", "x-request-id"]
-                .map(HeaderName::from_static)
-                .into_iter()
-                .chain([AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH])
-                .collect::<Vec<_>>(),
-        )
-        .expose_headers(
-            ["ratelimit", "ratelimit-policy", "x-request-id"]
-                .map(HeaderName::from_static)
-                .into_iter()
-                .chain([ETAG, LINK, LOCATION, RETRY_AFTER])
-                .collect::<Vec<_>>(),
-        )
-        .max_age(Duration::from_mins(10))
+/// The origins whose scripts may send requests and read responses.
+pub(crate) struct Cors(Vec<HeaderValue>);
+
+impl Cors {
+    pub(crate) fn new(origins: &[Origin]) -> Self {
+        Self(origins.iter().map(|Origin(origin)| origin.clone()).collect())
+    }
+
+    /// Returns the origin of a request if it is one of the configured.
+    pub(crate) fn allowed(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        headers.get(ORIGIN).filter(|origin| self.0.contains(origin)).cloned()
+    }
+
+    /// Returns the response to the question of a browser whether it may send a request.
+    pub(crate) fn preflight(&self, request: &Request) -> Option<Response> {
+        let asks = !self.0.is_empty() && request.method() == Method::OPTIONS;
+        asks.then(|| {
+            let headers = [
+                (ACCESS_CONTROL_ALLOW_METHODS, "GET,POST,PUT,DELETE"),
+                (ACCESS_CONTROL_ALLOW_HEADERS, REQUEST_HEADERS),
+                (ACCESS_CONTROL_MAX_AGE, "600"),
+            ];
+            headers.into_response()
+        })
+    }
+
+    /// Lets the scripts of an allowed origin read a response.
+    pub(crate) fn add_headers(&self, origin: Option<HeaderValue>, headers: &mut HeaderMap) {
+        if self.0.is_empty() {
+            return;
+        }
+        headers.append(VARY, HeaderValue::from_static("origin"));
+        if let Some(origin) = origin {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            let readable = HeaderValue::from_static(RESPONSE_HEADERS);
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, readable);
+        }
+    }
 }
 
 #[cfg(test)]

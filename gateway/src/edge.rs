@@ -1,100 +1,162 @@
-//! Middleware around all routes.
+//! The way of each request to its route, and of the response back to the client.
 
-use std::{any::Any, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     Router,
-    extract::Request,
-    middleware::{Next, from_fn, from_fn_with_state},
+    extract::{Request, State},
+    middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
+use futures::FutureExt;
 use http::{
-    HeaderMap, HeaderValue, Method, StatusCode,
-    header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY, X_CONTENT_TYPE_OPTIONS},
+    HeaderMap, HeaderValue,
+    header::{CACHE_CONTROL, VARY, X_CONTENT_TYPE_OPTIONS},
 };
-use tower_http::{
-    catch_panic::CatchPanicLayer,
-    compression::{
-        CompressionLayer, Predicate,
-        predicate::{NotForContentType, SizeAbove},
-    },
-};
+use tokio::time::timeout;
 
 use crate::{
-    address::resolve_client,
+    address::Proxies,
+    compression::Compression,
     config::EdgeConfig,
-    cors, entity_tag,
-    limit::{Limits, RequestLimits, limit},
-    problem::{Problem, finish},
-    telemetry::observe,
+    cors::Cors,
+    entity_tag::Cached,
+    limit::{Limits, RequestLimits},
+    problem::{FailedRequest, Problem},
+    telemetry::{Durations, observe, observe_refusal},
 };
-
-/// Minimum size of compressed bodies, in bytes; smaller ones would hardly shrink.
-const COMPRESSED_FROM: u64 = 1024;
 
 /// Maximum time until a response begins; deadlines of calls to services are shorter.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Wraps the routes in the middleware.
-pub(crate) fn wrap<S: Clone + Send + Sync + 'static>(
-    routes: Router<S>,
-    config: &EdgeConfig,
-) -> Router<S> {
-    let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::IMAGES);
-    // Compression would delay events until a block is full.
-    let large = large.and(NotForContentType::SSE);
-    // The last layer is the outermost.
-    routes
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn(revalidate))
-        .layer(CompressionLayer::new().compress_when(large))
-        .layer(from_fn_with_state(Limits::new(config), limit))
-        .layer(from_fn(finish))
-        .layer(cors::layer(&config.cors_origins))
-        .layer(from_fn(protect))
-        .layer(from_fn(observe))
-        .layer(from_fn_with_state(config.trusted_proxies.clone(), resolve_client))
+/// Settings and state of the middleware.
+pub(crate) struct Edge {
+    proxies: Proxies,
+    limits: Limits,
+    durations: Durations,
+    cors: Cors,
+}
+
+/// How long the responses of a route may take to begin.
+#[derive(Clone, Copy)]
+pub(crate) enum Pace {
+    /// 20 seconds. The number of concurrent requests is limited.
+    Quick,
+    /// As long as the client takes, or the event for which it waits.
+    Slow,
+}
+
+impl Edge {
+    pub(crate) fn new(config: &EdgeConfig) -> Arc<Self> {
+        Arc::new(Self {
+            proxies: Proxies::new(&config.trusted_proxies),
+            limits: Limits::new(config),
+            durations: Durations::default(),
+            cors: Cors::new(&config.cors_origins),
+        })
+    }
+
+    /// Lets all requests to these routes pass the edge.
+    ///
+    /// It is one layer: axum copies and allocates each layer for each request.
+    pub(crate) fn protect<S: Clone + Send + Sync + 'static>(
+        self: &Arc<Self>,
+        routes: Router<S>,
+        pace: Pace,
+    ) -> Router<S> {
+        routes.layer(from_fn_with_state((self.clone(), pace), pass))
+    }
+}
+
+/// Passes a request on to its route if it is within its limits.
+async fn pass(
+    State((edge, pace)): State<(Arc<Edge>, Pace)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let arrived = Instant::now();
+    let client = edge.proxies.client(&request);
+    let origin = edge.cors.allowed(request.headers());
+    let failed = FailedRequest::of(&request);
+    request.extensions_mut().insert(client);
+
+    let mut response = match edge.limits.admit(client) {
+        Ok(limits) => {
+            let serve = |request| serve(edge.clone(), limits, failed, pace, request, next);
+            observe(request, &edge.durations, serve).await
+        }
+        Err(problem) => {
+            let mut response = failed.explain(problem.into_response());
+            observe_refusal(&request, &edge.durations, arrived, &mut response);
+            response
+        }
+    };
+    protect(response.headers_mut());
+    edge.cors.add_headers(origin, response.headers_mut());
+    response
+}
+
+/// Returns the response of the route as it is sent to the client.
+async fn serve(
+    edge: Arc<Edge>,
+    limits: RequestLimits,
+    failed: FailedRequest,
+    pace: Pace,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if let Some(response) = edge.cors.preflight(&request) {
+        return response;
+    }
+    let cached = Cached::of(&request);
+    let compression = Compression::of(&request);
+    request.extensions_mut().insert(limits.clone());
+
+    let response = in_time(pace, &limits, run(request, next)).await;
+    let response = cached.unless_current(response);
+    let response = compression.apply(response).await;
+    let mut response = failed.explain(response);
+    limits.release();
+    limits.add_headers(response.headers_mut());
+    response
 }
 
 /// Limits the number of concurrent requests, and the time until a response begins. Bodies of
 /// responses may take longer.
-pub(crate) async fn with_deadline(request: Request, next: Next) -> Result<Response, Problem> {
-    request.extensions().get().map(RequestLimits::admit).transpose()?;
-    tokio::time::timeout(RESPONSE_TIMEOUT, next.run(request))
-        .await
-        .map_err(|_| Problem::timed_out())
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "the layer passes it by value")]
-fn panicked(panic: Box<dyn Any + Send>) -> Response {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    tracing::error!(panic = text.unwrap_or_default(), "handler panicked");
-    Problem::internal().into_response()
-}
-
-/// Returns 304 if the cached response of the client is current.
-async fn revalidate(request: Request, next: Next) -> Response {
-    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    let cached = request.headers().get(IF_NONE_MATCH).filter(|_| reads).cloned();
-    let response = next.run(request).await;
-    let tags = cached.as_ref().zip(response.headers().get(ETAG));
-    if tags.is_none_or(|(cached, tag)| {
-        response.status() != StatusCode::OK || !entity_tag::matches(cached, tag)
-    }) {
-        return response;
+async fn in_time(
+    pace: Pace,
+    limits: &RequestLimits,
+    response: impl Future<Output = Response>,
+) -> Response {
+    match pace {
+        Pace::Slow => response.await,
+        Pace::Quick => match limits.occupy() {
+            Ok(()) => timeout(RESPONSE_TIMEOUT, response)
+                .await
+                .unwrap_or_else(|_| Problem::timed_out().into_response()),
+            Err(problem) => problem.into_response(),
+        },
     }
-    let mut unchanged = StatusCode::NOT_MODIFIED.into_response();
-    unchanged.headers_mut().extend(response.headers().get(ETAG).map(|tag| (ETAG, tag.clone())));
-    unchanged
+}
+
+/// Calls the handler, and turns its panic into a problem.
+async fn run(request: Request, next: Next) -> Response {
+    let outcome = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    outcome.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        tracing::error!(panic = text.unwrap_or_default(), "handler panicked");
+        Problem::internal().into_response()
+    })
 }
 
 /// Forbids caches to store responses, and browsers to guess their media type.
-async fn protect(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    let headers: &mut HeaderMap = response.headers_mut();
+fn protect(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.append(VARY, HeaderValue::from_static("authentication, authorization"));
-    response
 }

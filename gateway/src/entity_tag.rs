@@ -5,7 +5,14 @@
 //! records, such as the name of a user group or the last result of a test case.
 
 use aws_lc_rs::digest::{SHA256, digest};
-use http::{HeaderName, HeaderValue, header::ETAG};
+use axum::{
+    extract::Request,
+    response::{IntoResponse, Response},
+};
+use http::{
+    HeaderName, HeaderValue, Method, StatusCode,
+    header::{ETAG, IF_NONE_MATCH},
+};
 use uuid::Uuid;
 
 /// Returns the header for a complete body; none for a record without a version.
@@ -28,8 +35,30 @@ pub(crate) fn version(tag: &str) -> &str {
     tag.rsplit_once('.').map_or(tag, |(version, _)| version)
 }
 
+/// The tags of the responses that a client has cached, if it reads a record again.
+pub(crate) struct Cached(Option<HeaderValue>);
+
+impl Cached {
+    pub(crate) fn of(request: &Request) -> Self {
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        Self(request.headers().get(IF_NONE_MATCH).filter(|_| reads).cloned())
+    }
+
+    /// Returns the response, or 304 if the client has it.
+    pub(crate) fn unless_current(self, response: Response) -> Response {
+        let tags = self.0.as_ref().zip(response.headers().get(ETAG));
+        let Some((_, tag)) = tags.filter(|(cached, tag)| is_among(cached, tag)) else {
+            return response;
+        };
+        if response.status() != StatusCode::OK {
+            return response;
+        }
+        (StatusCode::NOT_MODIFIED, [(ETAG, tag.clone())]).into_response()
+    }
+}
+
 /// Returns whether `tag` is among the tags of an `If-None-Match` header, weak or not.
-pub(crate) fn matches(known: &HeaderValue, tag: &HeaderValue) -> bool {
+fn is_among(known: &HeaderValue, tag: &HeaderValue) -> bool {
     let (Ok(known), Ok(tag)) = (known.to_str(), tag.to_str()) else { return false };
     let mut known = known.split(',').map(|tag| tag.trim().trim_start_matches("W/"));
     known.any(|known| known == tag || known == "*")

@@ -9,6 +9,7 @@ mod array;
 mod body;
 mod caller;
 mod cause;
+mod compression;
 mod config;
 mod cors;
 mod download;
@@ -41,12 +42,15 @@ use assay_runtime::{
 use axum::{Router, routing::get};
 use tokio::net::TcpListener;
 
-use self::services::Services;
 pub use self::{
     config::{Config, EdgeConfig},
     cors::Origin,
     openapi::openapi,
     services::Upstream,
+};
+use self::{
+    edge::{Edge, Pace},
+    services::Services,
 };
 
 /// Starts the gateway, and returns the address that it serves.
@@ -61,11 +65,13 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 
 /// Returns the routes of the interface in front of these services.
 pub fn app(upstream: Upstream, config: &EdgeConfig) -> Router {
-    let (routes, _) = routes::all().split_for_parts();
-    let routes = routes
-        .merge(openapi::documentation())
+    let (quick, _) = routes::quick().split_for_parts();
+    let (slow, _) = routes::slow().split_for_parts();
+    let pages = openapi::documentation()
         .route("/reset-password", get(reset_password::page))
         .route("/livez", get(|| async { "ok" }));
-    let calls = config.calls_at_once();
-    edge::wrap(routes, config).with_state(Services::new(upstream, calls))
+    let edge = Edge::new(config);
+    let (quick, slow) = (edge.protect(quick, Pace::Quick), edge.protect(slow, Pace::Slow));
+    let services = Services::new(upstream, config.calls_at_once());
+    quick.merge(slow).merge(edge.protect(pages, Pace::Slow)).with_state(services)
 }

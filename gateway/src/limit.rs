@@ -4,6 +4,7 @@
 //! Each gateway counts for itself, and starts at zero.
 
 use std::{
+    fmt::Write,
     hash::Hash,
     net::IpAddr,
     num::NonZeroU32,
@@ -15,11 +16,6 @@ use std::{
 
 use assay_proto::{CustomerId, Fault};
 use assay_runtime::{Share, Shares, http::network};
-use axum::{
-    extract::{Request, State},
-    middleware::Next,
-    response::{IntoResponse, Response},
-};
 use governor::{
     Quota, RateLimiter,
     clock::{Clock, DefaultClock},
@@ -124,19 +120,25 @@ impl Limits {
             bodies: Shares::new(BLOCKS),
         }))
     }
+
+    /// Charges a request to the address of its client.
+    pub(crate) fn admit(&self, client: ClientAddress) -> Result<RequestLimits, Problem> {
+        let rate = client.0.zip(self.0.of_address.as_ref());
+        let remaining = rate.map(|(address, rate)| rate.charge(&network(address))).transpose()?;
+        let used = Used { remaining: [remaining, None], ..Used::default() };
+        Ok(RequestLimits(Arc::new((self.clone(), Mutex::new(used)))))
+    }
 }
 
 /// The rates that a request has been charged to, and the shares that it holds until its response
 /// begins.
 #[derive(Clone)]
-pub(crate) struct RequestLimits {
-    limits: Limits,
-    remaining: Arc<Mutex<Vec<Remaining>>>,
-    held: Arc<Mutex<HeldShares>>,
-}
+pub(crate) struct RequestLimits(Arc<(Limits, Mutex<Used>)>);
 
 #[derive(Default)]
-struct HeldShares {
+struct Used {
+    /// The rest of the rate of the address, and of that of the customer.
+    remaining: [Option<Remaining>; 2],
     /// None until the customer is known.
     customer: Option<CustomerId>,
     /// The share of the concurrent requests, if the request needs one.
@@ -144,7 +146,7 @@ struct HeldShares {
     body: Vec<Share>,
 }
 
-impl HeldShares {
+impl Used {
     /// Returns the customer that shares are charged to: the nil id for requests without a token.
     fn customer(&self) -> CustomerId {
         self.customer.unwrap_or(CustomerId(Uuid::nil()))
@@ -152,66 +154,70 @@ impl HeldShares {
 }
 
 impl RequestLimits {
-    fn charge<K: Hash + Eq + Clone>(&self, rate: Option<&Rate<K>>, key: &K) -> Result<(), Problem> {
-        if let Some(rate) = rate {
-            let remaining = rate.charge(key)?;
-            self.remaining.lock().unwrap_or_else(PoisonError::into_inner).push(remaining);
-        }
-        Ok(())
+    fn limits(&self) -> &Inner {
+        &self.0.0.0
     }
 
-    fn held(&self) -> MutexGuard<'_, HeldShares> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.0.1.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Charges the request to its customer. Fails if the customer has reached one of its limits.
     pub(crate) fn charge_customer(&self, customer: CustomerId) -> Result<(), Problem> {
-        self.charge(self.limits.0.of_customer.as_ref(), &customer)?;
-        let mut held = self.held();
-        held.customer = Some(customer);
-        if held.concurrency.take().is_some() {
-            held.concurrency = Some(self.acquire(customer)?);
+        let rate = self.limits().of_customer.as_ref();
+        let remaining = rate.map(|rate| rate.charge(&customer)).transpose()?;
+        let mut used = self.used();
+        used.remaining[1] = remaining;
+        used.customer = Some(customer);
+        if used.concurrency.take().is_some() {
+            used.concurrency = Some(self.acquire(customer)?);
         }
         Ok(())
     }
 
     /// Counts the request as a concurrent one until its response begins.
-    pub(crate) fn admit(&self) -> Result<(), Problem> {
-        let mut held = self.held();
-        held.concurrency = Some(self.acquire(held.customer())?);
+    pub(crate) fn occupy(&self) -> Result<(), Problem> {
+        let mut used = self.used();
+        used.concurrency = Some(self.acquire(used.customer())?);
         Ok(())
     }
 
     fn acquire(&self, customer: CustomerId) -> Result<Share, Problem> {
-        acquire(&self.limits.0.concurrency, customer, CONCURRENCY)
+        acquire(&self.limits().concurrency, customer, CONCURRENCY)
     }
 
     /// Counts the memory of the request's body, which has grown to `size` bytes.
     pub(crate) fn charge_body(&self, size: usize) -> Result<(), Problem> {
-        let mut held = self.held();
-        while held.body.len() < size.saturating_sub(1) / BLOCK {
-            let block = acquire(&self.limits.0.bodies, held.customer(), BODIES)?;
-            held.body.push(block);
+        let mut used = self.used();
+        while used.body.len() < size.saturating_sub(1) / BLOCK {
+            let block = acquire(&self.limits().bodies, used.customer(), BODIES)?;
+            used.body.push(block);
         }
         Ok(())
     }
 
+    /// Releases all shares.
+    pub(crate) fn release(&self) {
+        let mut used = self.used();
+        used.concurrency = None;
+        used.body = Vec::new();
+    }
+
     /// Adds headers with the limits and their remaining requests.
-    fn add_headers(&self, headers: &mut HeaderMap) {
-        let rates = self.remaining.lock().unwrap_or_else(PoisonError::into_inner);
-        if rates.is_empty() {
-            return;
+    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) {
+        let used = self.used();
+        let (mut policy, mut remaining) = (String::new(), String::new());
+        for rate in used.remaining.iter().flatten() {
+            let separator = if policy.is_empty() { "" } else { ", " };
+            let Remaining { name, quota, requests } = rate;
+            let seconds = u64::from(quota.get() - requests) * 60;
+            let until_full = seconds.div_ceil(quota.get().into());
+            let _ = write!(policy, "{separator}\"{name}\";q={quota};w=60");
+            let _ = write!(remaining, "{separator}\"{name}\";r={requests};t={until_full}");
         }
-        let policy = rates.iter().map(|rate| format!("\"{}\";q={};w=60", rate.name, rate.quota));
-        let remaining = rates.iter().map(|rate| {
-            let seconds = u64::from(rate.quota.get() - rate.requests) * 60;
-            let until_full = seconds.div_ceil(rate.quota.get().into());
-            format!("\"{}\";r={};t={until_full}", rate.name, rate.requests)
-        });
-        let headers_of = [(POLICY, policy.collect::<Vec<_>>()), (REMAINING, remaining.collect())];
-        for (name, values) in headers_of {
-            if let Ok(value) = HeaderValue::try_from(values.join(", ")) {
-                headers.insert(name, value);
+        for (name, value) in [(POLICY, policy), (REMAINING, remaining)] {
+            if !value.is_empty() {
+                headers.extend(HeaderValue::try_from(value).map(|value| (name, value)));
             }
         }
     }
@@ -223,25 +229,4 @@ fn acquire(shares: &Shares, customer: CustomerId, limit: &'static str) -> Result
         count_rejected(limit, 1);
         Problem::overloaded()
     })
-}
-
-/// Charges each request to its address, and adds the remaining requests to the response.
-pub(crate) async fn limit(
-    State(limits): State<Limits>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let used = RequestLimits { limits, remaining: Arc::default(), held: Arc::default() };
-    let address = request.extensions().get().and_then(|ClientAddress(address)| *address);
-    let of_address = used.limits.0.of_address.as_ref();
-    if let Some(address) = address
-        && let Err(problem) = used.charge(of_address, &network(address))
-    {
-        return problem.into_response();
-    }
-    request.extensions_mut().insert(used.clone());
-    let mut response = next.run(request).await;
-    *used.held() = HeldShares::default();
-    used.add_headers(response.headers_mut());
-    response
 }

@@ -9,11 +9,10 @@ use assay_runtime::trace;
 use axum::{
     Json,
     extract::Request,
-    middleware::Next,
     response::{IntoResponse, Response},
 };
 use http::{
-    HeaderValue, StatusCode,
+    HeaderValue, StatusCode, Uri,
     header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use serde::Serialize;
@@ -24,7 +23,7 @@ use crate::nested::Nested;
 /// The code of a change that was based on an outdated version.
 const STALE: &str = "stale_data_version";
 
-/// The reason why a request failed. [`finish`] turns it into a body.
+/// The reason why a request failed. [`FailedRequest`] turns it into a body.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -179,24 +178,35 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Gives every failed response its body, including those of middleware.
-pub(crate) async fn finish(request: Request, next: Next) -> Response {
-    let instance = request.uri().path().to_owned();
-    let conditional = request.headers().contains_key(IF_MATCH);
-    let mut response = next.run(request).await;
-    let status = response.status();
-    if !status.is_client_error() && !status.is_server_error() {
-        return response;
+/// The parts of a request that its problem shows if it fails.
+pub(crate) struct FailedRequest {
+    uri: Uri,
+    is_conditional: bool,
+}
+
+impl FailedRequest {
+    pub(crate) fn of(request: &Request) -> Self {
+        let is_conditional = request.headers().contains_key(IF_MATCH);
+        Self { uri: request.uri().clone(), is_conditional }
     }
-    let problem = response.extensions_mut().remove().unwrap_or_else(|| Problem::of(status));
-    let problem = problem.of_precondition(conditional);
-    *response.status_mut() = problem.status;
-    let headers = response.headers_mut();
-    for obsolete in [CONTENT_LENGTH, ETAG] {
-        headers.remove(obsolete);
+
+    /// Gives the response its body if the request has failed, wherever that was.
+    pub(crate) fn explain(self, mut response: Response) -> Response {
+        let status = response.status();
+        if !status.is_client_error() && !status.is_server_error() {
+            return response;
+        }
+        let problem = response.extensions_mut().remove().unwrap_or_else(|| Problem::of(status));
+        let problem = problem.of_precondition(self.is_conditional);
+        *response.status_mut() = problem.status;
+        let headers = response.headers_mut();
+        for obsolete in [CONTENT_LENGTH, ETAG] {
+            headers.remove(obsolete);
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        let document = problem.into_document(self.uri.path().to_owned());
+        response.map(|_| Json(document).into_response().into_body())
     }
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    response.map(|_| Json(problem.into_document(instance)).into_response().into_body())
 }
 
 /// The reason why a request failed (RFC 9457).

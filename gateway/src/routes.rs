@@ -27,14 +27,18 @@ mod user_group;
 mod user_settings;
 mod webhook;
 
-use axum::middleware::from_fn;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::{edge::with_deadline, services::Services};
+use crate::services::Services;
 
 /// Returns all routes with their documentation.
 pub(crate) fn all() -> OpenApiRouter<Services> {
-    let quick = vec![
+    quick().merge(slow())
+}
+
+/// Returns the routes that respond soon, with their documentation.
+pub(crate) fn quick() -> OpenApiRouter<Services> {
+    let nouns = vec![
         token::routes(),
         keys::routes(),
         api_token::routes(),
@@ -58,14 +62,17 @@ pub(crate) fn all() -> OpenApiRouter<Services> {
         notification::routes(),
         webhook::routes(),
     ];
-    let quick = quick.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
-    // The duration of uploads and downloads depends on the connection, and engines wait for work.
-    let slow = [
+    nouns.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge)
+}
+
+/// Returns the routes that may take long, with their documentation: the duration of uploads and
+/// downloads depends on the connection, and engines wait for work.
+pub(crate) fn slow() -> OpenApiRouter<Services> {
+    let nouns = [
         results::routes(),
         artifact::routes(),
         test_case::import_routes(),
         automation::slow_routes(),
     ];
-    let slow = slow.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge);
-    quick.route_layer(from_fn(with_deadline)).merge(slow)
+    nouns.into_iter().fold(OpenApiRouter::new(), OpenApiRouter::merge)
 }

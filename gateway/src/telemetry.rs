@@ -1,5 +1,7 @@
 //! Request id, trace, log line and metrics of each request.
 
+mod durations;
+
 use std::time::Instant;
 
 use assay_runtime::{
@@ -8,13 +10,14 @@ use assay_runtime::{
 };
 use axum::{
     extract::{MatchedPath, Request},
-    middleware::Next,
     response::Response,
 };
 use http::{HeaderMap, HeaderValue, Method};
 use metrics::{Unit, describe_counter, describe_histogram};
 use tracing::{Instrument, Span, field::Empty};
 use uuid::Uuid;
+
+pub(crate) use self::durations::Durations;
 
 const DURATION: &str = "http_server_request_duration_seconds";
 pub(crate) const REJECTED: &str = "assay_requests_refused_total";
@@ -35,27 +38,44 @@ pub(crate) fn describe_metrics() {
 }
 
 /// Gives each request an id and a span, logs it and measures its duration.
-pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
+pub(crate) async fn observe<F: Future<Output = Response>>(
+    mut request: Request,
+    durations: &Durations,
+    serve: impl FnOnce(Request) -> F,
+) -> Response {
     let id = request_id(request.headers());
     let method = method(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let route = route.as_ref().map_or("", MatchedPath::as_str).to_owned();
+    let route = route.as_ref().map_or("", MatchedPath::as_str);
     // Clients are not trusted to set baggage for the services.
     request.headers_mut().remove("baggage");
-    let span = span(&request, &id, &route);
+    let span = span(&request, &id, route);
     trace::follow(&span, request.headers());
 
     let started = Instant::now();
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let mut response = serve(request).instrument(span.clone()).await;
     let status = response.status().as_u16();
     let seconds = started.elapsed().as_secs_f64();
 
     span.record("http.response.status_code", status);
     span.in_scope(|| tracing::info!(seconds, "{method} {route} returned {status}"));
-    let labels = [("method", method.into()), ("route", route), ("status", status.to_string())];
-    metrics::histogram!(DURATION, &labels).record(seconds);
+    durations.record(method, route, status, seconds);
     response.headers_mut().insert(REQUEST_ID, id);
     response
+}
+
+/// Gives the response to a refused request an id and measures it. To be cheap, it has no span and no
+/// log line.
+pub(crate) fn observe_refusal(
+    request: &Request,
+    durations: &Durations,
+    arrived: Instant,
+    response: &mut Response,
+) {
+    let route = request.extensions().get().map_or("", MatchedPath::as_str);
+    let (method, status) = (method(request.method()), response.status().as_u16());
+    durations.record(method, route, status, arrived.elapsed().as_secs_f64());
+    response.headers_mut().insert(REQUEST_ID, request_id(request.headers()));
 }
 
 fn span(request: &Request, id: &HeaderValue, route: &str) -> Span {

@@ -37,6 +37,7 @@ async fn requests_of_an_address_are_limited_each_minute() {
     }
     let rejected = read(&api, "192.0.2.1:2000").await;
     rejected.problem(429, "busy");
+    assert!(!rejected.header("x-request-id").is_empty());
     let pause: u64 = rejected.header("retry-after").parse().unwrap();
     assert!((1..=20).contains(&pause), "{pause}");
     assert_eq!(read(&api, "192.0.2.2:1000").await.status, StatusCode::OK);
