@@ -103,7 +103,7 @@ impl Consumer {
             ended = self.consume(nats, &mut session, &mut subscription, &parked, stop) => ended,
             () = retrier.run() => Ok(()),
         };
-        subscription.reject_all().await;
+        subscription.reject_all(&[]).await;
         ended
     }
 
@@ -125,9 +125,8 @@ impl Consumer {
                 done = self.apply(nats, session, parked, &deliveries) => done,
                 () = subscription.keep_alive(&deliveries) => Ok(()),
             };
-            // If the connection is lost, the rest is redelivered in order.
-            for delivery in &deliveries {
-                delivery.reject(None).await;
+            if done.is_err() {
+                subscription.reject_all(&deliveries).await;
             }
             done?;
         }

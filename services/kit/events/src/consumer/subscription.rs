@@ -46,6 +46,9 @@ const ACK_WAIT: Duration = Duration::from_secs(2);
 /// Interval in which acknowledgement deadlines are extended.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Maximum time until the server has confirmed the end of a subscription. A stop waits for it.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Maximum number of unacknowledged messages.
 const MOST_PENDING: i64 = 20_000;
 
@@ -121,11 +124,36 @@ impl<'a> Subscription<'a> {
         }
     }
 
-    /// Requests redelivery of all buffered messages to the next consumer.
-    pub(super) async fn reject_all(&mut self) {
-        self.drain();
-        for delivery in &self.buffer {
+    /// Requests redelivery of all messages in process and of all buffered ones, in order, to the
+    /// next consumer.
+    pub(super) async fn reject_all(&mut self, processing: &[Delivery]) {
+        self.close().await;
+        for delivery in processing.iter().chain(&self.buffer) {
             delivery.reject(None).await;
+        }
+    }
+
+    /// Ends the request, as the server would redeliver rejected messages to it, and buffers the
+    /// messages that are on the way. Binding makes the server drop the request: nats-server 2.9 loses
+    /// a redelivery until the acknowledgement deadline when it finds out by itself.
+    async fn close(&mut self) {
+        let Some(mut messages) = self.messages.take() else { return };
+        if !self.nats.is_connected() {
+            return;
+        }
+        let rest = async {
+            if messages.drain().await.is_err() {
+                return;
+            }
+            while let Some(message) = messages.next().await {
+                if let Err(error) = self.accept(message) {
+                    tracing::debug!(error = format!("{error:#}"), "request ended");
+                }
+            }
+            let _ = self.bind().await;
+        };
+        if timeout(CLOSE_TIMEOUT, rest).await.is_err() {
+            tracing::debug!("NATS does not confirm the end of a subscription");
         }
     }
 

@@ -58,6 +58,23 @@ async fn pending_messages_of_a_killed_consumer_are_applied_within_seconds() {
 }
 
 #[tokio::test]
+async fn later_messages_wait_for_those_in_process_when_the_database_connection_is_lost() {
+    let mut world = World::new().await;
+    world.relay();
+    world.default_consumer();
+    world.publish_of_record([0]).await;
+    world.wait_for_effects(1).await;
+    let blocked = world.block([1]).await;
+    world.publish_of_record(1..50).await;
+    world.wait_until_blocked().await;
+    world.terminate("assay consumer").await;
+    blocked.rollback().await.unwrap();
+    world.publish_of_record(50..60).await;
+
+    assert_eq!(world.wait_for_effects(60).await, (0..60).collect::<Vec<_>>());
+}
+
+#[tokio::test]
 async fn the_configuration_of_an_existing_consumer_is_updated() {
     let mut world = World::new().await;
     let relay = world.relay();

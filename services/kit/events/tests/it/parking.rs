@@ -2,11 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use assay_events::Event;
 use assay_proto::CustomerId;
 use assay_testkit::eventually;
 
-use crate::world::{TEST_CASE_CREATED, World};
+use crate::world::World;
 
 /// Maximum delay of events of other customers.
 const DELAY: Duration = Duration::from_secs(1);
@@ -50,8 +49,7 @@ async fn events_of_a_blocked_record_keep_their_order() {
     world.default_consumer();
     let blocked = world.block([1]).await;
     for number in 1..5 {
-        let event = Event::new(world.customer, "TC-1", TEST_CASE_CREATED, &number).unwrap();
-        world.publish(&event).await;
+        world.publish_of_record([number]).await;
     }
     eventually("four parked events", || async { (world.parked().await == 4).then_some(()) }).await;
     assert!(world.effects().await.is_empty());

@@ -230,7 +230,16 @@ impl World {
 
     /// Publishes numbers in one transaction.
     pub(crate) async fn publish_together(&self, numbers: impl IntoIterator<Item = i32>) {
-        let events: Vec<_> = numbers.into_iter().map(|number| self.event(number)).collect();
+        self.publish_all(numbers.into_iter().map(|number| self.event(number)).collect()).await;
+    }
+
+    /// Publishes changes of one record in one transaction.
+    pub(crate) async fn publish_of_record(&self, numbers: impl IntoIterator<Item = i32>) {
+        let event = |number| Event::new(self.customer, "TC-1", TEST_CASE_CREATED, &number).unwrap();
+        self.publish_all(numbers.into_iter().map(event).collect()).await;
+    }
+
+    async fn publish_all(&self, events: Vec<Event>) {
         let mut tx = assay_runtime::begin(&self.pool).await.unwrap();
         publish_all(&mut tx, &events).await.unwrap();
         tx.commit().await.unwrap();
@@ -313,9 +322,26 @@ impl World {
 
     /// Terminates the database connections of relays and consumers.
     pub(crate) async fn terminate_connections(&self) {
+        self.terminate("assay %").await;
+    }
+
+    /// Terminates the database connections of applications whose name is like this pattern.
+    pub(crate) async fn terminate(&self, application: &str) {
         let cut = "select pg_terminate_backend(pid) from pg_stat_activity
-                   where datname = current_database() and application_name like 'assay %'";
-        sqlx::query(cut).execute(&self.pool).await.unwrap();
+                   where datname = current_database() and application_name like $1";
+        sqlx::query(cut).bind(application).execute(&self.pool).await.unwrap();
+    }
+
+    /// Waits until the handler of a consumer waits for a lock.
+    pub(crate) async fn wait_until_blocked(&self) {
+        let waiting = "select count(*) from pg_stat_activity
+                       where datname = current_database() and application_name = 'assay consumer'
+                         and wait_event_type = 'Lock'";
+        eventually("a handler that waits for a lock", || async {
+            let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&self.pool).await.unwrap();
+            (waiting > 0).then_some(())
+        })
+        .await;
     }
 }
 
