@@ -2,38 +2,75 @@
 
 use assay_events::{EventType, ExecutionAction, Handler, Received, RecordKind, ReportsAction};
 use assay_proto::{
-    Fault,
+    CustomerId, Fault,
     events::{ExecutionChanged, RecordChanged, ReportsChanged},
     name_of,
     notification::NotificationInput,
 };
 use assay_records::Action;
+use assay_runtime::trace;
 use sqlx::PgTransaction;
 
 use crate::{
     deletion,
-    notification::{publication, rules::NO_STATE},
+    notification::{
+        publication::{self, Draft, Trace},
+        rules::NO_STATE,
+    },
 };
 
 pub(crate) struct Reactions;
 
 impl Handler for Reactions {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-        let Some(event_type) = event.event_type() else { return Ok(()) };
-        let customer = event.customer();
-        let notifications = notifications(event_type, event)?;
-        if !notifications.is_empty() {
-            match publication::publish_all(tx, customer, &notifications).await {
-                // The customer is deleted.
-                Ok(_) | Err(Fault::NotFound(_)) => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        if event_type == EventType::Record(RecordKind::Customer, Action::Deleted) {
-            deletion::delete(tx, customer).await?;
+        publish(tx, event.customer(), drafts(event, &trace::to_map())?).await?;
+        if is_deletion(event) {
+            deletion::delete(tx, event.customer()).await?;
         }
         Ok(())
     }
+
+    async fn handle_all(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        events: &[&Received],
+    ) -> Result<bool, Fault> {
+        let [first, ..] = events else { return Ok(true) };
+        if events.iter().any(|event| is_deletion(event)) {
+            return Ok(false);
+        }
+        let drafts: Result<Vec<_>, Fault> =
+            events.iter().map(|event| drafts(event, &event.trace())).collect();
+        publish(tx, first.customer(), drafts?.concat()).await?;
+        Ok(true)
+    }
+}
+
+/// Whether an event is the deletion of its customer.
+fn is_deletion(event: &Received) -> bool {
+    event.event_type() == Some(EventType::Record(RecordKind::Customer, Action::Deleted))
+}
+
+/// Publishes notifications, unless the customer is deleted.
+async fn publish(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    drafts: Vec<Draft>,
+) -> Result<(), Fault> {
+    if drafts.is_empty() {
+        return Ok(());
+    }
+    match publication::publish_all(tx, customer, &drafts).await {
+        Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Returns the notifications of an event, in a trace.
+fn drafts(event: &Received, trace: &Trace) -> Result<Vec<Draft>, Fault> {
+    let Some(event_type) = event.event_type() else { return Ok(Vec::new()) };
+    let notifications = notifications(event_type, event)?.into_iter();
+    Ok(notifications.map(|input| (input, trace.clone())).collect())
 }
 
 /// Returns the notifications of an event. An event that is only for services has none. This service

@@ -1,6 +1,7 @@
 //! Consumers, which apply the events of another service once each.
 
 mod apply;
+mod attempt;
 pub(crate) mod dead_letter;
 mod definition;
 pub(crate) mod delivery;

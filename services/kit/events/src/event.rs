@@ -1,6 +1,6 @@
 //! An event that a service publishes.
 
-use std::fmt::Display;
+use std::{collections::HashMap, fmt::Display};
 
 use assay_proto::{CustomerId, Fault, Timestamp};
 use serde::Serialize;
@@ -22,6 +22,8 @@ pub struct Event {
     pub(crate) noun: String,
     pub(crate) action: String,
     pub(crate) data: String,
+    /// Trace headers, unless they are those of the current trace.
+    pub(crate) trace: Option<HashMap<String, String>>,
 }
 
 impl Event {
@@ -51,7 +53,8 @@ impl Event {
             return Err(Fault::internal(format!("an event of {} bytes is too large", data.len())));
         }
         let (noun, action) = (token(noun), token(action));
-        Ok(Self { id: Uuid::now_v7(), customer, record: record.to_string(), noun, action, data })
+        let (id, record) = (Uuid::now_v7(), record.to_string());
+        Ok(Self { id, customer, record, noun, action, data, trace: None })
     }
 
     /// Replaces the id of the event, for example by that of the notification that it carries.
@@ -59,6 +62,13 @@ impl Event {
     #[must_use]
     pub fn with_id(self, id: Uuid) -> Self {
         Self { id, ..self }
+    }
+
+    /// Replaces the trace of the event, which is that of the transaction by default, for example by
+    /// that of the event that has caused it.
+    #[must_use]
+    pub fn with_trace(self, trace: HashMap<String, String>) -> Self {
+        Self { trace: Some(trace), ..self }
     }
 
     pub fn id(&self) -> Uuid {

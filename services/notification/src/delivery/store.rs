@@ -1,13 +1,12 @@
 //! Deliveries in PostgreSQL, as clients see them. Every statement is bound to one customer.
 
+use std::collections::HashMap;
+
 use assay_proto::{
     CustomerId, Fault, NotificationId, WebhookId,
     notification::{Delivery, DeliveryStatus, Notification},
 };
-use assay_runtime::{
-    list::{Rows, Slice},
-    trace,
-};
+use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 
 const COLUMNS: &str = Delivery::COLUMNS;
@@ -17,11 +16,12 @@ const STATUS: &str = "case when delivered_at is not null then 'Delivered'
          when next_attempt_at is not null then 'Pending'
          else 'Failed' end as status";
 
-/// Adds a delivery of each notification to each webhook that subscribes to it.
+/// Adds a delivery of each notification, in its trace, to each webhook that subscribes to it.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     notifications: &[Notification],
+    traces: &[&HashMap<String, String>],
 ) -> Result<(), Fault> {
     let ids: Result<Vec<_>, _> = notifications
         .iter()
@@ -30,8 +30,9 @@ pub(crate) async fn insert(
     let column = |of: fn(&Notification) -> &str| notifications.iter().map(of).collect::<Vec<_>>();
     sqlx::query(
         "insert into webhook_delivery (webhook_id, notification_id, trace)
-         select webhook.id, added.id, $5
-         from webhook, unnest($2::uuid[], $3::text[], $4::text[]) as added (id, source, action)
+         select webhook.id, added.id, added.trace
+         from webhook, unnest($2::uuid[], $3::text[], $4::text[], $5::jsonb[])
+             as added (id, source, action, trace)
          where webhook.customer_id = $1 and webhook.deleted_at is null and not webhook.archived
            and webhook.events && array['*', added.source || '.*', '*.' || added.action,
                                        added.source || '.' || added.action]",
@@ -40,7 +41,7 @@ pub(crate) async fn insert(
     .bind(ids?)
     .bind(column(|notification| &notification.source))
     .bind(column(|notification| &notification.action))
-    .bind(Json(trace::to_map()))
+    .bind(traces.iter().map(Json).collect::<Vec<_>>())
     .execute(&mut **tx)
     .await?;
     Ok(())

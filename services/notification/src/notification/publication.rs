@@ -1,22 +1,32 @@
 //! Publication of notifications: in one transaction, a notification is stored, queued for the
 //! webhooks that match it, and put into the outbox.
 
+use std::collections::HashMap;
+
 use assay_events::Event;
 use assay_proto::{
     CustomerId, Fault, NotificationId,
     notification::{Notification, NotificationInput},
 };
+use assay_runtime::trace;
 use sqlx::PgTransaction;
 
 use super::store;
 use crate::{customer, delivery};
 
+/// Trace headers of a notification.
+pub(crate) type Trace = HashMap<String, String>;
+
+/// A notification to be published, and its trace.
+pub(crate) type Draft = (NotificationInput, Trace);
+
+/// Publishes a notification in the current trace.
 pub(crate) async fn publish(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     input: NotificationInput,
 ) -> Result<Notification, Fault> {
-    let published = publish_all(tx, customer, &[input]).await?.pop();
+    let published = publish_all(tx, customer, &[(input, trace::to_map())]).await?.pop();
     published.ok_or_else(|| Fault::internal("a notification was not inserted"))
 }
 
@@ -24,15 +34,18 @@ pub(crate) async fn publish(
 pub(crate) async fn publish_all(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    inputs: &[NotificationInput],
+    drafts: &[Draft],
 ) -> Result<Vec<Notification>, Fault> {
     customer::lock(tx, customer).await?;
     customer::require_live(&mut **tx, customer).await?;
-    let inserted = store::insert(tx, customer, inputs).await?;
-    delivery::store::insert(tx, customer, &inserted).await?;
-    let events: Result<Vec<Event>, Fault> =
-        inserted.iter().map(|notification| event(customer, notification)).collect();
-    assay_events::publish_all(tx, &events?).await?;
+    let (inputs, traces): (Vec<_>, Vec<_>) =
+        drafts.iter().map(|(input, trace)| (input, trace)).unzip();
+    let inserted = store::insert(tx, customer, &inputs).await?;
+    delivery::store::insert(tx, customer, &inserted, &traces).await?;
+    let events = inserted.iter().zip(&traces).map(|(notification, trace)| {
+        Ok(event(customer, notification)?.with_trace(Trace::clone(trace)))
+    });
+    assay_events::publish_all(tx, &events.collect::<Result<Vec<_>, Fault>>()?).await?;
     Ok(inserted)
 }
 

@@ -164,9 +164,11 @@ pub(crate) async fn prune(
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    inputs: &[NotificationInput],
+    inputs: &[&NotificationInput],
 ) -> Result<Vec<Notification>, Fault> {
-    let column = |of: fn(&NotificationInput) -> &str| inputs.iter().map(of).collect::<Vec<_>>();
+    let column = |of: fn(&NotificationInput) -> &str| {
+        inputs.iter().map(|input| of(input)).collect::<Vec<_>>()
+    };
     let target_ids: Vec<Option<&str>> =
         inputs.iter().map(|input| input.target_id.as_deref()).collect();
     let query: Query = sqlx::query_as(AssertSqlSafe(format!(

@@ -10,7 +10,10 @@ use assay_proto::{
 };
 use assay_testkit::TestUser;
 
-use crate::world::{World, notification};
+use crate::{
+    receiver::{Behaviour, Receiver},
+    world::{World, notification},
+};
 
 /// Source and its id, target and its id, action, and state of a notification.
 type Fields = [String; 6];
@@ -56,6 +59,52 @@ async fn changes_of_records_become_notifications_and_are_published() -> Result<(
     // A notification does not cause another one.
     assert_eq!(world.published().await?.len(), 7);
     assert_eq!(world.list(&user).await?.len(), 7);
+    Ok(())
+}
+
+#[tokio::test]
+async fn many_events_become_notifications_in_order_each_in_its_trace() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.manager().await;
+    let receiver = Receiver::start(Behaviour::Answer(204)).await?;
+    world.subscribe(&user, &receiver).await?;
+    let catalog = world.service("catalog").await?;
+    let trace =
+        |number: usize| format!("00-0af7651916cd43dd8448eb211c803{number:03}-b7ad6b7169203331-01");
+    let events: Result<Vec<Event>> = (0..300)
+        .map(|number| {
+            // PostgreSQL rejects the id of one record.
+            let source_id = if number == 200 { "\0".to_owned() } else { number.to_string() };
+            let change = RecordChanged {
+                source: "TestCase".to_owned(),
+                source_id,
+                target: "Project".to_owned(),
+                target_id: None,
+                action: "Created".to_owned(),
+            };
+            let event = Event::untyped(user.customer, number, "test_case", "created", &change)?;
+            Ok(event.with_trace([("traceparent".to_owned(), trace(number))].into()))
+        })
+        .collect();
+    catalog.publish_all(&events?).await?;
+
+    let expected: Vec<usize> = (0..300).filter(|number| *number != 200).collect();
+    receiver.receives(expected.len()).await;
+    let ids: Vec<String> = expected.iter().map(ToString::to_string).collect();
+    let traces: Vec<String> = expected.iter().map(|number| trace(*number)).collect();
+    for (statement, expected) in [
+        ("select source_id from notification where source = 'TestCase' order by position", &ids),
+        ("select data ->> 'SourceId' from outbox where noun = 'testcase' order by id", &ids),
+        ("select trace ->> 'traceparent' from outbox where noun = 'testcase' order by id", &traces),
+        (
+            "select trace ->> 'traceparent' from webhook_delivery
+             join notification on id = notification_id order by position",
+            &traces,
+        ),
+    ] {
+        let found: Vec<String> = sqlx::query_scalar(statement).fetch_all(&world.db).await?;
+        assert_eq!(&found, expected, "{statement}");
+    }
     Ok(())
 }
 

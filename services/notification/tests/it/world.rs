@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use assay_auth::{SealConfig, guard, new_seal_key};
-use assay_events::{Event, Nats, NatsConfig, Relay, Stream, publish, unpublished};
+use assay_events::{Event, Nats, NatsConfig, Relay, Stream, publish_all, unpublished};
 use assay_notification::{
     NotificationSignal, WebhookConfig, exchange_events, migrations, services,
 };
@@ -234,8 +234,12 @@ pub(crate) struct OtherService(PgPool);
 
 impl OtherService {
     pub(crate) async fn publish(&self, event: &Event) -> Result<()> {
+        self.publish_all(std::slice::from_ref(event)).await
+    }
+
+    pub(crate) async fn publish_all(&self, events: &[Event]) -> Result<()> {
         let mut tx = assay_runtime::begin(&self.0).await?;
-        publish(&mut tx, event).await?;
+        publish_all(&mut tx, events).await?;
         Ok(tx.commit().await?)
     }
 }

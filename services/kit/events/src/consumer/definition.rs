@@ -1,6 +1,6 @@
 //! The definition of a consumer, and the trait of what applies its events.
 
-use std::time::Duration;
+use std::{future::ready, time::Duration};
 
 use assay_proto::Fault;
 use sqlx::PgTransaction;
@@ -27,6 +27,19 @@ pub trait Handler: Send + Sync + 'static {
         tx: &mut PgTransaction<'_>,
         event: &Received,
     ) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Applies several events of one customer in their order, with few statements. Returns false if
+    /// [`Handler::handle`] has to apply them one by one, as it does by default, and then has no
+    /// effect.
+    ///
+    /// A failure does not show which of the events has failed, so they are applied one by one too.
+    fn handle_all(
+        &self,
+        _tx: &mut PgTransaction<'_>,
+        _events: &[&Received],
+    ) -> impl Future<Output = Result<bool, Fault>> + Send {
+        ready(Ok(false))
+    }
 }
 
 /// A durable consumer of a stream.

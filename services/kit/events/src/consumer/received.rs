@@ -1,5 +1,7 @@
 //! An event that was delivered.
 
+use std::collections::HashMap;
+
 use assay_proto::{CustomerId, Fault, Timestamp};
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -45,8 +47,8 @@ impl Received {
         serde_json::from_str(self.0.data.get()).map_err(Fault::internal)
     }
 
-    /// Returns the trace headers of the event.
-    pub(super) fn trace(&self) -> std::collections::HashMap<String, String> {
+    /// Returns the trace headers of the event; see [`Event::with_trace`](crate::Event::with_trace).
+    pub fn trace(&self) -> HashMap<String, String> {
         let fields = [("traceparent", &self.0.traceparent), ("tracestate", &self.0.tracestate)];
         fields.into_iter().filter_map(|(k, v)| Some((k.to_owned(), v.clone()?))).collect()
     }

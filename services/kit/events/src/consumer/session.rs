@@ -9,11 +9,10 @@ use std::{
 use assay_proto::Fault;
 use futures::FutureExt as _;
 use sqlx::{Connection as _, Error, PgConnection, PgPool};
-use tokio::time::timeout;
-use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::{
+    attempt::Attempt,
     definition::{Consumer, Handler},
     inbox, parked,
     received::Received,
@@ -24,16 +23,17 @@ use crate::connection::{self, within};
 /// short.
 const TARGET: Duration = Duration::from_millis(100);
 
-/// Maximum number of events in a transaction.
-const MOST: usize = 200;
+/// First and maximum number of events in a transaction.
+const FIRST: usize = 200;
+const MOST: usize = 1000;
 
 /// Maximum duration of the start of a transaction, its insert into the inbox, and its commit.
 const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time limits of applying an event.
+/// Time limits of applying an event, or several at once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// For the whole event.
+    /// For all statements.
     pub(super) event: Duration,
     /// For one statement, in the format of PostgreSQL.
     pub(super) statement: &'static str,
@@ -72,7 +72,7 @@ impl<'a, H: Handler> Session<'a, H> {
             .options([("statement_timeout", limits.statement), ("lock_timeout", limits.lock)]);
         let connection = PgConnection::connect_with(&options);
         let connection = within(connection::STATEMENT_TIMEOUT, connection).await?;
-        Ok(Self { connection, consumer, handler, limits, slice: MOST })
+        Ok(Self { connection, consumer, handler, limits, slice: FIRST })
     }
 
     /// Becomes the active consumer, unless there is one.
@@ -112,16 +112,25 @@ impl<'a, H: Handler> Session<'a, H> {
         may_be_parked: bool,
     ) -> Result<Outcome, Error> {
         let mut outcome = Outcome { applied: events.len(), fault: None };
+        let mut is_gathered = outcome.applied > 1;
         while outcome.applied > 0 {
-            let (begun, mut at) = (Instant::now(), 0);
-            match self.attempt(&events[..outcome.applied], may_be_parked, &mut at).await {
+            let begun = Instant::now();
+            let events = &events[..outcome.applied];
+            let mut attempt = Attempt { events, is_gathered, at: Some(0) };
+            match self.attempt(&mut attempt, may_be_parked).await {
                 Ok(()) => {
                     self.adapt(outcome.applied, begun.elapsed());
                     return Ok(outcome);
                 }
                 Err(fault) => {
                     self.ping().await?;
-                    outcome = Outcome { applied: at, fault: Some(fault) };
+                    match attempt.at {
+                        Some(at) => outcome = Outcome { applied: at, fault: Some(fault) },
+                        None => {
+                            is_gathered = false;
+                            self.slice = (self.slice / 2).max(1);
+                        }
+                    }
                 }
             }
         }
@@ -136,47 +145,27 @@ impl<'a, H: Handler> Session<'a, H> {
         }
     }
 
-    /// Applies events in one transaction. If it fails, `at` is the number of events before the
-    /// failed one. A panic of the handler counts as a failure.
+    /// Applies events in one transaction. A panic of the handler counts as a failure.
     async fn attempt(
         &mut self,
-        events: &[&Received],
+        attempt: &mut Attempt<'_>,
         may_be_parked: bool,
-        at: &mut usize,
     ) -> Result<(), Fault> {
-        let work = AssertUnwindSafe(self.transaction(events, may_be_parked, at)).catch_unwind();
+        let work = AssertUnwindSafe(self.transaction(attempt, may_be_parked)).catch_unwind();
         work.await.unwrap_or_else(|_| Err(Fault::internal("the handler panicked")))
     }
 
     async fn transaction(
         &mut self,
-        events: &[&Received],
+        attempt: &mut Attempt<'_>,
         may_be_parked: bool,
-        at: &mut usize,
     ) -> Result<(), Fault> {
         let name = self.consumer.name;
-        let ids: Vec<Uuid> = events.iter().map(|event| event.id()).collect();
+        let ids: Vec<Uuid> = attempt.events.iter().map(|event| event.id()).collect();
         let mut tx = within(TRANSACTION_TIMEOUT, self.connection.begin()).await?;
-        let mut fresh = within(TRANSACTION_TIMEOUT, inbox::enter(&mut *tx, name, &ids)).await?;
+        let fresh = within(TRANSACTION_TIMEOUT, inbox::enter(&mut *tx, name, &ids)).await?;
         let count = fresh.len() as u64;
-        for (index, event) in events.iter().enumerate() {
-            *at = index;
-            if fresh.remove(&event.id()) {
-                let span = tracing::info_span!(
-                    parent: None,
-                    "apply event",
-                    otel.kind = "consumer",
-                    messaging.system = "nats",
-                    messaging.operation.type = "process",
-                    messaging.message.id = %event.id(),
-                    consumer = name,
-                );
-                assay_runtime::trace::follow_map(&span, &event.trace());
-                let handled = self.handler.handle(&mut tx, event).instrument(span);
-                let handled = timeout(self.limits.event, handled).await;
-                handled.unwrap_or(Err(Fault::Unavailable("the database")))?;
-            }
-        }
+        attempt.handle(self.handler, &mut tx, fresh, self.limits, name).await?;
         if may_be_parked {
             within(TRANSACTION_TIMEOUT, parked::remove(&mut *tx, name, &ids)).await?;
         }

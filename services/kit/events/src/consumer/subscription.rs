@@ -22,7 +22,7 @@ use super::{definition::Consumer, delivery::Delivery};
 use crate::{Nats, connection::RETRY_INTERVAL};
 
 /// Maximum number of messages per request.
-const BATCH: usize = 200;
+const BATCH: usize = 1000;
 
 /// Maximum number of bytes per request, unless a single message is larger.
 const BYTES: usize = 2 * 1024 * 1024;

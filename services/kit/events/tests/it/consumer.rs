@@ -51,6 +51,39 @@ async fn a_failing_event_becomes_a_dead_letter_after_five_attempts_and_delays_no
 }
 
 #[tokio::test]
+async fn events_of_a_customer_are_applied_together() {
+    let mut world = World::new().await;
+    world.gathers = true;
+    world.relay();
+    world.publish_together(0..150).await;
+    world.wait_until_published().await;
+    world.consumer();
+
+    assert_eq!(world.wait_for_effects(150).await, (0..150).collect::<Vec<_>>());
+    let transactions = "select count(distinct xmin::text) from effect";
+    let transactions: i64 = sqlx::query_scalar(transactions).fetch_one(&world.pool).await.unwrap();
+    assert!(transactions < 5, "{transactions} transactions");
+}
+
+#[tokio::test]
+async fn an_event_that_fails_is_parked_alone_although_others_are_applied_together() {
+    let mut world = World::new().await;
+    world.gathers = true;
+    for number in [7, 60, 61] {
+        world.failures.set(number, "poison");
+    }
+    world.relay();
+    world.publish_together(0..100).await;
+    world.wait_until_published().await;
+    world.consumer();
+
+    let expected: Vec<_> = (0..100).filter(|number| ![7, 60, 61].contains(number)).collect();
+    assert_eq!(world.wait_for_effects(97).await, expected);
+    dead_letters(&world, 3).await;
+    assert_eq!(world.effects().await, expected, "each once");
+}
+
+#[tokio::test]
 async fn a_replayed_dead_letter_reaches_only_its_consumer() {
     let mut world = World::new().await;
     world.relay();

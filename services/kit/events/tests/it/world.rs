@@ -34,6 +34,8 @@ pub(crate) struct World {
     pub(crate) nats: Nats,
     pub(crate) customer: CustomerId,
     pub(crate) failures: Failures,
+    /// Whether the handler applies several events at once.
+    pub(crate) gathers: bool,
     tasks: JoinSet<()>,
 }
 
@@ -56,28 +58,53 @@ impl Failures {
 }
 
 /// Stores the numbers that events carry.
-struct StoreNumbers(Failures);
+struct StoreNumbers {
+    failures: Failures,
+    gathers: bool,
+}
+
+fn number(event: &Received) -> Result<i32, Fault> {
+    let data: Value = event.data()?;
+    let number = data.as_i64().or_else(|| data[0].as_i64()).unwrap();
+    Ok(i32::try_from(number).unwrap())
+}
 
 impl Handler for StoreNumbers {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-        let data: Value = event.data()?;
-        let number = data.as_i64().or_else(|| data[0].as_i64()).unwrap();
-        let number = i32::try_from(number).unwrap();
+        let number = number(event)?;
         let pass = sqlx::query("select from barrier where number = $1 for share");
         pass.bind(number).execute(&mut **tx).await?;
-        if self.0.has(number, "endless") {
+        if self.failures.has(number, "endless") {
             std::future::pending::<()>().await;
         }
         let insert = sqlx::query("insert into effect (number) values ($1)");
         insert.bind(number).execute(&mut **tx).await?;
-        assert!(!self.0.has(number, "panic"), "a panic of the handler");
-        if self.0.has(number, "away") {
+        assert!(!self.failures.has(number, "panic"), "a panic of the handler");
+        if self.failures.has(number, "away") {
             return Err(Fault::Unavailable("something"));
         }
-        if self.0.has(number, "poison") {
+        if self.failures.has(number, "poison") {
             return Err(Fault::internal("not\r\ndigestible"));
         }
         Ok(())
+    }
+
+    async fn handle_all(
+        &self,
+        tx: &mut PgTransaction<'_>,
+        events: &[&Received],
+    ) -> Result<bool, Fault> {
+        if !self.gathers {
+            return Ok(false);
+        }
+        let numbers: Result<Vec<_>, Fault> = events.iter().map(|event| number(event)).collect();
+        let numbers = numbers?;
+        let insert = sqlx::query("insert into effect (number) select unnest($1::int[])");
+        insert.bind(&numbers).execute(&mut **tx).await?;
+        if numbers.iter().any(|number| self.failures.has(*number, "poison")) {
+            return Err(Fault::internal("some event is not digestible"));
+        }
+        Ok(true)
     }
 }
 
@@ -115,7 +142,7 @@ impl World {
         let database = TestDatabase::create("events", &schema).await.unwrap();
         let pool = PgPool::connect_with(database.options).await.unwrap();
         let (failures, tasks) = (Failures::default(), JoinSet::new());
-        Self { pool, broker, nats, customer: CustomerId::new(), failures, tasks }
+        Self { pool, broker, nats, customer: CustomerId::new(), failures, gathers: false, tasks }
     }
 
     /// Starts a relay. It runs until the token is cancelled.
@@ -156,7 +183,7 @@ impl World {
     ) -> (CancellationToken, AbortHandle) {
         let stop = CancellationToken::new();
         let consumer = consumer.retry_after(Duration::from_millis(5));
-        let handler = StoreNumbers(self.failures.clone());
+        let handler = StoreNumbers { failures: self.failures.clone(), gathers: self.gathers };
         let running = consumer.run(pool.clone(), nats.clone(), handler, stop.clone());
         (stop, self.tasks.spawn(running))
     }
