@@ -10,8 +10,7 @@ create table outbox (
     trace jsonb not null,
     created_at timestamptz not null default now(),
     published_at timestamptz,
-    constraint outbox_pkey primary key (id),
-    constraint outbox_event_id_key unique (event_id)
+    constraint outbox_pkey primary key (id)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 
 -- For the relay, and for the removal of old rows.

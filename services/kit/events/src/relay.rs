@@ -19,8 +19,15 @@ use crate::{Nats, Stream, connection::RETRY_INTERVAL, telemetry};
 /// for its own commit.
 const IDLE_WAIT: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
-/// Maximum number of events that are published at once.
-const BATCH: i64 = 256;
+/// Wait after a batch that was small, so that under load fewer statements carry more events.
+const GATHERING: Duration = Duration::from_millis(5);
+
+/// Maximum number of events that are published at once, and of bytes of their data as stored.
+const BATCH: i64 = 1000;
+const BYTES: i64 = 2 * 1024 * 1024;
+
+/// Number of events in a small batch.
+const SMALL: usize = 100;
 
 /// Publishes the committed events of a service's outbox, in order, on the service's stream.
 ///
@@ -92,11 +99,14 @@ impl Relay {
         let mut publisher = Publisher::new(&self.nats, self.stream);
         let mut wait = IDLE_WAIT.0;
         while !stop.is_cancelled() {
-            let batch = queue.head(BATCH).await?;
+            let batch = queue.head(BATCH, BYTES).await?;
             let count = keep_alive(queue, publisher.publish(&batch)).await?;
             if count > 0 {
                 queue.mark(&batch[..count]).await?;
                 wait = IDLE_WAIT.0;
+                if count < SMALL {
+                    sleep(GATHERING).await;
+                }
                 continue;
             }
             let is_idle = batch.is_empty();

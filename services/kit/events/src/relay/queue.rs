@@ -90,14 +90,23 @@ impl Queue {
         within(STATEMENT_TIMEOUT, ping).await.map(drop)
     }
 
-    /// Returns the oldest unpublished events. A position would not do, because transactions are
-    /// committed in another order than their ids.
-    pub(super) async fn head(&mut self, limit: i64) -> Result<Vec<Pending>, Error> {
+    /// Returns the oldest unpublished events: at most `limit` events and about `bytes` bytes of data
+    /// as stored, but at least one. A position would not do, because transactions are committed in
+    /// another order than their ids.
+    pub(super) async fn head(&mut self, limit: i64, bytes: i64) -> Result<Vec<Pending>, Error> {
         let events = sqlx::query_as(
             "select id, event_id, customer_id, record, noun, action, data, trace, created_at
-             from outbox where published_at is null order by id limit $1",
+             from (
+                 select *, sum(pg_column_size(data)) over (order by id rows unbounded preceding)
+                               - pg_column_size(data) as before
+                 from (
+                     select * from outbox where published_at is null order by id limit $1
+                 ) as head
+             ) as measured
+             where before < $2
+             order by id",
         );
-        let events = events.bind(limit).fetch_all(&mut self.connection);
+        let events = events.bind(limit).bind(bytes).fetch_all(&mut self.connection);
         within(STATEMENT_TIMEOUT, events).await
     }
 
