@@ -41,7 +41,7 @@ impl Outcome {
     }
 }
 
-/// Health of a receiver, judged by the outcomes of one round.
+/// Health of a receiver, judged by the outcomes of one round so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Health {
     /// At least one attempt succeeded.
@@ -53,17 +53,14 @@ pub(super) enum Health {
 }
 
 impl Health {
-    pub(super) fn of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Self {
-        let mut health = Self::Failing;
-        for outcome in outcomes {
-            if outcome.is_gone() {
-                return Self::Gone;
-            }
-            if outcome.is_success() {
-                health = Self::Healthy;
-            }
+    /// Returns the health after another outcome.
+    pub(super) fn after(self, outcome: &Outcome) -> Self {
+        match self {
+            Self::Gone => Self::Gone,
+            _ if outcome.is_gone() => Self::Gone,
+            _ if outcome.is_success() => Self::Healthy,
+            health => health,
         }
-        health
     }
 }
 
@@ -76,7 +73,7 @@ mod tests {
         let of = |statuses: &[u16]| {
             let outcomes: Vec<_> =
                 statuses.iter().map(|&status| Outcome::answered(status)).collect();
-            Health::of(&outcomes)
+            outcomes.iter().fold(Health::Failing, Health::after)
         };
         assert_eq!(of(&[500, 204, 404]), Health::Healthy);
         assert_eq!(of(&[500, 302]), Health::Failing);

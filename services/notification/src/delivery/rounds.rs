@@ -10,13 +10,14 @@ use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, types::Json};
 
 use super::outcome::{Health, Outcome};
 
-/// Maximum number of deliveries in a round, and while the webhook fails.
-const ROUND: i64 = 64;
+/// Maximum number of deliveries that are read at once, and while the webhook fails.
+pub(super) const BATCH: usize = 128;
 const PROBE: usize = 1;
 
 /// A claimed webhook, with some of its due deliveries.
 pub(super) struct Round {
     pub(super) webhook: WebhookId,
+    revision: i64,
     pub(super) customer: CustomerId,
     pub(super) url: String,
     /// Encrypted secrets; the messages are signed with each of them.
@@ -50,6 +51,7 @@ pub(super) struct Attempt {
 #[derive(sqlx::FromRow)]
 struct Claimed {
     id: WebhookId,
+    revision: i64,
     customer_id: CustomerId,
     url: String,
     secret: String,
@@ -101,7 +103,7 @@ pub(super) async fn claim(
              )) and rests_until <= now() and deleted_at is null and not archived
              for no key update skip locked
          ))
-         returning id, customer_id, url, secret, failing_since is not null as is_failing,
+         returning id, revision, customer_id, url, secret, failing_since is not null as is_failing,
                    case when previous_secret_until > now() then previous_secret end
                        as previous_secret,
                    extract(epoch from now())::bigint as timestamp",
@@ -119,6 +121,7 @@ pub(super) async fn claim(
     let mut due = due(db, &ids).await?;
     let rounds = claimed.into_iter().map(|claimed| Round {
         webhook: claimed.id,
+        revision: claimed.revision,
         customer: claimed.customer_id,
         url: claimed.url,
         secrets: [Some(claimed.secret), claimed.previous_secret].into_iter().flatten().collect(),
@@ -132,8 +135,23 @@ pub(super) async fn claim(
     Ok(rounds.filter(|round| !round.due.is_empty()).collect())
 }
 
+/// Replaces the deliveries of a round by more that are due; by none if the webhook has changed.
+pub(super) async fn read_more(db: &PgPool, round: &mut Round) -> Result<(), Fault> {
+    let unchanged = sqlx::query_scalar(
+        "select exists (
+             select from webhook
+             where customer_id = $1 and id = $2 and revision = $3 and deleted_at is null
+         )",
+    );
+    let unchanged = unchanged.bind(round.customer).bind(round.webhook).bind(round.revision);
+    let is_unchanged: bool = unchanged.fetch_one(db).await?;
+    round.due = if is_unchanged { due(db, &[round.webhook]).await? } else { Vec::new() };
+    Ok(())
+}
+
 /// Reads the due deliveries of webhooks, those first that have waited longest.
 async fn due(db: impl PgExecutor<'_>, webhooks: &[WebhookId]) -> Result<Vec<Due>, Fault> {
+    let limit = i64::try_from(BATCH).map_err(Fault::internal)?;
     let columns = Notification::COLUMNS;
     let due = sqlx::query_as(AssertSqlSafe(format!(
         "select webhook_id, attempts, created_at, trace, {columns}
@@ -144,12 +162,12 @@ async fn due(db: impl PgExecutor<'_>, webhooks: &[WebhookId]) -> Result<Vec<Due>
              limit $2
          ) as due join notification on id = notification_id"
     )));
-    Ok(due.bind(webhooks).bind(ROUND).fetch_all(db).await?)
+    Ok(due.bind(webhooks).bind(limit).fetch_all(db).await?)
 }
 
-/// Records the attempts of a round.
+/// Records attempts of a round.
 pub(super) async fn record_attempts(
-    tx: &mut PgTransaction<'_>,
+    db: impl PgExecutor<'_>,
     webhook: WebhookId,
     attempts: &[Attempt],
 ) -> Result<(), Fault> {
@@ -176,7 +194,7 @@ pub(super) async fn record_attempts(
     .bind(statuses.collect::<Vec<_>>())
     .bind(outcomes().map(|outcome| outcome.error.as_deref()).collect::<Vec<_>>())
     .bind(delays.collect::<Vec<_>>())
-    .execute(&mut **tx)
+    .execute(db)
     .await?;
     Ok(())
 }

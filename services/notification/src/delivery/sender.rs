@@ -1,16 +1,17 @@
 //! Sends the due deliveries of webhooks.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, time::Duration};
 
 use assay_auth::Seal;
 use assay_proto::{CustomerId, Fault};
 use assay_runtime::{Database, Runtime, begin, trace};
-use futures::future::join_all;
+use futures::{StreamExt as _, stream::FuturesUnordered};
 use sqlx::PgPool;
-use tokio::{task::JoinSet, time::sleep};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
@@ -36,11 +37,14 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_ROUNDS: usize = 128;
 const MAX_ROUNDS_OF_CUSTOMER: usize = 16;
 
-/// Duration after which a round starts no further batch, so that other webhooks get their turn.
+/// Interval of looking for due deliveries while there are signals without a pause.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Duration after which a round sends nothing more, so that other webhooks get their turn.
 const MAX_ROUND_DURATION: Duration = Duration::from_secs(5);
 
 /// Number of messages that are sent to a webhook concurrently.
-const BATCH: usize = 16;
+const CONCURRENT: usize = 16;
 
 /// Number of running rounds of each customer.
 #[derive(Default)]
@@ -87,9 +91,10 @@ impl Sender {
             }
             let (mut rounds, mut running) = (JoinSet::new(), Running::default());
             while !stopping.is_cancelled() {
+                let looked = Instant::now();
                 for round in self.claim(MAX_ROUNDS - rounds.len(), &running).await {
                     running.begin(round.customer);
-                    rounds.spawn(self.clone().run(round));
+                    rounds.spawn(self.clone().run(round, stopping.clone()));
                 }
                 tokio::select! {
                     Some(ended) = rounds.join_next() => running.end(ended?),
@@ -97,6 +102,7 @@ impl Sender {
                     () = sleep(POLL_INTERVAL) => {}
                     () = stopping.cancelled() => {}
                 }
+                sleep_until(looked + LOOK_INTERVAL).await;
                 // Rounds that end together are followed by one query for more.
                 while let Some(ended) = rounds.try_join_next() {
                     running.end(ended?);
@@ -124,29 +130,58 @@ impl Sender {
         }
     }
 
-    /// Sends the deliveries of a round and records the attempts. If recording fails, the deliveries
-    /// are sent again after the claim has expired. Returns the customer of the round.
-    async fn run(self, round: Round) -> CustomerId {
-        let begun = Instant::now();
-        let done = async {
-            let secrets = round.secrets.iter().map(String::as_str);
-            let signer = Signer::open(&self.seal, round.webhook, secrets)?;
-            let mut attempts = Vec::with_capacity(round.due.len());
-            for due in round.due.chunks(BATCH) {
-                let sent = due.iter().map(|due| self.attempt(&round, &signer, due));
-                let sent = join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>()?;
-                let is_healthy = sent.iter().any(|attempt| attempt.outcome.is_success());
-                attempts.extend(sent);
-                if !is_healthy || begun.elapsed() > MAX_ROUND_DURATION {
-                    break;
-                }
-            }
-            self.finish(&round, &attempts).await
-        };
-        if let Err(fault) = done.await {
+    /// Sends due deliveries of a webhook, batch by batch, while it is healthy, and records the
+    /// attempts. If recording fails, the deliveries are sent again after the claim has expired.
+    /// Returns the customer of the round.
+    async fn run(self, mut round: Round, stopping: CancellationToken) -> CustomerId {
+        if let Err(fault) = self.try_run(&mut round, &stopping).await {
             tracing::warn!(webhook.id = %round.webhook, error = %fault, "cannot finish a round");
         }
         round.customer
+    }
+
+    async fn try_run(&self, round: &mut Round, stopping: &CancellationToken) -> Result<(), Fault> {
+        let ends = Instant::now() + MAX_ROUND_DURATION;
+        let secrets = round.secrets.iter().map(String::as_str);
+        let signer = Signer::open(&self.seal, round.webhook, secrets)?;
+        let mut health = Health::Failing;
+        loop {
+            let attempts = self.send(round, &signer, ends).await?;
+            health = attempts.iter().fold(health, |health, one| health.after(&one.outcome));
+            let has_time = Instant::now() < ends && !stopping.is_cancelled();
+            if attempts.len() < rounds::BATCH || !has_time {
+                return self.finish(round, &attempts, health).await;
+            }
+            rounds::record_attempts(&self.db, round.webhook, &attempts).await?;
+            rounds::read_more(&self.db, round).await?;
+        }
+    }
+
+    /// Sends deliveries of a round, until it ends or as many as are sent concurrently have failed in
+    /// a row.
+    async fn send(
+        &self,
+        round: &Round,
+        signer: &Signer,
+        ends: Instant,
+    ) -> Result<Vec<Attempt>, Fault> {
+        let (mut waiting, mut sending) = (round.due.iter(), FuturesUnordered::new());
+        for due in waiting.by_ref().take(CONCURRENT) {
+            sending.push(self.attempt(round, signer, due));
+        }
+        let (mut attempts, mut failures) = (Vec::with_capacity(round.due.len()), CONCURRENT);
+        while let Some(attempt) = sending.next().await {
+            let attempt = attempt?;
+            failures = if attempt.outcome.is_success() { 0 } else { failures + 1 };
+            attempts.push(attempt);
+            if failures < CONCURRENT
+                && Instant::now() < ends
+                && let Some(due) = waiting.next()
+            {
+                sending.push(self.attempt(round, signer, due));
+            }
+        }
+        Ok(attempts)
     }
 
     async fn attempt(&self, round: &Round, signer: &Signer, due: &Due) -> Result<Attempt, Fault> {
@@ -170,11 +205,15 @@ impl Sender {
         Ok(Attempt { notification: id.clone(), delay, outcome })
     }
 
-    /// Records the attempts and releases the webhook, in one transaction.
-    async fn finish(&self, round: &Round, attempts: &[Attempt]) -> Result<(), Fault> {
+    /// Records the last attempts and releases the webhook, in one transaction.
+    async fn finish(
+        &self,
+        round: &Round,
+        attempts: &[Attempt],
+        health: Health,
+    ) -> Result<(), Fault> {
         let mut tx = begin(&self.db).await?;
-        rounds::record_attempts(&mut tx, round.webhook, attempts).await?;
-        let health = Health::of(attempts.iter().map(|attempt| &attempt.outcome));
+        rounds::record_attempts(&mut *tx, round.webhook, attempts).await?;
         let is_archived = rounds::release(&mut tx, round.webhook, health).await?;
         if is_archived {
             events::publish(&mut tx, round.customer, round.webhook, "Disabled").await?;
