@@ -1,7 +1,10 @@
 //! Publishes events on JetStream and waits for acknowledgements.
 
 use anyhow::{Context as _, ensure};
-use async_nats::jetstream::{context::PublishAckFuture, message::PublishMessage};
+use async_nats::{
+    HeaderValue,
+    jetstream::{context::PublishAckFuture, message::PublishMessage},
+};
 
 use super::queue::Pending;
 use crate::{Nats, Stream, cloud_event::CONTENT_TYPE};
@@ -76,7 +79,10 @@ impl<'a> Publisher<'a> {
             .expected_stream(self.stream.name())
             .payload(serde_json::to_vec(&event.cloud_event(self.stream))?.into());
         for (name, value) in &event.trace.0 {
-            message = message.header(name.as_str(), value.as_str());
+            // The client panics on characters that a header cannot have.
+            if let Ok(value) = value.parse::<HeaderValue>() {
+                message = message.header(name.as_str(), value);
+            }
         }
         if let Some(last) = last {
             message = message.expected_last_message_id(last.event_id.to_string());

@@ -55,6 +55,18 @@ async fn an_event_is_a_cloud_event() {
 }
 
 #[tokio::test]
+async fn an_event_is_published_without_a_trace_that_headers_cannot_have() {
+    let mut world = World::new().await;
+    let trace = [("traceparent".to_owned(), "00\r\nNats-Msg-Id: 1".to_owned())];
+    world.publish(&world.event(7).with_trace(trace.into())).await;
+    world.relay();
+    world.wait_until_published().await;
+
+    let message = world.stream("ASSAY_CATALOG").await.get_raw_message(1).await.unwrap();
+    assert!(message.headers.get("traceparent").is_none());
+}
+
+#[tokio::test]
 async fn an_event_that_is_rolled_back_is_not_published() {
     let mut world = World::new().await;
     world.relay();
