@@ -23,7 +23,7 @@ pub(crate) struct Reactions;
 
 impl Handler for Reactions {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-        publish(tx, event.customer(), drafts(event, &trace::to_map())?).await?;
+        publish(tx, event.customer(), &drafts(event, &trace::to_map())?).await?;
         if is_deletion(event) {
             deletion::delete(tx, event.customer()).await?;
         }
@@ -41,7 +41,7 @@ impl Handler for Reactions {
         }
         let drafts: Result<Vec<_>, Fault> =
             events.iter().map(|event| drafts(event, &event.trace())).collect();
-        publish(tx, first.customer(), drafts?.concat()).await?;
+        publish(tx, first.customer(), &drafts?.concat()).await?;
         Ok(true)
     }
 }
@@ -55,12 +55,12 @@ fn is_deletion(event: &Received) -> bool {
 async fn publish(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
-    drafts: Vec<Draft>,
+    drafts: &[Draft],
 ) -> Result<(), Fault> {
     if drafts.is_empty() {
         return Ok(());
     }
-    match publication::publish_all(tx, customer, &drafts).await {
+    match publication::publish_all(tx, customer, drafts).await {
         Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
         Err(fault) => Err(fault),
     }
