@@ -79,6 +79,11 @@ fairness: ## measure how much one customer slows down another; takes minutes
 	@cargo build --release --locked -p assay --bin assay
 	@deploy/local/fairness
 
+overload: ## measure what is served while 3,000 clients send requests; takes minutes
+	@deploy/local/install
+	@cargo build --release --locked -p assay -p assay-testkit --bin assay --bin flood
+	@deploy/local/overload
+
 deletion: ## measure the effect of deleting a project with a million test cases; takes minutes
 	@deploy/local/install
 	@cargo build --release --locked -p assay --bin assay
@@ -88,4 +93,4 @@ clean: ## remove build artefacts, but not the data
 	@cargo clean
 
 .PHONY: help run test check language chart supply-chain conformance test-compose servers bench profile fairness \
-	deletion clean
+	overload deletion clean

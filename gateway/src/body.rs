@@ -6,9 +6,13 @@ mod json;
 mod object;
 pub(crate) mod one_or_many;
 
+use std::time::Duration;
+
 use axum::extract::{FromRequest, OptionalFromRequest, Request};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 pub(crate) use self::{
     bounded::{Bounds, body_error, bounded, media_type},
@@ -16,6 +20,10 @@ pub(crate) use self::{
     json::{Fields, check, invalid, parse, read_fields},
 };
 use crate::{limit::RequestLimits, problem::Problem};
+
+/// Maximum time for which a request waits for the next part of its body without giving its turn back.
+/// A body that was sent with its head is there sooner.
+const IN_TURN: Duration = Duration::from_millis(100);
 
 /// A JSON object as the body, parsed as a `T`. Fields that are null count as absent.
 #[derive(Default)]
@@ -57,8 +65,7 @@ pub(crate) async fn read_filtered(
     let (parts, body) = request.into_parts();
     let mut body = bounded(&parts.headers, body, bounds)?;
     let limits = parts.extensions.get::<RequestLimits>();
-    while let Some(frame) = body.frame().await {
-        let Ok(chunk) = frame.map_err(|error| body_error(&error))?.into_data() else { continue };
+    while let Some(chunk) = next_chunk(&mut body, limits).await? {
         filter.push(&chunk)?;
         if let Some(limits) = limits {
             limits.charge_body(filter.size())?;
@@ -73,6 +80,26 @@ pub(crate) async fn read_filtered(
         return Ok(Some(json));
     }
     Err(Problem::unsupported("Content-Type: must be application/json"))
+}
+
+/// Returns the next data of a body. A request whose body takes longer gives its turn back.
+async fn next_chunk(
+    body: &mut axum::body::Body,
+    limits: Option<&RequestLimits>,
+) -> Result<Option<Bytes>, Problem> {
+    loop {
+        let frame = match timeout(IN_TURN, body.frame()).await {
+            Ok(frame) => frame,
+            Err(_) => {
+                limits.map(RequestLimits::wait_for_body).transpose()?;
+                body.frame().await
+            }
+        };
+        let Some(frame) = frame else { return Ok(None) };
+        if let Ok(chunk) = frame.map_err(|error| body_error(&error))?.into_data() {
+            return Ok(Some(chunk));
+        }
+    }
 }
 
 pub(crate) fn missing() -> Problem {

@@ -16,10 +16,15 @@ impl FromRequestParts<Services> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, services: &Services) -> Result<Self, Problem> {
         let token = token(&parts.headers).ok_or(Fault::Unauthenticated)?;
-        let caller = services.verifier().verify(token).await?.at(ClientAddress::of(parts));
+        let verified = services.verifier().verify(token).await;
         if let Some(limits) = parts.extensions.get::<RequestLimits>() {
-            limits.charge_customer(caller.customer)?;
+            match &verified {
+                Ok(caller) => limits.charge_customer(caller.customer)?,
+                Err(Fault::Unauthenticated) => limits.forget_token(),
+                Err(_) => {}
+            }
         }
+        let caller = verified?.at(ClientAddress::of(parts));
         Span::current()
             .record("assay.customer", display(caller.customer))
             .record("assay.user", display(caller.user));
@@ -68,7 +73,7 @@ impl WatchedCaller {
 
 /// Reads the token from `Authentication`, the header of this interface, or the standard
 /// `Authorization`.
-fn token(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn token(headers: &HeaderMap) -> Option<&str> {
     let own = headers.get("authentication");
     let value = own.or_else(|| headers.get(AUTHORIZATION))?.to_str().ok()?.trim();
     let bare = own.map(|_| value);

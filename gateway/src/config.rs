@@ -54,7 +54,9 @@ pub struct EdgeConfig {
     #[arg(long, env = "ASSAY_REQUESTS_PER_CUSTOMER", default_value_t = 60_000)]
     pub requests_per_customer: u32,
     /// Maximum number of concurrent requests to each gateway, and for one customer three quarters
-    /// of it. Further requests fail with 503. Uploads, downloads and long polling do not count
+    /// of it. Further requests wait for up to half a second, then fail with 503. While the
+    /// processors are overloaded, fewer requests are in progress at once. Uploads, downloads and long
+    /// polling do not count
     #[arg(long, env = "ASSAY_REQUESTS_AT_ONCE", default_value_t = 1000)]
     pub requests_at_once: usize,
     /// Maximum number of concurrent calls from each gateway to each service, shared fairly between

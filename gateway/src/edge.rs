@@ -42,9 +42,9 @@ pub(crate) struct Edge {
 }
 
 /// How long the responses of a route may take to begin.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Pace {
-    /// 20 seconds. The number of concurrent requests is limited.
+    /// 20 seconds. Requests wait for their turn.
     Quick,
     /// As long as the client takes, or the event for which it waits.
     Slow,
@@ -84,7 +84,7 @@ async fn pass(
     let failed = FailedRequest::of(&request);
     request.extensions_mut().insert(client);
 
-    let mut response = match edge.limits.admit(client) {
+    let mut response = match edge.limits.admit(client, request.headers(), pace).await {
         Ok(limits) => {
             let serve = |request| serve(edge.clone(), limits, failed, pace, request, next);
             observe(request, &edge.durations, serve).await
@@ -116,7 +116,7 @@ async fn serve(
     let compression = Compression::of(&request);
     request.extensions_mut().insert(limits.clone());
 
-    let response = in_time(pace, &limits, run(request, next)).await;
+    let response = in_time(pace, run(request, next)).await;
     let response = cached.unless_current(response);
     let response = compression.apply(response).await;
     let mut response = failed.explain(response);
@@ -125,21 +125,13 @@ async fn serve(
     response
 }
 
-/// Limits the number of concurrent requests, and the time until a response begins. Bodies of
-/// responses may take longer.
-async fn in_time(
-    pace: Pace,
-    limits: &RequestLimits,
-    response: impl Future<Output = Response>,
-) -> Response {
+/// Limits the time until a response begins. Bodies of responses may take longer.
+async fn in_time(pace: Pace, response: impl Future<Output = Response>) -> Response {
     match pace {
         Pace::Slow => response.await,
-        Pace::Quick => match limits.occupy() {
-            Ok(()) => timeout(RESPONSE_TIMEOUT, response)
-                .await
-                .unwrap_or_else(|_| Problem::timed_out().into_response()),
-            Err(problem) => problem.into_response(),
-        },
+        Pace::Quick => timeout(RESPONSE_TIMEOUT, response)
+            .await
+            .unwrap_or_else(|_| Problem::timed_out().into_response()),
     }
 }
 

@@ -3,92 +3,42 @@
 //!
 //! Each gateway counts for itself, and starts at zero.
 
+mod callers;
+mod rate;
+
 use std::{
-    fmt::Write,
-    hash::Hash,
     net::IpAddr,
-    num::NonZeroU32,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use assay_proto::{CustomerId, Fault};
+use assay_proto::CustomerId;
 use assay_runtime::{Share, Shares, http::network};
-use governor::{
-    Quota, RateLimiter,
-    clock::{Clock, DefaultClock},
-    middleware::StateInformationMiddleware,
-    state::keyed::DefaultKeyedStateStore,
+use http::HeaderMap;
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep_until},
 };
-use http::{HeaderMap, HeaderName, HeaderValue};
-use uuid::Uuid;
 
-use crate::{address::ClientAddress, config::EdgeConfig, problem::Problem, telemetry};
+use self::{
+    callers::{Callers, TokenHash},
+    rate::{Rate, Remaining},
+};
+use crate::{
+    address::ClientAddress, caller::token, config::EdgeConfig, edge::Pace, problem::Problem,
+    telemetry,
+};
 
-/// Number of requests after which keys that have not been used recently are evicted.
-const EVICTION_INTERVAL: u32 = 10_000;
+/// Maximum time for which a request waits for its turn. A refusal is sent after the same time: a
+/// client that retries at once would otherwise occupy the processors with refusals.
+const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Headers of draft-ietf-httpapi-ratelimit-headers-11.
-const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-const REMAINING: HeaderName = HeaderName::from_static("ratelimit");
-
-type Limiter<K> =
-    RateLimiter<K, DefaultKeyedStateStore<K>, DefaultClock, StateInformationMiddleware>;
+/// Maximum number of refusals that are held back. Further ones are sent at once.
+const HELD_BACK: usize = 10_000;
 
 /// Labels of the limits of concurrent requests and of the memory for bodies.
 const CONCURRENCY: &str = "at once";
 const BODIES: &str = "bodies";
-
-/// Counts rejected requests. Each limit starts with 0, so that alerts see the first increase.
-fn count_rejected(limit: &'static str, requests: u64) {
-    metrics::counter!(telemetry::REJECTED, "limit" => limit).increment(requests);
-}
-
-/// A limit of requests per minute for each `K`, with bursts up to the whole limit.
-struct Rate<K: Hash + Eq + Clone> {
-    name: &'static str,
-    quota: NonZeroU32,
-    limiter: Limiter<K>,
-    requests: AtomicU32,
-}
-
-/// The rest of a rate.
-struct Remaining {
-    name: &'static str,
-    quota: NonZeroU32,
-    requests: u32,
-}
-
-impl<K: Hash + Eq + Clone> Rate<K> {
-    /// Returns none if `quota` is 0: unlimited.
-    fn new(name: &'static str, quota: u32) -> Option<Self> {
-        let quota = NonZeroU32::new(quota)?;
-        count_rejected(name, 0);
-        let limiter = RateLimiter::keyed(Quota::per_minute(quota)).with_middleware();
-        Some(Self { name, quota, limiter, requests: AtomicU32::new(0) })
-    }
-
-    fn charge(&self, key: &K) -> Result<Remaining, Problem> {
-        if self.requests.fetch_add(1, Ordering::Relaxed) % EVICTION_INTERVAL
-            == EVICTION_INTERVAL - 1
-        {
-            self.limiter.retain_recent();
-        }
-        match self.limiter.check_key(key) {
-            Ok(state) => {
-                let requests = state.remaining_burst_capacity();
-                Ok(Remaining { name: self.name, quota: self.quota, requests })
-            }
-            Err(until) => {
-                let now = self.limiter.clock().now();
-                count_rejected(self.name, 1);
-                Err(Fault::Busy(until.wait_time_from(now)).into())
-            }
-        }
-    }
-}
 
 /// Size of the blocks by which the memory of bodies is counted, in bytes. The first block of a body
 /// does not count.
@@ -97,6 +47,11 @@ const BLOCK: usize = 64 << 10;
 /// Maximum number of blocks of all bodies in memory: 64 MiB.
 const BLOCKS: usize = 1024;
 
+/// Counts rejected requests. Each limit starts with 0, so that alerts see the first increase.
+fn count_rejected(limit: &'static str, requests: u64) {
+    metrics::counter!(telemetry::REJECTED, "limit" => limit).increment(requests);
+}
+
 /// The limits of this gateway.
 #[derive(Clone)]
 pub(crate) struct Limits(Arc<Inner>);
@@ -104,8 +59,14 @@ pub(crate) struct Limits(Arc<Inner>);
 struct Inner {
     of_address: Option<Rate<IpAddr>>,
     of_customer: Option<Rate<CustomerId>>,
-    concurrency: Shares,
+    callers: Callers,
+    /// Turns of quick requests: as many at once as the processors can do.
+    turns: Shares,
+    /// Requests that wait for their body, and have given their turn back.
+    receiving: Shares,
+    /// Memory of bodies, in blocks.
     bodies: Shares,
+    held_back: Semaphore,
 }
 
 impl Limits {
@@ -113,20 +74,64 @@ impl Limits {
         for limit in [CONCURRENCY, BODIES] {
             count_rejected(limit, 0);
         }
+        let most = config.requests_at_once.max(1);
+        // While one service hangs, others still get turns.
+        let fewest = (2 * config.calls_at_once()).min(most);
         Self(Arc::new(Inner {
             of_address: Rate::new("address", config.requests_per_address),
             of_customer: Rate::new("customer", config.requests_per_customer),
-            concurrency: Shares::new(config.requests_at_once),
+            callers: Callers::default(),
+            turns: Shares::between(fewest..=most),
+            receiving: Shares::new(most),
             bodies: Shares::new(BLOCKS),
+            held_back: Semaphore::new(HELD_BACK),
         }))
     }
 
-    /// Charges a request to the address of its client.
-    pub(crate) fn admit(&self, client: ClientAddress) -> Result<RequestLimits, Problem> {
-        let rate = client.0.zip(self.0.of_address.as_ref());
-        let remaining = rate.map(|(address, rate)| rate.charge(&network(address))).transpose()?;
-        let used = Used { remaining: [remaining, None], ..Used::default() };
-        Ok(RequestLimits(Arc::new((self.clone(), Mutex::new(used)))))
+    /// Charges a request to its address, and to its customer if its token is known, and lets it
+    /// wait for its turn.
+    pub(crate) async fn admit(
+        &self,
+        client: ClientAddress,
+        headers: &HeaderMap,
+        pace: Pace,
+    ) -> Result<RequestLimits, Problem> {
+        let arrived = Instant::now();
+        let admitted = match self.charge(client, headers) {
+            Ok(used) if pace == Pace::Quick => self.in_turn(used).await,
+            charged => charged,
+        };
+        match admitted {
+            Ok(used) => Ok(RequestLimits(Arc::new((self.clone(), Mutex::new(used))))),
+            Err(problem) => {
+                if let Ok(_place) = self.0.held_back.try_acquire() {
+                    sleep_until(arrived + PATIENCE).await;
+                }
+                Err(problem)
+            }
+        }
+    }
+
+    fn charge(&self, client: ClientAddress, headers: &HeaderMap) -> Result<Used, Problem> {
+        let (address, callers) = (client.0.map(network), &self.0.callers);
+        let of_address = address.zip(self.0.of_address.as_ref());
+        let of_address = of_address.map(|(address, rate)| rate.charge(&address)).transpose()?;
+        let token = token(headers).map(|token| callers.hash(token));
+        let known = token.and_then(|token| callers.customer(token));
+        let of_customer = known.map(|customer| self.charge_customer(customer)).transpose()?;
+        let customer = known.unwrap_or_else(|| callers.anonymous(address));
+        let remaining = [of_address, of_customer.flatten()];
+        Ok(Used { remaining, token, customer, turn: None, receiving: None, body: Vec::new() })
+    }
+
+    fn charge_customer(&self, customer: CustomerId) -> Result<Option<Remaining>, Problem> {
+        self.0.of_customer.as_ref().map(|rate| rate.charge(&customer)).transpose()
+    }
+
+    async fn in_turn(&self, mut used: Used) -> Result<Used, Problem> {
+        let turn = self.0.turns.acquire_within(used.customer, PATIENCE).await;
+        used.turn = Some(turn.map_err(|_| overloaded(CONCURRENCY))?);
+        Ok(used)
     }
 }
 
@@ -135,62 +140,68 @@ impl Limits {
 #[derive(Clone)]
 pub(crate) struct RequestLimits(Arc<(Limits, Mutex<Used>)>);
 
-#[derive(Default)]
 struct Used {
     /// The rest of the rate of the address, and of that of the customer.
     remaining: [Option<Remaining>; 2],
-    /// None until the customer is known.
-    customer: Option<CustomerId>,
-    /// The share of the concurrent requests, if the request needs one.
-    concurrency: Option<Share>,
+    token: Option<TokenHash>,
+    /// The customer that shares are charged to. Until the token is verified, it may be the one that
+    /// stands for requests without a known token.
+    customer: CustomerId,
+    turn: Option<Share>,
+    receiving: Option<Share>,
     body: Vec<Share>,
 }
 
-impl Used {
-    /// Returns the customer that shares are charged to: the nil id for requests without a token.
-    fn customer(&self) -> CustomerId {
-        self.customer.unwrap_or(CustomerId(Uuid::nil()))
-    }
-}
-
 impl RequestLimits {
-    fn limits(&self) -> &Inner {
-        &self.0.0.0
+    fn limits(&self) -> &Limits {
+        &self.0.0
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {
         self.0.1.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Charges the request to its customer. Fails if the customer has reached one of its limits.
+    /// Charges the request to the customer of its verified token, unless that was known before.
+    /// Fails if the customer has reached one of its limits.
     pub(crate) fn charge_customer(&self, customer: CustomerId) -> Result<(), Problem> {
-        let rate = self.limits().of_customer.as_ref();
-        let remaining = rate.map(|rate| rate.charge(&customer)).transpose()?;
+        let (mut used, limits) = (self.used(), self.limits());
+        if used.customer == customer {
+            return Ok(());
+        }
+        used.customer = customer;
+        if let Some(token) = used.token {
+            limits.0.callers.learn(token, customer);
+        }
+        used.remaining[1] = limits.charge_customer(customer)?;
+        match &mut used.turn {
+            Some(turn) => turn.reassign(customer).map_err(|_| overloaded(CONCURRENCY)),
+            None => Ok(()),
+        }
+    }
+
+    /// Charges further requests with the same token to their address: it is not valid.
+    pub(crate) fn forget_token(&self) {
+        if let Some(token) = self.used().token {
+            self.limits().0.callers.forget(token);
+        }
+    }
+
+    /// Gives the turn of the request back, because its body has not arrived yet. A slow client
+    /// would keep others from their turn.
+    pub(crate) fn wait_for_body(&self) -> Result<(), Problem> {
         let mut used = self.used();
-        used.remaining[1] = remaining;
-        used.customer = Some(customer);
-        if used.concurrency.take().is_some() {
-            used.concurrency = Some(self.acquire(customer)?);
+        if used.turn.take().is_some() {
+            let receiving = &self.limits().0.receiving;
+            used.receiving = Some(acquire(receiving, used.customer, CONCURRENCY)?);
         }
         Ok(())
-    }
-
-    /// Counts the request as a concurrent one until its response begins.
-    pub(crate) fn occupy(&self) -> Result<(), Problem> {
-        let mut used = self.used();
-        used.concurrency = Some(self.acquire(used.customer())?);
-        Ok(())
-    }
-
-    fn acquire(&self, customer: CustomerId) -> Result<Share, Problem> {
-        acquire(&self.limits().concurrency, customer, CONCURRENCY)
     }
 
     /// Counts the memory of the request's body, which has grown to `size` bytes.
     pub(crate) fn charge_body(&self, size: usize) -> Result<(), Problem> {
         let mut used = self.used();
         while used.body.len() < size.saturating_sub(1) / BLOCK {
-            let block = acquire(&self.limits().bodies, used.customer(), BODIES)?;
+            let block = acquire(&self.limits().0.bodies, used.customer, BODIES)?;
             used.body.push(block);
         }
         Ok(())
@@ -199,34 +210,24 @@ impl RequestLimits {
     /// Releases all shares.
     pub(crate) fn release(&self) {
         let mut used = self.used();
-        used.concurrency = None;
-        used.body = Vec::new();
+        (used.turn, used.receiving, used.body) = (None, None, Vec::new());
     }
 
     /// Adds headers with the limits and their remaining requests.
     pub(crate) fn add_headers(&self, headers: &mut HeaderMap) {
-        let used = self.used();
-        let (mut policy, mut remaining) = (String::new(), String::new());
-        for rate in used.remaining.iter().flatten() {
-            let separator = if policy.is_empty() { "" } else { ", " };
-            let Remaining { name, quota, requests } = rate;
-            let seconds = u64::from(quota.get() - requests) * 60;
-            let until_full = seconds.div_ceil(quota.get().into());
-            let _ = write!(policy, "{separator}\"{name}\";q={quota};w=60");
-            let _ = write!(remaining, "{separator}\"{name}\";r={requests};t={until_full}");
-        }
-        for (name, value) in [(POLICY, policy), (REMAINING, remaining)] {
-            if !value.is_empty() {
-                headers.extend(HeaderValue::try_from(value).map(|value| (name, value)));
-            }
-        }
+        rate::add_headers(self.used().remaining.iter().flatten(), headers);
     }
 }
 
 /// Acquires a share. Fails if the customer has too many or none is left.
 fn acquire(shares: &Shares, customer: CustomerId, limit: &'static str) -> Result<Share, Problem> {
-    shares.try_acquire(customer).map_err(|_| {
-        count_rejected(limit, 1);
-        Problem::overloaded()
-    })
+    shares.try_acquire(customer).map_err(|_| overloaded(limit))
 }
+
+fn overloaded(limit: &'static str) -> Problem {
+    count_rejected(limit, 1);
+    Problem::overloaded()
+}
+
+#[cfg(test)]
+mod tests;

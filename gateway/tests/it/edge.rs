@@ -97,14 +97,43 @@ async fn stall(api: &Api, requests: u32, first: &[u8]) {
 }
 
 #[tokio::test]
-async fn a_customer_cannot_use_all_request_slots() {
+async fn a_customer_cannot_have_all_requests_that_wait_for_their_body() {
     let api = Api::start_with(&["--requests-at-once=4"]).await;
     stall(&api, 3, b"{").await;
-    let rejected = api.get("/api/projects").await;
+    let slow = stalled(b"{".to_vec(), &Arc::new(Semaphore::new(0)));
+    let rejected = api.send(api.request("POST", "/api/projects"), slow).await;
     rejected.problem(503, "overloaded");
     assert_eq!(rejected.header("retry-after"), "1");
+    // Other requests of the customer are served, and those of another customer.
+    api.get("/api/projects/p").await.ok();
     api.send(api.others_request("GET", "/api/projects/p"), Body::empty()).await.ok();
+}
+
+#[tokio::test]
+async fn a_request_that_waits_too_long_for_its_turn_is_refused() {
+    let api = Api::start_with(&["--requests-at-once=4"]).await;
+    // The token is known from now on, so that requests wait for the turns of their customer.
+    api.get("/api/projects/p").await.ok();
+    for _ in 0..3 {
+        api.spawn_request(api.request("GET", "/api/projects/hangs"), Body::empty());
+    }
+    calls(&api, 3).await;
+    let queued = || api.get("/api/projects/p");
+    let (first, second) = tokio::join!(queued(), queued());
+    for rejected in [first, second] {
+        rejected.problem(503, "overloaded");
+        assert_eq!(rejected.header("retry-after"), "1");
+        assert_eq!(rejected.header("cache-control"), "no-store");
+        assert!(!rejected.header("x-request-id").is_empty());
+    }
+    // Requests that are not limited, and those of another customer, are served at once.
     assert_eq!(api.get("/livez").await.status, StatusCode::OK);
+    for _ in 0..10 {
+        api.send(api.others_request("GET", "/api/projects/p"), Body::empty()).await.ok();
+    }
+    // A turn that is given back goes to a request that waits.
+    let (served, ()) = tokio::join!(queued(), async { api.hanging.fail() });
+    served.ok();
 }
 
 #[tokio::test]

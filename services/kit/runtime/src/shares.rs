@@ -1,9 +1,10 @@
 //! Limited resources, shared fairly between customers.
 
 mod load;
+mod state;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    mem::replace,
     num::NonZeroUsize,
     ops::RangeInclusive,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,13 +15,10 @@ use std::{
 use assay_proto::{CustomerId, Fault};
 use tokio::{sync::oneshot, time::timeout};
 
-use self::load::Load;
+use self::state::{State, Waiter, most};
 
 /// Maximum wait for a share.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Maximum number of callers of one customer that wait at once.
-const WAITING: usize = 1000;
 
 /// A limited number of permits, shared fairly between customers.
 ///
@@ -30,33 +28,6 @@ const WAITING: usize = 1000;
 /// served in order.
 #[derive(Clone, Debug)]
 pub struct Shares(Arc<Mutex<State>>);
-
-#[derive(Debug)]
-struct State {
-    /// Bounds of the number of permits; they are equal unless it adapts to the load.
-    bounds: RangeInclusive<usize>,
-    /// Number of permits at present.
-    total: usize,
-    held: usize,
-    load: Load,
-    /// Counts the permits that were handed out so far.
-    clock: u64,
-    /// Only customers that hold permits or wait for some.
-    customers: HashMap<CustomerId, Usage>,
-}
-
-#[derive(Debug, Default)]
-struct Usage {
-    held: usize,
-    served_at: u64,
-    waiting: VecDeque<Waiter>,
-}
-
-#[derive(Debug)]
-struct Waiter {
-    count: usize,
-    granted: oneshot::Sender<Share>,
-}
 
 /// Permits of one customer. They are returned when this is dropped.
 #[derive(Debug)]
@@ -81,15 +52,9 @@ impl Shares {
         Self::between(processors.max(2).min(total)..=total)
     }
 
-    fn between(bounds: RangeInclusive<usize>) -> Self {
-        Self(Arc::new(Mutex::new(State {
-            total: *bounds.end(),
-            bounds,
-            held: 0,
-            load: Load::default(),
-            clock: 0,
-            customers: HashMap::new(),
-        })))
+    /// Does the same as [`Shares::adaptive`], with at least as many permits as the start of the range.
+    pub fn between(bounds: RangeInclusive<usize>) -> Self {
+        Self(Arc::new(Mutex::new(State::new(bounds))))
     }
 
     /// Acquires one permit. Fails with [`Fault::Busy`] after 10 seconds.
@@ -97,28 +62,43 @@ impl Shares {
         self.acquire_many(customer, 1).await
     }
 
+    /// Acquires one permit. Fails with [`Fault::Busy`] if that takes longer than `patience`.
+    pub async fn acquire_within(
+        &self,
+        customer: CustomerId,
+        patience: Duration,
+    ) -> Result<Share, Fault> {
+        self.wait(customer, 1, patience).await
+    }
+
     /// Acquires several permits at once, at most as many as one customer may hold.
     pub async fn acquire_many(&self, customer: CustomerId, count: usize) -> Result<Share, Fault> {
+        self.wait(customer, count, ACQUIRE_TIMEOUT).await
+    }
+
+    async fn wait(
+        &self,
+        customer: CustomerId,
+        count: usize,
+        patience: Duration,
+    ) -> Result<Share, Fault> {
         let granted = {
             let mut state = self.state();
             let count = count.min(most(*state.bounds.start()));
             if let Some(share) = self.grant_at_once(&mut state, customer, count) {
                 return Ok(share);
             }
-            let usage = state.customers.entry(customer).or_default();
-            usage.waiting.retain(|waiter| !waiter.granted.is_closed());
-            if usage.waiting.len() >= WAITING {
-                return Err(Fault::Busy(ACQUIRE_TIMEOUT));
-            }
             let (sender, granted) = oneshot::channel();
-            usage.waiting.push_back(Waiter { count, granted: sender });
+            if !state.enqueue(customer, Waiter { count, granted: sender }) {
+                return Err(Fault::Busy(patience));
+            }
             self.watch_load(&mut state);
             self.serve(state);
             granted
         };
-        match timeout(ACQUIRE_TIMEOUT, granted).await {
+        match timeout(patience, granted).await {
             Ok(share) => share.map_err(Fault::internal),
-            Err(_) => Err(Fault::Busy(ACQUIRE_TIMEOUT)),
+            Err(_) => Err(Fault::Busy(patience)),
         }
     }
 
@@ -152,19 +132,17 @@ impl Shares {
         state.held += count;
         state.clock += 1;
         let served_at = state.clock;
-        let usage = state.customers.entry(customer).or_default();
-        usage.held += count;
-        usage.served_at = served_at;
+        state.change(customer, |usage| {
+            usage.held += count;
+            usage.served_at = served_at;
+        });
         Share { shares: self.clone(), customer, count }
     }
 
     fn release(&self, customer: CustomerId, count: usize) {
         let mut state = self.state();
         state.held -= count;
-        if let Some(usage) = state.customers.get_mut(&customer) {
-            usage.held -= count;
-        }
-        state.forget(customer);
+        state.change(customer, |usage| usage.held -= count);
         self.serve(state);
     }
 
@@ -182,64 +160,24 @@ impl Shares {
     }
 }
 
-impl State {
-    /// Number of permits for a customer that holds so many. One that holds none is served from all
-    /// that there ever are: work that others began before the processors were overloaded does not
-    /// keep it out.
-    fn total(&self, held: usize) -> usize {
-        if held == 0 { *self.bounds.end() } else { self.total }
-    }
-
-    fn free(&self, held: usize) -> usize {
-        self.total(held).saturating_sub(self.held)
-    }
-
-    /// Whether a customer that holds so many permits may hold `count` more.
-    fn may_hold(&self, held: usize, count: usize) -> bool {
-        held + count <= most(self.total(held))
-    }
-
-    /// Returns the customer that is served next, and how many permits it holds: of those that may
-    /// hold what they wait for, the one that holds the fewest.
-    fn next(&self) -> Option<(CustomerId, usize)> {
-        let eligible = self.customers.iter().filter(|(_, usage)| {
-            let first = usage.waiting.front();
-            first.is_some_and(|waiter| self.may_hold(usage.held, waiter.count))
-        });
-        let next = eligible.min_by_key(|(_, usage)| (usage.held, usage.served_at));
-        next.map(|(customer, usage)| (*customer, usage.held))
-    }
-
-    /// Removes the next waiter, unless what it waits for is not free. Then nobody overtakes it.
-    fn pop_next(&mut self) -> Option<(CustomerId, Waiter)> {
-        loop {
-            let (customer, held) = self.next()?;
-            let free = self.free(held);
-            let waiting = &mut self.customers.get_mut(&customer)?.waiting;
-            let waiter = waiting.pop_front()?;
-            if waiter.granted.is_closed() {
-                self.forget(customer);
-            } else if waiter.count > free {
-                waiting.push_front(waiter);
-                return None;
-            } else {
-                return Some((customer, waiter));
-            }
+impl Share {
+    /// Charges the permits to another customer. Fails with [`Fault::Busy`] if it may not hold as
+    /// many more.
+    pub fn reassign(&mut self, customer: CustomerId) -> Result<(), Fault> {
+        if customer == self.customer {
+            return Ok(());
         }
-    }
-
-    fn forget(&mut self, customer: CustomerId) {
-        let usage = self.customers.get(&customer);
-        if usage.is_some_and(|usage| usage.held == 0 && usage.waiting.is_empty()) {
-            self.customers.remove(&customer);
+        let mut state = self.shares.state();
+        let held = state.customers.get(&customer).map_or(0, |usage| usage.held);
+        if !state.may_hold(held, self.count) {
+            return Err(Fault::Busy(ACQUIRE_TIMEOUT));
         }
+        state.change(customer, |usage| usage.held += self.count);
+        let before = replace(&mut self.customer, customer);
+        state.change(before, |usage| usage.held -= self.count);
+        self.shares.serve(state);
+        Ok(())
     }
-}
-
-/// Maximum number of permits of `total` that one customer holds.
-fn most(total: usize) -> usize {
-    let reserved = (total / 4).max(1);
-    (total - reserved).max(1)
 }
 
 impl Drop for Share {

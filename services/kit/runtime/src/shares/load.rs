@@ -14,7 +14,7 @@ use std::{
 
 use tokio::time::{Instant, sleep};
 
-use super::{Shares, State};
+use super::{Shares, state::State};
 
 /// Time between two looks at the load.
 const INTERVAL: Duration = Duration::from_millis(5);
@@ -69,7 +69,7 @@ impl Shares {
                 state.total = (state.total + 1).min(*state.bounds.end());
             }
         }
-        let waits = state.customers.values().any(|usage| !usage.waiting.is_empty());
+        let waits = !state.queue.is_empty();
         state.load.is_watched = waits;
         self.serve(state);
         waits

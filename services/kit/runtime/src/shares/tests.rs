@@ -2,7 +2,7 @@
 
 use futures::{FutureExt as _, future::join_all};
 
-use super::*;
+use super::{state::WAITING, *};
 
 /// Starts to wait for a permit, without an end.
 fn waiting(
@@ -130,4 +130,30 @@ async fn a_caller_that_needs_many_permits_is_not_overtaken() {
     assert_eq!(all.count, 6, "as many as one customer may hold");
     drop(all);
     assert!(is_idle(&shares, 8));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_waits_no_longer_than_its_patience() {
+    let (shares, customer) = (Shares::new(1), CustomerId::new());
+    let held = shares.try_acquire(customer).unwrap();
+    let began = tokio::time::Instant::now();
+    let patience = Duration::from_millis(500);
+    assert!(matches!(shares.acquire_within(customer, patience).await, Err(Fault::Busy(_))));
+    assert!(began.elapsed() < patience * 2);
+    drop(held);
+    assert!(is_idle(&shares, 1));
+}
+
+#[tokio::test]
+async fn permits_can_be_reassigned_to_a_customer_that_may_hold_them() {
+    let (shares, first, second) = (Shares::new(4), CustomerId::new(), CustomerId::new());
+    let mut held: Vec<_> = (0..3).map(|_| shares.try_acquire(first).unwrap()).collect();
+    let next = waiting(&shares, first);
+    held[0].reassign(second).unwrap();
+    drop(next.now_or_never().expect("the first customer holds one less").unwrap());
+    let more = shares.try_acquire(second).unwrap();
+    held[1].reassign(second).unwrap();
+    assert!(held[2].reassign(second).is_err(), "three quarters are the most");
+    drop((held, more));
+    assert!(is_idle(&shares, 4));
 }
