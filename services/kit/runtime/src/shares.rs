@@ -52,7 +52,8 @@ impl Shares {
         Self::between(processors.max(2).min(total)..=total)
     }
 
-    /// Does the same as [`Shares::adaptive`], with at least as many permits as the start of the range.
+    /// Does the same as [`Shares::adaptive`], with at least as many permits as the range begins
+    /// with.
     pub fn between(bounds: RangeInclusive<usize>) -> Self {
         Self(Arc::new(Mutex::new(State::new(bounds))))
     }
