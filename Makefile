@@ -60,7 +60,7 @@ servers: ## open a shell with a PostgreSQL for tests in $ASSAY_TEST_DATABASE_URL
 	@deploy/local/install test
 	@cargo run -q -p assay-testkit --bin with-servers -- "$${SHELL:-bash}"
 
-bench: ## measure Assay against a monolith; takes hours. For a part: BENCH='--rows read --seconds 3'
+bench: ## measure Assay against a monolith; takes an hour or two. A part: BENCH='--rows read --seconds 3'
 	@deploy/local/install
 	@cargo build --profile dist --locked --bins $(MEASURED)
 	@$(TARGET)/dist/assay-bench $(BENCH)

@@ -15,7 +15,7 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::{net::TcpStream, task::JoinHandle};
+use tokio::{net::TcpStream, task::JoinSet};
 
 pub(crate) type Prepared = Request<Full<Bytes>>;
 
@@ -54,7 +54,8 @@ pub(crate) struct Counted {
 /// A connection.
 pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    task: JoinHandle<()>,
+    /// Ends with the connection.
+    _task: JoinSet<()>,
 }
 
 impl Connection {
@@ -63,8 +64,9 @@ impl Connection {
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
         // An error of the connection is one of its request.
-        let task = tokio::spawn(async move { drop(connection.await) });
-        Ok(Self { sender, task })
+        let mut task = JoinSet::new();
+        task.spawn(async move { drop(connection.await) });
+        Ok(Self { sender, _task: task })
     }
 
     /// Sends a request and counts its response.
@@ -95,12 +97,6 @@ impl Connection {
     pub(crate) async fn send(&mut self, request: Prepared) -> Result<http::Response<Incoming>> {
         self.sender.ready().await?;
         Ok(self.sender.send_request(request).await?)
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) static STEPS_OF_RESULT: LazyLock<String> = LazyLock::new(|| {
             "DurationInSec": 0.05,
         })
     };
-    Value::from_iter((1..=20).map(step)).to_string()
+    (1..=20).map(step).collect::<Value>().to_string()
 });
 
 /// Paths of records.
@@ -123,7 +123,7 @@ pub(crate) async fn import(
         let (identifier, name) = (format!("case-{n}"), format!("Case {n}"));
         json!({"Identifier": identifier, "Name": name, "Description": "d".repeat(200)})
     };
-    let cases = Value::from_iter((first..first + count).map(case));
+    let cases = (first..first + count).map(case).collect();
     client.post(&format!("{project}/testcases/import"), cases).await?;
     Ok(())
 }

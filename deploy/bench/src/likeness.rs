@@ -22,7 +22,7 @@ async fn fields_of(system: &System) -> Result<Value> {
     let (client, project) = (system.client(), &system.fixture.project);
     let case = client.get(&format!("{project}/testcases/{}", system.fixture.cases[0])).await?;
     let list = client.get(&format!("{project}/testcases?limit=2")).await?;
-    Ok(Value::from_iter([fields(case), fields(list)]))
+    Ok(Value::Array(vec![fields(case), fields(list)]))
 }
 
 /// Returns a value without texts and numbers, and of an array the first element.

@@ -5,7 +5,7 @@ use std::{
     ops::Range,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -140,8 +140,8 @@ impl Connections {
         time: Duration,
     ) -> Result<Outcome> {
         let interval = Duration::from_secs_f64(1.0 / rate);
-        let count = (time.as_secs_f64() * rate).ceil() as u32;
-        let (due, taken) = (Arc::new(Semaphore::new(0)), AtomicU64::new(0));
+        let count = whole(time, interval).max(1);
+        let (due, taken) = (Arc::new(Semaphore::new(0)), AtomicU32::new(0));
         let began = Instant::now();
         let pacer = pacer(began, interval, count, due.clone());
         let mut open = std::mem::take(&mut self.open);
@@ -150,11 +150,11 @@ impl Connections {
             // The pacer closes the semaphore when all requests have been sent.
             while let Ok(permit) = due.acquire().await {
                 permit.forget();
-                let number = taken.fetch_add(1, Ordering::Relaxed);
-                let scheduled = began + interval.mul_f64((number + 1) as f64);
+                let number = taken.fetch_add(1, Ordering::Relaxed) + 1;
+                let scheduled = began + interval * number;
                 job.check(&connection.count(self.request(job)).await?)?;
                 latencies.push(micros(scheduled.elapsed()));
-                if number + 1 >= u64::from(count) {
+                if number >= count {
                     due.close();
                 }
             }
@@ -166,6 +166,11 @@ impl Connections {
         drop(pacer.join());
         Ok(Outcome::new(seconds, latencies))
     }
+}
+
+/// Returns how often an interval fits into a time.
+fn whole(time: Duration, interval: Duration) -> u32 {
+    u32::try_from(time.as_nanos() / interval.as_nanos().max(1)).unwrap_or(u32::MAX)
 }
 
 /// Starts a thread that adds a permit whenever a request is due. A timer of the system is more
@@ -181,8 +186,7 @@ fn pacer(
         while sent < count {
             let next = began + interval * (sent + 1);
             thread::sleep(next.saturating_duration_since(Instant::now()));
-            let elapsed = began.elapsed().as_secs_f64() / interval.as_secs_f64();
-            let now_due = (elapsed as u32).min(count);
+            let now_due = whole(began.elapsed(), interval).min(count);
             due.add_permits((now_due.saturating_sub(sent)) as usize);
             sent = sent.max(now_due);
         }

@@ -2,6 +2,8 @@
 //!
 //! `make bench` builds all programs and runs this one.
 
+#![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+
 mod client;
 mod document;
 mod fixture;
@@ -81,7 +83,7 @@ async fn start(options: &Options, report: &mut Report) -> Result<Vec<System>> {
             report.add(figure, shape, 0, system.first_start);
         }
         for (program, resident) in &system.idle {
-            let figure = Figure::new(Section::Memory, &format!("{program}: idle"), Unit::Mebibytes);
+            let figure = Figure::new(Section::Memory, &format!("{program}, idle"), Unit::Mebibytes);
             report.add(figure.with_goal("25 MiB"), shape, 0, *resident);
         }
         systems.push(system);

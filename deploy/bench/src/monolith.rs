@@ -134,8 +134,8 @@ async fn update(
     Path((project, id)): Path<(Uuid, Uuid)>,
     Json(changes): Json<Changes>,
 ) -> Result<Json<TestCase>, Failure> {
-    let changed = store::update(&app.db, caller.customer, project, id, &changes).await?;
-    changed.map(Json).ok_or(NOT_FOUND)
+    let updated = store::update(&app.db, caller.customer, project, id, &changes).await?;
+    updated.map(Json).ok_or(NOT_FOUND)
 }
 
 #[derive(Deserialize)]
@@ -171,6 +171,7 @@ async fn list(
 }
 
 /// Streams all test cases of a project as they arrive from the database.
+#[expect(clippy::disallowed_methods, reason = "the task ends with its response")]
 fn whole_list(db: PgPool, customer: Uuid, project: Uuid) -> Response {
     let (chunks, receiver) = mpsc::channel(CHUNKS);
     tokio::spawn(async move {

@@ -30,7 +30,7 @@ pub(crate) struct Options {
     #[arg(long)]
     no_baseline: bool,
     /// Number of rounds
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 3)]
     pub(crate) rounds: usize,
     /// Duration of each load, in seconds
     #[arg(long, default_value_t = 10)]

@@ -97,7 +97,8 @@ impl Program {
     }
 }
 
-/// Returns whether a program answers with a success, or with 401 from the baseline.
+/// Returns whether a program answers, other than that it is not ready. The baseline does not have the
+/// path.
 async fn is_ready(address: SocketAddr, path: &str) -> bool {
     let request = prepare(&Method::GET, path, "", None);
     let Ok(mut connection) = Connection::open(address).await else { return false };

@@ -64,10 +64,10 @@ impl Measurement<'_> {
         self.system.pids().try_for_each(|(_, pid)| usage::forget_peak(pid))
     }
 
-    /// Records the maximum memory of each program.
-    fn peaks(&mut self, during: &str) -> Result<()> {
+    /// Records the maximum memory of each program. Of all rows, the largest counts.
+    fn peaks(&mut self) -> Result<()> {
         for (program, pid) in self.system.pids() {
-            let name = format!("{program}: {during}");
+            let name = format!("{program}, maximum");
             let figure = Figure::new(Section::Memory, &name, Unit::Mebibytes).with_goal("64 MiB");
             self.report.add(figure, self.system.shape, self.round, usage::memory(pid)?.peak);
         }

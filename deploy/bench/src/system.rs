@@ -139,6 +139,7 @@ impl System {
             *times.entry(name.to_owned()).or_default() += usage::ticks(pid);
         }
         times.insert("PostgreSQL".to_owned(), usage::ticks_with_children(self.postgres.pid()));
+        times.insert("client".to_owned(), usage::ticks(std::process::id()));
         if let Some(nats) = &self.nats {
             times.insert("NATS".to_owned(), usage::ticks(nats.pid()));
         }

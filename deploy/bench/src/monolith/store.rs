@@ -210,7 +210,7 @@ pub(super) async fn update(
     id: Uuid,
     changes: &Changes,
 ) -> Result<Option<TestCase>> {
-    let changed = sqlx::query_as(UPDATE)
+    let updated = sqlx::query_as(UPDATE)
         .bind(customer)
         .bind(project)
         .bind(id)
@@ -218,5 +218,5 @@ pub(super) async fn update(
         .bind(&changes.description)
         .bind(changes.archived)
         .bind(Uuid::now_v7());
-    changed.fetch_optional(db).await
+    updated.fetch_optional(db).await
 }

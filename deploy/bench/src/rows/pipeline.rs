@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use axum::{Router, extract::State, routing::post};
 use http::StatusCode;
 use serde_json::json;
-use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
+use tokio::{net::TcpListener, sync::mpsc, task::JoinSet};
 
 use super::Measurement;
 use crate::{
@@ -22,7 +22,8 @@ const SINGLE: usize = 20;
 struct Receiver {
     url: String,
     received: mpsc::UnboundedReceiver<()>,
-    server: JoinHandle<()>,
+    /// Ends with the receiver.
+    _server: JoinSet<()>,
 }
 
 impl Receiver {
@@ -35,8 +36,9 @@ impl Receiver {
             StatusCode::NO_CONTENT
         };
         let routes = Router::new().route("/", post(count)).with_state(sender);
-        let server = tokio::spawn(async move { drop(axum::serve(listener, routes).await) });
-        Ok(Self { url, received, server })
+        let mut server = JoinSet::new();
+        server.spawn(async move { drop(axum::serve(listener, routes).await) });
+        Ok(Self { url, received, _server: server })
     }
 
     async fn wait_for(&mut self, count: usize) -> Result<()> {
@@ -65,7 +67,6 @@ pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {
     import(&client, &project, 0, IMPORTED).await?;
     let again = began.elapsed().as_secs_f64();
     client.delete(&format!("/api/webhooks/{webhook}")).await?;
-    receiver.server.abort();
 
     let shape = to.system.shape;
     let figure = |name, unit| Figure::new(Section::Batches, name, unit);

@@ -12,7 +12,7 @@ use crate::{
     load::{Connections, Job},
     report::{Figure, Section, Unit},
     system::{EMAIL, PASSWORD, Shape},
-    usage,
+    usage::{self, Times},
 };
 
 /// Number of connections for throughput.
@@ -20,6 +20,9 @@ const CONNECTIONS: usize = 32;
 
 /// Part of the time of a load that passes before it is measured.
 const WARM_UP: u32 = 4;
+
+/// Minimum share of the processor time for which a program is shown.
+const LEAST_SHARE: f64 = 0.03;
 
 /// Relative difference of the lengths of responses, for ids and numbers of varying length.
 const TOLERANCE: usize = 10;
@@ -134,13 +137,10 @@ async fn measure(
     let capacity = busy.per_second();
     let throughput = Figure::new(Section::Throughput, name, Unit::PerSecond);
     to.add(throughput.with_goal(goals.throughput), capacity);
-    to.peaks(name)?;
+    to.peaks()?;
     // The work that follows from a request is part of its price.
     to.system.rest().await;
-    for (process, micros) in usage::micros_since(&before, &to.system.times()) {
-        let figure = Figure::new(Section::Processor, &format!("{name}: {process}"), Unit::Micros);
-        to.add(figure, micros / busy.count() as f64);
-    }
+    processors(to, name, &before, busy.count() as f64);
 
     let alone = connections.closed_loop(&job, 1, to.time).await?;
     let half = connections.open_loop(&job, capacity / 2.0, to.time).await?;
@@ -151,4 +151,17 @@ async fn measure(
     to.add(latency("half of capacity: p99").with_goal(goals.p99), half.percentile(99));
     to.system.rest().await;
     Ok(())
+}
+
+/// Records the processor time of a request since `before`, by program.
+fn processors(to: &mut Measurement<'_>, name: &str, before: &Times, requests: f64) {
+    let spent = usage::micros_since(before, &to.system.times());
+    let all: f64 = spent.values().sum();
+    for (program, micros) in spent {
+        if micros >= all * LEAST_SHARE {
+            let name = format!("{name}: {program}");
+            let figure = Figure::new(Section::Processor, &name, Unit::Micros);
+            to.add(figure, micros / requests);
+        }
+    }
 }

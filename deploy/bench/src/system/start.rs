@@ -84,14 +84,13 @@ impl Launch {
         system.first_start = system.start().await?;
         system.rest().await;
         system.idle = system.memory()?;
-        (system.token, system.fixture) = match shape {
-            Shape::Baseline => (monolith::token_for(CUSTOMER)?, Fixture::of_baseline()),
-            _ => {
-                let token = log_in(system.gateways[0]).await?;
-                let client = Client { address: system.gateways[0], token: token.clone() };
-                (token, Fixture::create(&client, rows).await?)
-            }
-        };
+        if shape == Shape::Baseline {
+            system.token = monolith::token_for(CUSTOMER)?;
+            system.fixture = Fixture::of_baseline();
+        } else {
+            system.token = log_in(system.gateways[0]).await?;
+            system.fixture = Fixture::create(&system.client(), rows).await?;
+        }
         system.rest().await;
         Ok(system)
     }
