@@ -23,7 +23,10 @@ pub(crate) struct Reactions;
 
 impl Handler for Reactions {
     async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-        publish(tx, event.customer(), &drafts(event, &trace::to_map())?).await?;
+        let current = trace::to_map();
+        // Without telemetry, the trace of the event is passed on.
+        let trace = if current.is_empty() { event.trace() } else { current };
+        publish(tx, event.customer(), &drafts(event, &trace)?).await?;
         if is_deletion(event) {
             deletion::delete(tx, event.customer()).await?;
         }
