@@ -88,12 +88,11 @@ async fn next_chunk(
     limits: Option<&RequestLimits>,
 ) -> Result<Option<Bytes>, Problem> {
     loop {
-        let frame = match timeout(IN_TURN, body.frame()).await {
-            Ok(frame) => frame,
-            Err(_) => {
-                limits.map(RequestLimits::wait_for_body).transpose()?;
-                body.frame().await
-            }
+        let frame = if let Ok(frame) = timeout(IN_TURN, body.frame()).await {
+            frame
+        } else {
+            limits.map(RequestLimits::wait_for_body).transpose()?;
+            body.frame().await
         };
         let Some(frame) = frame else { return Ok(None) };
         if let Ok(chunk) = frame.map_err(|error| body_error(&error))?.into_data() {

@@ -55,7 +55,7 @@ impl Callers {
     }
 
     /// Returns the customer that stands for requests of an address without a known token. No
-    /// customer has its id, which is not a UUIDv7.
+    /// customer has its id, which is not a version 7 UUID.
     pub(super) fn anonymous(&self, address: Option<IpAddr>) -> CustomerId {
         CustomerId(Uuid::from_u128(u128::from(self.hasher.hash_one(address) % ANONYMOUS)))
     }

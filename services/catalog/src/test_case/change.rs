@@ -61,13 +61,11 @@ impl Changes {
         change: Change<TestCaseInput>,
     ) -> Result<TestCase, Status> {
         let change = CaseChange { id, change, trace: json!(trace::to_map()).to_string() };
-        match self.gathered.run((customer, project), change.clone()).await? {
-            Some(case) => Ok(case),
-            None => {
-                let _share = self.shares.acquire(customer).await?;
-                Ok(change_alone(&self.db, customer, project, &change).await?)
-            }
+        if let Some(case) = self.gathered.run((customer, project), change.clone()).await? {
+            return Ok(case);
         }
+        let _share = self.shares.acquire(customer).await?;
+        Ok(change_alone(&self.db, customer, project, &change).await?)
     }
 }
 

@@ -77,9 +77,9 @@ async fn concurrent_creations_fail_on_their_own() {
     assert_eq!(identifiers.len(), 39);
     assert!(!identifiers.contains("TC-3"), "{identifiers:?}");
     let events = world.events().await;
-    let created =
+    let published =
         events.iter().filter(|(noun, action, _)| noun == "test_case" && action == "created");
-    assert_eq!(created.count(), 40);
+    assert_eq!(published.count(), 40);
 }
 
 #[tokio::test]
@@ -88,12 +88,12 @@ async fn each_concurrent_change_of_one_case_takes_effect() {
     let user = world.user().await;
     let project = user.project().await;
     let [one, other] = [user.case(&project, "one").await, user.case(&project, "other").await];
-    let changes = (0..20).flat_map(|number| {
+    let calls = (0..20).flat_map(|number| {
         let user = &user;
         [(&one, number), (&other, number)]
             .map(|(case, number)| async move { describe(user, case, &number.to_string()).await })
     });
-    let changed: Result<Vec<_>, _> = join_all(changes).await.into_iter().collect();
+    let changed: Result<Vec<_>, _> = join_all(calls).await.into_iter().collect();
     let changed = changed.unwrap();
 
     for case in [&one, &other] {
@@ -106,9 +106,9 @@ async fn each_concurrent_change_of_one_case_takes_effect() {
     let stale = user.update_case(&one, named("New"), &["Name"]).await;
     assert_eq!(stale.unwrap_err().code(), Code::Aborted);
     let events = world.events().await;
-    let changes =
+    let published =
         events.iter().filter(|(noun, action, _)| noun == "test_case" && action == "changed");
-    assert_eq!(changes.count(), 40);
+    assert_eq!(published.count(), 40);
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ struct Inner<G, J, T> {
 }
 
 struct Job<J, T> {
-    job: J,
+    work: J,
     done: oneshot::Sender<Result<T, Status>>,
     span: Span,
 }
@@ -86,7 +86,7 @@ where
     #[expect(clippy::disallowed_methods, reason = "the task ends with its callers' calls")]
     pub async fn run(&self, group: G, job: J) -> Result<T, Status> {
         let (done, outcome) = oneshot::channel();
-        if self.begins(group.clone(), Job { job, done, span: Span::current() })? {
+        if self.begins(group.clone(), Job { work: job, done, span: Span::current() })? {
             tokio::spawn(Batches { gather: self.clone(), group }.run());
         }
         outcome.await.unwrap_or_else(|_| Err(Fault::internal("a batch panicked").into()))
@@ -141,7 +141,7 @@ impl<G: OfCustomer + Clone + Eq + Hash, J, T> Batches<G, J, T> {
 
     async fn process(&self, batch: Vec<Job<J, T>>) {
         let (jobs, callers): (Vec<_>, Vec<_>) =
-            batch.into_iter().map(|Job { job, done, .. }| (job, done)).unzip();
+            batch.into_iter().map(|Job { work, done, .. }| (work, done)).unzip();
         let gather = &self.gather.0;
         let outcome = match gather.shares.acquire(self.group.customer()).await {
             Ok(_share) => (gather.process)(self.group.clone(), jobs).await,

@@ -13,15 +13,15 @@ use axum::Router;
 pub struct Process(Arc<Mutex<HashMap<SocketAddr, Router>>>);
 
 /// A server of the process, until this is dropped.
-pub(crate) struct Served {
+pub(crate) struct Registration {
     process: Process,
     address: SocketAddr,
 }
 
 impl Process {
-    pub(crate) fn serve(&self, address: SocketAddr, app: Router) -> Served {
+    pub(crate) fn serve(&self, address: SocketAddr, app: Router) -> Registration {
         self.servers().insert(address, app);
-        Served { process: self.clone(), address }
+        Registration { process: self.clone(), address }
     }
 
     /// Returns the server at an address, if it belongs to this process.
@@ -34,7 +34,7 @@ impl Process {
     }
 }
 
-impl Drop for Served {
+impl Drop for Registration {
     fn drop(&mut self) {
         self.process.servers().remove(&self.address);
     }

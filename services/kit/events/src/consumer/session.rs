@@ -124,12 +124,11 @@ impl<'a, H: Handler> Session<'a, H> {
                 }
                 Err(fault) => {
                     self.ping().await?;
-                    match attempt.at {
-                        Some(at) => outcome = Outcome { applied: at, fault: Some(fault) },
-                        None => {
-                            is_gathered = false;
-                            self.slice = (self.slice / 2).max(1);
-                        }
+                    if let Some(at) = attempt.at {
+                        outcome = Outcome { applied: at, fault: Some(fault) };
+                    } else {
+                        is_gathered = false;
+                        self.slice = (self.slice / 2).max(1);
                     }
                 }
             }

@@ -52,7 +52,7 @@ pub fn serve(
         app = app.layer(from_fn_with_state(tls.clone(), strip_untrusted_headers));
     }
     let app = Routes::from(app).add_service(health_service).prepare();
-    let served = runtime.process().serve(address, app.clone().into_axum_router());
+    let registration = runtime.process().serve(address, app.clone().into_axum_router());
 
     let server = Server::builder()
         .timeout(LONGEST_CALL)
@@ -74,7 +74,7 @@ pub fn serve(
         health.set_service_status("", ServingStatus::NotServing).await;
         // Ends the streams of watchers, which would keep the server from stopping.
         health.clear_service_status("").await;
-        drop(served);
+        drop(registration);
         Ok(())
     });
     runtime.spawn("grpc server", async move {

@@ -48,15 +48,12 @@ async fn main() -> Result<()> {
     let [address, clients, seconds, method, path, token, body @ ..] = &words[..] else {
         bail!("usage: flood ADDRESS CLIENTS SECONDS METHOD PATH TOKEN [BODY]");
     };
-    let mut request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthentication: Bearer {token}\r\n"
+    let body = body.first().map_or("", String::as_str);
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthentication: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     );
-    if let [body] = body {
-        let length = body.len();
-        request += &format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");
-    }
-    request += "\r\n";
-    request += body.first().map_or("", String::as_str);
     let duration = Duration::from_secs(seconds.parse()?);
     let started = Instant::now();
     let flood = Flood {
