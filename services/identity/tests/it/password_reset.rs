@@ -1,7 +1,5 @@
 //! Password resets by a link in a mail.
 
-use std::time::Instant;
-
 use anyhow::Result;
 use assay_testkit::eventually;
 use futures::future::join_all;
@@ -127,24 +125,37 @@ async fn the_token_of_a_link_is_not_stored_in_clear() -> Result<()> {
     Ok(())
 }
 
+/// Responses take equally long: the same is done for both addresses. The worker, which sends mails
+/// later, is the first to look for an account.
 #[tokio::test]
 async fn a_password_reset_does_not_reveal_whether_an_account_exists() -> Result<()> {
     let identity = Identity::new().await?;
-    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    // Mails are deleted when they have been sent.
+    for statement in [
+        "create table queued as select kind, recipient from mail",
+        "create function copy_mail() returns trigger language plpgsql as $$
+         begin
+             insert into queued values (new.kind, new.recipient);
+             return null;
+         end
+         $$",
+        "create trigger copy_mail after insert on mail for each row execute function copy_mail()",
+    ] {
+        sqlx::query(statement).execute(&identity.db).await?;
+    }
     for _ in 0..15 {
-        for (times, email) in [(&mut known, ADMIN), (&mut unknown, "unknown@example.com")] {
-            let start = Instant::now();
+        for email in [ADMIN, "unknown@example.com"] {
             identity.prepare_reset(email, "").await?;
-            times.push(start.elapsed());
         }
     }
     for odd in ["", "no email", "a\0@b.example", "a@b.example\r\nBcc: c@d.example"] {
         identity.prepare_reset(odd, "").await?;
     }
-    known.sort_unstable();
-    unknown.sort_unstable();
-    let ratio = known[7].as_secs_f64() / unknown[7].as_secs_f64();
-    assert!((0.4..2.5).contains(&ratio), "{ratio}");
+    let queued: Vec<(String, i64)> =
+        sqlx::query_as("select kind, count(*) from queued group by kind, recipient")
+            .fetch_all(&identity.db)
+            .await?;
+    assert_eq!(queued, [("PasswordReset".to_owned(), 10), ("PasswordReset".to_owned(), 10)]);
     // The limit of mails in a row.
     identity.mails(10).await;
     eventually("the queue to be empty", async || {
