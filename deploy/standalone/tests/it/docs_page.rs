@@ -19,20 +19,29 @@ struct Browser {
     _driver: Child,
 }
 
+/// Starts the driver of the browser, and returns it with its port. Returns `None` if it exits: it
+/// binds a port of IPv4 first, which another program may have in IPv6.
+async fn driver() -> Option<(Child, u16)> {
+    let mut driver = Command::new("chromedriver")
+        .arg("--port=0")
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{error}: run deploy/local/install test"));
+    let mut output = BufReader::new(driver.stdout.take()?).lines();
+    while let Some(line) = output.next_line().await.unwrap() {
+        if let Some((_, port)) = line.split_once("successfully on port ") {
+            return Some((driver, port.trim_end_matches('.').parse().unwrap()));
+        }
+    }
+    None
+}
+
 impl Browser {
     async fn open() -> Self {
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap_or_else(|error| panic!("{error}: run deploy/local/install test"));
-        let mut output = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port: u16 = loop {
-            let line = output.next_line().await.unwrap().expect("chromedriver exited");
-            if let Some((_, port)) = line.split_once("successfully on port ") {
-                break port.trim_end_matches('.').parse().unwrap();
-            }
+        let (driver, port) = match driver().await {
+            Some(started) => started,
+            None => driver().await.expect("chromedriver exited twice"),
         };
         let arguments = json!([
             "--headless=new",
