@@ -28,22 +28,36 @@ pub(crate) fn body<T: Serialize + Send + 'static>(
             }
             serde_json::to_writer(&mut text, &element)?;
         }
-        Ok(text)
+        Ok(text.into())
     };
     streamed(open, batches, write, close)
+}
+
+/// Returns a body with an array of elements that services have rendered.
+pub(crate) fn forwarded(
+    batches: impl Stream<Item = Result<InTurn<Bytes>, Status>> + Send + 'static,
+) -> Body {
+    let mut first = true;
+    let write = move |batch: Bytes| {
+        if batch.is_empty() || std::mem::take(&mut first) {
+            return Ok(batch);
+        }
+        Ok([b",", &batch[..]].concat().into())
+    };
+    streamed(b"[".to_vec(), batches, write, b"]")
 }
 
 /// Like [`body`], with `write` rendering each batch.
 pub(crate) fn streamed<T: Send + 'static>(
     open: Vec<u8>,
-    batches: impl Stream<Item = Result<InTurn<Vec<T>>, Status>> + Send + 'static,
-    mut write: impl FnMut(Vec<T>) -> Result<Vec<u8>, Failure> + Send + 'static,
+    batches: impl Stream<Item = Result<InTurn<T>, Status>> + Send + 'static,
+    mut write: impl FnMut(T) -> Result<Bytes, Failure> + Send + 'static,
     close: &'static [u8],
 ) -> Body {
     let batches = batches.map_err(Failure::from);
     let batches = batches.map(move |batch| {
         let (batch, _share) = batch?;
-        Ok(Bytes::from(write(batch)?))
+        write(batch)
     });
     let batches = batches.inspect_err(|error: &Failure| {
         tracing::warn!(error = &**error, "response cut off");

@@ -4,16 +4,18 @@ use std::future::ready;
 
 use assay_proto::{Batch, Listed, Page};
 use axum::{
+    body::Body,
     extract::FromRequestParts,
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use http::{
     HeaderValue, Uri,
     header::{CONTENT_TYPE, LINK},
     request::Parts,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tonic::{Status, Streaming};
 use utoipa::IntoParams;
 
@@ -92,13 +94,12 @@ impl Listing {
 
     /// Responds with the requested page of the records of [`Listing::first`], as if the list had no
     /// others.
-    pub(crate) async fn respond_from_first<B: Batch<Item: Serialize> + 'static>(
+    pub(crate) async fn respond_from_first<B: Batch + 'static>(
         self,
         batches: tonic::Response<Streaming<B>>,
     ) -> Result<List, Problem> {
-        let (_, batches) = batches_of(batches).await?;
-        let records = batches.map_ok(|(records, _)| records).try_concat().await?;
-        let (records, next) = page_of(records, &self.page);
+        let batches = batches.into_inner().map(|batch| Ok::<_, Status>(batch?.parse()?));
+        let (records, next) = page_of(batches.try_concat().await?, &self.page);
         let next = next.map(|cursor| next_link(&self.uri, &cursor));
         let records = stream::once(ready(Ok((records, None))));
         Ok(List { next, body: array::body(b"[".to_vec(), records, b"]") })
@@ -106,13 +107,13 @@ impl Listing {
 
     /// Responds with the records that a service lists. A failure before the first batch is a
     /// [`Problem`].
-    pub(crate) async fn respond<B: Batch<Item: Serialize> + 'static>(
+    pub(crate) async fn respond<B: Batch + 'static>(
         self,
         batches: tonic::Response<Streaming<B>>,
     ) -> Result<List, Problem> {
         let (next, batches) = batches_of(batches).await?;
         let next = next.map(|cursor| next_link(&self.uri, &cursor));
-        Ok(List { next, body: array::body(b"[".to_vec(), batches, b"]") })
+        Ok(List { next, body: array::forwarded(batches) })
     }
 }
 
@@ -129,14 +130,11 @@ fn page_of<T: Listed>(mut records: Vec<T>, page: &Page) -> (Vec<T>, Option<Strin
     (records, next)
 }
 
-/// Returns the cursor of the next page, if there is one, and the records in batches. Waits for the
-/// first batch, so that a failure before it is a [`Problem`].
-pub(crate) async fn batches_of<B: Batch + 'static>(
+/// Returns the cursor of the next page, if there is one, and the rendered records in batches. Waits
+/// for the first batch, so that a failure before it is a [`Problem`].
+async fn batches_of<B: Batch + 'static>(
     batches: tonic::Response<Streaming<B>>,
-) -> Result<
-    (Option<String>, impl Stream<Item = Result<InTurn<Vec<B::Item>>, Status>> + Send),
-    Problem,
-> {
+) -> Result<(Option<String>, impl Stream<Item = Result<InTurn<Bytes>, Status>> + Send), Problem> {
     let mut batches = Box::pin(rendering::messages(batches));
     let first = batches.try_next().await?.map(|(batch, _)| batch).unwrap_or_default();
     let (first, next) = first.into_parts();
@@ -146,12 +144,30 @@ pub(crate) async fn batches_of<B: Batch + 'static>(
 
 impl List {
     /// Responds with all records that a service returns.
-    pub(crate) async fn whole<B: Batch<Item: Serialize> + 'static>(
+    pub(crate) async fn whole<B: Batch + 'static>(
         batches: tonic::Response<Streaming<B>>,
     ) -> Result<Self, Problem> {
-        let (_, batches) = batches_of(batches).await?;
-        Ok(Self { next: None, body: array::body(b"[".to_vec(), batches, b"]") })
+        Ok(Self { next: None, body: whole(batches).await? })
     }
+}
+
+/// Returns a body with all records that a service returns, as an array.
+pub(crate) async fn whole<B: Batch + 'static>(
+    batches: tonic::Response<Streaming<B>>,
+) -> Result<Body, Problem> {
+    let (_, batches) = batches_of(batches).await?;
+    Ok(array::forwarded(batches))
+}
+
+/// Returns the records that a service returns, parsed. Waits for the first ones, as [`whole`] does.
+pub(crate) async fn parsed<B: Batch + 'static>(
+    batches: tonic::Response<Streaming<B>>,
+) -> Result<impl Stream<Item = Result<InTurn<Vec<B::Item>>, Status>> + Send, Problem> {
+    let (_, batches) = batches_of(batches).await?;
+    Ok(batches.map(|batch| {
+        let (items, share) = batch?;
+        Ok((B::rendered(items, None).parse()?, share))
+    }))
 }
 
 impl<S: Sync + Send> FromRequestParts<S> for Listing {
@@ -193,7 +209,7 @@ fn percent_encoded(text: &str) -> String {
 /// A list as JSON, with a link to the next page.
 pub(crate) struct List {
     next: Option<String>,
-    body: axum::body::Body,
+    body: Body,
 }
 
 impl IntoResponse for List {

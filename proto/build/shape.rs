@@ -200,7 +200,7 @@ pub fn alias(field: &FieldDescriptor) -> Option<String> {
     text(field, "assay.alias")
 }
 
-fn text(field: &FieldDescriptor, extension_name: &str) -> Option<String> {
+pub fn text(field: &FieldDescriptor, extension_name: &str) -> Option<String> {
     let text = extension(field, extension_name)?.as_str()?.to_owned();
     (!text.is_empty()).then_some(text)
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use assay_proto::{
-    ExecutionStatus, Fault, TestResult,
+    Batch as _, ExecutionStatus, Fault, TestResult,
     catalog::{
         CreateProjectRequest, CreateTestSetRequest, DeleteProjectRequest, DeleteTestSetRequest,
         ExcludeTestCasesRequest, GetProjectRequest, GetTestSetRequest, IncludeTestCasesRequest,
@@ -79,7 +79,7 @@ fn batch(names: &[&str], next_cursor: Option<&str>) -> ProjectBatch {
         ..Default::default()
     };
     let next_cursor = next_cursor.map(str::to_owned);
-    ProjectBatch { items: names.iter().map(entry).collect(), next_cursor }
+    ProjectBatch::render(&names.iter().map(entry).collect::<Vec<_>>(), next_cursor).unwrap()
 }
 
 #[async_trait]

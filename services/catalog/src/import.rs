@@ -6,7 +6,7 @@ mod store;
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, Fault, ProjectId,
+    Batch as _, CustomerId, Fault, ProjectId,
     catalog::{
         ImportTestCasesRequest, ImportedTestCase, ImportedTestCaseBatch, import_service_server,
     },
@@ -92,7 +92,7 @@ async fn import(
 fn answer(imported: &[ImportedTestCase]) -> Response<Batches<ImportedTestCaseBatch>> {
     let batches: Vec<_> = imported
         .chunks(ROWS_IN_MESSAGE)
-        .map(|rows| Ok(ImportedTestCaseBatch { items: rows.to_vec(), next_cursor: None }))
+        .map(|rows| Ok(ImportedTestCaseBatch::render(rows, None)?))
         .collect();
     Response::new(stream::iter(batches).boxed())
 }

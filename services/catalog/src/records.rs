@@ -192,16 +192,18 @@ impl<R: ProjectRecord> Records<R> {
         filter: ListFilter,
         slice: &Slice,
     ) -> Result<Rows<R::Entry>, Fault> {
-        let (columns, table, search) = (R::COLUMNS_OF_ENTRY.join(", "), R::TABLE, R::SEARCH);
+        let (columns, table) = (R::COLUMNS_OF_ENTRY.join(", "), R::TABLE);
+        let search = if slice.pattern.is_some() { R::SEARCH } else { "true" };
+        let limit = slice.limit_or("$5");
         let condition = filter::condition(filter, R::KIND);
         let order = filter::order(filter, R::KIND);
         let live = projects::is_live("$6");
         let entries = sqlx::query_as(AssertSqlSafe(format!(
             "select {columns} from {table}
              where customer_id = $1 and project_id = $6 and id < $3 and {condition} and {live}
-               and ($4::text is null or {search})
+               and ({search})
              order by {order}
-             limit $5"
+             limit {limit}"
         )));
         let entries = entries
             .bind(self.customer)

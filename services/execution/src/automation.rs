@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, Fault, LeaseId, TestReportId,
+    Batch as _, CustomerId, Fault, LeaseId, TestReportId,
     execution::{
         CompleteLeaseRequest, InstanceBatch, LeaseBatch, LeaseSchedulesRequest, LeaseState,
         ReleaseLeaseRequest, RenewLeaseRequest, ReportInstancesRequest, automation_service_server,
@@ -157,10 +157,8 @@ impl AutomationService {
         numbers: &[i32],
     ) -> Result<Response<Batches<InstanceBatch>>, Status> {
         let entries = instance::store::of_numbers(&self.db, customer, report, numbers).await?;
-        let parts: Vec<_> = entries
-            .chunks(LISTED)
-            .map(|items| Ok(InstanceBatch { items: items.to_vec(), next_cursor: None }))
-            .collect();
+        let parts: Vec<_> =
+            entries.chunks(LISTED).map(|items| Ok(InstanceBatch::render(items, None)?)).collect();
         Ok(Response::new(stream::iter(parts).boxed()))
     }
 }

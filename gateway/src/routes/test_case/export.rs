@@ -13,6 +13,7 @@ use axum::{
     extract::{FromRequestParts, State},
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use http::{
     HeaderMap, StatusCode,
     header::{ACCEPT, CONTENT_DISPOSITION, CONTENT_TYPE},
@@ -155,30 +156,31 @@ async fn render(
     exact: bool,
     batches: tonic::Response<Streaming<TestCaseBatch>>,
 ) -> Result<Body, Problem> {
-    let (_, batches) = list::batches_of(batches).await?;
     Ok(match format {
-        ExportFormat::Json => array::body(b"[".to_vec(), batches, b"]"),
-        ExportFormat::Ndjson => array::streamed(Vec::new(), batches, lines, b""),
+        ExportFormat::Json => list::whole(batches).await?,
+        ExportFormat::Ndjson => {
+            array::streamed(Vec::new(), list::parsed(batches).await?, lines, b"")
+        }
         ExportFormat::Csv => {
             let records = move |cases| csv_records(cases, exact);
-            array::streamed(HEADER.to_vec(), batches, records, b"")
+            array::streamed(HEADER.to_vec(), list::parsed(batches).await?, records, b"")
         }
     })
 }
 
-fn lines(cases: Vec<TestCaseEntry>) -> Result<Vec<u8>, Failure> {
+fn lines(cases: Vec<TestCaseEntry>) -> Result<Bytes, Failure> {
     let mut text = Vec::new();
     for case in cases {
         serde_json::to_writer(&mut text, &case)?;
         text.push(b'\n');
     }
-    Ok(text)
+    Ok(text.into())
 }
 
 const HEADER: &[u8] = b"Id,Identifier,Name,Description,LastPlanStatus,LastReportStatus,LastResult,\
     LastSwName,LastSwIdentifier\r\n";
 
-fn csv_records(cases: Vec<TestCaseEntry>, exact: bool) -> Result<Vec<u8>, Failure> {
+fn csv_records(cases: Vec<TestCaseEntry>, exact: bool) -> Result<Bytes, Failure> {
     let terminator = csv::Terminator::CRLF;
     let mut records = csv::WriterBuilder::new().terminator(terminator).from_writer(Vec::new());
     for case in cases {
@@ -199,7 +201,7 @@ fn csv_records(cases: Vec<TestCaseEntry>, exact: bool) -> Result<Vec<u8>, Failur
         let cell = |cell| if exact { Cow::Borrowed(cell) } else { escape_formula(cell) };
         records.write_record(cells.map(|text: &str| cell(text).into_owned().into_bytes()))?;
     }
-    Ok(records.into_inner()?)
+    Ok(records.into_inner()?.into())
 }
 
 /// Puts an apostrophe before a cell that a spreadsheet would interpret as a formula, and before one
@@ -227,7 +229,8 @@ mod tests {
             assert_eq!(escape_formula(text), text);
         }
         let case = TestCaseEntry { name: "=1+1".into(), ..TestCaseEntry::default() };
-        let written = |exact| String::from_utf8(csv_records(vec![case.clone()], exact).unwrap());
+        let written =
+            |exact| String::from_utf8(csv_records(vec![case.clone()], exact).unwrap().into());
         assert_eq!(written(false).unwrap(), ",,'=1+1,,,,,,\r\n");
         assert_eq!(written(true).unwrap(), ",,=1+1,,,,,,\r\n");
     }

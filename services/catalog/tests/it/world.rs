@@ -145,8 +145,8 @@ pub(crate) async fn listed<B: Batch>(
     let mut batches = answer?.into_inner();
     let (mut all, mut next) = (Vec::new(), None);
     while let Some(batch) = batches.message().await? {
-        let (mut items, cursor) = batch.into_parts();
-        all.append(&mut items);
+        let (items, cursor) = batch.into_parts();
+        all.append(&mut B::rendered(items, None).parse()?);
         next = cursor;
     }
     Ok((all, next))

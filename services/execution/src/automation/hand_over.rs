@@ -5,7 +5,7 @@ use std::slice;
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, LeaseId,
+    Batch as _, CustomerId, LeaseId,
     execution::{CompleteLeaseInput, Lease, LeaseBatch},
 };
 use assay_runtime::list::Batches;
@@ -79,9 +79,9 @@ pub(crate) fn response(
     leases: Vec<Lease>,
     records: AutomationRecords,
 ) -> Response<Batches<LeaseBatch>> {
-    let leases = leases.into_iter().map(move |lease| {
-        Ok(LeaseBatch { items: vec![records.complete(lease)], next_cursor: None })
-    });
+    let leases = leases
+        .into_iter()
+        .map(move |lease| Ok(LeaseBatch::render(&[records.complete(lease)], None)?));
     Response::new(stream::iter(leases).boxed())
 }
 

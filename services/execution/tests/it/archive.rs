@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use assay_proto::{
-    Page,
+    Batch as _, Page,
     execution::{ExecutionInput, ListExecutionsRequest, UpdateExecutionRequest},
 };
 use futures::TryStreamExt;
@@ -35,7 +35,7 @@ async fn list(world: &World, set: bool, archived: Option<bool>) -> Result<Vec<St
     };
     let batches = world.executions().list_executions(world.user.call(request)).await?.into_inner();
     let batches: Vec<_> = batches.try_collect().await?;
-    Ok(batches.into_iter().flat_map(|batch| batch.items).map(|entry| entry.id).collect())
+    Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).map(|entry| entry.id).collect())
 }
 
 #[tokio::test]

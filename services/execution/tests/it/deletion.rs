@@ -6,7 +6,7 @@ mod purge;
 use anyhow::Result;
 use assay_execution::purge_deleted;
 use assay_proto::{
-    Page,
+    Batch as _, Page,
     execution::{
         DownloadArtifactRequest, Execution, ExportResultsRequest, GetDebugRecordRequest,
         ListExecutionStatisticsRequest, ListExecutionsRequest, ListTestCaseRunsRequest,
@@ -83,7 +83,7 @@ async fn list(world: &World) -> Result<usize, Status> {
     let request = ListExecutionsRequest { project_id: world.project.clone(), ..Default::default() };
     let batches = world.executions().list_executions(world.user.call(request)).await?;
     let batches: Vec<_> = batches.into_inner().try_collect().await?;
-    Ok(batches.into_iter().map(|batch| batch.items.len()).sum())
+    Ok(batches.into_iter().map(|batch| batch.parse().unwrap().len()).sum())
 }
 
 async fn statistics(world: &World) -> Result<(), Status> {

@@ -4,7 +4,7 @@ mod statistics;
 
 use anyhow::Result;
 use assay_proto::{
-    TestResult,
+    Batch as _, TestResult,
     execution::{
         GetInstanceRequest, GetTestReportRequest, Instance, InstanceStatistics, TestReport,
     },
@@ -184,7 +184,7 @@ async fn missing_instances_are_aborted_when_the_report_ends() -> Result<()> {
         let page = world.reports().list_instances(world.user.call(request)).await?.into_inner();
         let page: Vec<_> = futures::TryStreamExt::try_collect(page).await?;
         let page: assay_proto::execution::InstanceBatch = page.into_iter().next().unwrap();
-        paged.extend(page.items);
+        paged.extend(page.parse().unwrap());
         cursor = page.next_cursor;
         if cursor.is_none() {
             break;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use assay_proto::{
-    ExecutionStatistic, Page, TestResult,
+    Batch as _, ExecutionStatistic, Page, TestResult,
     execution::{
         ListExecutionStatisticsRequest, ListTestCaseRunsRequest, TestCaseRun,
         UpdateExecutionRequest,
@@ -26,7 +26,7 @@ async fn statistics(
     };
     let batches = world.statistics().list_execution_statistics(world.user.call(request)).await?;
     let batches: Vec<_> = batches.into_inner().try_collect().await?;
-    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+    Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
 }
 
 /// Creates an execution that was requested at this time, with these tags and this environment.
@@ -171,7 +171,7 @@ async fn runs(world: &World, case: &str, page: Page) -> Result<Vec<TestCaseRun>,
     };
     let batches = world.statistics().list_test_case_runs(world.user.call(request)).await?;
     let batches: Vec<_> = batches.into_inner().try_collect().await?;
-    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+    Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
 }
 
 #[tokio::test]

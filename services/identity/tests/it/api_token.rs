@@ -3,7 +3,7 @@
 use anyhow::Result;
 use assay_auth::{Caller, anonymous};
 use assay_proto::{
-    CustomerId, Timestamp,
+    Batch as _, CustomerId, Timestamp,
     identity::{
         ApiToken, ApiTokenInput, CreateApiTokenRequest, DeleteApiTokenRequest,
         DeleteUserApiTokenRequest, ExchangeApiTokenRequest, ListApiTokensRequest,
@@ -47,7 +47,7 @@ async fn list(identity: &Identity, caller: &Caller) -> Result<Vec<ApiToken>> {
     let request = caller.call(ListApiTokensRequest { page: None });
     let batches: Vec<_> =
         identity.api_tokens().list_api_tokens(request).await?.into_inner().try_collect().await?;
-    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+    Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
 }
 
 async fn time(identity: &Identity, offset: &str) -> Result<Timestamp> {
@@ -200,8 +200,9 @@ async fn a_manager_lists_and_revokes_the_api_tokens_of_members() -> Result<()> {
     let mut tokens = identity.api_tokens();
     let list = tokens.list_user_api_tokens(visitor.call(of_member.clone())).await?.into_inner();
     let batches: Vec<_> = list.try_collect().await?;
-    let ids: Vec<_> = batches.iter().flat_map(|batch| &batch.items).map(|one| &one.id).collect();
-    assert_eq!(ids, [&made.id]);
+    let listed = batches.iter().flat_map(|batch| batch.parse().unwrap());
+    let ids: Vec<_> = listed.map(|token| token.id).collect();
+    assert_eq!(ids, [made.id.as_str()]);
     let foreign = tokens.list_user_api_tokens(elsewhere.call(of_member.clone())).await;
     assert_eq!(foreign.map(drop).unwrap_err().code(), Code::NotFound);
     let foreign = tokens.delete_user_api_token(elsewhere.call(delete.clone())).await;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use assay_auth::{Caller, anonymous_from};
 use assay_proto::{
-    Page,
+    Batch as _, Page,
     identity::{
         AuditEntry, CreateUserGroupRequest, DeleteUserRequest, ListAuditEntriesRequest, LoginInput,
         LoginRequest, UpdateUserRequest, UserGroupInput, UserInput,
@@ -21,7 +21,7 @@ async fn list(
 ) -> Result<Vec<AuditEntry>> {
     let list = identity.audit().list_audit_entries(caller.call(request)).await?.into_inner();
     let batches: Vec<_> = list.try_collect().await?;
-    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+    Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
 }
 
 async fn actions(identity: &Identity, caller: &Caller) -> Result<Vec<String>> {

@@ -2,9 +2,12 @@
 
 use anyhow::Result;
 use assay_auth::Caller;
-use assay_proto::identity::{
-    CreateCustomerRequest, Customer, CustomerInput, DeleteCustomerRequest, GetCustomerRequest,
-    ListCustomersRequest, UpdateCustomerRequest,
+use assay_proto::{
+    Batch as _,
+    identity::{
+        CreateCustomerRequest, Customer, CustomerInput, DeleteCustomerRequest, GetCustomerRequest,
+        ListCustomersRequest, UpdateCustomerRequest,
+    },
 };
 use futures::TryStreamExt;
 use tonic::{Code, Status};
@@ -40,7 +43,11 @@ async fn names(identity: &Identity, caller: &Caller, archived: bool) -> Result<V
     let request = ListCustomersRequest { archived, page: None };
     let list = identity.customers().list_customers(caller.call(request)).await?.into_inner();
     let batches: Vec<_> = list.try_collect().await?;
-    Ok(batches.into_iter().flat_map(|batch| batch.items).map(|one| one.subdomain).collect())
+    Ok(batches
+        .into_iter()
+        .flat_map(|batch| batch.parse().unwrap())
+        .map(|one| one.subdomain)
+        .collect())
 }
 
 #[tokio::test]

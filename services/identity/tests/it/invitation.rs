@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId,
+    Batch as _, CustomerId,
     identity::{
         AcceptMembershipRequest, ListMembershipsRequest, Membership, UpdateUserRequest, User,
         UserInput,
@@ -42,7 +42,7 @@ async fn memberships(identity: &Identity, caller: &Caller) -> Result<Vec<Members
     let request = caller.call(ListMembershipsRequest { page: None });
     let list = identity.users().list_memberships(request).await?.into_inner();
     let batches: Vec<_> = list.try_collect().await?;
-    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+    Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
 }
 
 async fn accept(identity: &Identity, caller: &Caller, id: &str) -> Result<(), Status> {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use assay_auth::Caller;
 use assay_proto::{
-    Reference,
+    Batch as _, Reference,
     identity::{
         CreateUserRequest, DeleteUserRequest, ListUsersRequest, UpdateUserRequest, User, UserInput,
     },
@@ -163,8 +163,11 @@ async fn moving_a_user_to_another_group_revokes_tokens() -> Result<()> {
     let request = ListUsersRequest { user_group_id: viewers, page: None };
     let list = identity.users().list_users(admin.call(request)).await?.into_inner();
     let batches: Vec<_> = list.try_collect().await?;
-    let names: Vec<_> =
-        batches.iter().flat_map(|batch| &batch.items).map(|user| &user.display_name).collect();
+    let names: Vec<_> = batches
+        .iter()
+        .flat_map(|batch| batch.parse().unwrap())
+        .map(|user| user.display_name)
+        .collect();
     assert_eq!(names, ["Grace"]);
     Ok(())
 }

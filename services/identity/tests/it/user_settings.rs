@@ -3,7 +3,7 @@
 use anyhow::Result;
 use assay_auth::Caller;
 use assay_proto::{
-    Page, UserId,
+    Batch as _, Page, UserId,
     identity::{
         DeleteUserRequest, ListAuditEntriesRequest, UpdateUserSettingsRequest, UserSettings,
         UserSettingsInput,
@@ -77,7 +77,7 @@ async fn an_update_changes_only_named_fields_and_is_recorded() -> Result<()> {
     let request = ListAuditEntriesRequest { action, page, ..Default::default() };
     let list = identity.audit().list_audit_entries(caller.call(request)).await?.into_inner();
     let batches: Vec<_> = list.try_collect().await?;
-    let entries: Vec<_> = batches.into_iter().flat_map(|batch| batch.items).collect();
+    let entries: Vec<_> = batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect();
     let details: Vec<_> = entries.iter().map(|entry| entry.details.as_deref()).collect();
     assert_eq!(details, [Some("{}"), Some(r#"{"MailWhenExecutionEnds":[false,true]}"#)]);
     assert_eq!(entries[1].target_id, Some(caller.user.to_string()));

@@ -50,6 +50,14 @@ impl Slice {
         Self { after: None, limit: FIRST_SLICE, pattern: None }
     }
 
+    /// Returns the limit for a statement: a constant if the slice begins a page of the usual length,
+    /// and otherwise this parameter. PostgreSQL plans a statement with a constant limit once, and one
+    /// with a parameter for each execution, which takes longer than to read a page.
+    pub fn limit_or<'a>(&self, parameter: &'a str) -> &'a str {
+        const { assert!(FIRST_OF_PAGE == 100) };
+        if self.limit == FIRST_OF_PAGE + 1 { "101" } else { parameter }
+    }
+
     /// Returns the upper bound of the ids in the slice, for a list that is ordered by ids, newest
     /// first. No record has the largest id.
     pub fn before(&self) -> Result<Uuid, Fault> {
@@ -190,7 +198,7 @@ where
     let pattern = page.q.as_deref().filter(|text| !text.is_empty()).map(pattern);
     let Some(limit) = page.limit else {
         let rows = whole(page.cursor, pattern, read);
-        let batches = rows.map_ok(|items| B::new(items, None)).map_err(Status::from);
+        let batches = rows.map(|items| Ok(B::render(&items?, None)?));
         return Ok(Response::new(Box::pin(batches)));
     };
     if !(1..=LONGEST_PAGE).contains(&limit) {
@@ -199,7 +207,8 @@ where
     let limit = i64::from(limit);
     let first = Slice { after: page.cursor, limit: limit.min(FIRST_OF_PAGE) + 1, pattern };
     let (rows, next) = one_page(Slices { next: Some(first), read }, limit).await?;
-    let batches = split(rows).into_iter().map(move |items| Ok(B::new(items, next.clone())));
+    let batches = split(rows).into_iter();
+    let batches = batches.map(move |items| Ok(B::render(&items, next.clone())?));
     Ok(Response::new(Box::pin(stream::iter(batches))))
 }
 

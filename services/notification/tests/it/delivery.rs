@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use assay_notification::prune;
-use assay_proto::notification::{
-    Delivery, DeliveryStatus, ListDeliveriesRequest, Webhook, WebhookInput,
+use assay_proto::{
+    Batch as _,
+    notification::{Delivery, DeliveryStatus, ListDeliveriesRequest, Webhook, WebhookInput},
 };
 use assay_testkit::{TestUser, eventually};
 use futures::{TryStreamExt, future::try_join_all};
@@ -28,7 +29,7 @@ impl World {
         let request = ListDeliveriesRequest { webhook_id, status, page: None };
         let batches = self.webhooks.clone().list_deliveries(user.call(request)).await?;
         let batches: Vec<_> = batches.into_inner().try_collect().await?;
-        Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+        Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
     }
 
     /// Waits until the latest delivery matches a condition, and returns it.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use assay_notification::reseal;
 use assay_proto::{
-    WebhookId,
+    Batch as _, WebhookId,
     notification::{
         CreateWebhookRequest, DeleteWebhookRequest, GetWebhookRequest, ListDeliveriesRequest,
         ListWebhooksRequest, RedeliverFailedRequest, RedeliverRequest, UpdateWebhookRequest,
@@ -59,7 +59,7 @@ impl World {
         let request = ListWebhooksRequest::default();
         let batches = self.webhooks.clone().list_webhooks(user.call(request)).await?.into_inner();
         let batches: Vec<_> = batches.try_collect().await?;
-        Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+        Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
     }
 
     pub(crate) async fn delete_webhook(&self, user: &TestUser, id: &str) -> Result<(), Status> {

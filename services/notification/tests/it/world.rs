@@ -157,7 +157,7 @@ impl World {
         let batches = self.client.clone().list_notifications(user.call(request)).await?;
         let batches: Vec<_> = batches.into_inner().try_collect().await?;
         let next = batches.iter().find_map(|batch| batch.next_cursor.clone());
-        Ok((batches.into_iter().flat_map(|batch| batch.into_parts().0).collect(), next))
+        Ok((batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect(), next))
     }
 
     /// Lists the notifications of a kind of source and of an action.
@@ -171,7 +171,7 @@ impl World {
         let request = ListNotificationsRequest { page: None, source, action };
         let batches = self.client.clone().list_notifications(user.call(request)).await?;
         let batches: Vec<_> = batches.into_inner().try_collect().await?;
-        Ok(batches.into_iter().flat_map(|batch| batch.into_parts().0).collect())
+        Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
     }
 
     pub(crate) fn nats_client(&self) -> async_nats::Client {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use assay_proto::{
-    Page,
+    Batch as _, Page,
     execution::{ExecutionEntry, ListExecutionsRequest},
 };
 use assay_testkit::eventually;
@@ -20,7 +20,7 @@ async fn list(world: &World, set: Option<&str>, page: Page) -> Result<Vec<Execut
     };
     let batches = world.executions().list_executions(world.user.call(request)).await?;
     let batches: Vec<_> = batches.into_inner().try_collect().await?;
-    Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+    Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
 }
 
 #[tokio::test]

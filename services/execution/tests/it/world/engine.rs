@@ -1,9 +1,12 @@
 //! Calls of engines.
 
-use assay_proto::execution::{
-    CompleteLeaseInput, CompleteLeaseRequest, InstanceEntry, Lease, LeaseInput,
-    LeaseSchedulesRequest, LeaseState, ReleaseLeaseRequest, RenewLeaseRequest,
-    ReportInstancesRequest, automation_service_client::AutomationServiceClient,
+use assay_proto::{
+    Batch as _,
+    execution::{
+        CompleteLeaseInput, CompleteLeaseRequest, InstanceEntry, Lease, LeaseInput,
+        LeaseSchedulesRequest, LeaseState, ReleaseLeaseRequest, RenewLeaseRequest,
+        ReportInstancesRequest, automation_service_client::AutomationServiceClient,
+    },
 };
 use assay_runtime::grpc::Channel;
 use assay_testkit::TestUser;
@@ -56,7 +59,7 @@ impl Engine {
         let request = self.user.caller.call_within(std::time::Duration::from_secs(40), request);
         let batches = self.client.clone().lease_schedules(request).await?.into_inner();
         let batches: Vec<_> = batches.try_collect().await?;
-        Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+        Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
     }
 
     /// Leases one schedule that needs no target group.
@@ -83,7 +86,7 @@ impl Engine {
         let request = self.user.call(stream::iter([message]));
         let batches = self.client.clone().report_instances(request).await?.into_inner();
         let batches: Vec<_> = batches.try_collect().await?;
-        Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+        Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
     }
 
     pub(crate) async fn complete(&self, id: &str, failure: bool) -> Result<(), Status> {

@@ -1,8 +1,11 @@
 //! Calls about reports and their instances.
 
-use assay_proto::execution::{
-    GetInstanceRequest, GetTestReportRequest, InstanceEntry, ListInstancesRequest, TestReport,
-    test_report_service_client::TestReportServiceClient,
+use assay_proto::{
+    Batch as _,
+    execution::{
+        GetInstanceRequest, GetTestReportRequest, InstanceEntry, ListInstancesRequest, TestReport,
+        test_report_service_client::TestReportServiceClient,
+    },
 };
 use assay_runtime::grpc::Channel;
 use futures::TryStreamExt;
@@ -33,7 +36,7 @@ impl World {
         };
         let batches = self.reports().list_instances(self.user.call(request)).await?.into_inner();
         let batches: Vec<_> = batches.try_collect().await?;
-        Ok(batches.into_iter().flat_map(|batch| batch.items).collect())
+        Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
     }
 
     /// Returns the request for an instance, with all ids of its path.

@@ -8,7 +8,7 @@ use std::sync::{
 use anyhow::Result;
 use assay_auth::{Caller, Verifier, guard};
 use assay_proto::{
-    DESCRIPTORS, Page,
+    Batch as _, DESCRIPTORS, Page,
     identity::{
         ApiToken, ApiTokenBatch, CreateApiTokenRequest, DeleteApiTokenRequest,
         DeleteUserApiTokenRequest, ListApiTokensRequest, ListUserApiTokensRequest, NewApiToken,
@@ -67,7 +67,7 @@ impl ApiTokenService for Work {
             async move {
                 work.block().await;
                 let token = ApiToken { name: "x".repeat(length), ..ApiToken::default() };
-                Ok(ApiTokenBatch { items: vec![token], next_cursor: None })
+                Ok(ApiTokenBatch::render(&[token], None)?)
             }
         });
         Ok(Response::new(batches.boxed()))

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use assay_proto::notification::{Notification, NotificationBatch};
+use assay_proto::{
+    Batch as _,
+    notification::{Notification, NotificationBatch},
+};
 
 use super::*;
 
@@ -28,7 +31,7 @@ async fn answered(page: Page, count: i64, size: usize) -> Vec<NotificationBatch>
 }
 
 fn ids(batches: Vec<NotificationBatch>) -> Vec<i64> {
-    let items = batches.into_iter().flat_map(|batch| batch.items);
+    let items = batches.into_iter().flat_map(|batch| batch.parse().unwrap());
     items.map(|item| item.id.parse().unwrap()).collect()
 }
 
