@@ -1,6 +1,6 @@
 //! Parses the rows of an import, in any of its formats.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufRead;
 
 use assay_proto::{
     Fault,
@@ -26,14 +26,14 @@ pub(super) struct Row {
 }
 
 /// Parses all rows. Fails with all violations at once.
-pub(super) fn read(body: impl Read, target: &ImportTestCasesTarget) -> Result<Vec<Row>, Fault> {
+pub(super) fn read(body: impl BufRead, target: &ImportTestCasesTarget) -> Result<Vec<Row>, Fault> {
     let mut rows = Rows { is_exact: target.exact, ..Rows::default() };
     let format = target.format();
     if format == ImportFormat::Csv {
         read_csv(body, &mut rows)?;
     } else {
         let lines = format == ImportFormat::Ndjson;
-        elements::read(BufReader::new(body), lines, |row| rows.add_json(row))?;
+        elements::read(body, lines, |row| rows.add_json(row))?;
     }
     rows.check.done().map(|()| rows.parsed)
 }
@@ -93,8 +93,7 @@ impl Rows {
     }
 }
 
-fn read_csv(body: impl Read, rows: &mut Rows) -> Result<(), Fault> {
-    let mut body = BufReader::new(body);
+fn read_csv(mut body: impl BufRead, rows: &mut Rows) -> Result<(), Fault> {
     let start = body.fill_buf().map_err(Fault::internal)?;
     if start.starts_with(BYTE_ORDER_MARK) {
         body.consume(BYTE_ORDER_MARK.len());

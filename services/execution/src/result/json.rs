@@ -1,7 +1,5 @@
 //! Parses results in JSON one at a time, and keeps only what is stored of each.
 
-use std::io::BufReader;
-
 use assay_proto::Fault;
 use assay_records::{Check, elements};
 use assay_runtime::body::Body;
@@ -34,7 +32,7 @@ pub(crate) fn read(body: Body, source: Source) -> Result<Vec<Reported>, Fault> {
         of_cases: source != Source::Engine,
     };
     let lines = source == (Source::Execution { lines: true });
-    elements::read(BufReader::new(body), lines, |result| results.add(result))?;
+    elements::read(body, lines, |result| results.add(result))?;
     results.check.done()?;
     Ok(results.read)
 }

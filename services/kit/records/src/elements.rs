@@ -1,46 +1,61 @@
 //! Parses bodies with many JSON records one at a time, so that they are never all in memory.
 
-use std::io::Read;
+mod window;
+
+use std::io::BufRead;
 
 use assay_proto::{Fault, Violation};
-use serde::{
-    Deserialize,
-    de::{Deserializer as _, Error, SeqAccess, Visitor},
-};
+use serde::Deserialize;
 use serde_json::{Deserializer, value::RawValue};
 use serde_path_to_error::{Path, Segment};
 
+use self::window::Window;
 use crate::below;
 
 /// Parses a JSON array, or a sequence of values (`lines`), and calls `handle` with each element as
 /// soon as it is complete. Stops at the first error.
 pub fn read(
-    body: impl Read,
+    body: impl BufRead,
     lines: bool,
     mut handle: impl FnMut(&RawValue) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let mut json = Deserializer::from_reader(body);
+    let mut body = Window::new(body);
     if lines {
-        for element in json.into_iter::<Box<RawValue>>() {
-            handle(&element.map_err(|error| malformed(&error))?)?;
+        while body.peek()?.is_some() {
+            body.value(&mut handle)?;
         }
         return Ok(());
     }
-    let mut failure = None;
-    let array = Array { handle, failure: &mut failure };
-    let read = json.deserialize_seq(array).and_then(|()| json.end());
-    if let Some(fault) = failure {
-        return Err(fault);
+    if body.peek()? != Some(b'[') {
+        body.value(|_| Ok(()))?;
+        return Err(Fault::invalid("", "must be an array"));
     }
-    read.map_err(|error| malformed(&error))
+    body.pass();
+    if body.peek()? == Some(b']') {
+        body.pass();
+    } else {
+        loop {
+            body.value(&mut handle)?;
+            let separator = body.peek()?;
+            match separator {
+                Some(b',') => body.pass(),
+                Some(b']') => break body.pass(),
+                _ => return Err(body.malformed()),
+            }
+        }
+    }
+    body.peek()?.map_or(Ok(()), |_| Err(body.malformed()))
 }
 
 /// Parses the element at `index` of a body. It is valid JSON, so any error concerns a field.
 pub fn parse<'a, T: Deserialize<'a>>(json: &'a RawValue, index: usize) -> Result<T, Violation> {
-    let mut json = Deserializer::from_str(json.get());
-    serde_path_to_error::deserialize(&mut json).map_err(|error| Violation {
-        field: pointer(index, error.path()),
-        problem: without_position(&error.inner().to_string()).to_owned(),
+    // The path to each field is only known to the second, slower parser.
+    serde_json::from_str(json.get()).or_else(|_| {
+        let mut json = Deserializer::from_str(json.get());
+        serde_path_to_error::deserialize(&mut json).map_err(|error| Violation {
+            field: pointer(index, error.path()),
+            problem: without_position(&error.inner().to_string()).to_owned(),
+        })
     })
 }
 
@@ -59,40 +74,10 @@ fn without_position(message: &str) -> &str {
     message.rsplit_once(" at line ").map_or(message, |(message, _)| message)
 }
 
-fn malformed(error: &serde_json::Error) -> Fault {
-    if error.is_data() {
-        return Fault::invalid("", without_position(&error.to_string()));
-    }
-    let (line, column) = (error.line(), error.column());
-    Fault::Malformed(format!("the body is not valid JSON: see line {line}, column {column}"))
-}
-
-struct Array<'a, F> {
-    handle: F,
-    /// Error of `handle`, which serde cannot carry.
-    failure: &'a mut Option<Fault>,
-}
-
-impl<'de, F: FnMut(&RawValue) -> Result<(), Fault>> Visitor<'de> for Array<'_, F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
-        while let Some(element) = elements.next_element::<Box<RawValue>>()? {
-            if let Err(fault) = (self.handle)(&element) {
-                *self.failure = Some(fault);
-                return Err(A::Error::custom("stopped"));
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::BufReader;
+
     use super::*;
 
     fn texts(body: &str, lines: bool) -> Result<Vec<String>, Fault> {
@@ -121,6 +106,40 @@ mod tests {
         }
         for (body, lines) in [("{}", false), ("[1,2,3,4,", false), ("1 2 3 4 x", true)] {
             assert!(matches!(texts(body, lines), Err(Fault::Invalid(_))), "{body}");
+        }
+    }
+
+    #[test]
+    fn elements_are_found_in_any_part_of_a_body() {
+        let long = format!("{{\"a\": [\"{}ä\\\"]\"]}}", "x".repeat(3 * window::SIZE));
+        let elements = ["12345", &long, "true"];
+        let bodies =
+            [(elements.join(" \n"), true), (format!("[ {} ]\n", elements.join(" ,\r\n")), false)];
+        for (body, lines) in bodies {
+            for buffer in [1, 7, window::SIZE] {
+                let (mut index, body) = (0, BufReader::with_capacity(buffer, body.as_bytes()));
+                let same = |element: &RawValue| {
+                    assert_eq!(element.get(), elements[index]);
+                    index += 1;
+                    Ok(())
+                };
+                read(body, lines, same).unwrap();
+                assert_eq!(index, elements.len());
+            }
+        }
+    }
+
+    #[test]
+    fn errors_have_their_position_in_the_body() {
+        let long = "x".repeat(window::SIZE);
+        for (body, position) in [
+            ("[1,\n 2 3]".to_owned(), "line 2, column 4"),
+            ("[1,\n 2] 3".to_owned(), "line 2, column 5"),
+            (format!("[1,\n\"{long}\",\n  x]"), "line 3, column 3"),
+            (format!("[1,\n\"{long}\", x]"), &format!("line 2, column {}", window::SIZE + 5)),
+        ] {
+            let error = read(body.as_bytes(), false, |_| Ok(())).unwrap_err().to_string();
+            assert!(error.contains(position), "{error}");
         }
     }
 
