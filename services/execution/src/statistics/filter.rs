@@ -43,6 +43,11 @@ impl Filter {
         })
     }
 
+    /// Whether the filter may match few of the executions within its days.
+    pub(super) fn is_selective(&self) -> bool {
+        self.tag.is_some() || self.environment.is_some()
+    }
+
     /// Returns the range of ids that contains those of the selected executions.
     pub(super) fn ids(&self) -> (Uuid, Uuid) {
         let from = self.from.and_then(|day| first_id(day.checked_sub_days(TOLERANCE)?));

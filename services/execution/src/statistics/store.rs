@@ -15,8 +15,8 @@ use crate::{
     statistics::filter::Filter,
 };
 
-/// Lists the statistics of a test set's executions, newest first. Examines the executions in
-/// windows.
+/// Lists the statistics of a test set's executions, newest first. A filter that may match few of
+/// them examines the executions in windows.
 pub(super) async fn list(
     db: &PgPool,
     customer: CustomerId,
@@ -28,20 +28,11 @@ pub(super) async fn list(
     let (mut before, mut rest) = (last.min(slice.before()?), slice.clone());
     let mut statistics = Rows::from(Vec::new());
     loop {
-        let window: Option<Uuid> = sqlx::query_scalar(
-            "select id from live_execution
-             where customer_id = $1 and test_set_id = $2 and id >= $3 and id < $4
-             order by id desc
-             offset $5
-             limit 1",
-        )
-        .bind(customer)
-        .bind(set)
-        .bind(first)
-        .bind(before)
-        .bind(WINDOW - 1)
-        .fetch_optional(db)
-        .await?;
+        let window = if filter.is_selective() || slice.pattern.is_some() {
+            end_of_window(db, customer, set, first..before).await?
+        } else {
+            None
+        };
         let ids = window.unwrap_or(first)..before;
         let more = between(db, customer, set, filter, ids, &rest).await?;
         rest.limit -= i64::try_from(more.items.len()).unwrap_or(i64::MAX);
@@ -51,6 +42,24 @@ pub(super) async fn list(
             _ => return Ok(statistics),
         }
     }
+}
+
+/// Returns the last id of the window before the end of a range, unless fewer executions are left.
+async fn end_of_window(
+    db: &PgPool,
+    customer: CustomerId,
+    set: TestSetId,
+    ids: Range<Uuid>,
+) -> Result<Option<Uuid>, Fault> {
+    let end = sqlx::query_scalar(
+        "select id from live_execution
+         where customer_id = $1 and test_set_id = $2 and id >= $3 and id < $4
+         order by id desc
+         offset $5
+         limit 1",
+    );
+    let end = end.bind(customer).bind(set).bind(ids.start).bind(ids.end).bind(WINDOW - 1);
+    Ok(end.fetch_optional(db).await?)
 }
 
 /// Lists the statistics of executions within a range of ids.

@@ -60,6 +60,33 @@ async fn requested(
 }
 
 #[tokio::test]
+async fn the_planner_expects_most_executions_to_be_live() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    world.start().await?;
+    sqlx::query(
+        "insert into execution
+         select (jsonb_populate_record(e, jsonb_build_object('id', gen_random_uuid()))).*
+         from execution e, generate_series(1, 1000)",
+    )
+    .execute(&world.db)
+    .await?;
+    sqlx::query("analyze execution").execute(&world.db).await?;
+
+    let plan: serde_json::Value = sqlx::query_scalar(
+        "explain (format json)
+         select id from live_execution where customer_id = (select customer_id from execution limit 1)",
+    )
+    .fetch_one(&world.db)
+    .await?;
+
+    // Otherwise, the latest executions would be found by reading all.
+    let rows = plan[0]["Plan"]["Plan Rows"].as_u64();
+    assert!(rows.is_some_and(|rows| rows > 250), "{plan:#}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn statistics_of_a_set_can_be_filtered() -> Result<()> {
     let world = World::new().await?;
     world.include(&[("a", 1)]).await?;
