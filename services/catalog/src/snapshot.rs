@@ -149,10 +149,8 @@ async fn adopt(
     let mut tx = begin(db).await?;
     let snapshot = target.snapshot(&mut tx).await?;
     let Target { customer, project, test_set, .. } = *target;
-    let ids = adoption::adopt(&mut tx, customer, project, test_set, cases).await?;
-    let cases = store::choose(&mut tx, customer, &ids).await?;
+    let cases = adoption::adopt(&mut tx, customer, project, test_set, cases).await?;
     rules::fits(&cases)?;
-    store::freeze(&mut tx, customer, &cases).await?;
     tx.commit().await?;
     Ok((snapshot, cases))
 }

@@ -11,7 +11,7 @@ use assay_proto::{
 use assay_records::Action;
 use sqlx::PgTransaction;
 
-use super::store;
+use super::{rules::ExecutableCase, store};
 use crate::{
     event::EventSource,
     test_case::{
@@ -22,42 +22,53 @@ use crate::{
 };
 
 /// Creates the reported test cases that do not exist, gives each of them a plan that is ready, and
-/// includes all in the locked set. Returns their ids, in the order of `reported`.
+/// includes all in the locked set. Returns them with their locked and frozen plans, in the order of
+/// `reported`.
 pub(super) async fn adopt(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     set: TestSetId,
     reported: &[ReportedTestCase],
-) -> Result<Vec<TestCaseId>, Fault> {
+) -> Result<Vec<ExecutableCase>, Fault> {
     identifiers::lock_numbers(tx, customer, project).await?;
-    let mut live = lock(tx, customer, project, reported).await?;
-    let missing: Vec<_> =
-        reported.iter().filter(|case| !live.contains_key(&case.identifier)).collect();
-    let new: Vec<_> = missing.iter().map(|case| new_test_case(case)).collect();
+    let known = lock(tx, customer, project, reported).await?;
+    let is_new = |case: &&ReportedTestCase| !known.contains_key(&case.identifier);
+    let new: Vec<_> = reported.iter().filter(is_new).map(new_test_case).collect();
     let ready = Some(PlanStatus::ReadyForExecution);
-    let created = insert_all(tx, customer, project, ready, &new).await?;
-    if !missing.is_empty() {
-        live = lock(tx, customer, project, reported).await?;
+    if insert_all(tx, customer, project, ready, &new).await?.len() < new.len() {
+        // Another transaction has just added one of them, which the next attempt finds.
+        return Err(Fault::Unavailable("a test case"));
     }
-    let cases: Option<Vec<_>> =
-        reported.iter().map(|case| live.get(&case.identifier).copied()).collect();
-    // A test case was archived between two statements. The next attempt creates another one.
-    let cases = cases.ok_or(Fault::Unavailable("a test case"))?;
-    let planned = plan(tx, customer, &cases).await?;
+    let mut created = new.iter().map(|case| case.id);
+    let id =
+        |case: &ReportedTestCase| known.get(&case.identifier).copied().or_else(|| created.next());
+    let cases: Vec<TestCaseId> = reported.iter().filter_map(id).collect();
 
-    let mut events = Vec::with_capacity(created.len() + planned.len());
-    for id in created {
-        events.push(EventSource::TestCase(project, id).event(Action::Created, customer)?);
+    let known: Vec<TestCaseId> = known.into_values().collect();
+    let chosen = store::choose(tx, customer, &known).await?;
+    store::freeze(tx, customer, &chosen).await?;
+    let mut executable: HashMap<_, _> = chosen.into_iter().map(|one| (one.case, one)).collect();
+    let is_unplanned = |case: &&TestCaseId| !executable.contains_key(*case);
+    mark_ready(tx, customer, &known.iter().filter(is_unplanned).copied().collect::<Vec<_>>())
+        .await?;
+    let unplanned: Vec<TestCaseId> = cases.iter().filter(is_unplanned).copied().collect();
+    let planned = plan(tx, customer, &unplanned).await?;
+
+    let mut events = Vec::with_capacity(new.len() + planned.len());
+    for case in &new {
+        events.push(EventSource::TestCase(project, case.id).event(Action::Created, customer)?);
     }
-    for (case, id) in planned {
-        events.push(EventSource::TestPlan(case, id).event(Action::Created, customer)?);
+    for one in &planned {
+        let source = EventSource::TestPlan(one.case, one.plan);
+        events.push(source.event(Action::Created, customer)?);
     }
     publish_all(tx, &events).await?;
     if test_set::members::include(tx, customer, set, &cases).await? > 0 {
         test_set::members_changed(tx, customer, project, set).await?;
     }
-    Ok(cases)
+    executable.extend(planned.into_iter().map(|one| (one.case, one)));
+    Ok(cases.iter().filter_map(|case| executable.remove(case)).collect())
 }
 
 /// Locks the active test cases with these identifiers, in the order of their ids, so that transactions
@@ -89,40 +100,42 @@ fn new_test_case(case: &ReportedTestCase) -> NewTestCase<'_> {
     }
 }
 
-/// Adds a plan that is ready, and frozen since it is executed at once, to the locked test cases that
-/// have none. Returns the new plans.
+/// Adds a plan that is ready, and frozen since it is executed at once, to locked test cases that have
+/// none. Returns the new plans.
 async fn plan(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     cases: &[TestCaseId],
-) -> Result<Vec<(TestCaseId, TestPlanId)>, Fault> {
-    let ready = store::highest_ready(tx, customer, cases).await?;
-    let missing: Vec<TestCaseId> =
-        cases.iter().filter(|case| !ready.contains_key(case)).copied().collect();
+) -> Result<Vec<ExecutableCase>, Fault> {
     let planned = sqlx::query_as(
         "insert into test_plan (customer_id, test_case_id, id, revision, status, test_type,
              instances, minimum_duration_in_min, frozen_at)
          select $1, test_case_id, id,
              (select coalesce(max(revision), 0) + 1 from test_plan
-              where customer_id = $1 and test_case_id = missing.test_case_id),
+              where customer_id = $1 and test_case_id = unplanned.test_case_id),
              'ReadyForExecution', 'Default', 1, 0, now()
-         from unnest($2::uuid[], $3::uuid[]) as missing (test_case_id, id)
-         returning test_case_id, id",
+         from unnest($2::uuid[], $3::uuid[]) as unplanned (test_case_id, id)
+         returning test_case_id, id, $4::bigint as size, false as has_rules",
     );
     let planned = planned
         .bind(customer)
-        .bind(&missing)
-        .bind(missing.iter().map(|_| TestPlanId::new()).collect::<Vec<_>>())
-        .fetch_all(&mut **tx)
-        .await?;
-    sqlx::query(
+        .bind(cases)
+        .bind(cases.iter().map(|_| TestPlanId::new()).collect::<Vec<_>>())
+        .bind(store::CASE_SIZE);
+    Ok(planned.fetch_all(&mut **tx).await?)
+}
+
+/// Marks locked test cases whose latest plan is ready.
+async fn mark_ready(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    cases: &[TestCaseId],
+) -> Result<(), Fault> {
+    let ready = sqlx::query(
         "update test_case set last_plan_status = 'ReadyForExecution'
          where customer_id = $1 and id = any($2)
            and last_plan_status is distinct from 'ReadyForExecution'",
-    )
-    .bind(customer)
-    .bind(&missing)
-    .execute(&mut **tx)
-    .await?;
-    Ok(planned)
+    );
+    ready.bind(customer).bind(cases).execute(&mut **tx).await?;
+    Ok(())
 }

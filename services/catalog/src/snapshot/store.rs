@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, PgExecutor, PgTransaction, types::Json};
 use super::rules::{self, ExecutableCase};
 
 /// Size of a test case in a snapshot without the variables of its plan, in bytes.
-const CASE_SIZE: i64 = 512;
+pub(super) const CASE_SIZE: i64 = 512;
 
 pub(super) async fn subject(
     tx: &mut PgTransaction<'_>,
@@ -97,7 +97,7 @@ pub(super) async fn freeze(
 }
 
 /// Returns the highest plan that is ready of each of these test cases that has one.
-pub(super) async fn highest_ready(
+async fn highest_ready(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     cases: &[TestCaseId],
@@ -118,25 +118,26 @@ pub(super) async fn copy(
     customer: CustomerId,
     chosen: &[ExecutableCase],
 ) -> Result<Vec<SnapshotTestCase>, Fault> {
-    let copies = sqlx::query_as(
-        "select test_case_id as id,
-                (select identifier from test_case
-                 where customer_id = $1 and id = test_plan.test_case_id) as identifier,
-                (select name from test_case
-                 where customer_id = $1 and id = test_plan.test_case_id) as name,
-                id as test_plan_id, revision as test_plan_revision, test_type, instances,
-                minimum_duration_in_min, variables
+    // The limit lets PostgreSQL look up one test case after another, whatever its statistics are.
+    let copies = sqlx::query_as::<_, SnapshotTestCase>(
+        "select test_case_id as id, identifier, name, id as test_plan_id,
+                revision as test_plan_revision, test_type, instances, minimum_duration_in_min,
+                variables
          from test_plan
-         where customer_id = $1 and id = any($2)
-         order by array_position($2, id)",
+         cross join lateral (
+             select identifier, name from test_case
+             where customer_id = $1 and id = test_plan.test_case_id
+             limit 1
+         ) as test_case
+         where customer_id = $1 and id = any($2)",
     );
     let plans: Vec<_> = chosen.iter().map(|chosen| chosen.plan).collect();
     let copies = copies.bind(customer).bind(plans).fetch_all(db).await?;
-    if copies.len() < chosen.len() {
-        // The project was deleted and purged at this moment.
-        return Err(Fault::NotFound("project"));
-    }
-    Ok(copies)
+    let mut copies: HashMap<_, _> =
+        copies.into_iter().map(|copy| (copy.test_plan_id.clone(), copy)).collect();
+    let copies = chosen.iter().map(|chosen| copies.remove(&chosen.plan.to_string()));
+    // Otherwise, the project was deleted and purged at this moment.
+    copies.collect::<Option<_>>().ok_or(Fault::NotFound("project"))
 }
 
 /// Returns the identifiers of these test cases.

@@ -21,11 +21,10 @@ pub async fn publish_all(tx: &mut PgTransaction<'_>, events: &[Event]) -> Result
         return Ok(());
     }
     let column = |of: fn(&Event) -> &str| events.iter().map(of).collect::<Vec<_>>();
-    let current = assay_runtime::trace::to_map();
-    let traces = events.iter().map(|event| Json(event.trace.as_ref().unwrap_or(&current)));
+    let traces = events.iter().map(|event| event.trace.as_ref().map(Json));
     sqlx::query(
         "insert into outbox (event_id, customer_id, record, noun, action, data, trace)
-         select event_id, customer_id, record, noun, action, data::json, trace
+         select event_id, customer_id, record, noun, action, data::json, coalesce(trace, $8)
          from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[],
                      $7::jsonb[])
              with ordinality
@@ -39,6 +38,7 @@ pub async fn publish_all(tx: &mut PgTransaction<'_>, events: &[Event]) -> Result
     .bind(column(|event| &event.action))
     .bind(column(|event| &event.data))
     .bind(traces.collect::<Vec<_>>())
+    .bind(Json(assay_runtime::trace::to_map()))
     .execute(&mut **tx)
     .await?;
     Ok(())
