@@ -15,13 +15,10 @@ use std::{
 use assay_proto::CustomerId;
 use assay_runtime::{Share, Shares, http::network};
 use http::HeaderMap;
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, sleep_until},
-};
+use tokio::time::{Instant, sleep_until};
 
 use self::{
-    callers::{Callers, TokenHash},
+    callers::{Caller, Callers, TokenHash},
     rate::{Rate, Remaining},
 };
 use crate::{
@@ -29,11 +26,16 @@ use crate::{
     telemetry,
 };
 
-/// Maximum time for which a request waits for its turn. A refusal is sent after the same time: a
-/// client that retries at once would otherwise occupy the processors with refusals.
+/// Maximum time for which a request waits for its turn, and minimum time after which a refusal is
+/// sent: a client that retries at once would otherwise occupy the processors with refusals.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Maximum number of refusals that are held back. Further ones are sent at once.
+/// Minimum time for each refusal of a customer that is held back, so that no more than 1,000 are
+/// sent in a second.
+const PER_REFUSAL: Duration = Duration::from_millis(1);
+
+/// Maximum number of refusals that are held back, three quarters of them of one customer. Further
+/// ones are sent at once.
 const HELD_BACK: usize = 10_000;
 
 /// Labels of the limits of concurrent requests and of the memory for bodies.
@@ -66,7 +68,7 @@ struct Inner {
     receiving: Shares,
     /// Memory of bodies, in blocks.
     bodies: Shares,
-    held_back: Semaphore,
+    held_back: Shares,
 }
 
 impl Limits {
@@ -75,8 +77,8 @@ impl Limits {
             count_rejected(limit, 0);
         }
         let most = config.requests_at_once.max(1);
-        // While one service hangs, others still get turns.
-        let fewest = (2 * config.calls_at_once()).min(most);
+        // Gathered work is the cheaper, the more of it there is at once.
+        let fewest = (8 * config.calls_at_once()).min(most);
         Self(Arc::new(Inner {
             of_address: Rate::new("address", config.requests_per_address),
             of_customer: Rate::new("customer", config.requests_per_customer),
@@ -84,7 +86,7 @@ impl Limits {
             turns: Shares::between(fewest..=most),
             receiving: Shares::new(most),
             bodies: Shares::new(BLOCKS),
-            held_back: Semaphore::new(HELD_BACK),
+            held_back: Shares::new(HELD_BACK),
         }))
     }
 
@@ -96,42 +98,51 @@ impl Limits {
         headers: &HeaderMap,
         pace: Pace,
     ) -> Result<RequestLimits, Problem> {
-        let arrived = Instant::now();
-        let admitted = match self.charge(client, headers) {
-            Ok(used) if pace == Pace::Quick => self.in_turn(used).await,
-            charged => charged,
-        };
-        match admitted {
+        let (arrived, address) = (Instant::now(), client.0.map(network));
+        let caller = self.0.callers.identify(address, token(headers));
+        match self.enter(address, caller, pace).await {
             Ok(used) => Ok(RequestLimits(Arc::new((self.clone(), Mutex::new(used))))),
             Err(problem) => {
-                if let Ok(_place) = self.0.held_back.try_acquire() {
-                    sleep_until(arrived + PATIENCE).await;
-                }
+                self.hold_back(caller.customer, arrived).await;
                 Err(problem)
             }
         }
     }
 
-    fn charge(&self, client: ClientAddress, headers: &HeaderMap) -> Result<Used, Problem> {
-        let (address, callers) = (client.0.map(network), &self.0.callers);
+    async fn enter(
+        &self,
+        address: Option<IpAddr>,
+        caller: Caller,
+        pace: Pace,
+    ) -> Result<Used, Problem> {
+        let Caller { token, customer, is_known } = caller;
         let of_address = address.zip(self.0.of_address.as_ref());
         let of_address = of_address.map(|(address, rate)| rate.charge(&address)).transpose()?;
-        let token = token(headers).map(|token| callers.hash(token));
-        let known = token.and_then(|token| callers.customer(token));
-        let of_customer = known.map(|customer| self.charge_customer(customer)).transpose()?;
-        let customer = known.unwrap_or_else(|| callers.anonymous(address));
+        let of_customer = is_known.then(|| self.charge_customer(customer)).transpose()?;
+        let turn = match pace {
+            Pace::Quick => Some(self.wait_for_turn(customer).await?),
+            Pace::Slow => None,
+        };
         let remaining = [of_address, of_customer.flatten()];
-        Ok(Used { remaining, token, customer, turn: None, receiving: None, body: Vec::new() })
+        Ok(Used { remaining, token, customer, turn, receiving: None, body: Vec::new() })
     }
 
     fn charge_customer(&self, customer: CustomerId) -> Result<Option<Remaining>, Problem> {
         self.0.of_customer.as_ref().map(|rate| rate.charge(&customer)).transpose()
     }
 
-    async fn in_turn(&self, mut used: Used) -> Result<Used, Problem> {
-        let turn = self.0.turns.acquire_within(used.customer, PATIENCE).await;
-        used.turn = Some(turn.map_err(|_| overloaded(CONCURRENCY))?);
-        Ok(used)
+    async fn wait_for_turn(&self, customer: CustomerId) -> Result<Share, Problem> {
+        let turn = self.0.turns.acquire_within(customer, PATIENCE).await;
+        turn.map_err(|_| overloaded(CONCURRENCY))
+    }
+
+    /// Waits until a refusal may be sent: the longer, the more of the customer wait.
+    async fn hold_back(&self, customer: CustomerId, arrived: Instant) {
+        let held_back = &self.0.held_back;
+        if let Ok(_place) = held_back.try_acquire(customer) {
+            let count = u32::try_from(held_back.held_by(customer)).unwrap_or(u32::MAX);
+            sleep_until(arrived + PATIENCE.max(PER_REFUSAL * count)).await;
+        }
     }
 }
 

@@ -38,13 +38,30 @@ struct Generations {
     old: HashMap<TokenHash, CustomerId>,
 }
 
+/// The customer that a request counts for.
+#[derive(Clone, Copy)]
+pub(super) struct Caller {
+    pub(super) token: Option<TokenHash>,
+    pub(super) customer: CustomerId,
+    /// Whether it is the customer of the token.
+    pub(super) is_known: bool,
+}
+
 impl Callers {
-    pub(super) fn hash(&self, token: &str) -> TokenHash {
+    fn hash(&self, token: &str) -> TokenHash {
         self.hasher.hash_one(token)
     }
 
+    /// Finds the customer that a request from an address with a token counts for.
+    pub(super) fn identify(&self, address: Option<IpAddr>, token: Option<&str>) -> Caller {
+        let token = token.map(|token| self.hash(token));
+        let known = token.and_then(|token| self.customer(token));
+        let customer = known.unwrap_or_else(|| self.anonymous(address));
+        Caller { token, customer, is_known: known.is_some() }
+    }
+
     /// Returns the customer of a token, if the token was valid when it was last verified.
-    pub(super) fn customer(&self, token: TokenHash) -> Option<CustomerId> {
+    fn customer(&self, token: TokenHash) -> Option<CustomerId> {
         let mut known = self.known();
         if let Some(customer) = known.young.get(&token) {
             return Some(*customer);
@@ -56,7 +73,7 @@ impl Callers {
 
     /// Returns the customer that stands for requests of an address without a known token. No
     /// customer has its id, which is not a version 7 UUID.
-    pub(super) fn anonymous(&self, address: Option<IpAddr>) -> CustomerId {
+    fn anonymous(&self, address: Option<IpAddr>) -> CustomerId {
         CustomerId(Uuid::from_u128(u128::from(self.hasher.hash_one(address) % ANONYMOUS)))
     }
 

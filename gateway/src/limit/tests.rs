@@ -1,7 +1,7 @@
 //! Requests that compete for turns.
 
 use clap::Parser;
-use futures::FutureExt;
+use futures::{FutureExt, future::join_all};
 use http::HeaderMap;
 
 use super::*;
@@ -62,4 +62,24 @@ async fn refusals_are_sent_late() {
     }
     assert!(arrived.elapsed() >= 2 * PATIENCE);
     drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_that_retry_at_once_get_a_thousand_refusals_a_second() {
+    let limits = limits(&["--requests-at-once=1", "--requests-per-customer=1"]);
+    for token in ["greedy", "other"] {
+        verify(&limits, token).await;
+    }
+    let refusal = async |token| {
+        let arrived = Instant::now();
+        assert!(admit(&limits, 1, token).await.is_err());
+        arrived.elapsed()
+    };
+    let crowd = join_all((0..3000).map(|_| refusal("greedy")));
+    let (crowd, other) = tokio::join!(crowd, refusal("other"));
+    let within = |time| crowd.iter().filter(|held_back| **held_back <= time).count();
+    for (seconds, most) in [(1, 1000), (2, 2000)] {
+        assert!(within(Duration::from_secs(seconds)) <= most);
+    }
+    assert!(other < 2 * PATIENCE, "the refusals of one customer do not delay those of another");
 }

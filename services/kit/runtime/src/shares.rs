@@ -109,6 +109,11 @@ impl Shares {
         share.ok_or(Fault::Busy(ACQUIRE_TIMEOUT))
     }
 
+    /// Returns the number of permits that a customer holds.
+    pub fn held_by(&self, customer: CustomerId) -> usize {
+        self.state().customers.get(&customer).map_or(0, |usage| usage.held)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
