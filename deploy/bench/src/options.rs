@@ -20,7 +20,7 @@ use crate::{monolith::Monolith, rows::Row, system::Shape};
 pub(crate) struct Options {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// Rows to measure, separated by commas; all by default
+    /// Rows to measure, separated by commas; all but `growth` by default
     #[arg(long, value_enum, value_delimiter = ',')]
     rows: Vec<Row>,
     /// Shapes of Assay to measure, separated by commas; all by default
@@ -59,7 +59,11 @@ pub(crate) enum Command {
 
 impl Options {
     pub(crate) fn rows(&self) -> Vec<Row> {
-        if self.rows.is_empty() { Row::value_variants().to_vec() } else { self.rows.clone() }
+        if self.rows.is_empty() {
+            let by_default = |row: &Row| *row != Row::Growth;
+            return Row::value_variants().iter().copied().filter(by_default).collect();
+        }
+        self.rows.clone()
     }
 
     /// Returns the shapes, the baseline first.

@@ -24,7 +24,7 @@ impl Section {
             Self::Latency => "Latency",
             Self::Batches => "Whole operations",
             Self::Processor => "Processor time of a request, with the work that follows from it",
-            Self::Memory => "Resident memory: idle, and maximum of small requests and long lists",
+            Self::Memory => "Resident memory",
         }
     }
 }

@@ -1,21 +1,23 @@
 //! The rows of the tables: what is measured.
 
+mod growth;
 mod junit;
 mod leases;
 mod pipeline;
-
 mod requests;
 mod restart;
 mod results;
 mod stream;
 mod whole;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use http::Method;
 
 use crate::{
-    report::{Figure, Report, Section, Unit},
+    client::{Client, Connection, prepare},
+    report::{Figure, Report, Section, Unit, median},
     system::{Shape, System},
     usage,
 };
@@ -35,7 +37,7 @@ pub(crate) enum Row {
     Login,
     /// List of 50,000 test cases
     Whole,
-    /// JUnit report of 20,000 tests, new and known ones
+    /// JUnit reports of 20,000 and 3,400 tests, new and known ones
     Junit,
     /// 10,000 results with 20 steps each in one request, and reads of them
     Results,
@@ -47,6 +49,8 @@ pub(crate) enum Row {
     Pipeline,
     /// Start and stop of the programs
     Restart,
+    /// Reads among 10,000 and 10,000,000 instances; takes minutes and 6 GB, so only if it is named
+    Growth,
 }
 
 /// A measurement of one row in one system.
@@ -64,10 +68,11 @@ impl Measurement<'_> {
         self.system.pids().try_for_each(|(_, pid)| usage::forget_peak(pid))
     }
 
-    /// Records the maximum memory of each program. Of all rows, the largest counts.
-    fn peaks(&mut self) -> Result<()> {
+    /// Records the maximum memory of each program during work of a kind. Of all rows, the largest
+    /// counts.
+    fn peaks(&mut self, of: &str) -> Result<()> {
         for (program, pid) in self.system.pids() {
-            let name = format!("{program}, maximum");
+            let name = format!("{program}, maximum of {of}");
             let figure = Figure::new(Section::Memory, &name, Unit::Mebibytes).with_goal("64 MiB");
             self.report.add(figure, self.system.shape, self.round, usage::memory(pid)?.peak);
         }
@@ -97,6 +102,21 @@ impl Row {
             Self::Stream => stream::measure(to).await,
             Self::Pipeline => pipeline::measure(to).await,
             Self::Restart => restart::measure(to).await,
+            Self::Growth => growth::measure(to).await,
         }
     }
+}
+
+/// Returns the median time of this number of reads of a path, in milliseconds.
+async fn time_to_read(client: &Client, path: &str, reads: usize) -> Result<f64> {
+    let request = prepare(&Method::GET, path, &client.token, None);
+    let mut connection = Connection::open(client.address).await?;
+    let mut times = Vec::new();
+    while times.len() < reads {
+        let began = Instant::now();
+        let response = connection.count(request.clone()).await?;
+        ensure!(response.status.is_success(), "{path}: {}", response.status);
+        times.push(began.elapsed().as_secs_f64() * 1000.0);
+    }
+    Ok(median(&times))
 }

@@ -11,6 +11,7 @@ use std::{
 use anyhow::{Context, Result};
 use assay_servers::{Nats, Postgres};
 use futures::future::try_join_all;
+use sqlx::postgres::PgConnectOptions;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -93,6 +94,14 @@ impl System {
     /// Returns the database of the baseline.
     pub(crate) fn floor(&self) -> Result<&Floor> {
         self.floor.as_ref().context("only the baseline has a floor")
+    }
+
+    /// Returns the options of connections to the database of a service.
+    pub(crate) fn database(&self, service: &str) -> PgConnectOptions {
+        match self.shape {
+            Shape::One => self.postgres.options(&format!("assay_{service}")),
+            _ => self.postgres.options(service),
+        }
     }
 
     /// Starts the programs. Returns the seconds until all are ready.

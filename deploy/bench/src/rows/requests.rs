@@ -137,7 +137,7 @@ async fn measure(
     let capacity = busy.per_second();
     let throughput = Figure::new(Section::Throughput, name, Unit::PerSecond);
     to.add(throughput.with_goal(goals.throughput), capacity);
-    to.peaks()?;
+    to.peaks("small requests")?;
     // The work that follows from a request is part of its price.
     to.system.rest().await;
     processors(to, name, &before, busy.count() as f64);

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::json;
 
-use super::Measurement;
+use super::{Measurement, time_to_read};
 use crate::{
-    client::{Client, Connection, id, prepare, prepare_with},
+    client::{Client, id, prepare_with},
     fixture::{RESULTS, STEPS_OF_RESULT, create_project},
     report::{Figure, Section, Unit, median},
     system::Shape,
@@ -32,11 +32,13 @@ pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {
         let set = Set::create(&client).await?;
         let results = Bytes::from((1..=RESULTS).map(result).collect::<String>());
         let mut execution = String::new();
+        to.forget_peaks()?;
         while speeds.len() < REQUESTS {
             execution = set.start(&client).await?;
             let time = report(&client, &execution, results.clone()).await?;
             speeds.push(RESULTS as f64 / time.as_secs_f64());
         }
+        to.peaks("batches")?;
         reads(to, &client, &set, &execution).await?;
     }
     let name = "results with 20 steps, 10,000 in a request, against COPY from stdin";
@@ -117,17 +119,9 @@ async fn reads(
         ("history of a test case", format!("{}/history", set.case), ""),
         ("statistics of a test set", format!("{}/stats", set.path), ""),
     ] {
-        let request = prepare(&Method::GET, &path, &client.token, None);
-        let mut connection = Connection::open(client.address).await?;
-        let mut times = Vec::new();
-        while times.len() < READS {
-            let began = Instant::now();
-            let response = connection.count(request.clone()).await?;
-            ensure!(response.status.is_success(), "{path}: {}", response.status);
-            times.push(began.elapsed().as_secs_f64() * 1000.0);
-        }
+        let time = time_to_read(client, &path, READS).await?;
         let figure = Figure::new(Section::Latency, name, Unit::Millis).with_goal(goal);
-        to.report.add(figure, to.system.shape, to.round, median(&times));
+        to.report.add(figure, to.system.shape, to.round, time);
     }
     Ok(())
 }

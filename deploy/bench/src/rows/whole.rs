@@ -64,5 +64,5 @@ async fn at_once(to: &mut Measurement<'_>, request: &Prepared, length: usize) ->
     let seconds = began.elapsed().as_secs_f64();
     let figure = Figure::new(Section::Batches, NAME, Unit::Seconds);
     to.report.add(figure, to.system.shape, to.round, seconds);
-    to.peaks()
+    to.peaks("long lists")
 }
