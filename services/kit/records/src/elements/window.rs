@@ -87,11 +87,11 @@ impl<B: BufRead> Window<B> {
 
     /// Returns the number of line breaks before the next byte, and of the bytes after the last one.
     fn position(&self) -> (usize, usize) {
-        let passed = &self.bytes[..self.at];
-        let lines = passed.iter().filter(|byte| **byte == b'\n').count();
-        match passed.iter().rposition(|byte| *byte == b'\n') {
-            Some(last) => (self.before.0 + lines, passed.len() - last - 1),
-            None => (self.before.0, self.before.1 + passed.len()),
+        let passed = || self.bytes[..self.at].split(|byte| *byte == b'\n');
+        let last = passed().next_back().map_or(0, <[u8]>::len);
+        match passed().count() - 1 {
+            0 => (self.before.0, self.before.1 + last),
+            lines => (self.before.0 + lines, last),
         }
     }
 
