@@ -53,6 +53,7 @@ pub(crate) struct Counted {
 
 /// A connection.
 pub(crate) struct Connection {
+    address: SocketAddr,
     sender: SendRequest<Full<Bytes>>,
     /// Ends with the connection.
     _task: JoinSet<()>,
@@ -66,7 +67,7 @@ impl Connection {
         // An error of the connection is one of its request.
         let mut task = JoinSet::new();
         task.spawn(async move { drop(connection.await) });
-        Ok(Self { sender, _task: task })
+        Ok(Self { address, sender, _task: task })
     }
 
     /// Sends a request and counts its response.
@@ -93,9 +94,12 @@ impl Connection {
         Ok(body)
     }
 
-    /// Sends a request and returns its response, whose body may last.
+    /// Sends a request and returns its response, whose body may last. Connects again if the server
+    /// has closed the unused connection.
     pub(crate) async fn send(&mut self, request: Prepared) -> Result<http::Response<Incoming>> {
-        self.sender.ready().await?;
+        if self.sender.ready().await.is_err() {
+            *self = Self::open(self.address).await?;
+        }
         Ok(self.sender.send_request(request).await?)
     }
 }

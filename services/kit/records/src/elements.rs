@@ -130,6 +130,25 @@ mod tests {
     }
 
     #[test]
+    fn elements_are_found_wherever_a_window_ends_within_them() {
+        for element in ["-12", "0.5", "1e-5", "1.25E+30", "true", "null", r#""\u00e4\n""#, "[0.5]"]
+        {
+            for cut in 1..element.len() {
+                let long = format!("\"{}\"", "x".repeat(window::SIZE - cut - 3));
+                let body = format!("{long}\n{element}\n");
+                assert_eq!(body.find(element), Some(window::SIZE - cut));
+                let mut found = String::new();
+                read(BufReader::with_capacity(1, body.as_bytes()), true, |value| {
+                    found = value.get().to_owned();
+                    Ok(())
+                })
+                .unwrap();
+                assert_eq!(found, element);
+            }
+        }
+    }
+
+    #[test]
     fn errors_have_their_position_in_the_body() {
         let long = "x".repeat(window::SIZE);
         for (body, position) in [

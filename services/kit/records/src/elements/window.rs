@@ -62,7 +62,7 @@ impl<B: BufRead> Window<B> {
                         return handle(value);
                     }
                 }
-                Some(Err(error)) if self.is_last || !error.is_eof() => {
+                Some(Err(error)) if self.is_last || !self.is_cut(&error) => {
                     return Err(self.malformed_at(error.line(), error.column()));
                 }
                 None if self.is_last => return Err(self.malformed()),
@@ -70,6 +70,17 @@ impl<B: BufRead> Window<B> {
             }
             self.advance()?;
         }
+    }
+
+    /// Whether an error may only be that the window ends. The end of a number such as `0.` is an
+    /// error like any other to the parser.
+    fn is_cut(&self, error: &serde_json::Error) -> bool {
+        let rest = || self.bytes[self.at..].split(|byte| *byte == b'\n');
+        let is_at_end = || {
+            let column = rest().next_back().map_or(0, <[u8]>::len);
+            (error.line(), error.column()) == (rest().count(), column)
+        };
+        error.is_eof() || is_at_end()
     }
 
     /// Returns the error that the next byte is not valid, or missing.
