@@ -105,14 +105,14 @@ fn begin(
     });
     let service = service.map_response(move |response| watched.watch(response));
     let mut server = Builder::new(TokioExecutor::new());
-    server.http1().timer(TokioTimer::new()).header_read_timeout(timeouts.head);
+    server.http1().timer(TokioTimer::new()).header_read_timeout(timeouts.next);
     server
         .http2()
         .max_concurrent_streams(STREAMS)
         .max_send_buf_size(SEND_BUFFER)
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(20))
-        .keep_alive_timeout(timeouts.head);
+        .keep_alive_timeout(timeouts.first);
     let stream = TokioIo::new(ClientStream::new(stream, timeouts));
     let connection = server.serve_connection(stream, TowerToHyperService::new(service));
     let connection = connections.watch(connection.into_owned());

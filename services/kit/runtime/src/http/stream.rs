@@ -39,7 +39,7 @@ impl ClientStream {
     pub(super) fn new(stream: TcpStream, timeouts: Timeouts) -> Self {
         Self {
             stream,
-            preface: Some(Preface::within(timeouts.head)),
+            preface: Some(Preface::within(timeouts.first)),
             read_timeout: timeouts.read,
             read_deadline: None,
             close_deadline: None,

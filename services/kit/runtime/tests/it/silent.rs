@@ -22,8 +22,11 @@ use tokio::{
 };
 
 /// Short timeouts, so that tests need not wait for those of programs.
-const TIMEOUTS: http::Timeouts =
-    http::Timeouts { head: Duration::from_millis(500), read: Duration::from_millis(600) };
+const TIMEOUTS: http::Timeouts = http::Timeouts {
+    first: Duration::from_millis(500),
+    next: Duration::from_millis(500),
+    read: Duration::from_millis(600),
+};
 
 /// Time in which a connection must be closed.
 const SOON: Duration = Duration::from_secs(10);
@@ -77,7 +80,7 @@ fn memory() -> usize {
 async fn thousands_of_silent_connections_do_not_delay_others_and_are_closed() {
     raise_file_limit();
     // Long enough that no connection is closed before the last one is open.
-    let timeouts = http::Timeouts { head: Duration::from_secs(3), ..TIMEOUTS };
+    let timeouts = http::Timeouts { first: Duration::from_secs(3), ..TIMEOUTS };
     let (_runtime, address) = serve_with(10_000, timeouts).await;
     let before = memory();
     let files = getrlimit(Resource::Nofile).current;
@@ -107,6 +110,22 @@ async fn a_connection_whose_client_sends_too_little_is_closed() {
         closed(stream).await;
     });
     join_all(begun).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_was_used_stays_open_for_the_next_request() {
+    let timeouts = http::Timeouts { next: SOON, ..TIMEOUTS };
+    let (_runtime, address) = serve_with(100, timeouts).await;
+    let mut used = connect(1, address).await;
+    for _ in 0..2 {
+        used.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"here") {
+            assert_ne!(used.read_buf(&mut answer).await.unwrap(), 0, "it was closed");
+        }
+        // One that never sends anything is closed meanwhile.
+        closed(connect(1, address).await).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
