@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use self::media::{EXAMPLE, JunitUpload, ResultsUpload};
+use self::media::{EXAMPLE, GO_EXAMPLE, ReportUpload, ResultsUpload, TAP_EXAMPLE, ctrf_example};
 use super::execution::location;
 use crate::{
     idempotency::IdempotencyKey,
@@ -76,10 +76,12 @@ struct TestRunQuery {
     tags: Option<String>,
 }
 
-/// Creates a completed execution from the JUnit report of a test run.
+/// Creates a completed execution from the report of a test run.
 ///
-/// Test cases are matched by their identifier: `classname.name`, or `name` without a class. New
-/// test cases are added to the project and to the test set. A client that has not received a
+/// The format of a file is recognized by its contents: JUnit XML, CTRF, Playwright JSON, Cucumber
+/// JSON and messages, `go test -json`, TAP, Robot Framework, NUnit 3, xUnit.net, TRX or TestNG. Test
+/// cases are matched by their identifier: the class, file or feature, a dot and the name, or only
+/// the name. New test cases are added to the project and to the test set. A client that has not received a
 /// response can retry with the same files and the same `Idempotency-Key`, which returns the same
 /// execution.
 #[utoipa::path(
@@ -88,6 +90,9 @@ struct TestRunQuery {
     request_body(description = "The report, in one or several files", content(
         (String = "application/xml", example = json!(EXAMPLE)),
         (String = "text/xml", example = json!(EXAMPLE)),
+        (media::JsonReport = "application/json", example = json!(ctrf_example())),
+        (String = "application/x-ndjson", example = json!(GO_EXAMPLE)),
+        (String = "text/plain", example = json!(TAP_EXAMPLE)),
         (media::Files = "multipart/form-data", example = json!({"file": [EXAMPLE]})),
     )),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ResultService/UploadResults"))),
@@ -99,7 +104,7 @@ async fn upload(
     Path((project_id, test_set_id)): Path<(String, String)>,
     Query(TestRunQuery { subject_id, environment_id, tags }): Query<TestRunQuery>,
     IdempotencyKey(idempotency_key): IdempotencyKey,
-    JunitUpload(upload): JunitUpload,
+    ReportUpload(upload): ReportUpload,
 ) -> Result<Created<Streamed<Execution>>, Problem> {
     let target = UploadResultsTarget {
         project_id,

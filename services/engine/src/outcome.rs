@@ -3,7 +3,7 @@
 use std::{fs::File, io::BufReader, io::ErrorKind, path::Path, process::ExitStatus};
 
 use anyhow::{Context, Result, bail};
-use assay_junit::Test;
+use assay_formats::Test;
 use assay_proto::{
     TestResult,
     execution::{InstanceResultInput, StepResultInput},
@@ -69,7 +69,7 @@ fn junit_file(file: &Path) -> Result<Option<Vec<Test>>> {
         Err(error) => return Err(error).context("cannot read the JUnit file"),
     };
     let mut tests = Vec::new();
-    assay_junit::read(BufReader::new(file), |test| {
+    assay_formats::read(BufReader::new(file), |test| {
         if tests.len() < MAX_TESTS {
             tests.push(test);
         }

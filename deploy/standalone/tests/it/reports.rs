@@ -196,6 +196,63 @@ async fn a_debug_record_shows_deleted_test_cases_until_its_project_is_deleted() 
     .await;
 }
 
+/// A sample of a format.
+macro_rules! sample {
+    ($path:literal) => {
+        include_str!(concat!("../../../../services/kit/formats/tests/files/", $path))
+    };
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_format_of_a_report_is_recognized_by_its_contents() {
+    let api = &Customer::new().await.api;
+    let project = create_project(api).await;
+    let upload = async |media_type: &'static str, file: &'static str| {
+        let name = format!("{media_type} {}", file.len());
+        let set = api.post(&format!("{project}/testsets"), json!({"Name": name})).await.created();
+        let path = format!("{project}/testsets/{}/results", id(&set));
+        let request = api.request(Method::POST, &path).header("Content-Type", media_type);
+        Answer::of(request.body(file)).await
+    };
+    for (media_type, file, cases, passed) in [
+        ("application/json", sample!("ctrf/pytest.json"), 8, 3),
+        ("application/json", sample!("playwright-json/results.json"), 7, 3),
+        ("application/json", sample!("cucumber-json/cucumber.json"), 5, 2),
+        ("application/x-ndjson", sample!("cucumber-messages/messages.ndjson"), 5, 2),
+        ("application/x-ndjson", sample!("go-test/shop.json"), 9, 3),
+        ("text/plain", sample!("tap/node.tap"), 5, 2),
+        ("application/xml", sample!("robot/output.xml"), 4, 2),
+        ("application/xml", sample!("nunit3/pytest-nunit.xml"), 8, 4),
+        ("text/xml", sample!("trx/jest.trx"), 8, 3),
+        // The media type does not matter.
+        ("text/plain", sample!("xunit/version-2.xml"), 5, 2),
+    ] {
+        let execution = upload(media_type, file).await.created();
+        let statistic = &execution["Statistic"];
+        assert_eq!(statistic["TestCasesTotal"], cases, "{file:.80}");
+        assert_eq!(statistic["TestCasesPassed"], passed, "{file:.80}");
+    }
+    for (media_type, file, code, part) in [
+        ("text/plain", "hello", "unknown_format", "send JUnit XML"),
+        (
+            "application/json",
+            r#"{"reportFormat": "CTRF", "results": {"tests": [{]}}"#,
+            "malformed",
+            "CTRF JSON",
+        ),
+        (
+            "application/json",
+            r#"{"uuid": "1", "historyId": "2"}"#,
+            "several_files",
+            "Allure results",
+        ),
+    ] {
+        let problem = upload(media_type, file).await.is_problem(400, code);
+        assert!(problem.to_string().contains(part), "{problem}");
+    }
+    upload("image/png", "x").await.is_problem(415, "unsupported_media_type");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_execution_is_exported_as_junit_and_a_case_has_a_history() {
     let api = &Customer::new().await.api;

@@ -1,6 +1,7 @@
 //! Media types of uploaded results.
 
 use axum::extract::{FromRequest, Request};
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::{body::media_type, problem::Problem, upload::Upload};
@@ -10,6 +11,32 @@ pub(crate) const EXAMPLE: &str = r#"<testsuite name="checkout" tests="1">
   <testcase classname="checkout" name="pay_by_card" time="8.3"/>
 </testsuite>
 "#;
+
+/// A report of `go test -json` for the documentation.
+pub(super) const GO_EXAMPLE: &str = r#"{"Action":"run","Package":"checkout","Test":"TestPayByCard"}
+{"Action":"pass","Package":"checkout","Test":"TestPayByCard","Elapsed":8.3}
+"#;
+
+/// A TAP report for the documentation.
+pub(super) const TAP_EXAMPLE: &str = "TAP version 14\n1..1\nok 1 - pay_by_card\n";
+
+/// Returns a CTRF report for the documentation.
+pub(super) fn ctrf_example() -> Value {
+    json!({
+        "reportFormat": "CTRF",
+        "specVersion": "1.0.0",
+        "results": {
+            "tool": { "name": "checkout-tests" },
+            "summary": {
+                "tests": 1, "passed": 1, "failed": 0, "skipped": 0, "pending": 0, "other": 0,
+                "start": 1_772_443_804_100_u64, "stop": 1_772_443_812_400_u64,
+            },
+            "tests": [{
+                "name": "pay_by_card", "suite": ["checkout"], "status": "passed", "duration": 8300,
+            }],
+        },
+    })
+}
 
 /// Results as a JSON array, or one per line.
 pub(super) struct ResultsUpload {
@@ -33,24 +60,40 @@ impl<S: Sync> FromRequest<S> for ResultsUpload {
     }
 }
 
-/// A JUnit report in one or several files.
-pub(super) struct JunitUpload(pub(super) Upload);
+/// A report of a test tool in one or several files. The execution service recognizes its format by
+/// its contents.
+pub(super) struct ReportUpload(pub(super) Upload);
 
-impl<S: Sync> FromRequest<S> for JunitUpload {
+impl<S: Sync> FromRequest<S> for ReportUpload {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         match media_type(request.headers()).as_deref() {
-            Some("application/xml" | "text/xml") => Upload::file(request).map(Self),
+            Some(
+                "application/xml"
+                | "text/xml"
+                | "application/json"
+                | "application/x-ndjson"
+                | "application/ndjson"
+                | "application/jsonl"
+                | "text/plain",
+            ) => Upload::file(request).map(Self),
             Some("multipart/form-data") => Upload::form(request).await.map(Self),
             _ => Err(Problem::unsupported(
-                "Content-Type: must be application/xml, text/xml or multipart/form-data",
+                "Content-Type: must be application/xml, text/xml, application/json, \
+                 application/x-ndjson, text/plain or multipart/form-data",
             )),
         }
     }
 }
 
-/// A form with JUnit files in fields of any name.
+/// A report in CTRF, of Playwright or of Cucumber, as the tool writes it.
+#[derive(ToSchema)]
+#[schema(value_type = Object)]
+#[expect(dead_code, reason = "only documents the report, which is streamed")]
+pub(super) struct JsonReport(());
+
+/// A form with reports in fields of any name. Each may have a format of its own.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only documents the form, which is streamed")]
 pub(super) struct Files {

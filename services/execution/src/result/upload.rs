@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use assay_auth::Caller;
 use assay_events::ExecutionAction;
-use assay_junit::Test;
+use assay_formats::Test;
 use assay_proto::{
     ExecutionId, Fault, InstanceId, ProjectId, TestSetId,
     catalog::{ReportedTestCase, Snapshot, SnapshotTarget},
@@ -50,7 +50,7 @@ pub(crate) fn read(mut body: Body) -> Result<(Vec<UploadedCase>, Vec<u8>), Fault
     let (mut cases, mut indexes) = (Vec::<UploadedCase>::new(), HashMap::new());
     let (mut writer, mut tests) = (Writer::new()?, 0);
     loop {
-        assay_junit::read(&mut body, |test| {
+        assay_formats::read(&mut body, |test| {
             tests += 1;
             if tests > MOST_TESTS {
                 let reason = format!("the report has more than {MOST_TESTS} tests");

@@ -54,7 +54,8 @@ async fn exporting_an_uploaded_file_preserves_its_results() -> Result<()> {
         "go-junit-report",
         "gotestsum",
     ] {
-        let path = format!("{}/../kit/junit/tests/files/{file}.xml", env!("CARGO_MANIFEST_DIR"));
+        let path =
+            format!("{}/../kit/formats/tests/files/junit/{file}.xml", env!("CARGO_MANIFEST_DIR"));
         let uploaded = world.upload(&[&std::fs::read(path)?]).await?;
         let before = contents(&world, &uploaded).await?;
 

@@ -10,9 +10,12 @@ use tonic::{Code, Status};
 
 use crate::world::{World, fields, reason};
 
-const PYTEST: &[u8] = include_bytes!("../../../kit/junit/tests/files/pytest.xml");
-const NEXTEST: &[u8] = include_bytes!("../../../kit/junit/tests/files/nextest.xml");
-const SUREFIRE: &[u8] = include_bytes!("../../../kit/junit/tests/files/surefire.xml");
+const PYTEST: &[u8] = include_bytes!("../../../kit/formats/tests/files/junit/pytest.xml");
+const PLAYWRIGHT: &[u8] =
+    include_bytes!("../../../kit/formats/tests/files/playwright-json/results.json");
+const GO: &[u8] = include_bytes!("../../../kit/formats/tests/files/go-test/shop.json");
+const NEXTEST: &[u8] = include_bytes!("../../../kit/formats/tests/files/junit/nextest.xml");
+const SUREFIRE: &[u8] = include_bytes!("../../../kit/formats/tests/files/junit/surefire.xml");
 
 #[tokio::test]
 async fn an_upload_creates_a_completed_execution() -> Result<()> {
@@ -117,12 +120,54 @@ async fn several_files_create_one_execution() -> Result<()> {
 }
 
 #[tokio::test]
+async fn retries_and_projects_of_playwright_are_shown_in_steps() -> Result<()> {
+    let world = World::new().await?;
+
+    let execution = world.upload(&[PLAYWRIGHT]).await?;
+
+    assert_eq!(execution.test_reports.len(), 7);
+    let named = |name: &str| {
+        execution.test_reports.iter().find(|report| report.test_case_name == name).unwrap()
+    };
+    let flaky = named("login › flaky");
+    assert_eq!(flaky.test_case_identifier, "shop.spec.js.login › flaky");
+    assert_eq!((flaky.requested_instances_count, flaky.result()), (2, TestResult::Passed));
+    let instance = only_instance(&world, flaky).await?;
+    let steps: Vec<_> =
+        instance.steps.iter().map(|step| (step.result(), step.test_input.as_str())).collect();
+    let input = "shop.spec.js / login › flaky [Project=chromium] (attempt";
+    assert_eq!(
+        steps,
+        [
+            (TestResult::Failed, &*format!("{input} 1)")),
+            (TestResult::Passed, &*format!("{input} 2)"))
+        ]
+    );
+    let refused = only_instance(&world, named("login › refuses")).await?;
+    assert_eq!(refused.steps[0].test_input, "look (attempt 1)");
+    assert!(refused.steps[0].actual_result.contains("Expected: 401"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn files_of_an_upload_may_have_different_formats() -> Result<()> {
+    let world = World::new().await?;
+
+    let execution = world.upload(&[PYTEST, GO]).await?;
+
+    let statistic = execution.statistic.as_ref().unwrap();
+    assert_eq!(statistic.test_cases_total, 9 + 9);
+    assert_eq!(statistic.test_cases_aborted, 1);
+    Ok(())
+}
+
+#[tokio::test]
 async fn rejected_uploads_create_nothing() -> Result<()> {
     let world = World::new().await?;
     let bomb = "<!DOCTYPE l [<!ENTITY a 'aaaa'>]><testsuite><testcase name='&a;'/></testsuite>";
     for (files, expected) in [
         (vec![bomb.as_bytes()], "doctype_refused"),
-        (vec![PYTEST, b"<html/>".as_slice()], "not_junit"),
+        (vec![PYTEST, b"<html/>".as_slice()], "unknown_format"),
         (vec![PYTEST, b"<testsuite><testcase name='a'/>".as_slice()], "malformed"),
         (vec![b"<testsuites/>".as_slice()], "no_tests"),
     ] {

@@ -1,9 +1,9 @@
-//! Writes tests as JUnit XML. [`assay_junit::read`] reads the same tests, results, times and
+//! Writes tests as JUnit XML. [`assay_formats::read`] reads the same tests, results, times and
 //! messages.
 
 use std::fmt::Write;
 
-use assay_junit::{ABORTED, OUTPUT};
+use assay_formats::{ABORTED, OUTPUT};
 use assay_proto::{TestResult, Timestamp};
 use chrono::SecondsFormat;
 

@@ -1,0 +1,130 @@
+//! Allure results: a set of files, with one for each attempt of a test.
+//!
+//! The results of a test have the same `historyId`. They are found in a first pass over the files,
+//! which keeps only their names and ids, and read in a second one.
+
+mod archive;
+mod fixtures;
+mod outcome;
+
+use std::{
+    collections::HashMap,
+    io::{BufRead, BufReader, Read},
+};
+
+use assay_proto::Fault;
+use serde::de::DeserializeOwned;
+
+pub use self::archive::Archive;
+use self::{
+    fixtures::Fixtures,
+    outcome::{Brief, Outcome},
+};
+use crate::{Format, Head, Sink, Test, fault::broken, json::Clipped};
+
+/// Maximum number of files. Ten results with attachments for each test of the largest report.
+pub(crate) const MOST_FILES: usize = 200_000;
+
+/// Maximum size of a file with a result, in bytes.
+const LARGEST: u64 = 16 << 20;
+
+/// Bytes at the start of a zip archive.
+const ARCHIVE: &[u8] = b"PK\x03\x04";
+
+/// Files that belong together, such as those of a folder or of an archive.
+pub trait Files {
+    /// Returns the names of the files, without folders.
+    fn names(&self) -> Vec<String>;
+
+    /// Opens the file with this name.
+    fn open(&mut self, name: &str) -> Result<Box<dyn Read + '_>, Fault>;
+}
+
+/// The format of Allure results.
+pub struct Allure;
+
+impl Format for Allure {
+    fn name(&self) -> &'static str {
+        "Allure results"
+    }
+
+    fn media_types(&self) -> &'static [&'static str] {
+        &["application/zip"]
+    }
+
+    fn recognizes(&self, head: &Head) -> bool {
+        head.starts_with(ARCHIVE)
+            || head.object().is_some_and(|json| {
+                json.has(1, "uuid") && (json.has(1, "historyId") || json.has(1, "children"))
+            })
+    }
+
+    /// Refuses a single file: attempts and attachments are in others. [`read`] reads all of them.
+    fn read(&self, _: &mut dyn BufRead, _: Sink<'_>) -> Result<(), Fault> {
+        let reason = "the file was recognized as Allure results, which are several files and cannot \
+            be read from one: send a JUnit or CTRF report of the same run";
+        Err(Fault::Refused { code: "several_files", reason: reason.to_owned() })
+    }
+}
+
+/// Reads the results in a set of files. The attachments of the tests are names of files in it.
+pub fn read(
+    files: &mut dyn Files,
+    mut sink: impl FnMut(Test) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let names = files.names();
+    if names.len() > MOST_FILES {
+        let reason = format!("Allure results have at most {MOST_FILES} files");
+        return Err(Fault::Refused { code: "too_large", reason });
+    }
+    let (mut tests, mut fixtures) = (Attempts::default(), Fixtures::default());
+    for (index, name) in names.iter().enumerate() {
+        if name.ends_with("-result.json") {
+            tests.add(parse::<Brief>(files, name)?, index);
+        } else if name.ends_with("-container.json") {
+            fixtures.add(parse(files, name)?);
+        }
+    }
+    for attempts in tests.sorted() {
+        let mut test = Test::default();
+        for index in attempts {
+            let outcome: Outcome = parse(files, &names[index])?;
+            outcome.add_to(&mut test, &fixtures);
+        }
+        sink(test)?;
+    }
+    Ok(())
+}
+
+fn parse<T: DeserializeOwned>(files: &mut dyn Files, name: &str) -> Result<T, Fault> {
+    let file = BufReader::new(files.open(name)?.take(LARGEST));
+    let mut json = serde_json::Deserializer::from_reader(Clipped::new(file));
+    T::deserialize(&mut json).map_err(|error| {
+        let problem = format!("a file is not as expected: {error}");
+        broken(Allure.name(), &format!("in {name}"), problem)
+    })
+}
+
+/// The attempts of each test, by its history.
+#[derive(Default)]
+struct Attempts(HashMap<String, Vec<(i64, usize)>>);
+
+impl Attempts {
+    fn add(&mut self, brief: Brief, index: usize) {
+        let start = brief.start();
+        self.0.entry(brief.history(index)).or_default().push((start, index));
+    }
+
+    /// Returns the indexes of the files of each test, with those of its attempts in their order.
+    fn sorted(self) -> impl Iterator<Item = impl Iterator<Item = usize>> {
+        let mut tests: Vec<Vec<(i64, usize)>> = self.0.into_values().collect();
+        for attempts in &mut tests {
+            attempts.sort_unstable();
+        }
+        tests.sort_unstable();
+        tests.into_iter().map(|attempts| attempts.into_iter().map(|(_, index)| index))
+    }
+}
+
+#[cfg(test)]
+mod tests;

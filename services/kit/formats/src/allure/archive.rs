@@ -1,0 +1,92 @@
+//! Results in a zip archive.
+
+use std::{
+    collections::HashMap,
+    io::{self, Read, Seek},
+};
+
+use assay_proto::Fault;
+use zip::{ZipArchive, result::ZipError};
+
+use super::{Allure, Files, MOST_FILES};
+use crate::{Format, fault::excessive};
+
+/// Maximum size of all files that are read from an archive, in bytes.
+const TOTAL: u64 = 4 << 30;
+
+/// Maximum ratio of the size of a file to its compressed size. Deflate compresses JSON ten to twenty
+/// times, and a bomb a thousand times.
+const RATIO: u64 = 200;
+
+/// Size of a file from which its ratio counts, in bytes. Small ones may be all zeros.
+const SMALL: u64 = 1 << 20;
+
+/// A zip archive with results, in any folder of it.
+pub struct Archive<R> {
+    zip: ZipArchive<R>,
+    /// Indexes of files by their names without folders.
+    indexes: HashMap<String, usize>,
+    /// Number of bytes that may still be read.
+    left: u64,
+}
+
+impl<R: Read + Seek> Archive<R> {
+    /// Opens an archive, and checks its directory.
+    pub fn open(file: R) -> Result<Self, Fault> {
+        let zip = ZipArchive::new(file).map_err(|error| broken(&error))?;
+        if zip.len() > MOST_FILES {
+            let problem = format!("it has more than {MOST_FILES} files");
+            return Err(excessive(Allure.name(), "in its directory", problem));
+        }
+        let base = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+        // A file whose name is unreadable is none of the results.
+        let names = zip.file_names().map(|path| base(&path.unwrap_or_default()));
+        let indexes = names.zip(0..).filter(|(name, _)| !name.is_empty()).collect();
+        Ok(Self { zip, indexes, left: TOTAL })
+    }
+}
+
+impl<R: Read + Seek> Files for Archive<R> {
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.indexes.keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn open(&mut self, name: &str) -> Result<Box<dyn Read + '_>, Fault> {
+        let index = self.indexes.get(name).copied().ok_or(Fault::NotFound("file"))?;
+        let file = self.zip.by_index(index).map_err(|error| broken(&error))?;
+        let largest = SMALL.max(file.compressed_size().saturating_mul(RATIO));
+        Ok(Box::new(Bounded { file, largest, left: &mut self.left }))
+    }
+}
+
+/// A file that must not be larger than expected.
+struct Bounded<'a, F> {
+    file: F,
+    /// Number of bytes that the file may still have.
+    largest: u64,
+    /// Number of bytes that may still be read from the archive.
+    left: &'a mut u64,
+}
+
+impl<F: Read> Read for Bounded<'_, F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        let size = read as u64;
+        if size > self.largest || size > *self.left {
+            return Err(io::Error::other("the archive grows too much when it is decompressed"));
+        }
+        self.largest -= size;
+        *self.left -= size;
+        Ok(read)
+    }
+}
+
+fn broken(error: &ZipError) -> Fault {
+    crate::fault::broken(
+        Allure.name(),
+        "in the archive",
+        format_args!("a file is unreadable: {error}"),
+    )
+}

@@ -1,0 +1,253 @@
+//! A result in a file: an attempt of a test.
+
+use assay_proto::TestResult;
+use serde::Deserialize;
+
+use super::fixtures::Fixtures;
+use crate::{
+    Attachment, Attempt, Content, Link, Nature, Problem, Property, Step, Test,
+    json::{List, Number, Text},
+    limits::{DEEPEST, MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, MOST_STEPS, STEP, TEXT},
+    values::{duration, since_1970},
+};
+
+/// Names of labels that describe the run and not the test.
+const TECHNICAL: [&str; 11] = [
+    "_fallbackTestCaseId",
+    "framework",
+    "host",
+    "language",
+    "package",
+    "parentSuite",
+    "subSuite",
+    "suite",
+    "testClass",
+    "testMethod",
+    "thread",
+];
+
+/// The ids and time by which the attempts of a test are found.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Brief {
+    uuid: Text<256>,
+    history_id: Text<256>,
+    start: Number,
+}
+
+impl Brief {
+    pub(super) fn start(&self) -> i64 {
+        #[expect(clippy::cast_possible_truncation, reason = "only the order counts")]
+        self.start.0.map_or(0, |start| start as i64)
+    }
+
+    /// Returns the id that all attempts of a test have.
+    pub(super) fn history(self, index: usize) -> String {
+        match (self.history_id.0, self.uuid.0) {
+            (history, uuid) if history.is_empty() && uuid.is_empty() => format!("file {index}"),
+            (history, uuid) if history.is_empty() => format!("result {uuid}"),
+            (history, _) => history,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Outcome {
+    uuid: Text<256>,
+    name: Text<MESSAGE>,
+    full_name: Text<MESSAGE>,
+    labels: List<Label, MOST_LABELS>,
+    links: List<ReportedLink, MOST_LABELS>,
+    parameters: List<Parameter, MOST_LABELS>,
+    status: Text<32>,
+    status_details: Details,
+    start: Number,
+    stop: Number,
+    steps: List<ReportedStep, MOST_STEPS>,
+    attachments: List<ReportedAttachment, MOST_ATTACHMENTS>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Label {
+    name: Text<256>,
+    value: Text<MESSAGE>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ReportedLink {
+    r#type: Text<256>,
+    url: Text<MESSAGE>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Parameter {
+    name: Text<256>,
+    value: Text<MESSAGE>,
+    /// Whether the parameter is the same test with any value.
+    excluded: bool,
+    /// `masked` and `hidden` values are secrets.
+    mode: Text<16>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    message: Text<MESSAGE>,
+    trace: Text<TEXT>,
+}
+
+/// A step of a result, or a fixture of a container.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ReportedStep {
+    name: Text<STEP>,
+    status: Text<32>,
+    status_details: Details,
+    start: Number,
+    stop: Number,
+    steps: List<ReportedStep, MOST_STEPS>,
+    attachments: List<ReportedAttachment, MOST_ATTACHMENTS>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ReportedAttachment {
+    name: Text<MESSAGE>,
+    /// Name of a file.
+    source: Text<MESSAGE>,
+    r#type: Text<256>,
+}
+
+impl Outcome {
+    /// Adds the attempt to a test, and completes it.
+    pub(super) fn add_to(self, test: &mut Test, fixtures: &Fixtures) {
+        self.identify(test);
+        let is_kept = |label: &&Label| !TECHNICAL.contains(&label.name.0.as_str());
+        let labels = self.labels.0.iter().filter(is_kept);
+        test.labels = labels.map(|label| Property::new(&label.name.0, &label.value.0)).collect();
+        let link = |link: &ReportedLink| {
+            let kind = if link.r#type.0.is_empty() { "link" } else { &link.r#type.0 };
+            Link { kind: kind.to_owned(), target: link.url.0.clone() }
+        };
+        test.links = self.links.0.iter().map(link).collect();
+        let parameters = self.parameters.0.iter().filter(|parameter| !parameter.excluded);
+        test.parameters = parameters.map(Parameter::property).collect();
+        let attempt = self.into_attempt(fixtures);
+        (test.start, test.seconds) = (attempt.start, attempt.seconds);
+        test.push(attempt);
+    }
+
+    /// Class and name are those of other reports of the tool, where they are known.
+    fn identify(&self, test: &mut Test) {
+        let label = |name: &str| {
+            let found = self.labels.0.iter().find(|label| label.name.0 == name);
+            found.map_or("", |label| label.value.0.as_str())
+        };
+        let (full, name) = (self.full_name.0.trim(), self.name.0.trim());
+        let split = match label("framework") {
+            "playwright" => full.split_once(" › "),
+            _ => full
+                .rsplit_once('#')
+                .or_else(|| full.rsplit_once('.').filter(|_| !full.contains(char::is_whitespace))),
+        };
+        let (class, own) = split.unwrap_or(("", full));
+        class.clone_into(&mut test.class);
+        // The name of a test of pytest has its parameters, unless it was replaced by a title.
+        let has_parameters =
+            name.strip_prefix(own).is_some_and(|rest| !own.is_empty() && rest.starts_with('['));
+        let name = if own.is_empty() || has_parameters { name } else { own };
+        name.clone_into(&mut test.name);
+    }
+
+    fn into_attempt(self, fixtures: &Fixtures) -> Attempt {
+        let result = result(&self.status.0).unwrap_or(TestResult::Error);
+        let message = self.status_details.message.0.trim().to_owned();
+        let (mut problems, mut reason) = (Vec::new(), String::new());
+        match Nature::of(result) {
+            Some(nature) => {
+                let text = self.status_details.trace.0;
+                problems.push(Problem { nature, message, text });
+            }
+            None if result == TestResult::Canceled => reason = message,
+            None => {}
+        }
+        let mut attempt = Attempt {
+            start: since_1970(self.start.0),
+            seconds: seconds(self.start, self.stop),
+            result,
+            reason,
+            problems,
+            ..Attempt::default()
+        };
+        attempt.attach(self.attachments.0);
+        let (before, after) = fixtures.of(&self.uuid.0);
+        attempt.steps.extend(before.cloned());
+        for step in self.steps.0 {
+            step.add_to(&mut attempt, 0);
+        }
+        attempt.steps.extend(after.cloned());
+        attempt.steps.truncate(MOST_STEPS);
+        attempt
+    }
+}
+
+impl Attempt {
+    fn attach(&mut self, attachments: Vec<ReportedAttachment>) {
+        for ReportedAttachment { name, source, r#type } in attachments {
+            if self.attachments.len() < MOST_ATTACHMENTS {
+                let content = Content::Path(source.0);
+                self.attachments.push(Attachment { name: name.0, media_type: r#type.0, content });
+            }
+        }
+    }
+}
+
+impl Parameter {
+    fn property(&self) -> Property {
+        let is_secret = matches!(self.mode.0.as_str(), "masked" | "hidden");
+        Property::new(&self.name.0, if is_secret { "***" } else { &self.value.0 })
+    }
+}
+
+impl ReportedStep {
+    /// Returns a step without those within it.
+    pub(super) fn step(&self, depth: usize) -> Step {
+        Step {
+            depth,
+            name: self.name.0.clone(),
+            // Steps that only have attachments lack a status.
+            result: result(&self.status.0).unwrap_or(TestResult::Passed),
+            seconds: seconds(self.start, self.stop),
+            message: self.status_details.message.0.trim().to_owned(),
+        }
+    }
+
+    fn add_to(self, attempt: &mut Attempt, depth: usize) {
+        if attempt.steps.len() >= MOST_STEPS || depth > DEEPEST {
+            return;
+        }
+        attempt.steps.push(self.step(depth));
+        attempt.attach(self.attachments.0);
+        for step in self.steps.0 {
+            step.add_to(attempt, depth + 1);
+        }
+    }
+}
+
+fn seconds(start: Number, stop: Number) -> f64 {
+    duration(stop.0.zip(start.0).map(|(stop, start)| (stop - start) / 1e3))
+}
+
+fn result(status: &str) -> Option<TestResult> {
+    match status {
+        "passed" => Some(TestResult::Passed),
+        "failed" => Some(TestResult::Failed),
+        "skipped" => Some(TestResult::Canceled),
+        "broken" | "unknown" => Some(TestResult::Error),
+        _ => None,
+    }
+}

@@ -1,0 +1,8 @@
+//! The reports of Cucumber and tools like it: JSON and messages.
+
+mod definitions;
+mod json_report;
+mod messages;
+mod status;
+
+pub use self::{json_report::CucumberJson, messages::CucumberMessages};

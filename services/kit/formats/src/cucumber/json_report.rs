@@ -1,0 +1,237 @@
+//! Cucumber JSON: features with elements, which are scenarios and backgrounds. Behave writes times,
+//! tags and places in ways of its own.
+
+use std::io::BufRead;
+
+use assay_proto::{Fault, TestResult};
+use serde::{
+    Deserialize,
+    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess},
+};
+
+use super::status::{complete, explanation, result};
+use crate::{
+    Attachment, Attempt, Format, Head, Property, Sink, Step, Test,
+    held::Held,
+    json::{self, Array, Elements, List, Members, Number, Object, Output, Text},
+    limits::{INLINE, INLINE_TOTAL, MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, MOST_STEPS, STEP},
+    texts::beginning,
+    values::{duration, inline, time},
+};
+
+/// The format of Cucumber JSON.
+pub struct CucumberJson;
+
+impl Format for CucumberJson {
+    fn name(&self) -> &'static str {
+        "Cucumber JSON"
+    }
+
+    fn media_types(&self) -> &'static [&'static str] {
+        &["application/json"]
+    }
+
+    fn recognizes(&self, head: &Head) -> bool {
+        head.array().is_some_and(|json| {
+            json.has(2, "elements")
+                || (json.has(2, "keyword") && (json.has(2, "uri") || json.has(2, "location")))
+        })
+    }
+
+    fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
+        json::read(self.name(), file, sink, |json, output| {
+            Array(&mut Features(output)).deserialize(json)
+        })
+    }
+}
+
+struct Features<'o, 's>(&'o mut Output<'s>);
+
+impl Elements for Features<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, sequence: &mut A) -> Result<bool, A::Error> {
+        let mut feature = Feature {
+            name: String::new(),
+            file: String::new(),
+            background: Vec::new(),
+            held: Held::default(),
+            output: self.0,
+        };
+        let found = sequence.next_element_seed(Object(&mut feature))?.is_some();
+        if found {
+            feature.release()?;
+        }
+        Ok(found)
+    }
+}
+
+/// A feature. Its name often comes behind its scenarios, which wait for it.
+struct Feature<'o, 's> {
+    name: String,
+    /// Name of the file without its end, in reports of Behave.
+    file: String,
+    /// Steps of the background that precedes the next scenario.
+    background: Vec<ReportedStep>,
+    held: Held<()>,
+    output: &'o mut Output<'s>,
+}
+
+impl Members for Feature<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "name" => {
+                map.next_value::<Text<MESSAGE>>()?.0.trim().clone_into(&mut self.name);
+            }
+            "location" => {
+                let Text(location) = map.next_value::<Text<MESSAGE>>()?;
+                let file = location.rsplit('/').next().unwrap_or_default();
+                let file = file.split(".feature").next().unwrap_or_default();
+                file.clone_into(&mut self.file);
+            }
+            "elements" => map.next_value_seed(Array(self))?,
+            _ => _ = map.next_value::<IgnoredAny>()?,
+        }
+        Ok(())
+    }
+}
+
+impl Elements for Feature<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, sequence: &mut A) -> Result<bool, A::Error> {
+        let Some(mut element) = sequence.next_element::<Element>()? else { return Ok(false) };
+        let has_result = |step: &ReportedStep| !step.result.status.0.is_empty();
+        if element.r#type.0 == "background" {
+            self.background = element.steps.0;
+            self.background.retain(has_result);
+        } else {
+            let background = std::mem::take(&mut self.background);
+            element.steps.0.splice(0..0, background);
+            let held = self.held.push((), element.into_test(), CucumberJson.name());
+            held.map_err(|fault| self.output.stop(fault))?;
+        }
+        Ok(true)
+    }
+}
+
+impl Feature<'_, '_> {
+    fn release<E: serde::de::Error>(&mut self) -> Result<(), E> {
+        let Self { name, file, held, output, .. } = self;
+        let class = match (file.as_str(), name.as_str()) {
+            ("", class) | (class, "") => class.to_owned(),
+            // As in the JUnit report of Behave.
+            (file, name) => format!("{file}.{name}"),
+        };
+        let mut stopped = Ok(());
+        let mut add = |test| {
+            stopped = output.add(test);
+            // The actual fault is in the output.
+            if stopped.is_ok() { Ok(()) } else { Err(Fault::internal("stopped")) }
+        };
+        _ = held.release(|(), test| test.class.clone_from(&class), &mut add);
+        stopped
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Element {
+    id: Text<MESSAGE>,
+    r#type: Text<32>,
+    name: Text<MESSAGE>,
+    tags: List<Tag, MOST_LABELS>,
+    before: List<ReportedStep, MOST_STEPS>,
+    steps: List<ReportedStep, MOST_STEPS>,
+    after: List<ReportedStep, MOST_STEPS>,
+    start_timestamp: Text<64>,
+    /// Result and place in reports of Behave.
+    status: Text<32>,
+    location: Text<MESSAGE>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ReportedStep {
+    keyword: Text<64>,
+    name: Text<STEP>,
+    result: StepResult,
+    embeddings: List<Embedding, MOST_ATTACHMENTS>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StepResult {
+    status: Text<32>,
+    /// Nanoseconds, or seconds in reports of Behave.
+    duration: Number,
+    error_message: Text<MESSAGE>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Embedding {
+    name: Text<MESSAGE>,
+    #[serde(alias = "media")]
+    mime_type: Text<256>,
+    /// Base64.
+    data: Text<{ INLINE / 3 * 4 + 8 }>,
+}
+
+/// A tag, which Behave writes as a text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Tag {
+    Object { name: Text<MESSAGE> },
+    Text(Text<MESSAGE>),
+}
+
+impl Element {
+    fn into_test(self) -> Test {
+        let name = if self.name.0.trim().is_empty() { self.id.0 } else { self.name.0 };
+        let labels = self.tags.0.into_iter().map(|tag| {
+            let (Tag::Object { name: Text(text) } | Tag::Text(Text(text))) = tag;
+            Property::new("tag", text.trim_start_matches('@'))
+        });
+        let labels = labels.collect();
+        let per_second = if self.location.0.is_empty() { 1e9 } else { 1.0 };
+        let mut attempt = Attempt { start: time(&self.start_timestamp.0), ..Attempt::default() };
+        let mut room = INLINE_TOTAL;
+        let steps = self.before.0.into_iter().chain(self.steps.0).chain(self.after.0);
+        for step in steps.take(MOST_STEPS) {
+            step.add_to(&mut attempt, per_second, &mut room);
+        }
+        attempt.seconds = attempt.steps.iter().map(|step| step.seconds).sum();
+        let reported = (!self.status.0.is_empty()).then(|| match self.status.0.as_str() {
+            "undefined" => TestResult::Error,
+            status => result(status),
+        });
+        complete(&mut attempt, reported);
+        Test {
+            name: name.trim().to_owned(),
+            start: attempt.start,
+            seconds: attempt.seconds,
+            labels,
+            attempts: vec![attempt],
+            ..Test::default()
+        }
+    }
+}
+
+impl ReportedStep {
+    fn add_to(self, attempt: &mut Attempt, per_second: f64, room: &mut usize) {
+        let StepResult { status, duration: nanoseconds, error_message } = self.result;
+        let name = format!("{} {}", self.keyword.0.trim(), self.name.0.trim());
+        let name = beginning(name.trim(), STEP);
+        let message = match error_message.0.trim() {
+            "" => explanation(&status.0, &name),
+            message => message.to_owned(),
+        };
+        let seconds = duration(nanoseconds.0.map(|nanoseconds| nanoseconds / per_second));
+        let result = result(&status.0);
+        attempt.steps.push(Step { depth: 0, name, result, seconds, message });
+        for Embedding { name, mime_type, data } in self.embeddings.0 {
+            if attempt.attachments.len() < MOST_ATTACHMENTS {
+                let content = inline(&data.0, room);
+                let media_type = mime_type.0;
+                attempt.attachments.push(Attachment { name: name.0, media_type, content });
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Cucumber messages: one JSON object per line. They have all attempts.
+
+use std::{collections::HashMap, io::BufRead};
+
+use assay_proto::{Fault, TestResult, Timestamp};
+use serde::Deserialize;
+
+use super::{
+    definitions::{Definitions, GherkinDocument, Pickle, TestCase},
+    status::{complete, explanation, result},
+};
+use crate::{
+    Attachment, Attempt, Content, Format, Head, Nature, Problem, Sink, Step, Test,
+    fault::excessive,
+    json::{self, Clipped, Number, Text},
+    limits::{INLINE, INLINE_TOTAL, MESSAGE, MOST_ATTACHMENTS, MOST_STEPS, OUTPUT},
+    lines::Lines,
+    texts::keep_end,
+    values::{duration, inline, since_1970},
+};
+
+/// Maximum number of attempts that run at the same time.
+const MOST_OPEN: usize = 1000;
+
+/// Media type of what steps log.
+const LOG: &str = "text/x.cucumber.log+plain";
+
+/// The format of Cucumber messages.
+pub struct CucumberMessages;
+
+impl Format for CucumberMessages {
+    fn name(&self) -> &'static str {
+        "Cucumber messages"
+    }
+
+    fn media_types(&self) -> &'static [&'static str] {
+        &["application/x-ndjson"]
+    }
+
+    fn recognizes(&self, head: &Head) -> bool {
+        let names = ["meta", "source", "gherkinDocument", "pickle", "hook", "testRunStarted"];
+        head.object().is_some_and(|json| {
+            let name = json.first_name();
+            names.contains(&name) && (name != "meta" || json.has(2, "protocolVersion"))
+        })
+    }
+
+    fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
+        let (definitions, running, tests) = Default::default();
+        let mut report = Report { definitions, running, tests, sink };
+        let mut lines = Lines::new(self.name(), Clipped::new(file));
+        while let Some((number, line)) = lines.next()? {
+            if !line.trim_ascii().is_empty() {
+                let envelope = json::parse(self.name(), line, number)?;
+                report.add(envelope, number)?;
+            }
+        }
+        report.finish()
+    }
+}
+
+/// A line of the report.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Envelope {
+    gherkin_document: Option<GherkinDocument>,
+    pickle: Option<Pickle>,
+    test_case: Option<TestCase>,
+    test_case_started: Option<TestCaseStarted>,
+    test_step_finished: Option<TestStepFinished>,
+    attachment: Option<ReportedAttachment>,
+    test_case_finished: Option<TestCaseFinished>,
+    parse_error: Option<ParseError>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TestCaseStarted {
+    id: Text<64>,
+    test_case_id: Text<64>,
+    timestamp: Time,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TestStepFinished {
+    #[serde(rename = "testCaseStartedId")]
+    attempt_id: Text<64>,
+    #[serde(rename = "testStepId")]
+    step_id: Text<64>,
+    #[serde(rename = "testStepResult")]
+    result: StepResult,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StepResult {
+    status: Text<32>,
+    duration: Time,
+    message: Text<MESSAGE>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ReportedAttachment {
+    test_case_started_id: Text<64>,
+    body: Text<{ INLINE / 3 * 4 + 8 }>,
+    /// `IDENTITY` or `BASE64`.
+    content_encoding: Text<16>,
+    media_type: Text<256>,
+    file_name: Text<MESSAGE>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TestCaseFinished {
+    test_case_started_id: Text<64>,
+    timestamp: Time,
+    will_be_retried: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ParseError {
+    source: ParseErrorSource,
+    message: Text<MESSAGE>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ParseErrorSource {
+    uri: Text<MESSAGE>,
+}
+
+/// A time or duration.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Time {
+    seconds: Number,
+    nanos: Number,
+}
+
+impl Time {
+    fn seconds(self) -> Option<f64> {
+        Some(self.seconds.0? + self.nanos.0.unwrap_or_default() / 1e9)
+    }
+
+    fn time(self) -> Option<Timestamp> {
+        since_1970(self.seconds().map(|seconds| seconds * 1e3))
+    }
+}
+
+/// An attempt that runs.
+struct Running {
+    case: String,
+    started: Time,
+    attempt: Attempt,
+    /// Space for attachments, in bytes.
+    room: usize,
+}
+
+/// State of the reader.
+struct Report<'s> {
+    definitions: Definitions,
+    /// Attempts that run, by id.
+    running: HashMap<String, Running>,
+    /// Tests that will be retried, by the id of the test case.
+    tests: HashMap<String, Test>,
+    sink: Sink<'s>,
+}
+
+impl Report<'_> {
+    fn add(&mut self, envelope: Envelope, line: usize) -> Result<(), Fault> {
+        if let Some(document) = envelope.gherkin_document {
+            self.definitions.add_document(document);
+        } else if let Some(pickle) = envelope.pickle {
+            self.definitions.add_pickle(pickle);
+        } else if let Some(case) = envelope.test_case {
+            self.definitions.add_case(case);
+        } else if let Some(started) = envelope.test_case_started {
+            self.start(started);
+        } else if let Some(step) = envelope.test_step_finished {
+            self.add_step(step);
+        } else if let Some(attachment) = envelope.attachment {
+            self.add_attachment(attachment);
+        } else if let Some(finished) = envelope.test_case_finished {
+            return self.end(&finished);
+        } else if let Some(error) = envelope.parse_error {
+            let nature = Nature::Error;
+            let problem = Problem { nature, message: error.message.0, ..Problem::default() };
+            let attempts = vec![Attempt::with(vec![problem])];
+            return (self.sink)(Test { name: error.source.uri.0, attempts, ..Test::default() });
+        }
+        let place = format!("line {line}");
+        if self.running.len() > MOST_OPEN || self.tests.len() > MOST_OPEN {
+            let problem = format!("more than {MOST_OPEN} test cases run at the same time");
+            return Err(excessive(CucumberMessages.name(), &place, problem));
+        }
+        self.definitions.check(CucumberMessages.name(), &place)
+    }
+
+    fn start(&mut self, started: TestCaseStarted) {
+        let attempt = Attempt { start: started.timestamp.time(), ..Attempt::default() };
+        let case = started.test_case_id.0;
+        let running = Running { case, started: started.timestamp, attempt, room: INLINE_TOTAL };
+        self.running.insert(started.id.0, running);
+    }
+
+    fn add_step(&mut self, finished: TestStepFinished) {
+        let Some(running) = self.running.get_mut(&finished.attempt_id.0) else { return };
+        let StepResult { status, duration: time, message } = finished.result;
+        let (name, is_hook) = self.definitions.step(&running.case, &finished.step_id.0);
+        let result = result(&status.0);
+        let message = match message.0.trim() {
+            "" => explanation(&status.0, &name),
+            message => message.to_owned(),
+        };
+        let is_shown = !is_hook || result != TestResult::Passed;
+        if is_shown && running.attempt.steps.len() < MOST_STEPS {
+            let seconds = duration(time.seconds());
+            running.attempt.steps.push(Step { depth: 0, name, result, seconds, message });
+        }
+    }
+
+    fn add_attachment(&mut self, reported: ReportedAttachment) {
+        let id = &reported.test_case_started_id.0;
+        let Some(Running { attempt, room, .. }) = self.running.get_mut(id) else { return };
+        let is_base64 = reported.content_encoding.0 == "BASE64";
+        if reported.media_type.0 == LOG && !is_base64 {
+            keep_end(&mut attempt.output, &reported.body.0, OUTPUT);
+            keep_end(&mut attempt.output, "\n", OUTPUT);
+        } else if attempt.attachments.len() < MOST_ATTACHMENTS {
+            let body = reported.body.0;
+            let content = if is_base64 {
+                inline(&body, room)
+            } else if body.len() <= INLINE.min(*room) {
+                *room -= body.len();
+                Content::Inline(body.into_bytes())
+            } else {
+                Content::Dropped
+            };
+            let (name, media_type) = (reported.file_name.0, reported.media_type.0);
+            attempt.attachments.push(Attachment { name, media_type, content });
+        }
+    }
+
+    fn end(&mut self, finished: &TestCaseFinished) -> Result<(), Fault> {
+        let id = &finished.test_case_started_id.0;
+        let Some(Running { case, started, mut attempt, .. }) = self.running.remove(id) else {
+            return Ok(());
+        };
+        let end = finished.timestamp.seconds();
+        let between = end.zip(started.seconds()).map(|(end, start)| end - start);
+        attempt.seconds = duration(between);
+        complete(&mut attempt, None);
+        self.close(case, attempt, finished.will_be_retried)
+    }
+
+    /// Adds an attempt to its test, and passes the test on unless it will be retried.
+    fn close(&mut self, case: String, attempt: Attempt, is_retried: bool) -> Result<(), Fault> {
+        let earlier = self.tests.remove(&case);
+        let mut test = earlier.unwrap_or_else(|| self.definitions.test(&case));
+        (test.start, test.seconds) = (attempt.start, attempt.seconds);
+        test.push(attempt);
+        if is_retried {
+            self.tests.insert(case, test);
+            return Ok(());
+        }
+        self.definitions.remove(&case);
+        (self.sink)(test)
+    }
+
+    /// Passes on the tests that did not finish.
+    fn finish(mut self) -> Result<(), Fault> {
+        let mut running: Vec<Running> = std::mem::take(&mut self.running).into_values().collect();
+        running.sort_by(|one, other| one.case.cmp(&other.case));
+        for Running { case, mut attempt, .. } in running {
+            complete(&mut attempt, Some(TestResult::Aborted));
+            self.close(case, attempt, false)?;
+        }
+        let mut tests: Vec<_> = std::mem::take(&mut self.tests).into_iter().collect();
+        tests.sort_by(|one, other| one.0.cmp(&other.0));
+        tests.into_iter().try_for_each(|(_, test)| (self.sink)(test))
+    }
+}

@@ -1,0 +1,19 @@
+//! Faults of reports.
+
+use std::fmt::Display;
+
+use assay_proto::Fault;
+
+/// Returns the fault of a report that cannot be parsed. It names the format, the place and the
+/// remedy.
+pub(crate) fn broken(format: &str, place: &str, problem: impl Display) -> Fault {
+    Fault::Malformed(format!(
+        "the file was recognized as {format}, but {problem} ({place}): send it as the tool wrote it"
+    ))
+}
+
+/// Returns the fault of a report that exceeds a limit.
+pub(crate) fn excessive(format: &str, place: &str, problem: impl Display) -> Fault {
+    let reason = format!("the file was recognized as {format}, but {problem} ({place})");
+    Fault::Refused { code: "too_large", reason }
+}

@@ -1,0 +1,200 @@
+//! Reads JSON of any size one element at a time, and tolerates unusual values.
+
+mod clipped;
+mod values;
+
+use std::io::{BufRead, ErrorKind};
+
+use assay_proto::Fault;
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::de::IoRead;
+
+use self::clipped::Kept;
+pub(crate) use self::{
+    clipped::Clipped,
+    values::{List, Map, Number, Tail, Text},
+};
+use crate::{Sink, Test, fault::broken};
+
+/// The parser of a document.
+pub(crate) type Json<'f> = serde_json::Deserializer<IoRead<Clipped<&'f mut dyn BufRead>>>;
+
+/// Receives the tests of a document.
+pub(crate) struct Output<'s> {
+    sink: Sink<'s>,
+    /// Failure of the sink, which serde cannot carry.
+    failure: Option<Fault>,
+    kept: Kept,
+}
+
+impl Output<'_> {
+    /// Passes a test on.
+    pub(crate) fn add<E: Error>(&mut self, test: Test) -> Result<(), E> {
+        self.kept.set(0);
+        (self.sink)(test).map_err(|fault| self.stop(fault))
+    }
+
+    /// Keeps a fault, and returns an error that ends the parser.
+    pub(crate) fn stop<E: Error>(&mut self, fault: Fault) -> E {
+        self.failure = Some(fault);
+        E::custom("stopped")
+    }
+}
+
+/// Parses a document of the format with this name.
+pub(crate) fn read(
+    format: &str,
+    file: &mut dyn BufRead,
+    sink: Sink<'_>,
+    parse: impl FnOnce(&mut Json<'_>, &mut Output<'_>) -> serde_json::Result<()>,
+) -> Result<(), Fault> {
+    let file = Clipped::new(file);
+    let mut output = Output { sink, failure: None, kept: file.kept() };
+    let mut json = serde_json::Deserializer::from_reader(file);
+    let read = parse(&mut json, &mut output).and_then(|()| json.end());
+    match output.failure {
+        Some(fault) => Err(fault),
+        None => read.map_err(|error| fault(format, &error, error.line())),
+    }
+}
+
+/// Parses one value of the format with this name, in this line.
+pub(crate) fn parse<T: DeserializeOwned>(
+    format: &str,
+    json: &[u8],
+    line: usize,
+) -> Result<T, Fault> {
+    serde_json::from_slice(json).map_err(|error| fault(format, &error, line))
+}
+
+fn fault(format: &str, error: &serde_json::Error, line: usize) -> Fault {
+    if error.io_error_kind() == Some(ErrorKind::InvalidData) {
+        return clipped::too_deep();
+    }
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+    let place = format!("line {line}, column {}", error.column());
+    broken(format, &place, format_args!("it is not as expected: {message}"))
+}
+
+/// Handles the members of an object, one after the other. It has to consume each value.
+pub(crate) trait Members {
+    fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error>;
+}
+
+/// Parses an object by its handler.
+pub(crate) struct Object<'m, M>(pub(crate) &'m mut M);
+
+impl<'de, M: Members> DeserializeSeed<'de> for Object<'_, M> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
+        value.deserialize_map(self)
+    }
+}
+
+impl<'de, M: Members> Visitor<'de> for Object<'_, M> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Text(name)) = map.next_key::<Text<256>>()? {
+            self.0.member(&name, &mut map)?;
+        }
+        Ok(())
+    }
+}
+
+/// Handles the elements of an array, one after the other.
+pub(crate) trait Elements {
+    /// Parses the next element. Returns whether there was one.
+    fn element<'de, A: SeqAccess<'de>>(&mut self, sequence: &mut A) -> Result<bool, A::Error>;
+}
+
+/// Parses an array by its handler. `null` is an empty array.
+pub(crate) struct Array<'e, E>(pub(crate) &'e mut E);
+
+impl<'de, E: Elements> DeserializeSeed<'de> for Array<'_, E> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
+        value.deserialize_any(self)
+    }
+}
+
+impl<'de, E: Elements> Visitor<'de> for Array<'_, E> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
+        while self.0.element(&mut sequence)? {}
+        Ok(())
+    }
+
+    fn visit_unit<F: Error>(self) -> Result<(), F> {
+        Ok(())
+    }
+}
+
+/// The beginning of a JSON document.
+#[derive(Debug, Default)]
+pub(crate) struct Outline {
+    /// First character of the document that is not white space.
+    pub(crate) first: u8,
+    /// Names of members with the number of objects and arrays around them, in the order of the file.
+    names: Vec<(usize, String)>,
+}
+
+impl Outline {
+    /// Maximum depth of names that are kept.
+    const DEEPEST: usize = 3;
+
+    /// Scans the beginning of a document.
+    pub(crate) fn of(head: &[u8]) -> Self {
+        let mut outline = Self::default();
+        let (mut depth, mut text, mut position) = (0_usize, None, 0);
+        while let Some(byte) = head.get(position).copied() {
+            if outline.first == 0 && !byte.is_ascii_whitespace() {
+                outline.first = byte;
+            }
+            match byte {
+                b'"' => {
+                    let start = position + 1;
+                    position = start;
+                    while head.get(position).is_some_and(|byte| *byte != b'"') {
+                        position += if head[position] == b'\\' { 2 } else { 1 };
+                    }
+                    text = head.get(start..position).filter(|_| depth <= Self::DEEPEST);
+                }
+                b':' => {
+                    if let Some(name) = text.take() {
+                        outline.names.push((depth, String::from_utf8_lossy(name).into_owned()));
+                    }
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            position += 1;
+        }
+        outline
+    }
+
+    /// Returns whether a member with this name is at this depth: 1 in the outermost object.
+    pub(crate) fn has(&self, depth: usize, name: &str) -> bool {
+        self.names.iter().any(|found| found.0 == depth && found.1 == name)
+    }
+
+    /// Returns the first name.
+    pub(crate) fn first_name(&self) -> &str {
+        self.names.first().map_or("", |(_, name)| name)
+    }
+}

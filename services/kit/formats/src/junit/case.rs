@@ -1,0 +1,265 @@
+//! A test while its element is open.
+
+use assay_proto::{TestResult, Timestamp};
+
+use crate::{
+    ABORTED, Attachment, Attempt, Content, Link, Nature, Problem, Property, Test,
+    limits::{MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, MOST_PROBLEMS, OUTPUT, TEXT},
+    texts::{beginning, keep_beginning, keep_end},
+    values::{seconds, time},
+    xml::{Attributes, Path},
+};
+
+/// Meaning of a problem for its test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub(super) nature: Nature,
+    pub(super) when: When,
+}
+
+/// Attempt in which a problem occurred, for tools that retry failed tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// The only attempt, or the first one of a test that failed every time.
+    Decisive,
+    /// A further attempt of a test that failed every time.
+    Repeated,
+    /// An attempt of a test that passed in a later one.
+    Flaky,
+}
+
+impl Kind {
+    /// Returns the meaning of an element of this name.
+    fn named(name: &str) -> Option<Self> {
+        use Nature::{Error, Failure};
+        use When::{Decisive, Flaky, Repeated};
+        let (nature, when) = match name {
+            "failure" => (Failure, Decisive),
+            "error" => (Error, Decisive),
+            "rerunFailure" => (Failure, Repeated),
+            "rerunError" => (Error, Repeated),
+            "flakyFailure" => (Failure, Flaky),
+            "flakyError" => (Error, Flaky),
+            _ => return None,
+        };
+        Some(Self { nature, when })
+    }
+}
+
+/// A problem, and what is reported of its attempt.
+struct Reported {
+    kind: Kind,
+    problem: Problem,
+    start: Option<Timestamp>,
+    seconds: f64,
+    output: Output,
+}
+
+/// An output, in which Playwright and other tools name attachments.
+#[derive(Default)]
+struct Output {
+    text: String,
+    /// Beginning of the last line.
+    line: String,
+    attachments: Vec<Attachment>,
+}
+
+impl Output {
+    fn add(&mut self, more: &str) {
+        keep_end(&mut self.text, more, OUTPUT);
+        for part in more.split_inclusive('\n') {
+            keep_beginning(&mut self.line, part, MESSAGE);
+            if part.ends_with('\n') {
+                self.end_line();
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let path =
+            line.trim().strip_prefix("[[ATTACHMENT|").and_then(|rest| rest.strip_suffix("]]"));
+        if let Some(path) = path
+            && self.attachments.len() < MOST_ATTACHMENTS
+        {
+            let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
+            let content = Content::Path(path.to_owned());
+            self.attachments.push(Attachment { name, content, ..Attachment::default() });
+        }
+    }
+}
+
+/// A test, and what is reported of it.
+pub(super) struct Case {
+    test: Test,
+    skipped: Option<String>,
+    /// Whether the test is expected to fail because it is unfinished.
+    is_todo: bool,
+    problems: Vec<Reported>,
+    output: Output,
+    /// Text of the open property, if it has no attribute for its value.
+    property: Option<Property>,
+}
+
+impl Case {
+    pub(super) fn new(test: Test) -> Self {
+        let (problems, output) = (Vec::new(), Output::default());
+        Self { test, skipped: None, is_todo: false, problems, output, property: None }
+    }
+
+    /// Reads the attributes of the test.
+    pub(super) fn describe(&mut self, attributes: &Attributes<'_>) {
+        attributes.each(|name, value| match (name, value) {
+            ("time", value) => self.test.seconds = seconds(value).unwrap_or_default(),
+            ("timestamp", value) => {
+                self.test.start = time(value).or(self.test.start).filter(is_known);
+            }
+            ("status", "notrun" | "disabled" | "skipped")
+            | ("result", "suppressed" | "skipped") => self.skipped = Some(String::new()),
+            _ => {}
+        });
+    }
+
+    pub(super) fn open(&mut self, path: &Path, attributes: &Attributes<'_>) {
+        let name = path.name();
+        if let Some(kind) = Kind::named(name) {
+            self.problems.truncate(MOST_PROBLEMS);
+            self.problems.push(Reported::new(kind, attributes));
+        } else if name == "skipped" {
+            let reason = self.skipped.get_or_insert_default();
+            attributes.each(|name, value| match name {
+                "message" => keep_beginning(reason, value, MESSAGE),
+                "type" => self.is_todo |= value == "todo",
+                _ => {}
+            });
+        } else if name == "property" && path.parent() == "properties" {
+            let mut property = Property::default();
+            attributes.each(|name, value| match name {
+                "name" => property.name = beginning(value, MESSAGE),
+                "value" => property.value = beginning(value, MESSAGE),
+                _ => {}
+            });
+            self.property = Some(property);
+        }
+    }
+
+    pub(super) fn text(&mut self, path: &Path, text: &str) {
+        if let Some(property) = &mut self.property {
+            keep_beginning(&mut property.value, text, MESSAGE);
+            return;
+        }
+        let is_known = |name: &&str| {
+            Kind::named(name).is_some()
+                || matches!(*name, "testcase" | "skipped" | "system-out" | "system-err")
+        };
+        match path.names().find(is_known) {
+            Some("skipped") => {
+                keep_beginning(self.skipped.get_or_insert_default(), text, MESSAGE);
+            }
+            Some("system-out" | "system-err") => {
+                let is_within = path.names().any(|name| Kind::named(name).is_some());
+                let is_own = |problem: &&mut Reported| problem.kind.when != When::Decisive;
+                let problem =
+                    self.problems.last_mut().filter(|problem| is_within && is_own(problem));
+                problem.map_or(&mut self.output, |problem| &mut problem.output).add(text);
+            }
+            Some("testcase") | None => {}
+            Some(_) => {
+                if let Some(last) = self.problems.last_mut() {
+                    keep_beginning(&mut last.problem.text, text, TEXT);
+                }
+            }
+        }
+    }
+
+    pub(super) fn close(&mut self, name: &str) {
+        match name {
+            "system-out" | "system-err" => {
+                self.output.end_line();
+                if let Some(last) = self.problems.last_mut() {
+                    last.output.end_line();
+                }
+            }
+            "property" => {
+                let Some(mut property) = self.property.take() else { return };
+                property.value.truncate(property.value.trim_end().len());
+                if self.test.labels.len() < MOST_LABELS {
+                    self.test.links.extend(Link::of(&property.name, &property.value));
+                    self.test.labels.push(property);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the test with its attempts.
+    pub(super) fn finish(self) -> Test {
+        let Self { mut test, skipped, is_todo, mut problems, output, .. } = self;
+        problems.truncate(MOST_PROBLEMS);
+        let is_skipped = skipped.is_some();
+        let mut reason = skipped.unwrap_or_default();
+        if is_todo {
+            for Reported { problem, .. } in problems.drain(..) {
+                reason = format!("{}\n{}", problem.message, problem.text);
+            }
+        }
+        let (decisive, others): (Vec<_>, Vec<_>) =
+            problems.into_iter().partition(|problem| problem.kind.when == When::Decisive);
+        let is_repeated = others.iter().any(|other| other.kind.when == When::Repeated);
+        let own = Attempt {
+            start: test.start,
+            seconds: test.seconds,
+            output: output.text,
+            attachments: output.attachments,
+            reason,
+            ..Attempt::with(decisive.into_iter().map(|reported| reported.problem).collect())
+        };
+        let own = if is_skipped && own.problems.is_empty() {
+            Attempt { result: TestResult::Canceled, ..own }
+        } else {
+            own
+        };
+        // The first attempt is the one of the test itself, or else the last one is.
+        let is_first = is_repeated || !own.problems.is_empty();
+        let mut others: Vec<Attempt> = others.into_iter().map(Reported::into_attempt).collect();
+        let has_own = !is_repeated || !own.problems.is_empty();
+        if has_own {
+            others.insert(if is_first { 0 } else { others.len() }, own);
+        }
+        for attempt in others {
+            test.push(attempt);
+        }
+        test
+    }
+}
+
+impl Reported {
+    fn new(kind: Kind, attributes: &Attributes<'_>) -> Self {
+        let (problem, output) = (Problem::default(), Output::default());
+        let mut reported = Self { kind, problem, start: None, seconds: 0.0, output };
+        reported.problem.nature = kind.nature;
+        attributes.each(|name, value| match name {
+            "message" => keep_beginning(&mut reported.problem.message, value, MESSAGE),
+            "time" => reported.seconds = seconds(value).unwrap_or_default(),
+            "timestamp" => reported.start = time(value).filter(is_known),
+            "type" if value == ABORTED => reported.problem.nature = Nature::Abortion,
+            _ => {}
+        });
+        reported
+    }
+
+    fn into_attempt(self) -> Attempt {
+        Attempt {
+            start: self.start,
+            seconds: self.seconds,
+            output: self.output.text,
+            attachments: self.output.attachments,
+            ..Attempt::with(vec![self.problem])
+        }
+    }
+}
+
+/// Returns whether a time is known. Tools write 1970-01-01 for tests that did not run.
+fn is_known(time: &Timestamp) -> bool {
+    time.0.timestamp() != 0
+}

@@ -1,0 +1,233 @@
+//! The contents of reports, which all formats have in common.
+
+use assay_proto::{TestResult, Timestamp, worst};
+
+use crate::{limits, values::shortened};
+
+/// Names of properties and annotations that refer to records of other systems.
+const LINKS: [&str; 6] = ["issue", "link", "requirement", "requirements", "test_key", "tms"];
+
+/// A test of a report, with its attempts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Test {
+    /// Names of the enclosing suites, outermost first.
+    pub suites: Vec<String>,
+    /// Class, file or feature of the test. Together with the name it identifies the test case.
+    pub class: String,
+    pub name: String,
+    /// Values that distinguish this instance of the test case from others of the same run, such as
+    /// the browser.
+    pub parameters: Vec<Property>,
+    /// Start time of the test, or of its suite.
+    pub start: Option<Timestamp>,
+    /// Duration in seconds, as the tool reports it.
+    pub seconds: f64,
+    /// Attempts in their order, at least one. The last one determines the result.
+    pub attempts: Vec<Attempt>,
+    /// Properties and labels. Tags are labels with the name `tag`.
+    pub labels: Vec<Property>,
+    /// Issues and requirements that the test refers to.
+    pub links: Vec<Link>,
+}
+
+/// A named value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Property {
+    pub name: String,
+    pub value: String,
+}
+
+/// A reference to a record of another system.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Kind of the record, such as `issue` or `requirement`.
+    pub kind: String,
+    /// URL or id of the record.
+    pub target: String,
+}
+
+/// An attempt at a test. Tools retry failed tests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attempt {
+    pub start: Option<Timestamp>,
+    /// Duration in seconds.
+    pub seconds: f64,
+    pub result: TestResult,
+    /// Reason why the test was skipped, or what is known of a failed attempt without problems.
+    pub reason: String,
+    /// Problems in the order of the file.
+    pub problems: Vec<Problem>,
+    /// Steps in their order, if the tool reports them.
+    pub steps: Vec<Step>,
+    /// End of the output.
+    pub output: String,
+    pub attachments: Vec<Attachment>,
+}
+
+/// A failure, error or abortion of an attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problem {
+    pub nature: Nature,
+    pub message: String,
+    /// Stack trace or other details.
+    pub text: String,
+}
+
+/// Nature of a problem.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nature {
+    /// The test failed.
+    #[default]
+    Failure,
+    /// Something else prevented the test.
+    Error,
+    /// The test did not finish.
+    Abortion,
+}
+
+/// A step of an attempt.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// Number of enclosing steps.
+    pub depth: usize,
+    pub name: String,
+    pub result: TestResult,
+    pub seconds: f64,
+    /// Message of a failed or skipped step.
+    pub message: String,
+}
+
+/// A file that belongs to an attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attachment {
+    pub name: String,
+    /// Media type; empty if the tool does not report it.
+    pub media_type: String,
+    pub content: Content,
+}
+
+/// Contents of an attachment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Path on the machine that ran the test, or the name of a file beside the report.
+    Path(String),
+    /// The contents, in the report itself.
+    Inline(Vec<u8>),
+    /// The report contains the attachment, but it is too large to be kept.
+    Dropped,
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Path(String::new())
+    }
+}
+
+impl Nature {
+    /// Returns the result of a test with such a problem.
+    pub fn result(self) -> TestResult {
+        match self {
+            Self::Failure => TestResult::Failed,
+            Self::Error => TestResult::Error,
+            Self::Abortion => TestResult::Aborted,
+        }
+    }
+}
+
+impl Nature {
+    /// Returns the nature of a problem that causes this result.
+    pub(crate) fn of(result: TestResult) -> Option<Self> {
+        match result {
+            TestResult::Failed => Some(Self::Failure),
+            TestResult::Error => Some(Self::Error),
+            TestResult::Aborted => Some(Self::Abortion),
+            _ => None,
+        }
+    }
+}
+
+impl Link {
+    /// Returns the link that a property or annotation is, by its name.
+    pub(crate) fn of(name: &str, value: &str) -> Option<Self> {
+        let is_link = LINKS.contains(&name.to_ascii_lowercase().as_str()) && !value.is_empty();
+        is_link.then(|| Self { kind: name.to_owned(), target: value.to_owned() })
+    }
+}
+
+impl Property {
+    /// Returns a property with texts of bounded size.
+    pub(crate) fn new(name: &str, value: &str) -> Self {
+        let bounded = |text| crate::texts::beginning(text, limits::MESSAGE);
+        Self { name: bounded(name), value: bounded(value) }
+    }
+}
+
+impl Attempt {
+    /// Returns an attempt with the worst result of its problems. Without problems it passed.
+    pub(crate) fn with(problems: Vec<Problem>) -> Self {
+        let worst = problems.iter().map(|problem| problem.nature.result()).reduce(worst);
+        Self { result: worst.unwrap_or(TestResult::Passed), problems, ..Self::default() }
+    }
+
+    /// Returns an attempt whose problem, if the result has one, is described later.
+    pub(crate) fn new(start: Option<Timestamp>, seconds: f64, result: TestResult) -> Self {
+        let problem = |nature| Problem { nature, ..Problem::default() };
+        let problems = Nature::of(result).map(problem).into_iter().collect();
+        Self { start, seconds, result, problems, ..Self::default() }
+    }
+
+    /// Returns a failed attempt of which only the number is reported.
+    pub(crate) fn unreported() -> Self {
+        let reason = "The report has no details of this attempt.".to_owned();
+        Self { result: TestResult::Failed, reason, ..Self::default() }
+    }
+}
+
+impl Test {
+    /// Returns the result of the last attempt. A skipped test is `Canceled`.
+    pub fn result(&self) -> TestResult {
+        self.attempts.last().map_or(TestResult::NotExecuted, |attempt| attempt.result)
+    }
+
+    /// Returns whether the test passed after attempts that did not.
+    pub fn is_flaky(&self) -> bool {
+        let failed = |attempt: &Attempt| attempt.result != TestResult::Passed;
+        self.result() == TestResult::Passed && self.attempts.iter().any(failed)
+    }
+
+    /// Adds an attempt after the others. Beyond the limit, it replaces the last one.
+    pub(crate) fn push(&mut self, attempt: Attempt) {
+        self.attempts.truncate(limits::MOST_ATTEMPTS - 1);
+        self.attempts.push(attempt);
+    }
+
+    /// Returns the suites, class and name, without empty and repeated parts.
+    pub fn path(&self) -> Vec<&str> {
+        let mut path: Vec<&str> = self.suites.iter().map(String::as_str).collect();
+        path.extend([self.class.as_str(), self.name.as_str()]);
+        path.retain(|part| !part.is_empty());
+        path.dedup();
+        path
+    }
+
+    /// Returns the identifier of the test case, which is the same in every run: class and name.
+    pub fn identifier(&self) -> String {
+        match (self.class.is_empty(), self.name.is_empty()) {
+            (true, true) => "unnamed".to_owned(),
+            (true, false) => shortened(&self.name),
+            (false, true) => shortened(&self.class),
+            (false, false) => shortened(&format!("{}.{}", self.class, self.name)),
+        }
+    }
+
+    /// Returns the parameters as one text, such as `Project=firefox, Locale=de`.
+    pub fn variant(&self) -> String {
+        let text = |property: &Property| format!("{}={}", property.name, property.value);
+        self.parameters.iter().map(text).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the name of the test for the catalog.
+    pub fn title(&self) -> String {
+        if self.name.is_empty() { self.identifier() } else { shortened(&self.name) }
+    }
+}

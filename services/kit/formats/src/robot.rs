@@ -1,0 +1,199 @@
+//! The `output.xml` of Robot Framework: suites, tests and keywords.
+
+use std::io::BufRead;
+
+use assay_proto::{Fault, TestResult};
+
+use crate::{
+    Attempt, Format, Head, Property, Sink, Step, Test,
+    limits::{MESSAGE, MOST_LABELS, MOST_STEPS, OUTPUT, STEP},
+    texts::{beginning, keep_beginning, keep_end},
+    values::{seconds, shortened, time},
+    xml::{self, Attributes, Document, Path},
+};
+
+/// The format of Robot Framework.
+pub struct Robot;
+
+impl Format for Robot {
+    fn name(&self) -> &'static str {
+        "Robot Framework XML"
+    }
+
+    fn media_types(&self) -> &'static [&'static str] {
+        &["application/xml", "text/xml"]
+    }
+
+    fn recognizes(&self, head: &Head) -> bool {
+        head.xml_root() == "robot"
+    }
+
+    fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
+        let (suites, keywords) = (Vec::new(), Vec::new());
+        let mut report = Report { suites, test: None, keywords, text: String::new(), sink };
+        xml::read(self.name(), file, &mut report)
+    }
+}
+
+/// State of the reader.
+struct Report<'s> {
+    suites: Vec<String>,
+    test: Option<Test>,
+    /// Open keywords and blocks, as indexes of steps. Those beyond the limit have none.
+    keywords: Vec<Option<usize>>,
+    /// Text of the open element.
+    text: String,
+    sink: Sink<'s>,
+}
+
+impl Document for Report<'_> {
+    fn open(&mut self, path: &Path, attributes: &Attributes<'_>) -> Result<(), Fault> {
+        self.text.clear();
+        match path.name() {
+            "suite" if self.test.is_none() && path.parent() != "statistics" => {
+                let name = attributes.get("name").unwrap_or_default();
+                self.suites.push(shortened(name.trim()));
+            }
+            "test" | "task" => {
+                let name = attributes.get("name").unwrap_or_default();
+                self.test = Some(Test {
+                    suites: self.suites.clone(),
+                    class: beginning(&self.suites.join("."), MESSAGE),
+                    name: beginning(name.trim(), MESSAGE),
+                    attempts: vec![Attempt::default()],
+                    ..Test::default()
+                });
+            }
+            name if is_step(name) => self.open_step(name, attributes),
+            "status" => self.status(path, attributes),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, path: &Path, text: &str) {
+        if matches!(path.name(), "status" | "tag" | "msg") {
+            keep_beginning(&mut self.text, text, MESSAGE);
+        }
+    }
+
+    fn close(&mut self, path: &Path) -> Result<(), Fault> {
+        let text = std::mem::take(&mut self.text);
+        let text = text.trim();
+        match path.name() {
+            "suite" if self.test.is_none() => _ = self.suites.pop(),
+            "test" | "task" => {
+                self.keywords.clear();
+                return self.test.take().map_or(Ok(()), &mut self.sink);
+            }
+            name if is_step(name) => _ = self.keywords.pop(),
+            "status" if !text.is_empty() => self.message(path.parent(), text),
+            "tag" => {
+                if let Some(test) = &mut self.test
+                    && test.labels.len() < MOST_LABELS
+                {
+                    test.labels.push(Property::new("tag", text));
+                }
+            }
+            "msg" => {
+                if let Some(attempt) = self.test.as_mut().and_then(|test| test.attempts.last_mut())
+                {
+                    keep_end(&mut attempt.output, text, OUTPUT);
+                    keep_end(&mut attempt.output, "\n", OUTPUT);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Report<'_> {
+    fn attempt(&mut self) -> Option<&mut Attempt> {
+        self.test.as_mut().and_then(|test| test.attempts.last_mut())
+    }
+
+    fn open_step(&mut self, element: &str, attributes: &Attributes<'_>) {
+        let depth = self.keywords.len();
+        let Some(attempt) = self.attempt() else { return };
+        let has_room = attempt.steps.len() < MOST_STEPS;
+        let index = has_room.then_some(attempt.steps.len());
+        if has_room {
+            let name = attributes.get("name").unwrap_or_default();
+            let kind = attributes.get("type").unwrap_or_default();
+            let name = match (name.as_str(), kind.as_str()) {
+                ("", "") => element.to_uppercase(),
+                ("", kind) => kind.to_owned(),
+                (name, "" | "KEYWORD" | "kw") => name.to_owned(),
+                (name, kind) => format!("{kind}: {name}"),
+            };
+            attempt.steps.push(Step { depth, name: beginning(&name, STEP), ..Step::default() });
+        }
+        self.keywords.push(index);
+    }
+
+    /// Reads the status of a test or keyword. Its message follows as text.
+    fn status(&mut self, path: &Path, attributes: &Attributes<'_>) {
+        let result = result(&attributes.get("status").unwrap_or_default());
+        // Up to version 6, there is an end instead of a duration.
+        let start = attributes.get("start").or_else(|| attributes.get("starttime"));
+        let start = start.and_then(|start| time(&start));
+        let end = attributes.get("endtime").and_then(|end| time(&end));
+        let between = start.zip(end).map(|(start, end)| (end.0 - start.0).as_seconds_f64());
+        let elapsed = attributes.get("elapsed").and_then(|elapsed| seconds(&elapsed));
+        let elapsed = crate::values::duration(elapsed.or(between));
+        let keyword = self.keywords.last().copied();
+        let Some(test) = &mut self.test else { return };
+        let Some(attempt) = test.attempts.last_mut() else { return };
+        if matches!(path.parent(), "test" | "task") {
+            (test.start, test.seconds) = (start, elapsed);
+            (attempt.start, attempt.seconds, attempt.result) = (start, elapsed, result);
+            attempt.problems = Attempt::new(start, elapsed, result).problems;
+        } else if let Some(step) = keyword.flatten().and_then(|index| attempt.steps.get_mut(index))
+        {
+            (step.result, step.seconds) = (result, elapsed);
+        }
+    }
+
+    fn message(&mut self, parent: &str, text: &str) {
+        let keyword = self.keywords.last().copied().flatten();
+        let Some(attempt) = self.attempt() else { return };
+        if !matches!(parent, "test" | "task") {
+            if let Some(step) = keyword.and_then(|index| attempt.steps.get_mut(index)) {
+                text.clone_into(&mut step.message);
+            }
+        } else if let Some(problem) = attempt.problems.last_mut() {
+            text.clone_into(&mut problem.message);
+        } else if attempt.result == TestResult::Canceled {
+            text.clone_into(&mut attempt.reason);
+        }
+    }
+}
+
+/// Returns whether an element is a keyword, or a block of them.
+fn is_step(name: &str) -> bool {
+    matches!(
+        name,
+        "kw" | "for"
+            | "while"
+            | "iter"
+            | "if"
+            | "branch"
+            | "try"
+            | "group"
+            | "return"
+            | "break"
+            | "continue"
+            | "variable"
+            | "error"
+    )
+}
+
+fn result(status: &str) -> TestResult {
+    match status {
+        "PASS" => TestResult::Passed,
+        "FAIL" => TestResult::Failed,
+        "SKIP" => TestResult::Canceled,
+        _ => TestResult::NotExecuted,
+    }
+}

@@ -1,0 +1,220 @@
+//! TRX, the results of Visual Studio and `dotnet test`.
+//!
+//! The class of a test is in its definition, which most tools write behind the results. The results
+//! wait for the definitions, in bounded memory.
+
+use std::{collections::HashMap, io::BufRead};
+
+use assay_proto::{Fault, TestResult};
+
+use crate::{
+    Attachment, Attempt, Content, Format, Head, Sink, Test,
+    fault::excessive,
+    held::Held,
+    limits::{MESSAGE, MOST_ATTACHMENTS, OUTPUT, TEXT},
+    texts::{beginning, keep_beginning, keep_end},
+    values::{duration, time},
+    xml::{self, Attributes, Document, Path},
+};
+
+/// Maximum size of the ids and classes of definitions, in bytes.
+const DEFINITIONS: usize = 32 << 20;
+
+/// The format of TRX.
+pub struct Trx;
+
+impl Format for Trx {
+    fn name(&self) -> &'static str {
+        "TRX"
+    }
+
+    fn media_types(&self) -> &'static [&'static str] {
+        &["application/xml", "text/xml"]
+    }
+
+    fn recognizes(&self, head: &Head) -> bool {
+        head.xml_root() == "TestRun"
+    }
+
+    fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
+        let mut report = Report {
+            classes: HashMap::new(),
+            size: 0,
+            is_defined: false,
+            id: String::new(),
+            results: Vec::new(),
+            held: Held::default(),
+            text: String::new(),
+            sink,
+        };
+        xml::read(self.name(), file, &mut report)?;
+        report.release()
+    }
+}
+
+/// An open result.
+#[derive(Default)]
+struct Open {
+    id: String,
+    test: Test,
+    /// Whether it only sums up the results within it, such as the rows of a data-driven test.
+    is_sum: bool,
+}
+
+/// State of the reader.
+struct Report<'s> {
+    /// Classes by the ids of tests.
+    classes: HashMap<String, String>,
+    /// Size of the classes and ids, in bytes.
+    size: usize,
+    /// Whether the definitions are complete.
+    is_defined: bool,
+    /// Id of the open definition.
+    id: String,
+    /// Open results, outermost first.
+    results: Vec<Open>,
+    held: Held<String>,
+    /// Text of the open element.
+    text: String,
+    sink: Sink<'s>,
+}
+
+impl Document for Report<'_> {
+    fn open(&mut self, path: &Path, attributes: &Attributes<'_>) -> Result<(), Fault> {
+        self.text.clear();
+        match path.name() {
+            "UnitTest" => self.id = attributes.get("id").unwrap_or_default(),
+            "TestMethod" if path.parent() == "UnitTest" => {
+                let class = attributes.get("className").unwrap_or_default();
+                // MSTest adds the assembly.
+                let class = class.split(',').next().unwrap_or_default().trim().to_owned();
+                let id = std::mem::take(&mut self.id);
+                self.size += id.len() + class.len() + 64;
+                if self.size > DEFINITIONS {
+                    let problem = "it has too many definitions";
+                    return Err(excessive(Trx.name(), "split the report", problem));
+                }
+                self.classes.insert(id, beginning(&class, MESSAGE));
+            }
+            name if is_result(name) => self.results.push(result(attributes)),
+            "InnerResults" => {
+                if let Some(outer) = self.results.last_mut() {
+                    outer.is_sum = true;
+                }
+            }
+            "ResultFile" => {
+                let path = attributes.get("path").unwrap_or_default();
+                let name = path.rsplit(['/', '\\']).next().unwrap_or(&path).to_owned();
+                let content = Content::Path(beginning(&path, MESSAGE));
+                if let Some(attempt) = self.attempt()
+                    && attempt.attachments.len() < MOST_ATTACHMENTS
+                {
+                    let media_type = String::new();
+                    attempt.attachments.push(Attachment { name, media_type, content });
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, path: &Path, text: &str) {
+        match path.name() {
+            "StdOut" | "StdErr" => keep_end(&mut self.text, text, OUTPUT),
+            _ => keep_beginning(&mut self.text, text, TEXT),
+        }
+    }
+
+    fn close(&mut self, path: &Path) -> Result<(), Fault> {
+        let text = std::mem::take(&mut self.text);
+        match path.name() {
+            "TestDefinitions" => {
+                self.is_defined = true;
+                return self.release();
+            }
+            name if is_result(name) => return self.add(),
+            name => {
+                let Some(attempt) = self.attempt() else { return Ok(()) };
+                match (name, attempt.problems.last_mut()) {
+                    ("StdOut" | "StdErr", _) => keep_end(&mut attempt.output, &text, OUTPUT),
+                    ("Message", Some(problem)) => problem.message = beginning(text.trim(), MESSAGE),
+                    ("StackTrace", Some(problem)) => text.trim_end().clone_into(&mut problem.text),
+                    ("Message", None) if attempt.result != TestResult::Passed => {
+                        attempt.reason = beginning(text.trim(), MESSAGE);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Report<'_> {
+    fn attempt(&mut self) -> Option<&mut Attempt> {
+        self.results.last_mut().and_then(|open| open.test.attempts.last_mut())
+    }
+
+    /// Passes a result on, or keeps it until it is defined.
+    fn add(&mut self) -> Result<(), Fault> {
+        let Some(Open { id, mut test, is_sum }) = self.results.pop() else { return Ok(()) };
+        if is_sum {
+            return Ok(());
+        }
+        if self.is_defined {
+            identify(&self.classes, &id, &mut test);
+            return (self.sink)(test);
+        }
+        self.held.push(id, test, Trx.name())
+    }
+
+    fn release(&mut self) -> Result<(), Fault> {
+        let Self { held, classes, sink, .. } = self;
+        held.release(|id, test| identify(classes, id, test), *sink)
+    }
+}
+
+/// Sets the class of a test, and removes it from the name.
+fn identify(classes: &HashMap<String, String>, id: &str, test: &mut Test) {
+    let Some(class) = classes.get(id) else { return };
+    let own = test.name.strip_prefix(class.as_str()).and_then(|rest| rest.strip_prefix('.'));
+    if let Some(own) = own {
+        test.name = own.to_owned();
+    }
+    test.class.clone_from(class);
+}
+
+fn is_result(name: &str) -> bool {
+    matches!(name, "UnitTestResult" | "TestResultAggregation" | "GenericTestResult")
+}
+
+fn result(attributes: &Attributes<'_>) -> Open {
+    let mut open = Open::default();
+    let mut outcome = TestResult::Canceled;
+    attributes.each(|name, value| match name {
+        "testId" => open.id = beginning(value, MESSAGE),
+        "testName" => open.test.name = beginning(value.trim(), MESSAGE),
+        "startTime" => open.test.start = time(value),
+        "duration" => open.test.seconds = clock(value),
+        "outcome" => {
+            outcome = match value {
+                "Passed" | "PassedButRunAborted" | "Warning" | "Completed" => TestResult::Passed,
+                "Failed" => TestResult::Failed,
+                "Error" | "NotRunnable" | "Timeout" => TestResult::Error,
+                "Aborted" | "Disconnected" | "InProgress" => TestResult::Aborted,
+                _ => TestResult::Canceled,
+            }
+        }
+        _ => {}
+    });
+    let attempt = Attempt::new(open.test.start, open.test.seconds, outcome);
+    open.test.attempts.push(attempt);
+    open
+}
+
+/// Returns the seconds of a duration such as `00:01:30.5000000`.
+fn clock(text: &str) -> f64 {
+    let parts = text.split(':').map(|part| part.trim().parse::<f64>().ok());
+    let seconds = parts.reduce(|sum, part| Some(sum? * 60.0 + part?)).flatten();
+    duration(seconds)
+}

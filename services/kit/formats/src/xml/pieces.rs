@@ -1,0 +1,301 @@
+//! Bounds the size of what the XML parser holds in memory at once, which is an element with its
+//! attributes, or a text.
+//!
+//! Long texts are split by empty comments, and long CDATA sections into several. Comments lose
+//! their contents, and long attributes their ends, of which no more than a message is kept anyway.
+
+use std::{
+    fmt,
+    io::{self, BufRead, Read},
+};
+
+use assay_proto::Fault;
+
+/// Size of the pieces that texts are split into, in bytes.
+const PIECE: usize = 16 << 10;
+
+/// Maximum size of the value of an attribute, in bytes. Readers keep a message of it.
+const VALUE: usize = 32 << 10;
+
+/// Maximum size of a reference that is not cut at the end of a value, in bytes.
+const LONGEST_REFERENCE: usize = 16;
+
+/// Maximum size of an element with its attributes, without their excess. Refuses hostile files.
+const ELEMENT: usize = 1 << 20;
+
+/// Maximum size of a document type or an entity, in bytes. Refuses hostile files. Instructions lose
+/// what exceeds it.
+const DECLARATION: usize = 4 << 10;
+
+/// Size of the output that is produced at once, in bytes.
+const OUTPUT: usize = 16 << 10;
+
+/// Reason why a document is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Excess {
+    Declarations,
+    Element,
+    Reference,
+}
+
+impl From<Excess> for Fault {
+    fn from(excess: Excess) -> Self {
+        let code = if excess == Excess::Declarations { "doctype_refused" } else { "too_large" };
+        Self::Refused { code, reason: excess.to_string() }
+    }
+}
+
+impl std::error::Error for Excess {}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Declarations => {
+                write!(f, "the XML contains a document type with declarations: remove it")
+            }
+            Self::Element => write!(f, "the XML has an element with more than {ELEMENT} bytes"),
+            Self::Reference => {
+                write!(f, "the XML has an entity with more than {DECLARATION} bytes")
+            }
+        }
+    }
+}
+
+/// Part of the document that the next byte belongs to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Part {
+    /// Text, or an entity in it.
+    Text {
+        in_reference: bool,
+    },
+    /// `<` and as many further bytes as are needed to know what begins.
+    Start,
+    /// An element, in the value of an attribute with this quote.
+    Element {
+        quote: Option<u8>,
+    },
+    Comment,
+    /// A CDATA section.
+    Data,
+    Instruction,
+    Declaration,
+}
+
+/// A document in pieces.
+pub(super) struct Pieces<R> {
+    source: R,
+    part: Part,
+    /// Number of bytes of the current piece, value, element or declaration.
+    size: usize,
+    /// Number of bytes of the current element without its excess.
+    element: usize,
+    /// Last bytes of the current part, as many as are needed to recognize its end or start.
+    last: [u8; 2],
+    start: Vec<u8>,
+    /// Whether the end of the current value is dropped.
+    is_cut: bool,
+    /// Position of an open reference in the current value, or 0.
+    reference: usize,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    consumed: usize,
+    /// Number of removed bytes minus that of inserted ones.
+    shift: i64,
+}
+
+impl<R: BufRead> Pieces<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self {
+            source,
+            part: Part::Text { in_reference: false },
+            size: 0,
+            element: 0,
+            last: [0; 2],
+            start: Vec::new(),
+            is_cut: false,
+            reference: 0,
+            input: Vec::new(),
+            output: Vec::with_capacity(OUTPUT),
+            consumed: 0,
+            shift: 0,
+        }
+    }
+
+    /// Returns the difference between positions in the file and in the output.
+    pub(super) fn shift(&self) -> i64 {
+        self.shift
+    }
+
+    fn begin(&mut self, part: Part) {
+        (self.part, self.size, self.last) = (part, 0, [0; 2]);
+        (self.is_cut, self.reference) = (false, 0);
+    }
+
+    /// Returns whether a byte belongs to a reference in a value, such as `&quot;`.
+    fn is_reference(&self, byte: u8) -> bool {
+        byte != b'&' && self.reference > 0 && self.size - self.reference < LONGEST_REFERENCE
+    }
+
+    fn insert(&mut self, separator: &[u8]) {
+        self.output.extend_from_slice(separator);
+        self.shift -= i64::try_from(separator.len()).unwrap_or_default();
+        self.size = 0;
+    }
+
+    /// Adds one byte of the file to the output.
+    fn add(&mut self, byte: u8) -> Result<(), Excess> {
+        // UTF-8 characters are not split.
+        let is_boundary = !(0x80..0xc0).contains(&byte);
+        self.size += 1;
+        match self.part {
+            Part::Text { in_reference } => {
+                if byte == b'<' {
+                    self.start.clear();
+                    self.part = Part::Start;
+                } else if in_reference && byte == b';' {
+                    self.begin(Part::Text { in_reference: false });
+                } else if in_reference && self.size > DECLARATION {
+                    return Err(Excess::Reference);
+                } else if byte == b'&' {
+                    self.begin(Part::Text { in_reference: true });
+                } else if !in_reference && self.size > PIECE && is_boundary {
+                    self.insert(b"<!---->");
+                }
+                self.output.push(byte);
+            }
+            Part::Start => self.start(byte),
+            Part::Element { quote } => self.element(byte, quote, is_boundary)?,
+            Part::Comment => {
+                let is_end = byte == b'>' && self.last == *b"--" && self.size > 2;
+                if is_end {
+                    self.output.extend_from_slice(b"-->");
+                    self.shift -= 3;
+                    self.begin(Part::Text { in_reference: false });
+                }
+                self.shift += 1;
+            }
+            Part::Data => {
+                let is_end = byte == b'>' && self.last == *b"]]";
+                if self.size > PIECE && is_boundary && self.last[1] != b']' {
+                    self.insert(b"]]><![CDATA[");
+                }
+                self.output.push(byte);
+                if is_end {
+                    self.begin(Part::Text { in_reference: false });
+                }
+            }
+            Part::Instruction => {
+                let is_end = byte == b'>' && self.last[1] == b'?';
+                if is_end && self.size > DECLARATION {
+                    self.output.extend_from_slice(b"?>");
+                    self.shift -= 1;
+                } else if self.size > DECLARATION {
+                    self.shift += 1;
+                } else {
+                    self.output.push(byte);
+                }
+                if is_end {
+                    self.begin(Part::Text { in_reference: false });
+                }
+            }
+            Part::Declaration => {
+                self.output.push(byte);
+                if byte == b'[' || self.size > DECLARATION {
+                    return Err(Excess::Declarations);
+                } else if byte == b'>' {
+                    self.begin(Part::Text { in_reference: false });
+                }
+            }
+        }
+        self.last = [self.last[1], byte];
+        Ok(())
+    }
+
+    /// Adds a byte after `<`, which may decide what begins.
+    fn start(&mut self, byte: u8) {
+        const COMMENT: &[u8] = b"!--";
+        const DATA: &[u8] = b"![CDATA[";
+        self.output.push(byte);
+        self.start.push(byte);
+        if self.start == COMMENT {
+            self.begin(Part::Comment);
+        } else if self.start == DATA {
+            self.begin(Part::Data);
+        } else if COMMENT.starts_with(&self.start) || DATA.starts_with(&self.start) {
+            // The next byte decides.
+        } else if byte == b'>' {
+            self.begin(Part::Text { in_reference: false });
+        } else {
+            let part = match self.start[0] {
+                b'?' => Part::Instruction,
+                b'!' => Part::Declaration,
+                _ => Part::Element { quote: None },
+            };
+            self.element = 0;
+            self.begin(part);
+        }
+    }
+
+    /// Adds a byte of an element, unless it belongs to the end of a long value.
+    fn element(&mut self, byte: u8, quote: Option<u8>, is_boundary: bool) -> Result<(), Excess> {
+        match (quote, byte) {
+            (None, b'"' | b'\'') => self.begin(Part::Element { quote: Some(byte) }),
+            (None, b'>') => self.begin(Part::Text { in_reference: false }),
+            (Some(quote), byte) if quote == byte => self.begin(Part::Element { quote: None }),
+            // The value ends in front of a character that does not belong to a reference.
+            (Some(_), _)
+                if self.is_cut
+                    || (self.size > VALUE && is_boundary && !self.is_reference(byte)) =>
+            {
+                self.is_cut = true;
+                self.shift += 1;
+                return Ok(());
+            }
+            (Some(_), b'&') => self.reference = self.size,
+            (Some(_), b';') => self.reference = 0,
+            _ => {}
+        }
+        self.element += 1;
+        if self.element > ELEMENT {
+            return Err(Excess::Element);
+        }
+        self.output.push(byte);
+        Ok(())
+    }
+}
+
+impl<R: BufRead> BufRead for Pieces<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.consumed == self.output.len() {
+            self.output.clear();
+            self.consumed = 0;
+            let mut input = std::mem::take(&mut self.input);
+            input.clear();
+            let available = self.source.fill_buf()?;
+            input.extend_from_slice(&available[..available.len().min(OUTPUT)]);
+            self.source.consume(input.len());
+            for byte in &input {
+                self.add(*byte)
+                    .map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
+            }
+            let is_end = input.is_empty();
+            self.input = input;
+            if is_end {
+                break;
+            }
+        }
+        Ok(&self.output[self.consumed..])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.consumed += amount;
+    }
+}
+
+impl<R: BufRead> Read for Pieces<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(buffer)?;
+        self.consume(read);
+        Ok(read)
+    }
+}

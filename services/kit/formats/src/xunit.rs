@@ -1,0 +1,141 @@
+//! The XML of xUnit.net, versions 2 and 3: assemblies, collections and tests.
+
+use std::io::BufRead;
+
+use assay_proto::{Fault, TestResult, Timestamp};
+
+use crate::{
+    Attempt, Format, Head, Link, Property, Sink, Test,
+    limits::{MESSAGE, MOST_LABELS, OUTPUT, TEXT},
+    texts::{beginning, keep_beginning, keep_end},
+    values::{seconds, shortened, time},
+    xml::{self, Attributes, Document, Path},
+};
+
+/// The format of xUnit.net.
+pub struct Xunit;
+
+impl Format for Xunit {
+    fn name(&self) -> &'static str {
+        "xUnit.net XML"
+    }
+
+    fn media_types(&self) -> &'static [&'static str] {
+        &["application/xml", "text/xml"]
+    }
+
+    fn recognizes(&self, head: &Head) -> bool {
+        matches!(head.xml_root(), "assemblies" | "assembly")
+    }
+
+    fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
+        let (assembly, text) = (String::new(), String::new());
+        let mut report = Report { assembly, start: None, test: None, text, sink };
+        xml::read(self.name(), file, &mut report)
+    }
+}
+
+/// State of the reader.
+struct Report<'s> {
+    /// File name of the open assembly.
+    assembly: String,
+    /// Start time of the open assembly.
+    start: Option<Timestamp>,
+    test: Option<Test>,
+    /// Text of the open element.
+    text: String,
+    sink: Sink<'s>,
+}
+
+impl Document for Report<'_> {
+    fn open(&mut self, path: &Path, attributes: &Attributes<'_>) -> Result<(), Fault> {
+        self.text.clear();
+        match path.name() {
+            "assembly" => {
+                let name = attributes.get("name").unwrap_or_default();
+                self.assembly = shortened(name.rsplit(['/', '\\']).next().unwrap_or_default());
+                let date = attributes.get("run-date").unwrap_or_default();
+                let clock = attributes.get("run-time").unwrap_or_default();
+                self.start = time(&format!("{date}T{clock}"));
+            }
+            "test" => self.test = Some(self.test(attributes)),
+            // A failure outside of tests, such as the clean-up of a class.
+            "error" if path.parent() == "errors" => {
+                let kind = attributes.get("type").unwrap_or_default();
+                let name = attributes.get("name").filter(|name| !name.is_empty());
+                let mut test = self.named(&self.assembly, &name.unwrap_or(kind));
+                test.attempts = vec![Attempt::new(test.start, 0.0, TestResult::Error)];
+                self.test = Some(test);
+            }
+            "trait" => {
+                if let Some(test) = &mut self.test
+                    && test.labels.len() < MOST_LABELS
+                {
+                    let name = attributes.get("name").unwrap_or_default();
+                    let value = attributes.get("value").unwrap_or_default();
+                    test.links.extend(Link::of(&name, &value));
+                    let name = if name == "Category" { "tag" } else { &name };
+                    test.labels.push(Property::new(name, &value));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, path: &Path, text: &str) {
+        match path.name() {
+            "output" => keep_end(&mut self.text, text, OUTPUT),
+            _ => keep_beginning(&mut self.text, text, TEXT),
+        }
+    }
+
+    fn close(&mut self, path: &Path) -> Result<(), Fault> {
+        let text = std::mem::take(&mut self.text);
+        let text = text.trim();
+        let name = path.name();
+        if name == "test" || (name == "error" && path.parent() == "errors") {
+            return self.test.take().map_or(Ok(()), &mut self.sink);
+        }
+        let attempt = self.test.as_mut().and_then(|test| test.attempts.last_mut());
+        let Some(attempt) = attempt else { return Ok(()) };
+        match (path.parent(), name, attempt.problems.last_mut()) {
+            ("failure", "message", Some(problem)) => problem.message = beginning(text, MESSAGE),
+            ("failure", "stack-trace", Some(problem)) => text.clone_into(&mut problem.text),
+            (_, "reason", _) => attempt.reason = beginning(text, MESSAGE),
+            (_, "output", _) => text.clone_into(&mut attempt.output),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Report<'_> {
+    fn named(&self, class: &str, name: &str) -> Test {
+        Test {
+            suites: vec![self.assembly.clone()],
+            class: beginning(class.trim(), MESSAGE),
+            name: beginning(name.trim(), MESSAGE),
+            start: self.start,
+            ..Test::default()
+        }
+    }
+
+    /// The name of a test starts with its class, unless it has a name for display.
+    fn test(&self, attributes: &Attributes<'_>) -> Test {
+        let class = attributes.get("type").unwrap_or_default();
+        let name = attributes.get("name").unwrap_or_default();
+        let own = name.strip_prefix(&class).and_then(|rest| rest.strip_prefix('.'));
+        let mut test = self.named(&class, own.unwrap_or(&name));
+        let mut result = TestResult::Canceled;
+        attributes.each(|name, value| match (name, value) {
+            ("time", value) => test.seconds = seconds(value).unwrap_or_default(),
+            ("start-rtf", value) => test.start = time(value).or(test.start),
+            ("result", "Pass") => result = TestResult::Passed,
+            ("result", "Fail") => result = TestResult::Failed,
+            _ => {}
+        });
+        test.attempts = vec![Attempt::new(test.start, test.seconds, result)];
+        test
+    }
+}

@@ -1,0 +1,82 @@
+//! The same test has the same identifier in different reports of its tool.
+
+use std::{collections::BTreeSet, path::Path};
+
+use assay_formats::Test;
+
+use crate::samples::tests;
+
+fn sample(path: &str) -> Vec<Test> {
+    tests(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(path))
+}
+
+/// Returns the identifiers with results and variants.
+fn identities(tests: &[Test]) -> BTreeSet<String> {
+    let identity =
+        |test: &Test| format!("{:?} {} [{}]", test.result(), test.identifier(), test.variant());
+    tests.iter().map(identity).collect()
+}
+
+fn identifiers(path: &str) -> BTreeSet<String> {
+    sample(path).iter().map(Test::identifier).collect()
+}
+
+#[test]
+fn tests_of_pytest_are_the_same_in_all_formats() {
+    let expected = identifiers("junit/pytest-reruns.xml");
+    assert_eq!(expected.len(), 8);
+    for path in ["ctrf/pytest.json", "allure/pytest", "nunit3/pytest-nunit.xml"] {
+        assert_eq!(identifiers(path), expected, "{path}");
+    }
+}
+
+#[test]
+fn tests_and_projects_of_playwright_are_the_same_in_all_formats() {
+    let expected = identities(&sample("junit/playwright.xml"));
+    assert_eq!(expected.len(), 14);
+    for path in ["ctrf/playwright.json", "playwright-json/results.json", "allure/playwright"] {
+        assert_eq!(identities(&sample(path)), expected, "{path}");
+    }
+}
+
+#[test]
+fn tests_of_jest_are_the_same_in_junit_and_ctrf() {
+    assert_eq!(identifiers("ctrf/jest.json"), identifiers("junit/jest-todo.xml"));
+}
+
+#[test]
+fn tests_of_node_are_the_same_in_junit_and_tap() {
+    let (junit, tap) = (sample("junit/node.xml"), sample("tap/node.tap"));
+    assert_eq!(identities(&junit), identities(&tap));
+}
+
+#[test]
+fn tests_of_mocha_are_the_same_in_ctrf_and_tap() {
+    assert_eq!(identifiers("ctrf/mocha.json"), identifiers("tap/mocha.tap"));
+}
+
+#[test]
+fn tests_of_robot_are_the_same_in_junit_and_its_own_format() {
+    assert_eq!(identities(&sample("robot/output.xml")), identities(&sample("junit/robot.xml")));
+}
+
+#[test]
+fn tests_of_cucumber_are_the_same_in_json_and_messages() {
+    let messages = identifiers("cucumber-messages/messages.ndjson");
+    assert_eq!(messages, identifiers("cucumber-json/cucumber.json"));
+    // Scenarios in rules and outlines have other names in the JUnit report.
+    let junit = identifiers("junit/cucumber.xml");
+    assert_eq!(junit.intersection(&messages).count(), 2);
+}
+
+#[test]
+fn tests_of_behave_are_the_same_in_junit_and_json() {
+    let (junit, json) = (sample("junit/behave.xml"), sample("cucumber-json/behave.json"));
+    assert_eq!(identities(&junit), identities(&json));
+}
+
+#[test]
+fn tests_of_go_are_the_same_in_junit_and_json() {
+    let (junit, json) = (identifiers("junit/gotestsum.xml"), identifiers("go-test/shop.json"));
+    assert!(junit.is_subset(&json), "{junit:#?} {json:#?}");
+}

@@ -1,0 +1,7 @@
+//! Tests of all formats with the reports of real tools.
+
+mod export;
+mod hostile;
+mod identity;
+mod memory;
+mod samples;

@@ -1,0 +1,126 @@
+//! Samples in `tests/files`. The README of each folder has the format as its title and a table with
+//! the expected counts.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use assay_formats::{
+    FORMATS, Test,
+    allure::{self, Files},
+    read,
+};
+use assay_proto::{Fault, TestResult};
+
+/// A sample with its expected counts, in the order of the columns.
+pub(crate) struct Sample {
+    pub(crate) path: PathBuf,
+    pub(crate) format: String,
+    counts: Vec<usize>,
+}
+
+/// Returns the samples of all formats.
+pub(crate) fn samples() -> Vec<Sample> {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(files).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    folders.iter().flat_map(|folder| samples_in(folder)).collect()
+}
+
+fn samples_in(folder: &Path) -> Vec<Sample> {
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+    let format = readme.lines().next().unwrap().trim_start_matches("# ");
+    let rows = readme.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let counts: Option<Vec<usize>> = cells[1..].iter().map(|cell| cell.parse().ok()).collect();
+        let path = folder.join(cells[0].trim_matches('`'));
+        counts.filter(|counts| counts.len() == 8).map(|counts| (path, counts))
+    });
+    rows.map(|(path, counts)| Sample { path, format: format.to_owned(), counts }).collect()
+}
+
+/// A folder with files that belong together.
+struct Folder(PathBuf);
+
+impl Files for Folder {
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap().map(Result::unwrap);
+        entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+    }
+
+    fn open(&mut self, name: &str) -> Result<Box<dyn Read + '_>, Fault> {
+        Ok(Box::new(File::open(self.0.join(name)).map_err(Fault::internal)?))
+    }
+}
+
+/// Reads a sample, which is a file or a folder of files.
+pub(crate) fn tests(path: &Path) -> Vec<Test> {
+    let mut tests = Vec::new();
+    let sink = |test| {
+        tests.push(test);
+        Ok(())
+    };
+    let read = if path.is_dir() {
+        allure::read(&mut Folder(path.to_owned()), sink)
+    } else {
+        read(BufReader::new(File::open(path).unwrap()), sink)
+    };
+    read.unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
+    tests
+}
+
+fn counts(tests: &[Test]) -> Vec<usize> {
+    let with = |result| tests.iter().filter(|test| test.result() == result).count();
+    vec![
+        tests.len(),
+        with(TestResult::Passed),
+        with(TestResult::Failed),
+        with(TestResult::Error),
+        with(TestResult::Canceled),
+        with(TestResult::Aborted),
+        tests.iter().map(|test| test.attempts.len()).sum(),
+        tests.iter().filter(|test| test.is_flaky()).count(),
+    ]
+}
+
+#[test]
+fn every_sample_has_the_counts_of_its_readme() {
+    for sample in samples() {
+        let tests = tests(&sample.path);
+        let lines: Vec<String> = tests
+            .iter()
+            .map(|test| format!("{:?} {} [{}]", test.result(), test.identifier(), test.variant()))
+            .collect();
+        assert_eq!(counts(&tests), sample.counts, "{}: {lines:#?}", sample.path.display());
+    }
+}
+
+#[test]
+fn every_format_and_file_has_a_row() {
+    let samples = samples();
+    let formats: BTreeSet<&str> = samples.iter().map(|sample| sample.format.as_str()).collect();
+    let names: BTreeSet<&str> = FORMATS.iter().map(|format| format.name()).collect();
+    assert_eq!(formats, names);
+    for sample in &samples {
+        for entry in fs::read_dir(sample.path.parent().unwrap()).unwrap() {
+            let path = entry.unwrap().path();
+            let is_listed = samples.iter().any(|sample| sample.path == path);
+            assert!(is_listed || path.ends_with("README.md"), "{} has no row", path.display());
+        }
+    }
+}
+
+#[test]
+fn steps_of_every_sample_are_valid() {
+    for sample in samples() {
+        for test in tests(&sample.path) {
+            let steps = test.steps();
+            assert!(!steps.is_empty(), "{}: {}", sample.path.display(), test.identifier());
+            assert!(steps.iter().zip(1..).all(|(step, number)| step.step_nr == number));
+        }
+    }
+}
