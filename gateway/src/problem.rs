@@ -13,7 +13,9 @@ use axum::{
 };
 use http::{
     HeaderValue, StatusCode, Uri,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{
+        CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, RETRY_AFTER, WWW_AUTHENTICATE,
+    },
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -172,6 +174,10 @@ impl IntoResponse for Problem {
         if let Some(pause) = self.retry_after {
             let whole_seconds = pause.as_secs() + u64::from(pause.subsec_nanos() > 0);
             headers.insert(RETRY_AFTER, whole_seconds.into());
+        }
+        // The rest of the body is not awaited (RFC 9110, section 15.5.9).
+        if self.status == StatusCode::REQUEST_TIMEOUT {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response.extensions_mut().insert(self);
         response
