@@ -1,7 +1,8 @@
 //! An HTTP server that bounds how long slow and silent clients occupy a connection.
 
+mod beginning;
 mod connections;
-mod protocol;
+
 mod responses;
 mod stream;
 mod timeouts;

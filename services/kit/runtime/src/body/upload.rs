@@ -3,8 +3,9 @@
 use assay_proto::{
     catalog::{ImportTestCasesRequest, ImportTestCasesTarget},
     execution::{
-        ReportInstancesRequest, ReportResultsRequest, ReportResultsTarget, UploadArtifactRequest,
-        UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
+        AddReportRequest, AddReportTarget, ReportInstancesRequest, ReportResultsRequest,
+        ReportResultsTarget, UploadArtifactRequest, UploadArtifactTarget, UploadResultsRequest,
+        UploadResultsTarget,
     },
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
@@ -49,4 +50,5 @@ upload_message!(ImportTestCasesRequest, target: ImportTestCasesTarget, next_file
 upload_message!(ReportInstancesRequest, id: String, next_file: |_| false);
 upload_message!(ReportResultsRequest, target: ReportResultsTarget, next_file: |_| false);
 upload_message!(UploadArtifactRequest, target: UploadArtifactTarget, next_file: |_| false);
+upload_message!(AddReportRequest, target: AddReportTarget, next_file: |m| m.next_file);
 upload_message!(UploadResultsRequest, target: UploadResultsTarget, next_file: |m| m.next_file);

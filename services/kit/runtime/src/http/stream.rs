@@ -14,20 +14,20 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use super::{protocol::Preface, timeouts::Timeouts};
+use super::{beginning::Beginning, timeouts::Timeouts};
 
 /// Maximum time until a client has closed its end of a connection that the server closes.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection that fails if its client sends nothing at first, or reads nothing for too long.
+/// A connection that fails if its client does not send a first request, or reads nothing for too long.
 ///
 /// The connection lingers when the server closes it: until the client has closed it too, further
 /// data such as the rest of a body is read and discarded. Otherwise the system would reset the
 /// connection, and the client might lose the end of the response (RFC 9112, 9.6).
 pub(super) struct ClientStream {
     stream: TcpStream,
-    /// The first bytes of the client, until its protocol is known.
-    preface: Option<Preface>,
+    /// The first bytes of the client, until they are complete.
+    beginning: Option<Beginning>,
     read_timeout: Duration,
     /// Deadline of the client to read something, while a write is pending.
     read_deadline: Option<Pin<Box<Sleep>>>,
@@ -39,7 +39,7 @@ impl ClientStream {
     pub(super) fn new(stream: TcpStream, timeouts: Timeouts) -> Self {
         Self {
             stream,
-            preface: Some(Preface::within(timeouts.first)),
+            beginning: Some(Beginning::within(timeouts.first)),
             read_timeout: timeouts.read,
             read_deadline: None,
             close_deadline: None,
@@ -67,15 +67,15 @@ impl AsyncRead for ClientStream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { stream, preface, .. } = self.get_mut();
+        let Self { stream, beginning, .. } = self.get_mut();
         let before = buffer.filled().len();
         let read = Pin::new(stream).poll_read(cx, buffer);
-        let Some(expected) = preface else { return read };
+        let Some(expected) = beginning else { return read };
         if read.is_pending() {
             return expected.poll_timeout(cx).map(Err);
         }
-        if expected.is_decided(&buffer.filled()[before..]) {
-            *preface = None;
+        if expected.is_complete(&buffer.filled()[before..]) {
+            *beginning = None;
         }
         read
     }

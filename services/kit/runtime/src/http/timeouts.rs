@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long a server waits for a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// Until a client has sent the beginning of its first request.
+    /// Until a client has sent the head of its first request.
     pub first: Duration,
     /// Until a client has sent the head of its next request. Unused connections are closed then.
     /// Load balancers close them after a minute, and should be the first to do so: a request that

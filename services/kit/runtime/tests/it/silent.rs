@@ -102,7 +102,8 @@ async fn thousands_of_silent_connections_do_not_delay_others_and_are_closed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_whose_client_sends_too_little_is_closed() {
-    let (_runtime, address) = serve(100).await;
+    let timeouts = http::Timeouts { next: 10 * SOON, ..TIMEOUTS };
+    let (_runtime, address) = serve_with(100, timeouts).await;
     let slow_head = "GET / HTTP/1.1\r\nHost: test\r\nX-Slow: ";
     let begun = ["P", "PRI * HTTP/2.0\r\n\r\nSM\r\n", slow_head].map(async |beginning| {
         let mut stream = connect(1, address).await;
