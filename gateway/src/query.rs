@@ -1,10 +1,13 @@
 //! Query parameters.
 
-use std::error::Error;
+use std::{borrow::Cow, error::Error};
 
 use axum::extract::{self, FromRequestParts, rejection::QueryRejection};
 use http::request::Parts;
-use serde::de::{DeserializeOwned, value};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, IntoDeserializer, value},
+};
 
 use crate::{body::invalid, problem::Problem};
 
@@ -22,6 +25,18 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
             return Err(Problem::invalid(name, "must not contain control characters"));
         }
         Ok(Self(extract::Query::try_from_uri(&parts.uri)?.0))
+    }
+}
+
+/// Reads an empty parameter as absent, as forms send it.
+pub(crate) fn unless_empty<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    match Option::<Cow<'de, str>>::deserialize(deserializer)? {
+        Some(text) if !text.is_empty() => T::deserialize(text.into_deserializer()).map(Some),
+        _ => Ok(None),
     }
 }
 

@@ -78,7 +78,9 @@ impl Examples {
         let fields = self.schemas[message]["properties"].as_object().into_iter().flatten();
         let example = |(field, schema): (&String, &Value)| {
             let used_as = if ["Id", "ForeignId"].contains(&field.as_str()) { noun } else { field };
-            let example = match self.given.of(message, field) {
+            let given = self.given.of(message, field);
+            let given = given.filter(|text| text.is_empty() || !self.has_records(schema));
+            let example = match given {
                 Some("") if is_input => None,
                 Some("") if !is(schema, "null") => Some("".into()),
                 Some("") => Some(Value::Null),
@@ -90,6 +92,12 @@ impl Examples {
             Some((field.clone(), example?))
         };
         fields.filter_map(example).collect()
+    }
+
+    /// Whether a field has a record or several, whose fields have examples of their own.
+    fn has_records(&self, schema: &Value) -> bool {
+        let record = if is(schema, "array") { &schema["items"] } else { schema };
+        referred(record).is_some_and(|message| is(&self.schemas[message], "object"))
     }
 
     /// Returns the entity tag of a record: its version and the fingerprint of a body.

@@ -127,7 +127,8 @@ mod tests {
     use crate::routes;
 
     /// Methods that only services call.
-    const INTERNAL: [&str; 7] = [
+    const INTERNAL: [&str; 8] = [
+        "/assay.catalog.v1.SnapshotService/FindTestSet",
         "/assay.catalog.v1.AutomationService/GetAutomationRecords",
         "/assay.catalog.v1.LookupService/FindRecords",
         "/assay.catalog.v1.LookupService/GetOrigin",

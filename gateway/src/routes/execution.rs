@@ -1,27 +1,30 @@
 //! `/api/projects/{projectId}/executions`, and those of a test set.
 
 mod archive;
+mod filter;
 mod junit;
+mod open;
 
 use assay_auth::Caller;
-use assay_proto::{
-    Page,
-    execution::{
-        CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionEntry,
-        GetExecutionRequest, ListExecutionsRequest, StartExecutionInput, StartExecutionRequest,
-        TestReport,
-    },
+use assay_proto::execution::{
+    CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionEntry,
+    GetExecutionRequest, ListExecutionsRequest, StartExecutionInput, StartExecutionRequest,
+    TestReport,
 };
 use axum::extract::State;
 use http::StatusCode;
+use serde::Deserialize;
+use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
+use self::filter::Filter;
 use crate::{
     body::Body,
     idempotency::IdempotencyKey,
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    query::Query,
     response::{Created, Resource, Streamed, StreamedResource},
     services::{Executions, Services},
 };
@@ -33,6 +36,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .merge(archive::routes())
+        .merge(open::routes())
         .routes(routes!(list_recent, start))
         .routes(routes!(list_history))
         .routes(routes!(get, cancel))
@@ -62,7 +66,7 @@ pub(super) fn location(execution: &Execution) -> String {
 /// Lists the executions of a project that are not archived, newest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions", operation_id = "list_executions",
-    tag = "Executions", params(Listing),
+    tag = "Executions", params(Filter, Listing),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/ListExecutions"))),
     responses((status = OK, description = "The executions", body = [ExecutionEntry])),
 )]
@@ -70,10 +74,10 @@ async fn list(
     State(executions): State<Executions>,
     caller: Caller,
     Path(project_id): Path<String>,
+    Query(filter): Query<Filter>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let page = listing.page();
-    list_of(executions, &caller, listing, (project_id, None), page, Some(false)).await
+    list_of(executions, &caller, listing, (project_id, None), filter, Some(false)).await
 }
 
 /// Lists executions of a project or of a test set.
@@ -82,10 +86,11 @@ async fn list_of(
     caller: &Caller,
     listing: Listing,
     (project_id, test_set_id): (String, Option<String>),
-    page: Page,
+    filter: Filter,
     archived: Option<bool>,
 ) -> Result<List, Problem> {
-    let request = ListExecutionsRequest { project_id, test_set_id, page: Some(page), archived };
+    let (page, filter) = (Some(listing.page()), Some(filter.into()));
+    let request = ListExecutionsRequest { project_id, test_set_id, page, archived, filter };
     let batches = executions.list_executions(caller.call(request)).await?;
     listing.respond(batches).await
 }
@@ -93,7 +98,7 @@ async fn list_of(
 /// Lists the latest executions of a test set that are not archived, at most 30, newest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}/executions",
-    operation_id = "list_executions_of_test_set", tag = "Executions", params(Listing),
+    operation_id = "list_executions_of_test_set", tag = "Executions", params(Filter, Listing),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/ListExecutions"))),
     responses((status = OK, description = "The latest executions", body = [ExecutionEntry])),
 )]
@@ -101,17 +106,19 @@ async fn list_recent(
     State(mut executions): State<Executions>,
     caller: Caller,
     Path((project_id, test_set_id)): Path<(String, String)>,
+    Query(filter): Query<Filter>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let (page, test_set_id) = (Some(listing.first(RECENT)), Some(test_set_id));
-    let request = ListExecutionsRequest { project_id, test_set_id, page, archived: Some(false) };
+    let (page, filter) = (Some(listing.first(RECENT)), Some(filter.into()));
+    let (test_set_id, archived) = (Some(test_set_id), Some(false));
+    let request = ListExecutionsRequest { project_id, test_set_id, page, archived, filter };
     listing.respond_from_first(executions.list_executions(caller.call(request)).await?).await
 }
 
 /// Lists all executions of a test set, archived or not, newest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testsets/{testSetId}/executions/history",
-    operation_id = "list_executions_of_test_set_history", tag = "Executions", params(Listing),
+    operation_id = "list_executions_of_test_set_history", tag = "Executions", params(Filter, Listing),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/ListExecutions"))),
     responses((status = OK, description = "The executions", body = [ExecutionEntry])),
 )]
@@ -119,10 +126,11 @@ async fn list_history(
     State(executions): State<Executions>,
     caller: Caller,
     Path((project_id, test_set_id)): Path<(String, String)>,
+    Query(filter): Query<Filter>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let (page, set) = (listing.page(), (project_id, Some(test_set_id)));
-    list_of(executions, &caller, listing, set, page, None).await
+    let set = (project_id, Some(test_set_id));
+    list_of(executions, &caller, listing, set, filter, None).await
 }
 
 /// Returns an execution with its test reports.
@@ -170,12 +178,22 @@ async fn start(
     Ok(Created(location(&started.first), started))
 }
 
-/// Completes an execution in mode `External`.
+/// The reporter that has completed.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Completion {
+    /// Name of the reporter of an open execution that has completed. As soon as the number of
+    /// `Reporters` have, the execution ends. Without a name it ends now.
+    #[param(example = "shard-1")]
+    reporter: Option<String>,
+}
+
+/// Completes an execution in mode `External`, or the part of one of its reporters.
 ///
 /// Test reports without a result become `Aborted`.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/complete",
-    operation_id = "complete_execution", tag = "Executions",
+    operation_id = "complete_execution", tag = "Executions", params(Completion),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/CompleteExecution"))),
     responses((status = OK, description = "The completed execution", body = Execution)),
 )]
@@ -183,8 +201,9 @@ async fn complete(
     State(mut executions): State<Executions>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
+    Query(Completion { reporter }): Query<Completion>,
 ) -> Result<Streamed<Execution>, Problem> {
-    let request = CompleteExecutionRequest { project_id, id };
+    let request = CompleteExecutionRequest { project_id, id, reporter };
     Streamed::of(executions.complete_execution(caller.call(request)).await?).await
 }
 

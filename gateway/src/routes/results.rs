@@ -4,8 +4,8 @@ pub(super) mod media;
 
 use assay_auth::Caller;
 use assay_proto::execution::{
-    Execution, InstanceResultInput, ReportResultsRequest, ReportResultsTarget, ReportedResults,
-    UploadResultsRequest, UploadResultsTarget,
+    AddReportRequest, AddReportTarget, Execution, InstanceResultInput, ReportResultsRequest,
+    ReportResultsTarget, ReportedResults, UploadResultsRequest, UploadResultsTarget,
 };
 use axum::extract::State;
 use serde::Deserialize;
@@ -25,7 +25,7 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(report)).routes(routes!(upload))
+    OpenApiRouter::new().routes(routes!(report)).routes(routes!(add)).routes(routes!(upload))
 }
 
 impl Resource for ReportedResults {}
@@ -33,7 +33,8 @@ impl Resource for ReportedResults {}
 /// Adds results to an execution in mode `External`, all or none.
 ///
 /// A request has at most 10,000 results, in a JSON array or one per line. Reporting a result again
-/// has no effect. The response shows the stored results.
+/// has no effect. An open execution adopts test cases that it does not have. The response has the
+/// number of new results.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/results",
     operation_id = "report_results", tag = "Results",
@@ -60,7 +61,60 @@ async fn report(
     Ok(Json(reported.await?.into_inner()))
 }
 
-/// The subject, environment and tags of a test run.
+/// The reporter of a report.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ReporterQuery {
+    /// The name of the reporter, such as a shard. A test that the reporter has reported before is
+    /// retried: this report has further attempts at it. Without a name, the tests of each report
+    /// are instances of their own.
+    #[param(example = "shard-1")]
+    reporter: Option<String>,
+    /// Parameters of all tests of the report, such as the operating system.
+    #[param(example = "OS=linux")]
+    variant: Option<String>,
+}
+
+/// Adds the report of a test tool to an open execution, all or nothing.
+///
+/// Formats and test cases are those of uploads to a test set. Adding the same report again has no
+/// effect. The response has the number of new attempts.
+#[utoipa::path(
+    post, path = "/api/projects/{projectId}/executions/{executionId}/reports",
+    operation_id = "add_report", tag = "Results", params(ReporterQuery),
+    request_body(description = "The report, in one or several files", content(
+        (String = "application/xml", example = json!(EXAMPLE)),
+        (String = "text/xml", example = json!(EXAMPLE)),
+        (media::JsonReport = "application/json", example = json!(ctrf_example())),
+        (String = "application/x-ndjson", example = json!(GO_EXAMPLE)),
+        (String = "text/plain", example = json!(TAP_EXAMPLE)),
+        (media::Files = "multipart/form-data", example = json!({"file": [EXAMPLE]})),
+    )),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ResultService/AddReport"))),
+    responses((status = OK, description = "The number of attempts", body = ReportedResults)),
+)]
+async fn add(
+    State(mut results): State<Results>,
+    caller: Caller,
+    Path((project_id, execution_id)): Path<(String, String)>,
+    Query(ReporterQuery { reporter, variant }): Query<ReporterQuery>,
+    ReportUpload(upload): ReportUpload,
+) -> Result<Json<ReportedResults>, Problem> {
+    let target = Some(AddReportTarget { project_id, execution_id, reporter, variant });
+    let first = AddReportRequest { target, ..Default::default() };
+    let next = |Chunk { bytes, next_file, last }| AddReportRequest {
+        target: None,
+        chunk: bytes,
+        next_file,
+        last,
+    };
+    let added = upload.send(first, next, async |messages| {
+        results.add_report(caller.call_within(UPLOAD_TIMEOUT, messages)).await
+    });
+    Ok(Json(added.await?.into_inner()))
+}
+
+/// The subject, environment, tags and origin of a test run.
 #[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
 #[into_params(parameter_in = Query)]
@@ -74,6 +128,18 @@ struct TestRunQuery {
     /// Tags, separated by commas; by default those of the test set.
     #[param(example = "nightly, release")]
     tags: Option<String>,
+    /// The branch of the tested software.
+    #[param(example = "main")]
+    branch: Option<String>,
+    /// The commit of the tested software.
+    #[param(example = "3f2c1d0")]
+    commit: Option<String>,
+    /// The build of the tested software, or the run of the CI system.
+    #[param(example = "1205")]
+    build: Option<String>,
+    /// A link to the run of the CI system.
+    #[param(example = "https://ci.example.com/runs/1205")]
+    ci_url: Option<String>,
 }
 
 /// Creates a completed execution from the report of a test run.
@@ -102,16 +168,20 @@ async fn upload(
     State(mut results): State<Results>,
     caller: Caller,
     Path((project_id, test_set_id)): Path<(String, String)>,
-    Query(TestRunQuery { subject_id, environment_id, tags }): Query<TestRunQuery>,
+    Query(run): Query<TestRunQuery>,
     IdempotencyKey(idempotency_key): IdempotencyKey,
     ReportUpload(upload): ReportUpload,
 ) -> Result<Created<Streamed<Execution>>, Problem> {
     let target = UploadResultsTarget {
         project_id,
         test_set_id,
-        subject_id,
-        environment_id,
-        tags,
+        subject_id: run.subject_id,
+        environment_id: run.environment_id,
+        tags: run.tags,
+        branch: run.branch,
+        commit: run.commit,
+        build: run.build,
+        ci_url: run.ci_url,
         idempotency_key,
     };
     let first = UploadResultsRequest { target: Some(target), ..Default::default() };

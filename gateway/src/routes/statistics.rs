@@ -6,7 +6,7 @@ use assay_proto::{
     execution::{ListExecutionStatisticsRequest, ListTestCaseRunsRequest, TestCaseRun},
 };
 use axum::extract::State;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -14,7 +14,7 @@ use crate::{
     list::{List, Listing},
     path::Path,
     problem::Problem,
-    query::Query,
+    query::{Query, unless_empty},
     services::{Services, Statistics},
 };
 
@@ -42,12 +42,6 @@ struct Filter {
     #[param(format = Uuid)]
     #[serde(default, deserialize_with = "unless_empty")]
     environment_id: Option<String>,
-}
-
-/// Reads an empty parameter as absent, as forms send it.
-fn unless_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?;
-    Ok(text.filter(|text| !text.is_empty()))
 }
 
 /// Lists statistics of the executions of a test set, archived or not, newest first.

@@ -20,8 +20,8 @@ use assay_proto::{
         test_set_service_server::{TestSetService, TestSetServiceServer},
     },
     execution::{
-        Execution, ExportResultsRequest, ReportResultsRequest, ReportedResults, ResultsBatch,
-        UploadResultsRequest,
+        AddReportRequest, Execution, ExportResultsRequest, ReportResultsRequest, ReportedResults,
+        ResultsBatch, UploadResultsRequest,
         result_service_server::{ResultService, ResultServiceServer},
     },
 };
@@ -269,6 +269,10 @@ impl ResultService for Results {
         &self,
         _: Request<ExportResultsRequest>,
     ) -> Answer<Messages<ResultsBatch>> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn add_report(&self, _: Request<Streaming<AddReportRequest>>) -> Answer<ReportedResults> {
         Err(Status::unimplemented(""))
     }
 

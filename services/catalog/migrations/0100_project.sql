@@ -37,6 +37,7 @@ create table project (
 );
 
 create index project_live_idx on project (customer_id, id) where live;
+create index project_name_idx on project (customer_id, name) where live;
 create index project_archive_idx on project (customer_id, id)
     where archived and deleted_at is null;
 create index project_purge_idx on project (deleted_at)

@@ -34,6 +34,7 @@ create table test_set (
 );
 
 create index test_set_live_idx on test_set (customer_id, project_id, id) where live;
+create index test_set_name_idx on test_set (customer_id, project_id, name) where live;
 create index test_set_archive_idx on test_set (customer_id, project_id, id)
     where archived and deleted_at is null;
 -- What refers to a subject or an environment, for its deletion.

@@ -9,7 +9,8 @@ use assay_proto::{
     CustomerId, Fault, ProjectId,
     catalog::{
         CreateProjectRequest, DeleteProjectRequest, GetProjectRequest, ListProjectsRequest,
-        Project, ProjectBatch, RecordKind, UpdateProjectRequest, project_service_server,
+        Project, ProjectBatch, ProjectInput, RecordKind, UpdateProjectRequest,
+        project_service_server,
     },
     events::RetentionChanged,
 };
@@ -18,7 +19,7 @@ use assay_runtime::{
     begin,
     list::{self, Batches},
 };
-use sqlx::PgPool;
+use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use crate::{deletion, event::EventSource, opening::Openings};
@@ -64,16 +65,9 @@ impl project_service_server::ProjectService for ProjectService {
         request: Request<CreateProjectRequest>,
     ) -> Result<Response<Project>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let input = rules::valid(rules::new(request.into_inner().project.unwrap_or_default()))?;
-        let id = ProjectId::new();
-        let event = EventSource::Project(customer, id).event(Action::Created, customer)?;
-
+        let input = request.into_inner().project.unwrap_or_default();
         let mut tx = begin(&self.db).await?;
-        let project = store::insert(&mut tx, customer, id, &input).await?;
-        publish(&mut tx, &event).await?;
-        if project.retention_in_days.is_some() {
-            publish(&mut tx, &retention(customer, &project)?).await?;
-        }
+        let project = create(&mut tx, customer, input).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(project))
     }
@@ -113,6 +107,22 @@ impl project_service_server::ProjectService for ProjectService {
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }
+}
+
+/// Creates a project.
+pub(crate) async fn create(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    input: ProjectInput,
+) -> Result<Project, Fault> {
+    let input = rules::valid(rules::new(input))?;
+    let id = ProjectId::new();
+    let project = store::insert(tx, customer, id, &input).await?;
+    publish(tx, &EventSource::Project(customer, id).event(Action::Created, customer)?).await?;
+    if project.retention_in_days.is_some() {
+        publish(tx, &retention(customer, &project)?).await?;
+    }
+    Ok(project)
 }
 
 /// Returns the event of the time that the results of a project are kept.

@@ -2,6 +2,7 @@
 //! never changes.
 
 mod adoption;
+mod named;
 mod rules;
 mod store;
 mod variables;
@@ -10,8 +11,8 @@ use assay_auth::Caller;
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestSetId,
     catalog::{
-        AdoptTestCasesRequest, ReportedTestCase, Snapshot, SnapshotTarget, TakeSnapshotRequest,
-        TestSet, snapshot_service_server,
+        AdoptTestCasesRequest, FindTestSetRequest, ReportedTestCase, Snapshot, SnapshotTarget,
+        TakeSnapshotRequest, TestSet, snapshot_service_server,
     },
 };
 use assay_runtime::{
@@ -52,6 +53,9 @@ impl SnapshotService {
         snapshot: Snapshot,
         cases: Vec<ExecutableCase>,
     ) -> Response<Batches<Snapshot>> {
+        if cases.is_empty() {
+            return Response::new(stream::iter([Ok(snapshot)]).boxed());
+        }
         let db = self.db.clone();
         let cases = stream::iter(rules::parts(cases)).then(move |part| {
             let db = db.clone();
@@ -99,6 +103,14 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
         store::freeze(&mut tx, customer, &cases).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(self.stream(customer, snapshot, cases))
+    }
+
+    async fn find_test_set(
+        &self,
+        request: Request<FindTestSetRequest>,
+    ) -> Result<Response<SnapshotTarget>, Status> {
+        let caller = Caller::of(&request)?;
+        Ok(Response::new(named::find(&self.db, &caller, request.into_inner()).await?))
     }
 
     async fn adopt_test_cases(

@@ -88,19 +88,9 @@ impl test_set_service_server::TestSetService for TestSetService {
         let customer = Caller::of(&request)?.customer;
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
-        let id = TestSetId::new();
-        let input = rules::valid(rules::new(request.test_set.unwrap_or_default()))?;
-        let selected = Selected::by(&input)?;
-        let cases = rules::members(&input.test_cases)?;
-
         let mut tx = begin(&self.db).await?;
-        project::store::lock_shared(&mut tx, customer, project).await?;
-        lock_selected(&mut tx, customer, project, selected, Selected::default()).await?;
-        let set = store::insert(&mut tx, customer, project, id, &input).await?;
-        members::check_live(&mut tx, customer, project, &cases).await?;
-        members::include(&mut tx, customer, id, &cases.ids).await?;
-        publish(&mut tx, &EventSource::TestSet(project, id).event(Action::Created, customer)?)
-            .await?;
+        let input = request.test_set.unwrap_or_default();
+        let set = create(&mut tx, customer, project, input).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(set))
     }
@@ -240,6 +230,26 @@ pub(crate) async fn members_changed(
     let data_version = store::touch(tx, customer, id).await?;
     publish(tx, &EventSource::TestSet(project, id).event(Action::Changed, customer)?).await?;
     Ok(data_version)
+}
+
+/// Creates a test set.
+pub(crate) async fn create(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    input: TestSetInput,
+) -> Result<TestSetEntry, Fault> {
+    let id = TestSetId::new();
+    let input = rules::valid(rules::new(input))?;
+    let selected = Selected::by(&input)?;
+    let cases = rules::members(&input.test_cases)?;
+    project::store::lock_shared(tx, customer, project).await?;
+    lock_selected(tx, customer, project, selected, Selected::default()).await?;
+    let set = store::insert(tx, customer, project, id, &input).await?;
+    members::check_live(tx, customer, project, &cases).await?;
+    members::include(tx, customer, id, &cases.ids).await?;
+    publish(tx, &EventSource::TestSet(project, id).event(Action::Created, customer)?).await?;
+    Ok(set)
 }
 
 /// Locks the subject and the environment that are newly selected against deletion.

@@ -19,11 +19,24 @@ create table execution (
     idempotency_key text,
     idempotent_request bytea,
     tags text not null,
+    -- The origin of the tested software, and the run of the CI system.
+    branch text,
+    commit text,
+    build text,
+    ci_url text,
     mode text not null,
     stop_on_failure boolean not null,
     time_out double precision not null,
-    -- The time at which the reconciler ends the execution.
+    -- An open execution adopts test cases as their results arrive. Its reporters find it by the key,
+    -- if it has one. It ends when this number of reporters have completed, or the grace period
+    -- after the last result.
+    is_open boolean not null,
+    key text,
+    reporters integer,
+    grace_in_sec integer,
+    -- The time at which the reconciler ends the execution, and the latest such time.
     deadline timestamptz not null,
+    last_deadline timestamptz not null,
     status text not null,
     result text not null,
     completion_date_time timestamptz,
@@ -50,6 +63,9 @@ create table execution (
     constraint execution_idempotent_request_check
         check ((idempotency_key is null) = (idempotent_request is null)),
     constraint execution_mode_check check (mode in ('Dispatch', 'External')),
+    constraint execution_is_open_check
+        check (mode = 'External' or not is_open),
+    constraint execution_grace_in_sec_check check (is_open = (grace_in_sec is not null)),
     constraint execution_status_check
         check (status in ('Queued', 'Running', 'Completed', 'Canceled')),
     constraint execution_result_check
@@ -69,8 +85,58 @@ create index execution_archive_idx on execution (customer_id, project_id, id)
 -- Includes archived executions: history and statistics show all.
 create index execution_test_set_idx on execution (customer_id, test_set_id, id);
 
+-- For lists that are filtered by a field.
+create index execution_result_idx on execution (customer_id, project_id, result, id);
+create index execution_status_idx on execution (customer_id, project_id, status, id);
+create index execution_branch_idx on execution (customer_id, project_id, branch, id)
+    where branch is not null;
+create index execution_environment_idx on execution (customer_id, project_id, environment_id, id)
+    where environment_id is not null;
+create index execution_subject_idx
+    on execution (customer_id, project_id, software_version_id, id)
+    where software_version_id is not null;
+create index execution_request_user_idx
+    on execution (customer_id, project_id, request_user_id, id);
+
+create unique index execution_key on execution (customer_id, test_set_id, key)
+    where key is not null;
+
 -- For the reconciler, over all customers: overdue executions, and those without pending reports
 -- that were not completed.
 create index execution_deadline_idx on execution (deadline) where status in ('Queued', 'Running');
 create index execution_done_idx on execution (id)
     where status in ('Queued', 'Running') and mode = 'Dispatch' and test_cases_pending = 0;
+
+-- The tags of executions, for lists that are filtered by one.
+create table execution_tag (
+    customer_id uuid not null,
+    project_id uuid not null,
+    tag text not null,
+    execution_id uuid not null,
+    constraint execution_tag_pkey primary key (customer_id, project_id, tag, execution_id),
+    constraint execution_tag_execution_fkey
+        foreign key (customer_id, execution_id) references execution (customer_id, id)
+);
+
+create index execution_tag_execution_idx on execution_tag (customer_id, execution_id);
+
+-- The clients that report to an open execution: shards, processes or jobs.
+create table reporter (
+    customer_id uuid not null,
+    execution_id uuid not null,
+    name text not null,
+    completed_at timestamptz,
+    constraint reporter_pkey primary key (customer_id, execution_id, name),
+    constraint reporter_execution_fkey
+        foreign key (customer_id, execution_id) references execution (customer_id, id)
+);
+
+-- The reports that were uploaded to an open execution, so that sending one again has no effect.
+create table upload (
+    customer_id uuid not null,
+    execution_id uuid not null,
+    digest bytea not null,
+    constraint upload_pkey primary key (customer_id, execution_id, digest),
+    constraint upload_execution_fkey
+        foreign key (customer_id, execution_id) references execution (customer_id, id)
+);

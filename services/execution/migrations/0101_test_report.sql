@@ -17,6 +17,8 @@ create table test_report (
     execution_number integer not null,
     result text not null,
     status text not null,
+    -- Whether an instance passed after an attempt that did not.
+    is_flaky boolean not null default false,
     comment text,
     start_date_time timestamptz,
     finish_date_time timestamptz,

@@ -26,7 +26,7 @@ declare
     owner regclass;
 begin
     select inhparent into strict owner from pg_inherits
-    where inhrelid = partition and inhparent in ('instance'::regclass, 'instance_detail'::regclass);
+    where inhrelid = partition and inhparent in ('instance'::regclass, 'attempt'::regclass);
     execute format('alter table %s detach partition %s', owner, partition);
     execute format('drop table %s', partition);
 end

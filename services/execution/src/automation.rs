@@ -31,9 +31,9 @@ use crate::{
     queue::Queue,
     result::{
         json::{self, Source},
-        resolve::into_report,
+        resolve::to_report,
     },
-    settle::add_instances,
+    settle::add_results,
 };
 
 /// Number of instances in one message of a list.
@@ -109,14 +109,14 @@ impl automation_service_server::AutomationService for AutomationService {
 
         let parse = |body| json::read(body, Source::Engine);
         let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
-        let numbers: Vec<i32> = results.iter().map(|result| result.outcome.instance_nr).collect();
         let writer = self.limits.write(customer, schedule.execution_id.0).await?;
         let mut tx = begin(&self.db).await?;
         let mut lease = LockedLease::lock(&mut tx, customer, id).await?;
         let mut reports = [lease.report(&mut tx, customer).await?];
-        let instances = into_report(results, &reports[0])?;
+        let results = to_report(results, &reports[0])?;
+        let numbers: Vec<i32> = results.iter().filter_map(|result| result.slot.number()).collect();
         let execution = &mut lease.execution;
-        add_instances(&mut tx, customer, execution, &mut reports, instances).await?;
+        add_results(&mut tx, customer, execution, &mut reports, results, false).await?;
         tx.commit().await.map_err(Fault::from)?;
         drop((writer, memory));
         self.list_instances(customer, schedule.test_report_id, &numbers).await

@@ -6,7 +6,7 @@ use assay_auth::Caller;
 use assay_proto::{
     CustomerId, Fault,
     catalog::{
-        AdoptTestCasesRequest, AutomationRecordsBatch, FindRecordsRequest,
+        AdoptTestCasesRequest, AutomationRecordsBatch, FindRecordsRequest, FindTestSetRequest,
         GetAutomationRecordsRequest, ReportedTestCase, Snapshot, SnapshotTarget,
         TakeSnapshotRequest, automation_service_client::AutomationServiceClient,
         lookup_service_client::LookupServiceClient, snapshot_service_client::SnapshotServiceClient,
@@ -55,6 +55,18 @@ impl Catalog {
         Ok(())
     }
 
+    /// Returns the project and the test set with these names or ids. Creates those that are missing
+    /// if the caller may write.
+    pub(crate) async fn find_test_set(
+        &self,
+        caller: &Caller,
+        names: FindTestSetRequest,
+    ) -> Result<SnapshotTarget, Status> {
+        let mut snapshots = SnapshotServiceClient::new(self.0.clone());
+        let found = snapshots.find_test_set(caller.call_within(READ, names));
+        Ok(within(READ, found).await?.into_inner())
+    }
+
     /// Copies a test set in its current state.
     pub(crate) async fn take_snapshot(
         &self,
@@ -100,8 +112,8 @@ impl Catalog {
             test_cases: part.to_vec(),
             last: false,
         });
-        let end = AdoptTestCasesRequest { last: true, ..AdoptTestCasesRequest::default() };
-        let messages: Vec<_> = parts.chain([end]).collect();
+        let mut messages: Vec<_> = parts.collect();
+        messages.push(AdoptTestCasesRequest { target, test_cases: Vec::new(), last: true });
         let mut snapshots = SnapshotServiceClient::new(self.0.clone());
         within(COPY, async {
             let request = caller.call_within(COPY, stream::iter(messages));

@@ -2,8 +2,11 @@
 
 mod archive;
 pub(crate) mod details;
+mod filter;
 pub(crate) mod idempotency;
 pub(crate) mod list;
+mod open;
+mod reporter;
 pub(crate) mod rules;
 mod start;
 pub(crate) mod store;
@@ -14,11 +17,11 @@ use assay_proto::{
     catalog::FindRecordsRequest,
     execution::{
         CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionBatch,
-        GetExecutionRequest, ListExecutionsRequest, StartExecutionRequest, UpdateExecutionRequest,
-        execution_service_server,
+        GetExecutionRequest, ListExecutionsRequest, OpenExecutionRequest, StartExecutionRequest,
+        UpdateExecutionRequest, execution_service_server,
     },
 };
-use assay_records::Change;
+use assay_records::{Change, Check};
 use assay_runtime::{
     begin,
     list::{Batches, answer},
@@ -26,7 +29,10 @@ use assay_runtime::{
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use self::{details::details, list::ListFilter};
+use self::{
+    details::details,
+    filter::{Fields, ListFilter},
+};
 use crate::{
     catalog::Catalog, lease::settings::LeaseSettings, limits::IngestLimits, parent,
     progress::report::Ending, queue::Queue, settle::end_execution,
@@ -46,6 +52,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
     type ListExecutionsStream = Batches<ExecutionBatch>;
     type GetExecutionStream = Batches<Execution>;
     type StartExecutionStream = Batches<Execution>;
+    type OpenExecutionStream = Batches<Execution>;
     type CompleteExecutionStream = Batches<Execution>;
 
     async fn list_executions(
@@ -60,11 +67,12 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let parent = FindRecordsRequest { project_id, test_set_id, ..Default::default() };
         parent::check_exists(&self.db, &self.catalog, &caller, project, parent).await?;
         let customer = caller.customer;
-        let filter = ListFilter { customer, project, set, archived: request.archived };
+        let fields = Fields::of(&request.filter.unwrap_or_default())?;
+        let filter = ListFilter { customer, project, set, archived: request.archived, fields };
         let db = self.db.clone();
         answer(request.page, move |slice| {
-            let db = db.clone();
-            async move { list::list(&db, filter, &slice).await }
+            let (db, filter) = (db.clone(), filter.clone());
+            async move { list::list(&db, &filter, &slice).await }
         })
         .await
     }
@@ -108,6 +116,15 @@ impl execution_service_server::ExecutionService for ExecutionService {
         details(&self.db, caller.customer, project, id).await
     }
 
+    async fn open_execution(
+        &self,
+        request: Request<OpenExecutionRequest>,
+    ) -> Result<Response<Self::OpenExecutionStream>, Status> {
+        let caller = Caller::of(&request)?;
+        let (project, id) = self.open(&caller, request.into_inner()).await?;
+        details(&self.db, caller.customer, project, id).await
+    }
+
     async fn complete_execution(
         &self,
         request: Request<CompleteExecutionRequest>,
@@ -116,14 +133,26 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let id = ExecutionId::from_path(&request.id)?;
+        let mut check = Check::default();
+        if let Some(reporter) = &request.reporter {
+            rules::check_reporter("reporter", reporter, &mut check);
+        }
+        check.done()?;
 
+        let customer = caller.customer;
         let mut tx = begin(&self.db).await?;
-        let mut state = store::lock(&mut tx, caller.customer, project, id).await?;
+        let mut state = store::lock(&mut tx, customer, project, id).await?;
         if rules::can_complete(&state)? {
-            end_execution(&mut tx, caller.customer, &mut state, Ending::Aborted).await?;
+            match &request.reporter {
+                Some(reporter) => {
+                    rules::require_open(&state)?;
+                    open::complete_reporter(&mut tx, customer, id, &mut state, reporter).await?;
+                }
+                None => end_execution(&mut tx, customer, &mut state, Ending::Aborted).await?,
+            }
             tx.commit().await.map_err(Fault::from)?;
         }
-        details(&self.db, caller.customer, project, id).await
+        details(&self.db, customer, project, id).await
     }
 
     async fn cancel_execution(

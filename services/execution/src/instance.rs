@@ -1,5 +1,6 @@
 //! Instances: the single runs of a test case within its report.
 
+pub(crate) mod attempts;
 pub(crate) mod gaps;
 pub(crate) mod statistics;
 pub(crate) mod steps;
@@ -7,7 +8,7 @@ pub(crate) mod store;
 
 use assay_proto::{
     CustomerId, Fault, InstanceId, TestReportId,
-    execution::{Instance, InstanceEntry, Step, StepHistory},
+    execution::{Instance, InstanceAttempt, InstanceEntry, Step, StepHistory},
 };
 use assay_runtime::list::Slice;
 use sqlx::PgPool;
@@ -35,7 +36,29 @@ pub(crate) async fn details(
         store::history(db, customer, report, instance.instance_nr).await?
     };
     let steps = steps.into_iter().map(|step| with_history(step, id, &history)).collect();
-    Ok(Instance { steps, ..instance })
+    let attempts = earlier_attempts(db, customer, report, &instance, id).await?;
+    Ok(Instance { steps, attempts, ..instance })
+}
+
+/// Reads the attempts of an instance before the last one.
+async fn earlier_attempts(
+    db: &PgPool,
+    customer: CustomerId,
+    report: TestReportId,
+    instance: &Instance,
+    id: InstanceId,
+) -> Result<Vec<InstanceAttempt>, Fault> {
+    if instance.attempt == 1 {
+        return Ok(Vec::new());
+    }
+    let (number, last) = (instance.instance_nr, instance.attempt);
+    let earlier = attempts::earlier(db, customer, report, number, last).await?;
+    let with_steps = |(attempt, stored): (InstanceAttempt, Vec<u8>)| {
+        let steps = steps::read::<StoredStep>(&stored)?;
+        let steps = steps.into_iter().map(|step| step.into_step(id)).collect();
+        Ok(InstanceAttempt { steps, ..attempt })
+    };
+    earlier.into_iter().map(with_steps).collect()
 }
 
 /// Lists instances of a report, by number, after the cursor of `slice`. Missing instances are

@@ -12,6 +12,7 @@ mod instance;
 mod lease;
 mod limits;
 mod parent;
+mod period;
 mod progress;
 mod queue;
 mod reconciler;

@@ -2,5 +2,6 @@
 
 pub(crate) mod execution;
 pub(crate) mod instance;
+pub(crate) mod merge;
 pub(crate) mod report;
 pub(crate) mod rules;

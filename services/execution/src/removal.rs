@@ -62,9 +62,9 @@ async fn remove_in_ranges(
 ) -> Result<(), Fault> {
     for (statement, last) in [
         (
-            "delete from instance_detail
+            "delete from attempt
              where customer_id = $1 and test_report_id = any($2) and instance_nr between $3 and $4",
-            "select max(instance_nr) from instance_detail
+            "select max(instance_nr) from attempt
              where customer_id = $1 and test_report_id = any($2)",
         ),
         (

@@ -1,8 +1,10 @@
 //! Results that test tools report, to a running execution or as a completed one.
 
+mod adoption;
 mod export;
+mod file;
 pub(crate) mod json;
-mod link;
+pub(crate) mod link;
 pub(crate) mod resolve;
 mod rules;
 mod upload;
@@ -10,29 +12,41 @@ mod upload;
 use assay_auth::Caller;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestSetId,
+    catalog::{Snapshot, SnapshotTarget},
     execution::{
-        Execution, ExportResultsRequest, ReportResultsRequest, ReportedResults, ResultsBatch,
-        UploadResultsRequest, result_service_server,
+        AddReportRequest, Execution, ExportResultsRequest, ReportResultsRequest, ReportedResults,
+        ResultsBatch, UploadResultsRequest, result_service_server,
     },
 };
 use assay_records::Check;
-use assay_runtime::{begin, body::open, list::Batches};
+use assay_runtime::{
+    begin,
+    body::{Memory, open},
+    list::Batches,
+};
 use futures::TryStreamExt;
 use prost::Message;
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
-use self::{json::Source, rules::Reported};
+use self::{
+    file::Report,
+    json::Source,
+    rules::{Reported, check_name},
+};
 use crate::{
     catalog::Catalog,
     execution::{
         details::details,
         idempotency::start_once,
-        rules::{IdempotentRequest, check_idempotency_key, check_tags, require_external},
+        rules::{
+            IdempotentRequest, Origin, OriginNames, check_idempotency_key, check_reporter,
+            no_new_results, require_external, require_open,
+        },
         store,
     },
     limits::IngestLimits,
-    settle::add_instances,
+    settle::add_results,
 };
 
 /// The gRPC service of results.
@@ -64,7 +78,8 @@ impl result_service_server::ResultService for ResultService {
         &self,
         request: Request<Streaming<ReportResultsRequest>>,
     ) -> Result<Response<ReportedResults>, Status> {
-        let customer = Caller::of(&request)?.customer;
+        let caller = Caller::of(&request)?;
+        let customer = caller.customer;
         let (target, pieces) = open(request.into_inner()).await?;
         let project = ProjectId::from_path(&target.project_id)?;
         let execution = ExecutionId::from_path(&target.execution_id)?;
@@ -74,12 +89,32 @@ impl result_service_server::ResultService for ResultService {
 
         let parse = move |body| json::read(body, Source::Execution { lines: target.lines });
         let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
-        let writer = self.limits.write(customer, execution.0).await?;
-        let mut tx = begin(&self.db).await?;
-        let reported = report(&mut tx, customer, project, execution, results).await?;
-        tx.commit().await.map_err(Fault::from)?;
-        drop((writer, memory));
-        Ok(Response::new(reported))
+        let added = Added { results, digest: None };
+        Ok(Response::new(self.add(&caller, project, execution, added, memory).await?))
+    }
+
+    async fn add_report(
+        &self,
+        request: Request<Streaming<AddReportRequest>>,
+    ) -> Result<Response<ReportedResults>, Status> {
+        let caller = Caller::of(&request)?;
+        let (target, pieces) = open(request.into_inner()).await?;
+        let project = ProjectId::from_path(&target.project_id)?;
+        let execution = ExecutionId::from_path(&target.execution_id)?;
+        let (reporter, variant) = (target.reporter, target.variant.unwrap_or_default());
+        let mut check = Check::default();
+        if let Some(reporter) = &reporter {
+            check_reporter("reporter", reporter, &mut check);
+        }
+        check_name("variant", &variant, &mut check);
+        check.done()?;
+        let found = store::get(&self.db, caller.customer, project, execution);
+        require_open(&self.limits.read(caller.customer, found).await?)?;
+
+        let parse = move |body| file::read(body, reporter.as_deref(), &variant);
+        let (report, memory) = self.limits.intake.read(caller.customer, pieces, parse).await?;
+        let added = Added { results: report.results, digest: Some(report.digest) };
+        Ok(Response::new(self.add(&caller, project, execution, added, memory).await?))
     }
 
     async fn upload_results(
@@ -90,29 +125,42 @@ impl result_service_server::ResultService for ResultService {
         let (mut target, pieces) = open(request.into_inner()).await?;
         let project = ProjectId::from_path(&target.project_id)?;
         let set = TestSetId::from_path(&target.test_set_id)?;
-        let mut check = Check::default();
-        check_tags("tags", target.tags.as_deref(), &mut check);
-        check.done()?;
         let key = target.idempotency_key.take();
         key.as_deref().map(check_idempotency_key).transpose()?;
+        let request = target.encode_to_vec();
+        let origin = Origin {
+            tags: target.tags.take(),
+            branch: target.branch.take(),
+            commit: target.commit.take(),
+            build: target.build.take(),
+            ci_url: target.ci_url.take(),
+        };
+        let mut check = Check::default();
+        origin.check(&OriginNames::PARAMETERS, &mut check);
+        check.done()?;
 
         let Self { db, catalog, limits } = self;
-        let read = limits.intake.read(caller.customer, pieces, upload::read).await?;
-        let ((cases, digest), mut memory) = read;
-        let idempotent = key.map(|key| IdempotentRequest {
-            key,
-            request: [target.encode_to_vec(), digest].concat(),
-        });
+        let parse = |body| file::read(body, Some(""), "");
+        let read = limits.intake.read(caller.customer, pieces, parse).await?;
+        let (Report { results, digest }, mut memory) = read;
+        let idempotent =
+            key.map(|key| IdempotentRequest { key, request: [request, digest].concat() });
         let store = async {
+            let target = SnapshotTarget {
+                project_id: target.project_id,
+                test_set_id: target.test_set_id,
+                subject_id: target.subject_id,
+                environment_id: target.environment_id,
+            };
+            let cases = adoption::named(&results);
             let (snapshot, more) =
-                upload::adopt_cases(catalog, &caller, &target, &cases, &limits.intake).await?;
+                adoption::adopt(catalog, &caller, target, &cases, &limits.intake).await?;
             memory.add(more);
             let writer = limits.write(caller.customer, set.0).await?;
             let mut tx = begin(db).await?;
-            let (target, tags) = ((project, set), target.tags);
-            let idempotent = idempotent.as_ref();
-            let id =
-                upload::store(&mut tx, &caller, target, tags, snapshot, cases, idempotent).await?;
+            let (target, idempotent) = ((project, set), idempotent.as_ref());
+            let id = upload::store(&mut tx, &caller, target, origin, snapshot, results, idempotent)
+                .await?;
             tx.commit().await.map_err(Fault::from)?;
             drop((writer, memory));
             Ok::<_, Status>(id)
@@ -122,20 +170,72 @@ impl result_service_server::ResultService for ResultService {
     }
 }
 
+/// Results for an execution, and the digest of the report that they are from.
+struct Added {
+    results: Vec<Reported>,
+    digest: Option<Vec<u8>>,
+}
+
+impl ResultService {
+    /// Adds results to an external execution, all or none.
+    async fn add(
+        &self,
+        caller: &Caller,
+        project: ProjectId,
+        execution: ExecutionId,
+        added: Added,
+        mut memory: Memory,
+    ) -> Result<ReportedResults, Status> {
+        let Self { db, catalog, limits } = self;
+        let customer = caller.customer;
+        let state = limits.read(customer, store::get(db, customer, project, execution)).await?;
+        let mut adopted = None;
+        if state.execution.is_open && !state.has_ended() {
+            let results = &added.results;
+            let unknown =
+                adoption::adopt_unknown(db, catalog, caller, &state, results, &limits.intake);
+            if let Some((snapshot, more)) = unknown.await? {
+                memory.add(more);
+                adopted = Some(snapshot);
+            }
+        }
+        let writer = limits.write(customer, execution.0).await?;
+        let mut tx = begin(db).await?;
+        let reported = report(&mut tx, customer, project, execution, added, adopted).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        drop((writer, memory));
+        Ok(reported)
+    }
+}
+
 /// Adds results to a locked external execution, all or none.
 async fn report(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     execution: ExecutionId,
-    results: Vec<Reported>,
+    Added { results, digest }: Added,
+    adopted: Option<Snapshot>,
 ) -> Result<ReportedResults, Fault> {
     let sent = results.len();
+    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
     let mut state = store::lock(tx, customer, project, execution).await?;
     require_external(&state)?;
+    if let Some(digest) = &digest
+        && !store::remember_upload(tx, customer, execution, digest).await?
+    {
+        return Ok(ReportedResults { accepted: 0, duplicates: count(sent) });
+    }
+    if let Some(adopted) = adopted.filter(|_| !state.has_ended()) {
+        adoption::insert_reports(tx, customer, &mut state, adopted).await?;
+    }
     let mut reports = resolve::reports_of(tx, customer, execution, &results).await?;
-    let instances = resolve::into_reports(results, &reports)?;
-    let accepted = add_instances(tx, customer, &mut state, &mut reports, instances).await?;
-    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    let results = match resolve::to_reports(results, &reports, state.execution.is_open) {
+        // It would have adopted their test cases before.
+        Err(_) if state.execution.is_open && state.has_ended() => return Err(no_new_results()),
+        resolved => resolved?,
+    };
+    let continues = digest.is_some();
+    let accepted = add_results(tx, customer, &mut state, &mut reports, results, continues).await?;
     Ok(ReportedResults { accepted: count(accepted), duplicates: count(sent - accepted) })
 }

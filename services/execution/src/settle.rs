@@ -3,65 +3,155 @@
 
 pub(crate) mod events;
 
+use std::collections::HashMap;
+
 use assay_events::ExecutionAction;
 use assay_proto::{CustomerId, ExecutionId, ExecutionStatus, Fault, events::ReportState};
 use sqlx::PgTransaction;
 
 use self::events::announce;
 use crate::{
+    column::column,
     execution::{rules, store},
-    instance, lease,
+    instance::{self, attempts},
+    lease,
     progress::{
         execution::ExecutionState,
         instance::NewInstance,
+        merge::{AssignedResult, MOST_INSTANCES, Merged, merge},
         report::{Ending, TestReportState},
     },
     schedule, test_report,
 };
 
-/// Adds instances to reports of a locked execution, all or none, and returns the number of new
-/// ones. Instances that are stored already change nothing.
-pub(crate) async fn add_instances(
+/// Adds results to reports of a locked execution, all or none, and returns the number of new ones.
+/// Results that are stored already change nothing. If `continue_attempts`, the results are further
+/// attempts at instances that are stored.
+pub(crate) async fn add_results(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     state: &mut ExecutionState,
     reports: &mut [TestReportState],
-    mut instances: Vec<NewInstance>,
+    results: Vec<AssignedResult>,
+    continue_attempts: bool,
 ) -> Result<usize, Fault> {
-    let added = instance::store::insert(tx, customer, reports, &instances).await?;
-    instances.retain(|instance| added.contains(&instance.id));
-    if instances.is_empty() {
+    let is_open = state.execution.is_open;
+    let stored = attempts::stored(tx, customer, is_open, reports, &results).await?;
+    let mut highest: Vec<i32> =
+        reports.iter().map(|report| report.requested_instances_count).collect();
+    let merged = merge(results, stored, &mut highest, continue_attempts);
+    if merged.accepted == 0 {
         return Ok(0);
     }
     if state.has_ended() {
-        return Err(rules::ended("the execution has ended; it accepts no new results"));
+        return Err(rules::no_new_results());
     }
-    instance::store::insert_details(tx, customer, reports, &instances).await?;
-    let finished = count_instances(state, reports, &instances)?;
+    if is_open {
+        expect_instances(state, reports, &highest)?;
+    }
+    store_instances(tx, customer, reports, &merged).await?;
+    let mut finished = count_instances(state, reports, &merged)?;
+    finished.extend(recount_reports(tx, customer, state, reports, &merged.retried).await?);
+    finished.sort_unstable();
+    finished.dedup();
     test_report::store::save(tx, customer, reports).await?;
+    if !merged.retried.is_empty() {
+        let id = ExecutionId::from_record(&state.execution.id)?;
+        state.recount(&test_report::store::totals(tx, customer, id).await?);
+    }
     let finished = finished.into_iter().map(|report| reports[report].published.clone()).collect();
     settle(tx, customer, state, finished).await?;
-    Ok(instances.len())
+    Ok(merged.accepted)
 }
 
-/// Adds instances to the state of their reports and of the execution. Returns the indexes of the
-/// reports that end with them.
-fn count_instances(
+async fn store_instances(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[TestReportState],
+    merged: &Merged,
+) -> Result<(), Fault> {
+    let Merged { expected, added, announced, retried, late, .. } = merged;
+    let new: Vec<_> = expected.iter().chain(added).collect();
+    if !new.is_empty() {
+        instance::store::insert(tx, customer, reports, &new).await?;
+    }
+    let replaced: Vec<_> = announced.iter().chain(retried).collect();
+    attempts::replace(tx, customer, reports, &replaced).await?;
+    let decisive = added.iter().chain(announced).chain(retried);
+    attempts::insert(tx, customer, reports, decisive, false).await?;
+    attempts::insert(tx, customer, reports, late.iter(), true).await
+}
+
+/// Lets the reports of an open execution expect instances up to the highest numbers.
+pub(crate) fn expect_instances(
     state: &mut ExecutionState,
     reports: &mut [TestReportState],
-    instances: &[NewInstance],
+    highest: &[i32],
+) -> Result<(), Fault> {
+    for (report, highest) in reports.iter_mut().zip(highest) {
+        if *highest > MOST_INSTANCES {
+            let case = &report.test_case_identifier;
+            let reason = format!("{case} has more than {MOST_INSTANCES} instances");
+            return Err(Fault::Refused { code: "too_many_instances", reason });
+        }
+        let (was_pending, result) = (report.is_pending(), report.result());
+        report.expect(*highest);
+        if !was_pending && report.is_pending() {
+            state.reopen_report(result);
+        }
+    }
+    Ok(())
+}
+
+/// Adds instances that have finished to the state of their reports and of the execution. Returns
+/// the indexes of the reports that end with them.
+pub(crate) fn count_instances(
+    state: &mut ExecutionState,
+    reports: &mut [TestReportState],
+    merged: &Merged,
 ) -> Result<Vec<usize>, Fault> {
     let mut finished = Vec::new();
-    for instance in instances {
+    for instance in merged.added.iter().chain(&merged.announced) {
         let report = &mut reports[instance.report];
-        report.add(&instance.outcome)?;
-        state.add(&instance.outcome);
+        report.add(instance)?;
+        state.add(&instance.last.outcome);
         if !report.is_pending() {
             state.end_report(report.result());
             finished.push(instance.report);
         }
     }
     Ok(finished)
+}
+
+/// Applies the last attempts of instances that had finished before. Returns the indexes of the
+/// ended reports that changed.
+async fn recount_reports(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &mut ExecutionState,
+    reports: &mut [TestReportState],
+    retried: &[NewInstance],
+) -> Result<Vec<usize>, Fault> {
+    if retried.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut changed = column(retried, |instance| instance.report);
+    changed.sort_unstable();
+    changed.dedup();
+    let ids = column(&changed, |report| reports[*report].published.id.as_str());
+    let recounts = test_report::store::recount(tx, customer, &ids).await?;
+    for index in &changed {
+        let report = &mut reports[*index];
+        let Some(recount) = recounts.get(&report.published.id) else { continue };
+        let before = report.result();
+        report.recount(recount);
+        if !report.is_pending() {
+            state.reopen_report(before);
+            state.end_report(report.result());
+        }
+    }
+    changed.retain(|report| !reports[*report].is_pending());
+    Ok(changed)
 }
 
 /// Stores and publishes the state of an execution after these reports have ended. A failure may
@@ -118,12 +208,36 @@ pub(crate) async fn end_reports(
     reports: &mut [TestReportState],
     ending: Ending,
 ) -> Result<Vec<ReportState>, Fault> {
+    if state.execution.is_open {
+        end_announced(tx, customer, reports, ending).await?;
+    }
     for report in &mut *reports {
         report.end(ending);
         state.end_report(report.result());
     }
     test_report::store::save(tx, customer, reports).await?;
     Ok(reports.iter().map(|report| report.published.clone()).collect())
+}
+
+/// Ends the announced instances of pending reports.
+async fn end_announced(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &mut [TestReportState],
+    ending: Ending,
+) -> Result<(), Fault> {
+    let ids = column(reports, |report| report.published.id.as_str());
+    let ended = attempts::end_announced(tx, customer, &ids, ending.result()).await?;
+    let mut counts = HashMap::<String, i32>::new();
+    for report in ended {
+        *counts.entry(report.to_string()).or_default() += 1;
+    }
+    for report in reports {
+        if let Some(count) = counts.get(&report.published.id) {
+            report.end_announced(*count);
+        }
+    }
+    Ok(())
 }
 
 /// Ends an execution with all its pending reports. Engines learn it when they next renew a lease.

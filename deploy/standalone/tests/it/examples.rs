@@ -54,8 +54,11 @@ impl Examples {
     /// The path of an operation; the path of a report has the plan of the report.
     fn path(&self, operation: &Operation) -> String {
         let of_report = operation.path_parameters().contains(&"testReportId");
-        let own = |name: &str| {
-            if of_report { self.tenant.id(name).to_owned() } else { self.id(name) }
+        let own = |name: &str| match operation.name.as_str() {
+            // Reports belong to an open execution.
+            "add_report" => self.created[&open(name)].clone(),
+            _ if of_report => self.tenant.id(name).to_owned(),
+            _ => self.id(name),
         };
         operation.path(|_, name| own(name))
     }
@@ -122,6 +125,14 @@ impl Examples {
     /// Stores the id of a created record if paths can have it.
     fn remember(&mut self, operation: &Operation, answer: &Answer) {
         let parameter = match operation.name.as_str() {
+            "open_execution" => {
+                let execution = answer.json();
+                for (parameter, field) in [("projectId", "ProjectId"), ("executionId", "Id")] {
+                    let id = execution[field].as_str().unwrap().to_owned();
+                    self.created.insert(open(parameter), id);
+                }
+                return;
+            }
             "create_user" => "userId",
             "create_user_group" => "userGroupId",
             "create_customer" => "customerId",
@@ -131,6 +142,11 @@ impl Examples {
         let id = answer.json()["Id"].as_str().unwrap().to_owned();
         self.created.insert(parameter.to_owned(), id);
     }
+}
+
+/// The name of a path parameter of an open execution, among the created records.
+fn open(parameter: &str) -> String {
+    format!("open {parameter}")
 }
 
 /// A form with one file.

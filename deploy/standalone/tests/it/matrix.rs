@@ -179,6 +179,11 @@ async fn send_foreign_references(
             if operation.name == "create_user" {
                 body["Email"] = format!("{}@example.org", Uuid::now_v7()).into();
             }
+            if operation.name == "open_execution" {
+                body["Project"] = stranger.id("projectId").into();
+                body["TestSet"] = stranger.id("testSetId").into();
+                body["Key"] = Uuid::now_v7().to_string().into();
+            }
             let status = send(&stranger.api, operation, &path, Some(body)).await;
             if is_own {
                 let name = &operation.name;

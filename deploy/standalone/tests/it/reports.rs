@@ -232,22 +232,24 @@ async fn the_format_of_a_report_is_recognized_by_its_contents() {
         assert_eq!(statistic["TestCasesTotal"], cases, "{file:.80}");
         assert_eq!(statistic["TestCasesPassed"], passed, "{file:.80}");
     }
-    for (media_type, file, code, part) in [
-        ("text/plain", "hello", "unknown_format", "send JUnit XML"),
+    for (media_type, file, status, code, part) in [
+        ("text/plain", "hello", 422, "unknown_format", "send JUnit XML"),
         (
             "application/json",
             r#"{"reportFormat": "CTRF", "results": {"tests": [{]}}"#,
+            400,
             "malformed",
             "CTRF JSON",
         ),
         (
             "application/json",
             r#"{"uuid": "1", "historyId": "2"}"#,
+            422,
             "several_files",
             "Allure results",
         ),
     ] {
-        let problem = upload(media_type, file).await.is_problem(400, code);
+        let problem = upload(media_type, file).await.is_problem(status, code);
         assert!(problem.to_string().contains(part), "{problem}");
     }
     upload("image/png", "x").await.is_problem(415, "unsupported_media_type");

@@ -33,6 +33,7 @@ impl Tenant {
         this.ids.extend([
             ("customerId", id(&customer).to_owned()),
             ("membershipId", user.clone()),
+            ("requestUserId", user.clone()),
             ("userId", user),
             ("userGroupId", group),
             ("newType", "Performance".to_owned()),
@@ -150,9 +151,13 @@ impl Tenant {
             let case = format!("{}/testcases/{}", self.project(), self.id("testCaseId"));
             let case = self.api.get(&case).await.ok();
             let notifications = self.api.get("/api/notifications?source=TestSet").await.ok();
-            let notifications = notifications.as_array().unwrap().iter();
-            let of_executions = notifications.filter(|it| it["Target"] == "Execution");
-            (case["LastResult"] == "Passed" && of_executions.count() >= 4).then_some(())
+            let mut notifications = notifications.as_array().unwrap().iter();
+            let of_executions = notifications.clone().filter(|it| it["Target"] == "Execution");
+            let is_changed = |it: &Value| it["Target"] == "Project" && it["Action"] == "Changed";
+            (case["LastResult"] == "Passed"
+                && of_executions.count() >= 4
+                && notifications.any(is_changed))
+            .then_some(())
         })
         .await;
     }

@@ -6,11 +6,12 @@ use axum::extract::State;
 use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::list_of;
+use super::{filter::Filter, list_of};
 use crate::{
     list::{List, Listing},
     path::Path,
     problem::Problem,
+    query::Query,
     services::{Executions, Services},
     update::{Updatable, Update},
 };
@@ -24,7 +25,7 @@ impl Updatable for ExecutionInput {}
 /// Lists the executions of a project that are in the archive, newest first.
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/executions/archive",
-    operation_id = "list_executions_in_archive", tag = "Executions", params(Listing),
+    operation_id = "list_executions_in_archive", tag = "Executions", params(Filter, Listing),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.ExecutionService/ListExecutions"))),
     responses((status = OK, description = "The executions", body = [ExecutionEntry])),
 )]
@@ -32,10 +33,10 @@ async fn list(
     State(executions): State<Executions>,
     caller: Caller,
     Path(project_id): Path<String>,
+    Query(filter): Query<Filter>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    let page = listing.page();
-    list_of(executions, &caller, listing, (project_id, None), page, Some(true)).await
+    list_of(executions, &caller, listing, (project_id, None), filter, Some(true)).await
 }
 
 /// Moves an execution into the archive or out of it.

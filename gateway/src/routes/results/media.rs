@@ -90,7 +90,6 @@ impl<S: Sync> FromRequest<S> for ReportUpload {
 /// A report in CTRF, of Playwright or of Cucumber, as the tool writes it.
 #[derive(ToSchema)]
 #[schema(value_type = Object)]
-#[expect(dead_code, reason = "only documents the report, which is streamed")]
 pub(super) struct JsonReport(());
 
 /// A form with reports in fields of any name. Each may have a format of its own.

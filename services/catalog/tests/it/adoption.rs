@@ -145,7 +145,7 @@ async fn invalid_reported_cases_are_rejected_with_their_fields() {
     let wrong = ["fine", " ", "a\0"].map(String::from);
     let fields = invalid_fields(adopt(&user, &set, reported(wrong)).await);
     assert_eq!(fields, ["TestCases/1/Identifier", "TestCases/2/Identifier", "TestCases/2/Name"]);
-    assert_eq!(invalid_fields(adopt(&user, &set, Vec::new()).await), ["TestCases"]);
+    assert!(adopt(&user, &set, Vec::new()).await.unwrap().test_cases.is_empty());
     let whole = AdoptTestCasesRequest {
         target: Some(target(&set)),
         test_cases: reported(["a".to_owned()]),

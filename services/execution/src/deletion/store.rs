@@ -137,17 +137,19 @@ pub(super) const REPORTS: [&str; 4] = [
     "delete from test_report where customer_id = $1 and id = any($2)",
 ];
 
-/// Deletes an execution to which no other rows refer.
+/// Deletes an execution that has no reports any more, with what belongs to it.
 pub(super) async fn remove_execution(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: ExecutionId,
 ) -> Result<(), Fault> {
-    sqlx::query("delete from execution where customer_id = $1 and id = $2")
-        .bind(customer)
-        .bind(id)
-        .execute(db)
-        .await?;
+    let remove = sqlx::query(
+        "with reporters as (delete from reporter where customer_id = $1 and execution_id = $2),
+              uploads as (delete from upload where customer_id = $1 and execution_id = $2),
+              tags as (delete from execution_tag where customer_id = $1 and execution_id = $2)
+         delete from execution where customer_id = $1 and id = $2",
+    );
+    remove.bind(customer).bind(id).execute(db).await?;
     Ok(())
 }
 

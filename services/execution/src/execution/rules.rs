@@ -2,40 +2,78 @@
 
 use assay_proto::{
     ExecutionStatus, Fault,
-    execution::{ExecutionMode, StartExecutionInput},
+    execution::{ExecutionMode, OpenExecutionInput, StartExecutionInput},
 };
 use assay_records::Check;
 
-use crate::progress::execution::ExecutionState;
+use crate::{progress::execution::ExecutionState, result::link};
 
-/// Maximum length of the tags of an execution, in characters.
-const LONGEST_TAGS: usize = 1000;
+/// Maximum length of the tags, branch, commit or build of an execution, in characters.
+const LONGEST: usize = 1000;
+
+/// Maximum length of the name of a reporter, in characters.
+const LONGEST_REPORTER: usize = 255;
+
+/// Maximum number of reporters of an execution.
+const MOST_REPORTERS: i32 = 10_000;
+
+/// Maximum grace period of an open execution, in seconds: a day.
+pub(crate) const LONGEST_GRACE: i32 = 86_400;
 
 /// Maximum length of an idempotency key, in characters.
 const LONGEST_KEY: usize = 255;
+
+/// The tags of a new execution, and the origin of the tested software.
+#[derive(Debug, Default)]
+pub(crate) struct Origin {
+    pub(crate) tags: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) commit: Option<String>,
+    pub(crate) build: Option<String>,
+    pub(crate) ci_url: Option<String>,
+}
+
+impl Origin {
+    /// Checks the fields, which have these names in the request.
+    pub(crate) fn check(&self, names: &OriginNames, check: &mut Check) {
+        let Self { tags, branch, commit, build, ci_url } = self;
+        for (name, text) in [
+            (names.tags, tags),
+            (names.branch, branch),
+            (names.commit, commit),
+            (names.build, build),
+        ] {
+            check.line(name, text.as_deref().unwrap_or_default(), 0..=LONGEST);
+        }
+        if let Some(problem) = link::web_problem(ci_url.as_deref().unwrap_or_default()) {
+            check.refuse(names.ci_url, problem);
+        }
+    }
+}
+
+/// The names of the fields of an [`Origin`] in a request.
+pub(crate) struct OriginNames {
+    tags: &'static str,
+    branch: &'static str,
+    commit: &'static str,
+    build: &'static str,
+    ci_url: &'static str,
+}
+
+impl OriginNames {
+    /// The names in a body.
+    pub(crate) const FIELDS: Self =
+        Self { tags: "Tags", branch: "Branch", commit: "Commit", build: "Build", ci_url: "CiUrl" };
+    /// The names in a query.
+    pub(crate) const PARAMETERS: Self =
+        Self { tags: "tags", branch: "branch", commit: "commit", build: "build", ci_url: "ciUrl" };
+}
 
 /// A request to start an execution once, however often the client sends it.
 pub(crate) struct IdempotentRequest {
     pub(crate) key: String,
     /// The request without its key. The same key with another request is an error.
     pub(crate) request: Vec<u8>,
-}
-
-/// Checks the input of a new execution.
-pub(crate) fn check_start(input: &StartExecutionInput) -> Result<(), Fault> {
-    let mut check = Check::default();
-    check_tags("Tags", input.tags.as_deref(), &mut check);
-    check.done()
-}
-
-/// Checks the tags that a client sent in `field`.
-pub(crate) fn check_tags(field: &str, tags: Option<&str>, check: &mut Check) {
-    let tags = tags.unwrap_or_default();
-    if tags.chars().count() > LONGEST_TAGS {
-        check.refuse(field, format!("must have at most {LONGEST_TAGS} characters"));
-    } else {
-        check.text(field, tags);
-    }
 }
 
 /// Returns the mode of a new execution. Engines run it unless the client asks otherwise.
@@ -48,11 +86,51 @@ pub(crate) fn mode_of(input: &StartExecutionInput) -> ExecutionMode {
 
 /// Checks the idempotency key of a request.
 pub(crate) fn check_idempotency_key(key: &str) -> Result<(), Fault> {
-    if (1..=LONGEST_KEY).contains(&key.len()) && key.chars().all(|c| c.is_ascii_graphic()) {
+    let mut check = Check::default();
+    check_key("Idempotency-Key", key, &mut check);
+    check.done()
+}
+
+fn check_key(field: &str, key: &str, check: &mut Check) {
+    if !(1..=LONGEST_KEY).contains(&key.len()) || !key.chars().all(|c| c.is_ascii_graphic()) {
+        check.refuse(field, format!("must have 1 to {LONGEST_KEY} visible ASCII characters"));
+    }
+}
+
+/// Checks an execution that is opened by names.
+pub(crate) fn check_open(input: &OpenExecutionInput, origin: &Origin) -> Result<(), Fault> {
+    let mut check = Check::default();
+    check.name("Project", &input.project);
+    check.name("TestSet", &input.test_set);
+    if let Some(key) = &input.key {
+        check_key("Key", key, &mut check);
+    }
+    if let Some(reporter) = &input.reporter {
+        check_reporter("Reporter", reporter, &mut check);
+    }
+    if let Some(reporters) = input.reporters {
+        check.range("Reporters", reporters, 1..=MOST_REPORTERS);
+    }
+    if let Some(grace) = input.grace_in_sec {
+        check.range("GraceInSec", grace, 1..=LONGEST_GRACE);
+    }
+    origin.check(&OriginNames::FIELDS, &mut check);
+    check.done()
+}
+
+/// Checks the name of a reporter.
+pub(crate) fn check_reporter(field: &str, name: &str, check: &mut Check) {
+    check.line(field, name, 1..=LONGEST_REPORTER);
+}
+
+/// Fails unless the execution is open.
+pub(crate) fn require_open(state: &ExecutionState) -> Result<(), Fault> {
+    if state.execution.is_open {
         return Ok(());
     }
-    let problem = format!("must have 1 to {LONGEST_KEY} visible ASCII characters");
-    Err(Fault::invalid("Idempotency-Key", problem))
+    let reason = "the execution has a fixed list of test cases; send their results to \
+                  …/results, or open an execution with POST /api/executions";
+    Err(Fault::Conflict { code: "not_open", reason: reason.to_owned() })
 }
 
 /// Whether canceling changes the execution. Fails if it has completed.
@@ -81,6 +159,11 @@ pub(crate) fn require_external(state: &ExecutionState) -> Result<(), Fault> {
     }
     let reason = "engines run this execution; they report its results".to_owned();
     Err(Fault::Conflict { code: "not_external", reason })
+}
+
+/// Returns the conflict of results for an execution that has ended.
+pub(crate) fn no_new_results() -> Fault {
+    ended("the execution has ended; it accepts no new results")
 }
 
 /// Returns the conflict of a change to an execution that has ended.

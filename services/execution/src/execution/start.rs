@@ -5,8 +5,9 @@ use assay_events::ExecutionAction;
 use assay_proto::{
     ExecutionId, ExecutionStatus, Fault, ProjectId, TestSetId,
     catalog::{Snapshot, SnapshotTarget, TakeSnapshotRequest},
-    execution::{ExecutionMode, StartExecutionInput, StartExecutionRequest},
+    execution::{ExecutionMode, StartExecutionRequest},
 };
+use assay_records::Check;
 use assay_runtime::begin;
 use prost::Message;
 use tonic::Status;
@@ -14,7 +15,7 @@ use tonic::Status;
 use super::{
     ExecutionService,
     idempotency::start_once,
-    rules::{self, IdempotentRequest},
+    rules::{self, IdempotentRequest, Origin, OriginNames},
     store,
 };
 use crate::{
@@ -48,8 +49,17 @@ impl ExecutionService {
         request: StartExecutionRequest,
         idempotent: Option<&IdempotentRequest>,
     ) -> Result<ExecutionId, Status> {
-        let input = request.execution.unwrap_or_default();
-        rules::check_start(&input)?;
+        let mut input = request.execution.unwrap_or_default();
+        let origin = Origin {
+            tags: input.tags.take(),
+            branch: input.branch.take(),
+            commit: input.commit.take(),
+            build: input.build.take(),
+            ci_url: input.ci_url.take(),
+        };
+        let mut check = Check::default();
+        origin.check(&OriginNames::FIELDS, &mut check);
+        check.done()?;
         let target = SnapshotTarget {
             project_id: request.project_id,
             test_set_id: request.test_set_id,
@@ -58,9 +68,11 @@ impl ExecutionService {
         };
         let request =
             TakeSnapshotRequest { target: Some(target), skip_not_ready: input.skip_not_ready };
+        let mode = rules::mode_of(&input);
         let (snapshot, memory) =
             self.catalog.take_snapshot(caller, request, &self.limits.intake).await?;
-        let stored = self.store_new(caller, (project, set), snapshot, input, idempotent).await;
+        let stored =
+            self.store_new(caller, (project, set), snapshot, mode, origin, idempotent).await;
         let (id, destination) = stored?;
         drop(memory);
         if let Some(destination) = destination {
@@ -76,14 +88,14 @@ impl ExecutionService {
         caller: &Caller,
         (project, set): (ProjectId, TestSetId),
         mut snapshot: Snapshot,
-        input: StartExecutionInput,
+        mode: ExecutionMode,
+        origin: Origin,
         idempotent: Option<&IdempotentRequest>,
     ) -> Result<(ExecutionId, Option<Destination>), Fault> {
         let customer = caller.customer;
-        let mode = rules::mode_of(&input);
         let destination = (mode == ExecutionMode::Dispatch).then(|| Destination::of(&snapshot));
         let cases = std::mem::take(&mut snapshot.test_cases);
-        let mut state = ExecutionState::new(caller, project, set, snapshot, input.tags, mode);
+        let mut state = ExecutionState::new(caller, project, set, snapshot, origin, mode);
         if destination.is_none() {
             state.execution.set_status(ExecutionStatus::Running);
         }

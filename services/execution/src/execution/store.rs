@@ -3,7 +3,7 @@
 use assay_auth::Caller;
 use assay_proto::{
     CustomerId, ExecutionId, ExecutionStatistic, Fault, InputColumns, OnConstraint, ProjectId,
-    UserId,
+    TestSetId, UserId,
     execution::{Execution, ExecutionInput},
     name_of,
 };
@@ -109,11 +109,13 @@ pub(crate) async fn insert(
              time_out, status, result, completion_date_time, test_cases_total,
              test_cases_pending, test_cases_canceled, test_cases_aborted, test_cases_with_error,
              test_cases_passed, test_cases_failed, start_date_time, finish_date_time,
-             total_duration_in_sec, revision, idempotency_key, idempotent_request, deadline)
+             total_duration_in_sec, revision, idempotency_key, idempotent_request, branch, commit,
+             build, ci_url, is_open, key, reporters, grace_in_sec, last_deadline, deadline)
          values ($1, $2::uuid, $3::uuid, $4::uuid, $5, $6::uuid, $7, $8, $9::uuid, $10, $11, $12,
              $13, $14, $15, $16, $17, $18, case when $17 in ('Completed', 'Canceled') then now() end,
-             $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31,
-             now() + make_interval(secs => 60 * $32))
+             $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $33, $34, $35, $36,
+             $37, $38, $39, $40, now() + make_interval(secs => 60 * $32),
+             now() + make_interval(secs => least(60 * $32, $40::int)))
          returning id, request_time",
     )
     .bind(caller.customer)
@@ -148,12 +150,42 @@ pub(crate) async fn insert(
     .bind(idempotent.map(|idempotent| &idempotent.key))
     .bind(idempotent.map(|idempotent| &idempotent.request))
     .bind(state.deadline_in_min)
+    .bind(&execution.branch)
+    .bind(&execution.commit)
+    .bind(&execution.build)
+    .bind(&execution.ci_url)
+    .bind(execution.is_open)
+    .bind(&execution.key)
+    .bind(execution.reporters)
+    .bind(execution.grace_in_sec)
     .fetch_one(&mut **tx)
     .await
-    .on_constraint("execution_idempotency_key_key", Fault::AlreadyExists("execution"))?;
+    .on_constraint("execution_idempotency_key_key", Fault::AlreadyExists("execution"))
+    .on_constraint("execution_key", Fault::AlreadyExists("execution"))?;
+    if !execution.tags.is_empty() {
+        insert_tags(tx, caller.customer, project, id, &execution.tags).await?;
+    }
     state.execution.request_time = Some(request_time);
     state.statistic.execution_request_time = Some(request_time);
     Ok(id)
+}
+
+/// Inserts the tags of a new execution, which are separated by commas.
+async fn insert_tags(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: ExecutionId,
+    tags: &str,
+) -> Result<(), Fault> {
+    let insert = sqlx::query(
+        "insert into execution_tag (customer_id, project_id, tag, execution_id)
+         select distinct $1::uuid, $2::uuid, btrim(tag), $3::uuid
+         from unnest(string_to_array($4, ',')) as tag
+         where btrim(tag) <> ''",
+    );
+    insert.bind(customer).bind(project).bind(id).bind(tags).execute(&mut **tx).await?;
+    Ok(())
 }
 
 /// Writes the fields of a locked execution that clients change.
@@ -186,7 +218,10 @@ pub(crate) async fn save(
          set status = $3, result = $4, test_cases_pending = $5, test_cases_canceled = $6,
              test_cases_aborted = $7, test_cases_with_error = $8, test_cases_passed = $9,
              test_cases_failed = $10, start_date_time = $11, finish_date_time = $12,
-             total_duration_in_sec = $13, revision = $14,
+             total_duration_in_sec = $13, revision = $14, test_cases_total = $15,
+             deadline = case when is_open
+                 then least(last_deadline, now() + make_interval(secs => grace_in_sec))
+                 else deadline end,
              completion_date_time = case when $3 in ('Completed', 'Canceled')
                  then coalesce(completion_date_time, now()) end
          where customer_id = $1 and id = $2::uuid",
@@ -205,6 +240,7 @@ pub(crate) async fn save(
     .bind(state.finish_date_time)
     .bind(state.total_duration_in_sec)
     .bind(state.revision)
+    .bind(statistic.test_cases_total)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -222,6 +258,49 @@ pub(crate) async fn find_by_key(
          where customer_id = $1 and request_user_id = $2 and idempotency_key = $3",
     );
     Ok(found.bind(customer).bind(user).bind(key).fetch_optional(db).await?)
+}
+
+/// Finds the open execution of a test set with this key.
+pub(super) async fn find_open(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+    key: &str,
+) -> Result<Option<ExecutionId>, Fault> {
+    let found = sqlx::query_scalar(
+        "select id from live_execution where customer_id = $1 and test_set_id = $2 and key = $3",
+    );
+    Ok(found.bind(customer).bind(set).bind(key).fetch_optional(db).await?)
+}
+
+/// Begins the grace period of a locked open execution again.
+pub(super) async fn prolong(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+) -> Result<(), Fault> {
+    let prolong = sqlx::query(
+        "update execution
+         set deadline = least(last_deadline, now() + make_interval(secs => grace_in_sec))
+         where customer_id = $1 and id = $2 and is_open",
+    );
+    prolong.bind(customer).bind(id).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Remembers that a report was uploaded to a locked execution. Returns whether it is the first time.
+pub(crate) async fn remember_upload(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+    digest: &[u8],
+) -> Result<bool, Fault> {
+    let remember = sqlx::query(
+        "insert into upload (customer_id, execution_id, digest) values ($1, $2, $3)
+         on conflict on constraint upload_pkey do nothing",
+    );
+    let done = remember.bind(customer).bind(id).bind(digest).execute(&mut **tx).await?;
+    Ok(done.rows_affected() == 1)
 }
 
 /// Lists executions of all customers that need the reconciler: a lease has expired, the deadline

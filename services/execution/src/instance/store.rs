@@ -1,6 +1,6 @@
 //! Instances in PostgreSQL. Every statement is bound to one customer.
 
-use std::{collections::HashSet, ops::RangeInclusive};
+use std::ops::RangeInclusive;
 
 use assay_proto::{
     CustomerId, EnumName, Fault, InstanceId, TestReportId, TestResult,
@@ -16,10 +16,7 @@ use sqlx::{
 use super::steps;
 use crate::{
     column::column,
-    progress::{
-        instance::{Detail, NewInstance},
-        report::TestReportState,
-    },
+    progress::{instance::NewInstance, report::TestReportState},
 };
 
 /// Maximum number of earlier reports in the history of a step.
@@ -157,7 +154,7 @@ pub(crate) async fn get(
 ) -> Result<(Instance, Vec<u8>), Fault> {
     let found: Option<StoredInstance> = sqlx::query_as(
         "select i.id, i.test_report_id as test_reports_id, i.instance_nr, i.start_date_time,
-                i.finish_date_time, i.duration_in_sec, i.result,
+                i.finish_date_time, i.duration_in_sec, i.result, i.reporter, i.variant, i.attempt,
                 coalesce(d.artifacts_uri, '') as artifacts_uri,
                 coalesce(d.report_uri, '') as report_uri,
                 coalesce(d.debug_log_uri, '') as debug_log_uri,
@@ -165,8 +162,9 @@ pub(crate) async fn get(
                 coalesce(d.installation_log_uri, '') as installation_log_uri,
                 coalesce(d.steps, '') as stored_steps
          from instance i
-         left join instance_detail d on d.customer_id = i.customer_id
+         left join attempt d on d.customer_id = i.customer_id
              and d.test_report_id = i.test_report_id and d.instance_nr = i.instance_nr
+             and d.attempt = i.attempt
          where i.customer_id = $1 and i.test_report_id = $2 and i.id = $3",
     )
     .bind(customer)
@@ -209,8 +207,9 @@ pub(crate) async fn history(
              order by execution_number desc
              limit $4
          ) as e
-         join instance_detail d
+         join attempt d
              on d.customer_id = $1 and d.test_report_id = e.id and d.instance_nr = $3
+                 and d.result is null
          order by e.execution_number desc",
     )
     .bind(customer)
@@ -231,61 +230,31 @@ pub(crate) async fn history(
     Ok(history)
 }
 
-/// Inserts instances of a locked execution, and returns the ids of those that are new.
+/// Inserts new instances of a locked execution.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     reports: &[TestReportState],
-    instances: &[NewInstance],
-) -> Result<HashSet<InstanceId>, Fault> {
-    let added: Vec<InstanceId> = sqlx::query_scalar(
+    instances: &[&NewInstance],
+) -> Result<(), Fault> {
+    sqlx::query(
         "insert into instance (customer_id, test_report_id, id, instance_nr, result,
-             start_date_time, finish_date_time, duration_in_sec)
+             start_date_time, finish_date_time, duration_in_sec, reporter, variant, attempt)
          select $1, instance.*
          from unnest($2::text[]::uuid[], $3::uuid[], $4::int[], $5::text[], $6::timestamptz[],
-             $7::timestamptz[], $8::float8[]) as instance
-         on conflict on constraint instance_pkey do nothing
-         returning id",
+             $7::timestamptz[], $8::float8[], $9::text[], $10::text[], $11::int[]) as instance",
     )
     .bind(customer)
     .bind(column(instances, |instance| reports[instance.report].published.id.as_str()))
     .bind(column(instances, |instance| instance.id))
-    .bind(column(instances, |instance| instance.outcome.instance_nr))
-    .bind(column(instances, |instance| name_of(instance.outcome.result)))
-    .bind(column(instances, |instance| instance.outcome.start_date_time))
-    .bind(column(instances, |instance| instance.outcome.finish_date_time))
-    .bind(column(instances, |instance| instance.outcome.duration_in_sec))
-    .fetch_all(&mut **tx)
-    .await?;
-    Ok(added.into_iter().collect())
-}
-
-/// Inserts the details of new instances that have any.
-pub(crate) async fn insert_details(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    reports: &[TestReportState],
-    instances: &[NewInstance],
-) -> Result<(), Fault> {
-    let empty = Detail::default();
-    let detailed: Vec<&NewInstance> =
-        instances.iter().filter(|instance| instance.detail != empty).collect();
-    sqlx::query(
-        "insert into instance_detail (customer_id, test_report_id, instance_nr, steps,
-             artifacts_uri, report_uri, debug_log_uri, execution_log_uri, installation_log_uri)
-         select $1, detail.*
-         from unnest($2::text[]::uuid[], $3::int[], $4::bytea[], $5::text[], $6::text[],
-             $7::text[], $8::text[], $9::text[]) as detail",
-    )
-    .bind(customer)
-    .bind(column(&detailed, |instance| reports[instance.report].published.id.as_str()))
-    .bind(column(&detailed, |instance| instance.outcome.instance_nr))
-    .bind(column(&detailed, |instance| instance.detail.steps.as_slice()))
-    .bind(column(&detailed, |instance| instance.detail.artifacts_uri.as_str()))
-    .bind(column(&detailed, |instance| instance.detail.report_uri.as_str()))
-    .bind(column(&detailed, |instance| instance.detail.debug_log_uri.as_str()))
-    .bind(column(&detailed, |instance| instance.detail.execution_log_uri.as_str()))
-    .bind(column(&detailed, |instance| instance.detail.installation_log_uri.as_str()))
+    .bind(column(instances, |instance| instance.instance_nr))
+    .bind(column(instances, |instance| name_of(instance.last.outcome.result)))
+    .bind(column(instances, |instance| instance.last.outcome.start_date_time))
+    .bind(column(instances, |instance| instance.last.outcome.finish_date_time))
+    .bind(column(instances, |instance| instance.last.outcome.duration_in_sec))
+    .bind(column(instances, |instance| instance.reporter.as_str()))
+    .bind(column(instances, |instance| instance.variant.as_str()))
+    .bind(column(instances, |instance| instance.last.number.max(1)))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::execution::rules::LONGEST_GRACE;
+
 /// Settings for how long leases and executions last.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct LeaseSettings {
@@ -31,6 +33,15 @@ pub struct LeaseSettings {
         value_parser = clap::value_parser!(u32).range(1..=100_000)
     )]
     pub execution_hours: u32,
+    /// Seconds from the last result of an open execution until it ends, unless its client chooses
+    /// another time. Announced tests without a result are aborted
+    #[arg(
+        long,
+        env = "ASSAY_GRACE_SECONDS",
+        default_value_t = 900,
+        value_parser = clap::value_parser!(i32).range(1..=LONGEST_GRACE.into())
+    )]
+    pub grace_seconds: i32,
 }
 
 impl LeaseSettings {

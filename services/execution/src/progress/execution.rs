@@ -3,18 +3,32 @@
 use assay_auth::Caller;
 use assay_events::ExecutionAction;
 use assay_proto::{
-    EnumColumn, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId, TestResult, TestSetId,
-    Timestamp,
+    EnumColumn, EnumColumns, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId,
+    TestResult, TestSetId, Timestamp,
     catalog::Snapshot,
     events::ExecutionChanged,
-    execution::{Execution, ExecutionMode},
+    execution::{Execution, ExecutionMode, OpenExecutionInput},
     worst,
 };
 
-use crate::progress::{
-    instance::Outcome,
-    rules::{earliest, overall},
+use crate::{
+    execution::rules::Origin,
+    progress::{
+        instance::Outcome,
+        rules::{earliest, overall},
+    },
 };
+
+/// The totals over the reports of an execution.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct ReportTotals {
+    /// The different results.
+    #[sqlx(try_from = "EnumColumns<TestResult>")]
+    results: Vec<i32>,
+    start_date_time: Option<Timestamp>,
+    finish_date_time: Option<Timestamp>,
+    total_duration_in_sec: f64,
+}
 
 /// An execution without its test reports.
 #[derive(Debug, Default, sqlx::FromRow)]
@@ -43,7 +57,7 @@ impl ExecutionState {
         project: ProjectId,
         set: TestSetId,
         snapshot: Snapshot,
-        tags: Option<String>,
+        origin: Origin,
         mode: ExecutionMode,
     ) -> Self {
         let id = ExecutionId::new().to_string();
@@ -59,7 +73,11 @@ impl ExecutionState {
             environment_id: environment.map(|environment| environment.id.clone()),
             environment_name: environment.map(|environment| environment.name.clone()),
             request_user: caller.name.to_string(),
-            tags: tags.or(snapshot.tags).unwrap_or_default(),
+            tags: origin.tags.or(snapshot.tags).unwrap_or_default(),
+            branch: origin.branch,
+            commit: origin.commit,
+            build: origin.build,
+            ci_url: origin.ci_url,
             stop_on_failure: snapshot.stop_on_failure,
             time_out: snapshot.time_out,
             ..Execution::default()
@@ -79,6 +97,18 @@ impl ExecutionState {
         let requested_by_id = caller.user.to_string();
         let mode = mode.into();
         Self { execution, statistic, mode, requested_by_id, revision: 1, ..Self::default() }
+    }
+
+    /// Opens a new execution: it adopts test cases as their results arrive.
+    pub(crate) fn open(&mut self, input: &OpenExecutionInput, grace_in_sec: i32) {
+        let execution = &mut self.execution;
+        execution.is_open = true;
+        execution.key.clone_from(&input.key);
+        execution.reporters = input.reporters;
+        execution.grace_in_sec = Some(grace_in_sec);
+        // Its clients run the tests, and no list says which have not started.
+        execution.stop_on_failure = false;
+        execution.set_status(ExecutionStatus::Running);
     }
 
     pub(crate) fn mode(&self) -> ExecutionMode {
@@ -114,12 +144,32 @@ impl ExecutionState {
         self.total_duration_in_sec += outcome.duration_in_sec;
     }
 
+    /// Applies the outcomes of all reports, after some of them have changed.
+    pub(crate) fn recount(&mut self, reports: &ReportTotals) {
+        let results = reports.results.iter().flat_map(|result| TestResult::try_from(*result));
+        self.execution.set_result(results.fold(TestResult::NotExecuted, overall));
+        self.start_date_time = reports.start_date_time;
+        self.finish_date_time = reports.finish_date_time;
+        self.total_duration_in_sec = reports.total_duration_in_sec;
+    }
+
+    /// Counts a report as pending again that had ended with this result.
+    pub(crate) fn reopen_report(&mut self, result: TestResult) {
+        self.statistic.test_cases_pending += 1;
+        *self.count(result) -= 1;
+    }
+
     /// Counts a report that has ended with this result.
     pub(crate) fn end_report(&mut self, result: TestResult) {
         self.execution.set_result(overall(self.execution.result(), result));
+        self.statistic.test_cases_pending -= 1;
+        *self.count(result) += 1;
+    }
+
+    /// Returns the number of ended reports with this result.
+    fn count(&mut self, result: TestResult) -> &mut i32 {
         let statistic = &mut self.statistic;
-        statistic.test_cases_pending -= 1;
-        *match result {
+        match result {
             TestResult::Passed => &mut statistic.test_cases_passed,
             TestResult::Failed => &mut statistic.test_cases_failed,
             TestResult::Error => &mut statistic.test_cases_with_error,
@@ -127,7 +177,7 @@ impl ExecutionState {
             TestResult::Aborted | TestResult::NotExecuted | TestResult::Unspecified => {
                 &mut statistic.test_cases_aborted
             }
-        } += 1;
+        }
     }
 
     pub(crate) fn complete(&mut self) {
@@ -165,6 +215,11 @@ impl ExecutionState {
             requested_by_id: Some(self.requested_by_id.clone()),
             test_set_name: Some(self.execution.test_set_name.clone()),
             failed_test_cases: Vec::new(),
+            tags: self.execution.tags.clone(),
+            branch: self.execution.branch.clone(),
+            commit: self.execution.commit.clone(),
+            build: self.execution.build.clone(),
+            ci_url: self.execution.ci_url.clone(),
         }
     }
 

@@ -1,12 +1,12 @@
 //! The state of a test report.
 
 use assay_proto::{
-    Fault, ReportStatus, TestReportId, TestResult, catalog::SnapshotTestCase, events::ReportState,
-    worst,
+    EnumColumns, Fault, ReportStatus, TestReportId, TestResult, Timestamp,
+    catalog::SnapshotTestCase, events::ReportState, worst,
 };
 
 use crate::progress::{
-    instance::Outcome,
+    instance::NewInstance,
     rules::{earliest, status_of_finished},
 };
 
@@ -22,12 +22,32 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    fn result(self) -> TestResult {
+    pub(crate) fn result(self) -> TestResult {
         match self {
             Self::Aborted => TestResult::Aborted,
             Self::Canceled => TestResult::Canceled,
             Self::EngineFailure => TestResult::Error,
         }
+    }
+}
+
+/// The totals over the finished instances of a report.
+#[derive(Debug, PartialEq, sqlx::FromRow)]
+pub(crate) struct Recount {
+    finished_instances_count: i32,
+    /// The different results.
+    #[sqlx(try_from = "EnumColumns<TestResult>")]
+    results: Vec<i32>,
+    start_date_time: Option<Timestamp>,
+    finish_date_time: Option<Timestamp>,
+    total_duration_in_sec: f64,
+    is_flaky: bool,
+}
+
+impl Recount {
+    fn result(&self) -> TestResult {
+        let results = self.results.iter().flat_map(|result| TestResult::try_from(*result));
+        results.fold(TestResult::NotExecuted, worst)
     }
 }
 
@@ -41,6 +61,8 @@ pub(crate) struct TestReportState {
     pub(crate) requested_instances_count: i32,
     pub(crate) finished_instances_count: i32,
     pub(crate) total_duration_in_sec: f64,
+    /// Whether an instance passed after an attempt that did not.
+    pub(crate) is_flaky: bool,
     /// Whether the stored row differs.
     #[sqlx(skip)]
     pub(crate) changed: bool,
@@ -76,8 +98,39 @@ impl TestReportState {
         matches!(self.published.status(), ReportStatus::NotExecuted | ReportStatus::Running)
     }
 
+    /// Expects instances up to this number. A report that has ended is pending again.
+    pub(crate) fn expect(&mut self, highest: i32) {
+        if highest > self.requested_instances_count {
+            self.change();
+            self.requested_instances_count = highest;
+            self.published.set_status(match self.finished_instances_count {
+                0 => ReportStatus::NotExecuted,
+                _ => ReportStatus::Running,
+            });
+        }
+    }
+
+    /// Applies the outcomes of all finished instances, after some of them have changed. A report
+    /// that has ended awaits another review if its result differs.
+    pub(crate) fn recount(&mut self, recount: &Recount) {
+        self.change();
+        if !self.is_pending() && self.result() != recount.result() {
+            self.published.set_status(status_of_finished(recount.result()));
+        }
+        let published = &mut self.published;
+        published.set_result(recount.result());
+        published.start_date_time = recount.start_date_time;
+        published.finish_date_time = recount.finish_date_time;
+        published.average_duration_in_sec =
+            recount.total_duration_in_sec / f64::from(recount.finished_instances_count);
+        self.finished_instances_count = recount.finished_instances_count;
+        self.total_duration_in_sec = recount.total_duration_in_sec;
+        self.is_flaky = recount.is_flaky;
+    }
+
     /// Adds a finished instance. The last one ends the report.
-    pub(crate) fn add(&mut self, outcome: &Outcome) -> Result<(), Fault> {
+    pub(crate) fn add(&mut self, instance: &NewInstance) -> Result<(), Fault> {
+        let outcome = &instance.last.outcome;
         if !self.is_pending() {
             let reason = format!("the report of {} has ended", self.test_case_identifier);
             return Err(Fault::Conflict { code: "report_ended", reason });
@@ -85,6 +138,7 @@ impl TestReportState {
         self.change();
         self.finished_instances_count += 1;
         self.total_duration_in_sec += outcome.duration_in_sec;
+        self.is_flaky |= instance.is_flaky();
         let published = &mut self.published;
         published.average_duration_in_sec =
             self.total_duration_in_sec / f64::from(self.finished_instances_count);
@@ -97,6 +151,14 @@ impl TestReportState {
             ReportStatus::Running
         });
         Ok(())
+    }
+
+    /// Counts announced instances that have ended without being reported.
+    pub(crate) fn end_announced(&mut self, instances: i32) {
+        self.change();
+        self.finished_instances_count += instances;
+        self.published.average_duration_in_sec =
+            self.total_duration_in_sec / f64::from(self.finished_instances_count);
     }
 
     /// Ends a pending report without its missing instances. A report whose worst result is
@@ -120,23 +182,38 @@ impl TestReportState {
 
 #[cfg(test)]
 mod tests {
+    use assay_proto::InstanceId;
+
     use super::*;
+    use crate::progress::instance::{Attempt, Outcome};
 
     fn report(instances: i32) -> TestReportState {
         TestReportState::new(&SnapshotTestCase::default(), 1, instances)
     }
 
-    fn outcome(result: TestResult, duration_in_sec: f64) -> Outcome {
-        Outcome { instance_nr: 1, result, duration_in_sec, ..Outcome::default() }
+    fn instance(result: TestResult, duration_in_sec: f64) -> NewInstance {
+        NewInstance {
+            id: InstanceId::new(),
+            report: 0,
+            instance_nr: 1,
+            reporter: String::new(),
+            variant: String::new(),
+            last: Attempt {
+                number: 1,
+                outcome: Outcome { result, duration_in_sec, ..Outcome::default() },
+                ..Attempt::default()
+            },
+            earlier: Vec::new(),
+        }
     }
 
     #[test]
     fn a_report_runs_until_its_last_instance_is_reported() {
         let mut report = report(2);
         assert_eq!(report.published.status(), ReportStatus::NotExecuted);
-        report.add(&outcome(TestResult::Failed, 1.0)).unwrap();
+        report.add(&instance(TestResult::Failed, 1.0)).unwrap();
         assert_eq!(report.published.status(), ReportStatus::Running);
-        report.add(&outcome(TestResult::Passed, 2.0)).unwrap();
+        report.add(&instance(TestResult::Passed, 2.0)).unwrap();
         assert_eq!(report.published.status(), ReportStatus::InReview);
         assert_eq!(report.result(), TestResult::Failed);
         assert!((report.published.average_duration_in_sec - 1.5).abs() < f64::EPSILON);
@@ -145,7 +222,7 @@ mod tests {
     #[test]
     fn an_error_ends_a_report_as_engine_failure() {
         let mut report = report(1);
-        report.add(&outcome(TestResult::Error, 0.0)).unwrap();
+        report.add(&instance(TestResult::Error, 0.0)).unwrap();
         assert_eq!(report.published.status(), ReportStatus::EngineExecutionFailure);
     }
 
@@ -164,7 +241,7 @@ mod tests {
         ] {
             let mut report = report(2);
             if so_far != NotExecuted {
-                report.add(&outcome(so_far, 0.0)).unwrap();
+                report.add(&instance(so_far, 0.0)).unwrap();
             }
             report.end(ending);
             assert_eq!(
@@ -179,9 +256,9 @@ mod tests {
     #[test]
     fn an_ended_report_rejects_instances() {
         let mut report = report(1);
-        report.add(&outcome(TestResult::Passed, 0.0)).unwrap();
+        report.add(&instance(TestResult::Passed, 0.0)).unwrap();
         assert!(matches!(
-            report.add(&outcome(TestResult::Passed, 0.0)),
+            report.add(&instance(TestResult::Passed, 0.0)),
             Err(Fault::Conflict { code: "report_ended", .. })
         ));
     }

@@ -75,7 +75,8 @@ fn summaries(reports: &[TestReport]) -> String {
             duration_in_sec: report.average_duration_in_sec,
             ..Outcome::default()
         };
-        writer::test(&mut xml, &report.test_case_identifier, &report.test_case_name, &outcome, &[]);
+        let (identifier, name) = (&report.test_case_identifier, &report.test_case_name);
+        writer::test(&mut xml, identifier, name, &outcome, &[], &[]);
     }
     xml
 }
@@ -180,7 +181,7 @@ impl Export {
         let is_next = |(report, _): &mut (usize, StoredInstance)| *report == self.report;
         if let Some((_, instance)) = self.read.pop_front_if(is_next) {
             let steps = steps::read::<StoredStep>(&instance.stored_steps)?;
-            writer::test(xml, identifier, name, &instance.outcome()?, &steps);
+            writer::test(xml, identifier, name, &instance.outcome()?, &steps, &instance.earlier()?);
             self.after = instance.instance_nr;
             self.written += 1;
         } else if self.read.is_empty() && !self.is_complete {
@@ -193,7 +194,7 @@ impl Export {
                 ..StoredStep::default()
             };
             let outcome = Outcome { result, ..Outcome::default() };
-            writer::test(xml, identifier, name, &outcome, slice::from_ref(&step));
+            writer::test(xml, identifier, name, &outcome, slice::from_ref(&step), &[]);
             self.written += 1;
         } else {
             self.report += 1;

@@ -2,13 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use assay_proto::{CustomerId, ExecutionId, Fault, InstanceId};
+use assay_proto::{CustomerId, ExecutionId, Fault};
 use assay_records::Check;
 use sqlx::PgTransaction;
 use uuid::Uuid;
 
 use crate::{
-    progress::{instance::NewInstance, report::TestReportState},
+    progress::{
+        instance::Slot,
+        merge::{ANNOUNCED, AssignedResult, MOST_INSTANCES},
+        report::TestReportState,
+    },
     result::rules::{Case, MOST_VIOLATIONS, Reported},
     test_report,
 };
@@ -34,16 +38,17 @@ pub(crate) async fn reports_of(
 }
 
 /// Assigns each result to the report of its test case.
-pub(crate) fn into_reports(
+pub(crate) fn to_reports(
     results: Vec<Reported>,
     reports: &[TestReportState],
-) -> Result<Vec<NewInstance>, Fault> {
+    is_open: bool,
+) -> Result<Vec<AssignedResult>, Fault> {
     let (mut by_id, mut by_identifier) = (HashMap::new(), HashMap::new());
     for (index, report) in reports.iter().enumerate() {
         by_id.insert(report.published.test_case_id.as_str(), index);
         by_identifier.insert(report.test_case_identifier.as_str(), index);
     }
-    assign(results, reports, |result| match &result.case {
+    assign(results, reports, is_open, |result| match &result.case {
         Some(Case::Identifier(identifier)) => {
             ("Identifier", by_identifier.get(identifier.as_str()).copied())
         }
@@ -53,39 +58,57 @@ pub(crate) fn into_reports(
 }
 
 /// Assigns all results to one report.
-pub(crate) fn into_report(
+pub(crate) fn to_report(
     results: Vec<Reported>,
     report: &TestReportState,
-) -> Result<Vec<NewInstance>, Fault> {
-    assign(results, std::slice::from_ref(report), |_| ("", Some(0)))
+) -> Result<Vec<AssignedResult>, Fault> {
+    assign(results, std::slice::from_ref(report), false, |_| ("", Some(0)))
 }
 
 /// Assigns each result to the report whose index `find` returns, together with the field that
-/// decides. Of several results for the same instance, the first one counts.
+/// decides.
 fn assign(
     results: Vec<Reported>,
     reports: &[TestReportState],
+    is_open: bool,
     find: impl Fn(&Reported) -> (&'static str, Option<usize>),
-) -> Result<Vec<NewInstance>, Fault> {
+) -> Result<Vec<AssignedResult>, Fault> {
     let mut check = Check::with_limit(MOST_VIOLATIONS);
-    let mut refuse = |index: usize, field: &str, problem: String| {
-        check.within(index, |check| check.refuse(field, problem));
-    };
-    let (mut instances, mut seen) = (Vec::with_capacity(results.len()), HashSet::new());
+    let mut assigned = Vec::with_capacity(results.len());
     for (index, result) in results.into_iter().enumerate() {
         let (field, report) = find(&result);
         let Some(report) = report else {
-            refuse(index, field, "must be a test case of this execution".to_owned());
+            let problem = "must be a test case of this execution";
+            check.within(index, |check| check.refuse(field, problem));
             continue;
         };
-        let requested = reports[report].requested_instances_count;
-        if result.outcome.instance_nr > requested {
-            refuse(index, "InstanceNr", format!("must be 1 to {requested}"));
-        } else if seen.insert((report, result.outcome.instance_nr)) {
-            let (outcome, detail) = (result.outcome, result.detail);
-            instances.push(NewInstance { id: InstanceId::new(), report, outcome, detail });
-        }
+        let most = if is_open { MOST_INSTANCES } else { reports[report].requested_instances_count };
+        let Reported { slot, attempt, .. } = result;
+        check.within(index, |check| {
+            if attempt.number == ANNOUNCED && !is_open {
+                check.refuse("Result", "must be that of an executed test");
+            }
+            let slot = if is_open { slot } else { numbered(slot, check) };
+            if matches!(slot, Slot::Number(number) if number > most) {
+                check.refuse("InstanceNr", format!("must be 1 to {most}"));
+            }
+            assigned.push(AssignedResult { report, slot, attempt });
+        });
     }
     check.done()?;
-    Ok(instances)
+    Ok(assigned)
+}
+
+/// Returns the number of an instance in an execution that is not open: 1 unless the client sends it.
+fn numbered(slot: Slot, check: &mut Check) -> Slot {
+    if !slot.reporter().is_empty() {
+        check.refuse("Reporter", "must be absent unless the execution is open");
+    }
+    if !slot.variant().is_empty() {
+        check.refuse("Variant", "must be absent unless the execution is open");
+    }
+    match slot {
+        Slot::Number(_) => slot,
+        Slot::Named { .. } => Slot::Number(1),
+    }
 }

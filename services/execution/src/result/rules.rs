@@ -11,12 +11,21 @@ use chrono::{Datelike, TimeDelta};
 
 use crate::{
     instance::steps::{self, StoredStep, Writer},
-    progress::instance::{Detail, Outcome},
+    progress::{
+        instance::{Attempt, Detail, Outcome, Slot},
+        merge::ANNOUNCED,
+    },
     result::link,
 };
 
 /// Maximum number of violations in an answer.
 pub(crate) const MOST_VIOLATIONS: usize = 20;
+
+/// Maximum number of attempts at an instance.
+pub(crate) const MOST_ATTEMPTS: i32 = 100;
+
+/// Maximum length of the name of a reporter or a variant, in characters.
+const LONGEST_NAME: usize = 500;
 
 /// Maximum duration of an instance or a step, in seconds: about thirty years.
 const LONGEST: f64 = 1e9;
@@ -32,8 +41,10 @@ pub(crate) enum Case {
 #[derive(Debug, Default)]
 pub(crate) struct Reported {
     pub(crate) case: Option<Case>,
-    pub(crate) outcome: Outcome,
-    pub(crate) detail: Detail,
+    /// The name of the test case, if an open execution does not know it yet.
+    pub(crate) name: Option<String>,
+    pub(crate) slot: Slot,
+    pub(crate) attempt: Attempt,
 }
 
 /// Checks a result. `of_case` states whether it has to name its test case.
@@ -43,7 +54,16 @@ pub(crate) fn check_result(
     writer: &mut Writer,
     check: &mut Check,
 ) -> Result<Reported, Fault> {
-    let outcome = outcome(&input, check);
+    let (outcome, number) = (outcome(&input, check), input.attempt.unwrap_or(1));
+    if !(1..=MOST_ATTEMPTS).contains(&number) {
+        check.refuse("Attempt", format!("must be 1 to {MOST_ATTEMPTS}"));
+    }
+    let number = if outcome.result == TestResult::NotExecuted { ANNOUNCED } else { number };
+    let slot = slot(input.instance_nr, input.reporter, input.variant, check);
+    if let Some(name) = &input.name {
+        check.text("Name", name);
+    }
+    let name = input.name;
     let case = of_case.then(|| case(input.test_case_id, input.identifier, check)).flatten();
     let mut numbers = HashSet::with_capacity(input.steps.len());
     for (index, step) in input.steps.iter().enumerate() {
@@ -75,7 +95,41 @@ pub(crate) fn check_result(
             None => check.refuse("Steps", format!("must have at most {} bytes", steps::LARGEST)),
         }
     }
-    Ok(Reported { case, outcome, detail })
+    Ok(Reported { case, name, slot, attempt: Attempt { number, outcome, detail } })
+}
+
+/// Returns the instance that a result is for: the one with the number, or else the one of the
+/// reporter with the parameters.
+fn slot(
+    number: Option<i32>,
+    reporter: Option<String>,
+    variant: Option<String>,
+    check: &mut Check,
+) -> Slot {
+    let mut name = |field, name: Option<String>| {
+        let name = name.unwrap_or_default();
+        check_name(field, &name, check);
+        name
+    };
+    let named =
+        Slot::Named { reporter: name("Reporter", reporter), variant: name("Variant", variant) };
+    match number {
+        Some(number) if number < 1 => {
+            check.refuse("InstanceNr", "must be 1 or more");
+            named
+        }
+        Some(number) if named == Slot::UNNAMED => Slot::Number(number),
+        Some(_) => {
+            check.refuse("InstanceNr", "must be absent if Reporter or Variant is present");
+            named
+        }
+        None => named,
+    }
+}
+
+/// Checks the name of a reporter or of a variant.
+pub(crate) fn check_name(field: &str, name: &str, check: &mut Check) {
+    check.line(field, name, 0..=LONGEST_NAME);
 }
 
 fn case(id: Option<String>, identifier: Option<String>, check: &mut Check) -> Option<Case> {
@@ -94,14 +148,8 @@ fn case(id: Option<String>, identifier: Option<String>, check: &mut Check) -> Op
 }
 
 fn outcome(input: &InstanceResultInput, check: &mut Check) -> Outcome {
-    let instance_nr = input.instance_nr.unwrap_or(1);
-    if instance_nr < 1 {
-        check.refuse("InstanceNr", "must be 1 or more");
-    }
-    match input.result() {
-        TestResult::Unspecified => check.refuse("Result", "must be given"),
-        TestResult::NotExecuted => check.refuse("Result", "must be that of an executed test"),
-        _ => {}
+    if input.result() == TestResult::Unspecified {
+        check.refuse("Result", "must be given");
     }
     let (start, finish) = (input.start_date_time, input.finish_date_time);
     let between = start.zip(finish).map(|(start, finish)| (finish.0 - start.0).as_seconds_f64());
@@ -111,7 +159,6 @@ fn outcome(input: &InstanceResultInput, check: &mut Check) -> Outcome {
     let duration = input.duration_in_sec;
     check_duration(duration.unwrap_or_default(), check);
     Outcome {
-        instance_nr,
         result: input.result(),
         start_date_time: start.or_else(|| shifted(finish?, -duration?)),
         finish_date_time: finish.or_else(|| shifted(start?, duration?)),

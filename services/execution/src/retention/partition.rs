@@ -50,7 +50,7 @@ async fn expired(db: impl PgExecutor<'_>) -> Result<Vec<String>, Fault> {
              select relname::text as name,
                     to_date(right(relname, 7), 'YYYY_MM')::timestamp at time zone 'utc' as month
              from pg_inherits join pg_class on oid = inhrelid
-             where inhparent in ('instance'::regclass, 'instance_detail'::regclass)
+             where inhparent in ('instance'::regclass, 'attempt'::regclass)
                and relname ~ '_\\d{4}_\\d\\d$'
          ) as partition
          where month + interval '1 month' < now() - interval '1 day'

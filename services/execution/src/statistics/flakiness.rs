@@ -29,6 +29,11 @@ fn flip_rate(runs: &[TestCaseRun]) -> f64 {
             compared += 1;
             flips += u32::from(before != passed);
         }
+        if run.is_flaky {
+            // Its attempts are comparable runs of which only the last one passed.
+            compared += 1;
+            flips += 1;
+        }
     }
     if compared == 0 { 0.0 } else { f64::from(flips) / f64::from(compared) }
 }
@@ -81,6 +86,19 @@ mod tests {
         ] {
             assert!((of(outcomes) - expected).abs() < 1e-12, "{outcomes}");
         }
+    }
+
+    #[test]
+    fn a_run_that_passed_after_retries_counts_as_a_change() {
+        let run = |is_flaky| TestCaseRun {
+            result: TestResult::Passed.into(),
+            is_flaky,
+            ..TestCaseRun::default()
+        };
+        let mut runs = [run(false), run(true), run(false)];
+        score(&mut runs);
+        let scores = runs.map(|run| run.flakiness_score);
+        assert!((scores[0] - 1.0 / 3.0).abs() < 1e-12, "{scores:?}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) async fn list(
     filter: &Filter,
     slice: &Slice,
 ) -> Result<Rows<ExecutionStatistic>, Fault> {
-    let (first, last) = filter.ids();
+    let (first, last) = filter.period.ids();
     let (mut before, mut rest) = (last.min(slice.before()?), slice.clone());
     let mut statistics = Rows::from(Vec::new());
     loop {
@@ -90,8 +90,8 @@ async fn between(
     .bind(set)
     .bind(ids.start)
     .bind(ids.end)
-    .bind(filter.from)
-    .bind(filter.until)
+    .bind(filter.period.from)
+    .bind(filter.period.until)
     .bind(&filter.tag)
     .bind(filter.environment)
     .bind(&slice.pattern)

@@ -2,6 +2,8 @@
 
 mod start;
 
+use std::collections::{HashMap, HashSet};
+
 use assay_proto::{
     CustomerId, ExecutionId, Fault, TestReportId,
     events::{FailedTestCase, ReportState},
@@ -18,7 +20,14 @@ use uuid::Uuid;
 
 pub(crate) use self::start::{count, insert};
 use super::path::TestReportPath;
-use crate::{column::column, execution::store::OF_REPORTS, progress::report::TestReportState};
+use crate::{
+    column::column,
+    execution::store::OF_REPORTS,
+    progress::{
+        execution::ReportTotals,
+        report::{Recount, TestReportState},
+    },
+};
 
 /// Reads reports. `rest` selects and orders them.
 pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
@@ -26,7 +35,7 @@ pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
 ) -> QueryAs<'static, Postgres, T, PgArguments> {
     let columns = TestReport::COLUMNS;
     sqlx::query_as(AssertSqlSafe(format!(
-        "select {columns}, execution_id, project_id, test_set_id, revision
+        "select {columns}, revision
          from test_report join {OF_REPORTS} using (customer_id, execution_id) {rest}"
     )))
 }
@@ -36,7 +45,7 @@ fn select_states(rest: &'static str) -> String {
     let columns = ReportState::COLUMNS;
     format!(
         "select {columns}, test_case_identifier, requested_instances_count,
-                finished_instances_count, total_duration_in_sec
+                finished_instances_count, total_duration_in_sec, is_flaky
          from test_report {rest}"
     )
 }
@@ -118,6 +127,22 @@ pub(crate) async fn of_cases(
     Ok(reports)
 }
 
+/// Returns those of the identifiers that are of test cases of an execution.
+pub(crate) async fn known(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    identifiers: &[&str],
+) -> Result<HashSet<String>, Fault> {
+    let known = sqlx::query_scalar(
+        "select test_case_identifier from test_report
+         where customer_id = $1 and execution_id = $2 and test_case_identifier = any($3)",
+    );
+    let known: Vec<String> =
+        known.bind(customer).bind(execution).bind(identifiers).fetch_all(db).await?;
+    Ok(known.into_iter().collect())
+}
+
 /// Stores the changed reports of a locked execution.
 pub(crate) async fn save(
     tx: &mut PgTransaction<'_>,
@@ -130,10 +155,12 @@ pub(crate) async fn save(
          set finished_instances_count = s.finished, result = s.result, status = s.status,
              start_date_time = s.start, finish_date_time = s.finish,
              total_duration_in_sec = s.total, average_duration_in_sec = s.average,
-             revision = s.revision
+             revision = s.revision, requested_instances_count = s.requested, is_flaky = s.is_flaky
          from unnest($2::text[]::uuid[], $3::int[], $4::text[], $5::text[], $6::timestamptz[],
-             $7::timestamptz[], $8::float8[], $9::float8[], $10::bigint[])
-             as s (id, finished, result, status, start, finish, total, average, revision)
+             $7::timestamptz[], $8::float8[], $9::float8[], $10::bigint[], $11::int[],
+             $12::bool[])
+             as s (id, finished, result, status, start, finish, total, average, revision,
+                   requested, is_flaky)
          where r.customer_id = $1 and r.id = s.id",
     )
     .bind(customer)
@@ -146,9 +173,58 @@ pub(crate) async fn save(
     .bind(column(&reports, |report| report.total_duration_in_sec))
     .bind(column(&reports, |report| report.published.average_duration_in_sec))
     .bind(column(&reports, |report| report.published.revision))
+    .bind(column(&reports, |report| report.requested_instances_count))
+    .bind(column(&reports, |report| report.is_flaky))
     .execute(&mut **tx)
     .await?;
     Ok(())
+}
+
+/// Counts the finished instances of these reports, after the outcomes of some have changed.
+pub(crate) async fn recount(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[&str],
+) -> Result<HashMap<String, Recount>, Fault> {
+    let counted: Vec<CountedReport> = sqlx::query_as(
+        "select test_report_id::text as id, count(*)::int as finished_instances_count,
+                array_agg(distinct result) as results, min(start_date_time) as start_date_time,
+                max(finish_date_time) as finish_date_time,
+                sum(duration_in_sec) as total_duration_in_sec,
+                bool_or(attempt > 1 and result = 'Passed') as is_flaky
+         from instance
+         where customer_id = $1 and test_report_id = any($2::text[]::uuid[])
+           and result <> 'NotExecuted'
+         group by test_report_id",
+    )
+    .bind(customer)
+    .bind(reports)
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(counted.into_iter().map(|report| (report.id, report.recount)).collect())
+}
+
+#[derive(FromRow)]
+struct CountedReport {
+    id: String,
+    #[sqlx(flatten)]
+    recount: Recount,
+}
+
+/// Returns what follows from all reports of a locked execution.
+pub(crate) async fn totals(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<ReportTotals, Fault> {
+    let totals = sqlx::query_as(
+        "select coalesce(array_agg(distinct result), '{}') as results,
+                min(start_date_time) as start_date_time, max(finish_date_time) as finish_date_time,
+                coalesce(sum(total_duration_in_sec), 0) as total_duration_in_sec
+         from test_report
+         where customer_id = $1 and execution_id = $2",
+    );
+    Ok(totals.bind(customer).bind(execution).fetch_one(&mut **tx).await?)
 }
 
 /// Reads the pending reports of a locked execution.

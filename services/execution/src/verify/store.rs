@@ -36,7 +36,7 @@ const REPORTS: &str = "
                min(start_date_time) as start_date_time, max(finish_date_time) as finish_date_time,
                coalesce(max(array_position(severity, result)), 1) as worst
         from instance
-        where customer_id = r.customer_id and test_report_id = r.id
+        where customer_id = r.customer_id and test_report_id = r.id and result <> 'NotExecuted'
     ) as i
     where e.expired_at is null";
 

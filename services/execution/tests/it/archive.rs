@@ -32,6 +32,7 @@ async fn list(world: &World, set: bool, archived: Option<bool>) -> Result<Vec<St
         test_set_id: set.then(|| world.set.clone()),
         page: Some(Page::default()),
         archived,
+        filter: None,
     };
     let batches = world.executions().list_executions(world.user.call(request)).await?.into_inner();
     let batches: Vec<_> = batches.try_collect().await?;

@@ -109,7 +109,7 @@ async fn rows(world: &World) -> Result<i64> {
     world
         .count(
             "select (select count(*) from execution) + (select count(*) from test_report)
-                 + (select count(*) from instance) + (select count(*) from instance_detail)
+                 + (select count(*) from instance) + (select count(*) from attempt)
                  + (select count(*) from schedule) + (select count(*) from lease)
                  + (select count(*) from artifact) + (select count(*) from test_case_counter)
                  + (select count(*) from stray_file) + (select count(*) from retention)",

@@ -11,7 +11,7 @@ use tonic::{Code, Status};
 
 use crate::world::World;
 
-async fn export(world: &World, id: &str) -> Result<String, Status> {
+pub(crate) async fn export(world: &World, id: &str) -> Result<String, Status> {
     let request =
         ExportResultsRequest { project_id: world.project.clone(), execution_id: id.to_owned() };
     let file = world.results().export_results(world.user.call(request)).await?.into_inner();

@@ -11,6 +11,7 @@ mod exports;
 mod fairness;
 mod instances;
 mod leases;
+mod open;
 mod queue;
 mod results;
 mod retention;

@@ -50,7 +50,7 @@ async fn completed(world: &World, days_ago: i32) -> Result<Execution> {
 
 async fn counts(world: &World) -> Result<(i64, i64)> {
     let instances = world.count("select count(*) from instance").await?;
-    let details = world.count("select count(*) from instance_detail").await?;
+    let details = world.count("select count(*) from attempt").await?;
     Ok((instances, details))
 }
 
@@ -109,9 +109,10 @@ async fn expired_executions_are_exported_without_instances() -> Result<()> {
 async fn move_to(world: &World, execution: &Execution, day: &str) -> Result<()> {
     let seconds = chrono::DateTime::parse_from_rfc3339(day)?.timestamp().try_into()?;
     let new = || Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0));
-    sqlx::query("alter table test_report drop constraint if exists test_report_execution_fkey")
-        .execute(&world.db)
-        .await?;
+    for table in ["test_report", "execution_tag"] {
+        let drop = format!("alter table {table} drop constraint if exists {table}_execution_fkey");
+        sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&world.db).await?;
+    }
     let (id, report) = (new(), new());
     for (statement, from, to) in [
         ("update execution set id = $2 where id::text = $1", &execution.id, id),
@@ -131,7 +132,7 @@ async fn move_to(world: &World, execution: &Execution, day: &str) -> Result<()> 
             report,
         ),
         (
-            "update instance_detail set test_report_id = $2 where test_report_id::text = $1",
+            "update attempt set test_report_id = $2 where test_report_id::text = $1",
             &execution.test_reports[0].id,
             report,
         ),
@@ -153,7 +154,7 @@ async fn partitions_of_fully_expired_months_are_dropped() -> Result<()> {
             .await
             .expect_err("an overlapping partition");
     }
-    for table in ["instance", "instance_detail"] {
+    for table in ["instance", "attempt"] {
         let text = format!(
             "alter table {table} detach partition {table}_before;
              create table {table}_2021_05 partition of {table}
@@ -179,7 +180,7 @@ async fn partitions_of_fully_expired_months_are_dropped() -> Result<()> {
 
     enforce_retention(&world.db, world.artifacts_store()).await?;
 
-    let tables = "select count(*) from pg_class where relname like 'instance%2021\\___'
+    let tables = "select count(*) from pg_class where relname like '%2021\\___'
         and relkind = 'r'";
     assert_eq!(world.count(tables).await?, 2, "the partitions of June are kept");
     assert_eq!(counts(&world).await?, (4, 4));

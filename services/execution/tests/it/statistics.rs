@@ -39,10 +39,11 @@ async fn requested(
     let id = world.start().await?.id;
     let seconds = chrono::DateTime::parse_from_rfc3339(time)?.timestamp().try_into()?;
     let then = Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0));
-    // The foreign key would be violated within the statement.
-    sqlx::query("alter table test_report drop constraint if exists test_report_execution_fkey")
-        .execute(&world.db)
-        .await?;
+    // The foreign keys would be violated within the statement.
+    for table in ["test_report", "execution_tag"] {
+        let drop = format!("alter table {table} drop constraint if exists {table}_execution_fkey");
+        sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&world.db).await?;
+    }
     sqlx::query(
         "with moved as (update test_report set execution_id = $2 where execution_id::text = $1)
          update execution

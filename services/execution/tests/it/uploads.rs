@@ -53,34 +53,36 @@ async fn only_instance(
 }
 
 #[tokio::test]
-async fn steps_show_failures_output_and_attempts_of_an_upload() -> Result<()> {
+async fn attempts_show_failures_and_output_of_an_upload() -> Result<()> {
     let world = World::new().await?;
     let execution = world.upload(&[SUREFIRE]).await?;
-    let steps = async |index: usize| -> Result<Vec<(String, TestResult, String)>> {
+    // The steps of each attempt at the only instance of a report, the last attempt at the end.
+    let attempts = async |index: usize| -> Result<Vec<(String, TestResult, String)>> {
         let instance = only_instance(&world, &execution.test_reports[index]).await?;
+        let earlier = instance.attempts.iter().flat_map(|attempt| &attempt.steps);
         let step = |step: &assay_proto::execution::Step| {
             (step.test_input.clone(), step.result(), step.actual_result.clone())
         };
-        Ok(instance.steps.iter().map(step).collect())
+        Ok(earlier.chain(&instance.steps).map(step).collect())
     };
 
-    let passed = steps(0).await?;
+    let passed = attempts(0).await?;
     assert_eq!(
         passed,
         [("com.acme.shop.CartTest / addsUp".into(), TestResult::Passed, String::new())]
     );
 
-    let failed = steps(2).await?;
-    assert_eq!(failed[0].0, "com.acme.shop.CartTest / refusesNegativeAmounts (attempt 1)");
+    let failed = attempts(2).await?;
+    assert_eq!(failed[0].0, "com.acme.shop.CartTest / refusesNegativeAmounts");
     assert!(failed[0].2.starts_with("expected: <true> but was: <false>\n\norg.opentest4j"));
     assert_eq!(failed[1].1, TestResult::Failed);
     assert!(failed[1].2.contains("Output:\nsecond attempt"));
 
-    let flaky = steps(3).await?;
+    let flaky = attempts(3).await?;
     let results: Vec<TestResult> = flaky.iter().map(|(_, result, _)| *result).collect();
     assert_eq!(results, [TestResult::Failed, TestResult::Error, TestResult::Passed]);
 
-    let skipped = steps(5).await?;
+    let skipped = attempts(5).await?;
     assert_eq!((skipped[0].1, skipped[0].2.as_str()), (TestResult::Canceled, "no printer"));
     Ok(())
 }
@@ -120,7 +122,7 @@ async fn several_files_create_one_execution() -> Result<()> {
 }
 
 #[tokio::test]
-async fn retries_and_projects_of_playwright_are_shown_in_steps() -> Result<()> {
+async fn retries_of_playwright_are_attempts_and_projects_are_instances() -> Result<()> {
     let world = World::new().await?;
 
     let execution = world.upload(&[PLAYWRIGHT]).await?;
@@ -132,19 +134,16 @@ async fn retries_and_projects_of_playwright_are_shown_in_steps() -> Result<()> {
     let flaky = named("login › flaky");
     assert_eq!(flaky.test_case_identifier, "shop.spec.js.login › flaky");
     assert_eq!((flaky.requested_instances_count, flaky.result()), (2, TestResult::Passed));
+    assert!(flaky.is_flaky);
     let instance = only_instance(&world, flaky).await?;
-    let steps: Vec<_> =
-        instance.steps.iter().map(|step| (step.result(), step.test_input.as_str())).collect();
-    let input = "shop.spec.js / login › flaky [Project=chromium] (attempt";
+    assert_eq!((instance.variant.as_str(), instance.attempt), ("Project=chromium", 2));
+    let results: Vec<_> = instance.attempts.iter().map(|earlier| earlier.result()).collect();
     assert_eq!(
-        steps,
-        [
-            (TestResult::Failed, &*format!("{input} 1)")),
-            (TestResult::Passed, &*format!("{input} 2)"))
-        ]
+        (results.as_slice(), instance.result()),
+        (&[TestResult::Failed][..], TestResult::Passed)
     );
     let refused = only_instance(&world, named("login › refuses")).await?;
-    assert_eq!(refused.steps[0].test_input, "look (attempt 1)");
+    assert_eq!(refused.steps[0].test_input, "look");
     assert!(refused.steps[0].actual_result.contains("Expected: 401"));
     Ok(())
 }

@@ -46,7 +46,7 @@ pub(crate) use self::{
 const PERMISSIONS: &str = "Read, Write, Execute, Automation";
 
 const LEASES: LeaseSettings =
-    LeaseSettings { lease_seconds: 60, lease_losses: 3, execution_hours: 168 };
+    LeaseSettings { lease_seconds: 60, lease_losses: 3, execution_hours: 168, grace_seconds: 900 };
 
 /// Services with databases of their own, one project and one empty test set.
 pub(crate) struct World {
@@ -158,6 +158,11 @@ impl World {
 
     pub(crate) fn catalog_db(&self) -> &PgPool {
         &self.catalog_db
+    }
+
+    /// Returns the number of fields that differ from the state derived from results.
+    pub(crate) async fn differences(&self) -> Result<u64> {
+        Ok(assay_execution::verify(&self.db, |difference| println!("{difference}")).await?)
     }
 
     /// Runs the reconciler once.

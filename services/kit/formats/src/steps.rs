@@ -5,31 +5,44 @@ use assay_proto::{TestResult, execution::StepResultInput};
 use crate::{Attempt, OUTPUT, Problem, Step, Test};
 
 impl Test {
-    /// Returns the steps of all attempts: those that the tool reports, one for each further
-    /// problem, and one for an attempt without any.
+    /// Returns the steps of all attempts, one after the other.
     pub fn steps(&self) -> Vec<StepResultInput> {
-        let mut input = self.path().join(" / ");
-        if !self.parameters.is_empty() {
-            input = format!("{input} [{}]", self.variant());
-        }
         let mut steps = Vec::new();
         for (attempt, number) in self.attempts.iter().zip(1..) {
             let number = (self.attempts.len() > 1).then_some(number);
-            attempt.add_to(&mut steps, &input, number);
-        }
-        for (step, number) in steps.iter_mut().zip(1..) {
-            step.step_nr = number;
+            attempt.add_to(&mut steps, &self.input(), number);
         }
         let mut output = self.attempts.iter().map(|attempt| attempt.output.trim());
-        if let Some(output) = output.rfind(|output| !output.is_empty())
-            && self.attempts.iter().any(|attempt| !attempt.problems.is_empty())
-            && let Some(last) = steps.last_mut()
-        {
-            let text = last.actual_result.take().unwrap_or_default();
-            last.actual_result = Some(described(&text, &format!("{OUTPUT}{output}")));
-        }
-        steps
+        let output = output.rfind(|output| !output.is_empty()).unwrap_or_default();
+        let failed = self.attempts.iter().any(|attempt| !attempt.problems.is_empty());
+        finished(steps, if failed { output } else { "" })
     }
+
+    /// Returns the steps of an attempt: those that the tool reports, one for each further problem,
+    /// and one for an attempt without any.
+    pub fn steps_of(&self, attempt: &Attempt) -> Vec<StepResultInput> {
+        let mut steps = Vec::new();
+        attempt.add_to(&mut steps, &self.input(), None);
+        finished(steps, if attempt.problems.is_empty() { "" } else { attempt.output.trim() })
+    }
+
+    /// Returns the input of steps that have no name.
+    fn input(&self) -> String {
+        let input = self.path().join(" / ");
+        if self.parameters.is_empty() { input } else { format!("{input} [{}]", self.variant()) }
+    }
+}
+
+/// Numbers steps, and adds the output to the last one.
+fn finished(mut steps: Vec<StepResultInput>, output: &str) -> Vec<StepResultInput> {
+    for (step, number) in steps.iter_mut().zip(1..) {
+        step.step_nr = number;
+    }
+    if let Some(last) = steps.last_mut().filter(|_| !output.is_empty()) {
+        let text = last.actual_result.take().unwrap_or_default();
+        last.actual_result = Some(described(&text, &format!("{OUTPUT}{output}")));
+    }
+    steps
 }
 
 impl Attempt {

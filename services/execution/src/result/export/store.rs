@@ -3,8 +3,8 @@
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, TestResult, Timestamp, value_of};
 use sqlx::{FromRow, PgExecutor};
 
-use super::writer::Totals;
-use crate::progress::instance::Outcome;
+use super::writer::{EarlierAttempt, Totals};
+use crate::{instance::steps, progress::instance::Outcome};
 
 /// An instance of one of several reports.
 #[derive(FromRow)]
@@ -17,19 +17,32 @@ pub(super) struct StoredInstance {
     duration_in_sec: f64,
     result: String,
     pub(super) stored_steps: Vec<u8>,
+    /// The result, duration and steps of each earlier attempt.
+    earlier: Vec<(String, f64, Vec<u8>)>,
 }
 
 impl StoredInstance {
     pub(super) fn outcome(&self) -> Result<Outcome, Fault> {
-        let result = value_of::<TestResult>(&self.result);
         Ok(Outcome {
-            instance_nr: self.instance_nr,
-            result: result.ok_or_else(|| Fault::internal("an unknown result is stored"))?,
+            result: stored_result(&self.result)?,
             start_date_time: self.start_date_time,
             finish_date_time: self.finish_date_time,
             duration_in_sec: self.duration_in_sec,
         })
     }
+
+    /// Returns the attempts before the last one.
+    pub(super) fn earlier(&self) -> Result<Vec<EarlierAttempt>, Fault> {
+        let attempt = |(result, seconds, steps): &(String, f64, Vec<u8>)| {
+            let (result, steps) = (stored_result(result)?, steps::read(steps)?);
+            Ok(EarlierAttempt { result, seconds: *seconds, steps })
+        };
+        self.earlier.iter().map(attempt).collect()
+    }
+}
+
+fn stored_result(name: &str) -> Result<TestResult, Fault> {
+    value_of(name).ok_or_else(|| Fault::internal("an unknown result is stored"))
 }
 
 /// Reads the next instances of reports with their steps, ordered by report and number. Instances of
@@ -43,12 +56,18 @@ pub(super) async fn next(
 ) -> Result<Vec<StoredInstance>, Fault> {
     let instances = sqlx::query_as(
         "select i.report_nr, i.instance_nr, i.start_date_time, i.finish_date_time,
-                i.duration_in_sec, i.result, coalesce(d.steps, '') as stored_steps
+                i.duration_in_sec, i.result, coalesce(d.steps, '') as stored_steps,
+                case when i.attempt = 1 then '{}' else array(
+                    select row(a.result, a.duration_in_sec, a.steps) from attempt a
+                    where a.customer_id = $1 and a.test_report_id = i.id
+                      and a.instance_nr = i.instance_nr and a.attempt < i.attempt
+                    order by a.attempt
+                ) end as earlier
          from (
              select report.report_nr, report.id, instance.*
              from unnest($2::uuid[]) with ordinality as report (id, report_nr)
              cross join lateral (
-                 select instance_nr, start_date_time, finish_date_time, duration_in_sec, result
+                 select instance_nr, start_date_time, finish_date_time, duration_in_sec, result, attempt
                  from instance
                  where customer_id = $1 and test_report_id = report.id
                    and instance_nr > case when report.report_nr = 1 then $3 else 0 end
@@ -58,8 +77,8 @@ pub(super) async fn next(
              order by report.report_nr, instance_nr
              limit $4
          ) as i
-         left join instance_detail d on d.customer_id = $1 and d.test_report_id = i.id
-             and d.instance_nr = i.instance_nr
+         left join attempt d on d.customer_id = $1 and d.test_report_id = i.id
+             and d.instance_nr = i.instance_nr and d.attempt = i.attempt
          order by i.report_nr, i.instance_nr",
     )
     .bind(customer)

@@ -22,7 +22,7 @@ pub(crate) struct Totals {
 }
 
 /// Returns the beginning of a file with one suite.
-pub(crate) fn open(
+pub(super) fn open(
     name: &str,
     start: Option<Timestamp>,
     seconds: f64,
@@ -54,15 +54,23 @@ pub(crate) fn open(
 }
 
 /// The end of a file.
-pub(crate) const CLOSE: &str = "</testsuite>\n</testsuites>\n";
+pub(super) const CLOSE: &str = "</testsuite>\n</testsuites>\n";
 
-/// Writes one instance of a test, with the steps that did not pass.
-pub(crate) fn test(
+/// An attempt at a test that was followed by another one.
+pub(super) struct EarlierAttempt {
+    pub(super) result: TestResult,
+    pub(super) seconds: f64,
+    pub(super) steps: Vec<StoredStep>,
+}
+
+/// Writes one instance of a test, with the steps and the earlier attempts that did not pass.
+pub(super) fn test(
     xml: &mut String,
     identifier: &str,
     title: &str,
     outcome: &Outcome,
     steps: &[StoredStep],
+    earlier: &[EarlierAttempt],
 ) {
     let (class, name) = names(identifier, title);
     xml.push_str("<testcase");
@@ -73,8 +81,37 @@ pub(crate) fn test(
     append(xml, format_args!(" time=\"{}\"", outcome.duration_in_sec));
     time(xml, outcome.start_date_time);
     xml.push('>');
-    problems(xml, outcome.result, steps);
+    if earlier.is_empty() {
+        problems(xml, outcome.result, steps);
+    } else {
+        attempts(xml, outcome, steps, earlier);
+    }
     xml.push_str("</testcase>\n");
+}
+
+/// Writes the attempts that did not pass, as Surefire does: those of a test that passed at last are
+/// flaky, the others are reruns of the first one.
+fn attempts(xml: &mut String, outcome: &Outcome, steps: &[StoredStep], earlier: &[EarlierAttempt]) {
+    if outcome.result == TestResult::Passed {
+        for attempt in earlier {
+            rerun(xml, "flaky", attempt.result, attempt.seconds, &attempt.steps);
+        }
+        return;
+    }
+    problems(xml, earlier[0].result, &earlier[0].steps);
+    for attempt in &earlier[1..] {
+        rerun(xml, "rerun", attempt.result, attempt.seconds, &attempt.steps);
+    }
+    rerun(xml, "rerun", outcome.result, outcome.duration_in_sec, steps);
+}
+
+/// Writes an attempt as one problem.
+fn rerun(xml: &mut String, kind: &str, result: TestResult, seconds: f64, steps: &[StoredStep]) {
+    let nature = if result == TestResult::Failed { "Failure" } else { "Error" };
+    let failing = steps.iter().rfind(|step| step.result() != TestResult::Passed);
+    let text = failing.or(steps.last()).map_or("", |step| &step.actual_result);
+    let seconds = format!(" time=\"{seconds}\"");
+    problem(xml, &format!("{kind}{nature}"), &seconds, text);
 }
 
 /// Splits an identifier into class and name, which readers join with a dot.

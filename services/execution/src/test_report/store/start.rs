@@ -86,12 +86,12 @@ async fn insert_part(
              test_case_identifier, test_case_name, test_plan_id, test_plan_revision, test_type,
              minimum_duration_in_min, requested_instances_count, finished_instances_count,
              execution_number, result, status, start_date_time, finish_date_time,
-             total_duration_in_sec, average_duration_in_sec, revision, variables)
+             total_duration_in_sec, average_duration_in_sec, revision, is_flaky, variables)
          select $1, $2, report.*
          from unnest($3::text[]::uuid[], $4::text[]::uuid[], $5::text[], $6::text[],
              $7::text[]::uuid[], $8::int[], $9::text[], $10::float8[], $11::int[], $12::int[],
              $13::int[], $14::text[], $15::text[], $16::timestamptz[], $17::timestamptz[],
-             $18::float8[], $19::float8[], $20::bigint[], $21::jsonb[]) as report",
+             $18::float8[], $19::float8[], $20::bigint[], $21::bool[], $22::jsonb[]) as report",
     )
     .bind(customer)
     .bind(execution)
@@ -113,6 +113,7 @@ async fn insert_part(
     .bind(column(reports, |report| report.total_duration_in_sec))
     .bind(column(reports, |report| report.published.average_duration_in_sec))
     .bind(column(reports, |report| report.published.revision))
+    .bind(column(reports, |report| report.is_flaky))
     .bind(column(cases, |case| (!case.variables.is_empty()).then_some(Json(&case.variables))))
     .execute(&mut **tx)
     .await?;

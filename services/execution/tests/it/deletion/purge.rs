@@ -105,8 +105,9 @@ async fn enlarge(world: &World, execution: &str, reports: i32) -> Result<()> {
         "insert into instance (customer_id, test_report_id, id, instance_nr, duration_in_sec, result)
          select customer_id, r.id, gen_random_uuid(), n, 1, 'Passed'
          from test_report r, generate_series(1, 10) as n where r.execution_id = $1::uuid",
-        "insert into instance_detail
-         select customer_id, r.id, n, repeat('x', 500)::bytea, '', '', '', '', ''
+        "insert into attempt (customer_id, test_report_id, instance_nr, attempt, steps,
+             artifacts_uri, report_uri, debug_log_uri, execution_log_uri, installation_log_uri)
+         select customer_id, r.id, n, 1, repeat('x', 500)::bytea, '', '', '', '', ''
          from test_report r, generate_series(1, 10) as n where r.execution_id = $1::uuid",
         "insert into schedule (customer_id, id, execution_id, project_id, test_report_id,
              report_sequence_nr, target_group, needs_public_ip, priority, status)

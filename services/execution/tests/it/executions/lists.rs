@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use assay_proto::{
-    Batch as _, Page,
-    execution::{ExecutionEntry, ListExecutionsRequest},
+    Batch as _, ExecutionStatus, Page, TestResult,
+    execution::{ExecutionEntry, ExecutionFilter, ExecutionMode, ListExecutionsRequest},
 };
 use assay_testkit::eventually;
 use futures::TryStreamExt;
@@ -12,11 +12,21 @@ use tonic::{Code, Status};
 use crate::world::World;
 
 async fn list(world: &World, set: Option<&str>, page: Page) -> Result<Vec<ExecutionEntry>, Status> {
+    list_matching(world, set, ExecutionFilter::default(), page).await
+}
+
+async fn list_matching(
+    world: &World,
+    set: Option<&str>,
+    filter: ExecutionFilter,
+    page: Page,
+) -> Result<Vec<ExecutionEntry>, Status> {
     let request = ListExecutionsRequest {
         project_id: world.project.clone(),
         test_set_id: set.map(str::to_owned),
         page: Some(page),
         archived: Some(false),
+        filter: Some(filter),
     };
     let batches = world.executions().list_executions(world.user.call(request)).await?;
     let batches: Vec<_> = batches.into_inner().try_collect().await?;
@@ -103,5 +113,57 @@ async fn a_search_finds_rare_executions_in_a_long_history() -> Result<()> {
     assert_eq!(ids(list(&world, Some(&world.set), page).await?), all[2..]);
     let page = Page { q: Some("common".to_owned()), ..Page::default() };
     assert_eq!(list(&world, None, page).await?.len(), 9996);
+    Ok(())
+}
+
+#[tokio::test]
+async fn executions_are_found_by_each_of_their_fields() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let other = world.start().await?;
+    let mut request = world.start_request(ExecutionMode::External);
+    let input = request.execution.as_mut().unwrap();
+    input.tags = Some("nightly, release".to_owned());
+    input.branch = Some("feature/pay".to_owned());
+    input.build = Some("build-1205".to_owned());
+    let sought = world.start_by(request).await?;
+    let results = serde_json::json!([{ "Identifier": "a", "Result": "Failed" }]);
+    world.report(&sought.id, results).await?;
+    world.complete(&sought.id).await?;
+    let none = ExecutionFilter::default;
+    let today = chrono::Utc::now().date_naive();
+    let yesterday = today.pred_opt().unwrap().to_string();
+    let all = list(&world, None, Page::default()).await?;
+    let user = all[0].request_user_id.clone();
+    assert_eq!(all[0].statistic.as_ref().unwrap().test_cases_failed, 1);
+    assert_eq!((all[0].status(), all[1].status()), (ExecutionStatus::Completed, other.status()));
+
+    for (filter, found) in [
+        (ExecutionFilter { result: TestResult::Failed.into(), ..none() }, 1),
+        (ExecutionFilter { status: ExecutionStatus::Completed.into(), ..none() }, 1),
+        (ExecutionFilter { tag: Some("release".to_owned()), ..none() }, 1),
+        (ExecutionFilter { tag: Some("rel".to_owned()), ..none() }, 0),
+        (ExecutionFilter { branch: Some("feature/pay".to_owned()), ..none() }, 1),
+        (ExecutionFilter { environment_id: Some(world.set.clone()), ..none() }, 0),
+        (ExecutionFilter { subject_id: Some(world.set.clone()), ..none() }, 0),
+        (ExecutionFilter { request_user_id: Some(user), ..none() }, 2),
+        (ExecutionFilter { request_user_id: Some(world.set.clone()), ..none() }, 0),
+        (ExecutionFilter { to_date: Some(yesterday.clone()), ..none() }, 0),
+        (ExecutionFilter { from_date: Some(yesterday), ..none() }, 2),
+    ] {
+        let listed =
+            list_matching(&world, Some(&world.set), filter.clone(), Page::default()).await?;
+        assert_eq!(listed.len(), found, "{filter:?}");
+        if found == 1 {
+            assert_eq!(listed[0].id, sought.id);
+        }
+    }
+    for (q, found) in [("build-12", 1), ("feature", 1), ("release", 1), ("nothing", 0)] {
+        let page = Page { q: Some(q.to_owned()), ..Page::default() };
+        assert_eq!(list(&world, None, page).await?.len(), found, "{q}");
+    }
+    let wrong = ExecutionFilter { from_date: Some("soon".to_owned()), ..none() };
+    let refused = list_matching(&world, None, wrong, Page::default()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
     Ok(())
 }

@@ -2,10 +2,11 @@
 
 use assay_proto::execution::{
     CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionMode,
-    GetExecutionRequest, StartExecutionInput, StartExecutionRequest,
-    execution_service_client::ExecutionServiceClient,
+    GetExecutionRequest, OpenExecutionInput, OpenExecutionRequest, StartExecutionInput,
+    StartExecutionRequest, execution_service_client::ExecutionServiceClient,
 };
 use assay_runtime::grpc::Channel;
+use assay_testkit::TestUser;
 use tonic::{Response, Status, Streaming};
 
 use super::World;
@@ -57,9 +58,32 @@ impl World {
     }
 
     pub(crate) async fn complete(&self, id: &str) -> Result<Execution, Status> {
-        let request =
-            CompleteExecutionRequest { project_id: self.project.clone(), id: id.to_owned() };
+        self.complete_by(id, None).await
+    }
+
+    /// Completes the part of a reporter.
+    pub(crate) async fn complete_as(&self, id: &str, reporter: &str) -> Result<Execution, Status> {
+        self.complete_by(id, Some(reporter.to_owned())).await
+    }
+
+    async fn complete_by(&self, id: &str, reporter: Option<String>) -> Result<Execution, Status> {
+        let (project_id, id) = (self.project.clone(), id.to_owned());
+        let request = CompleteExecutionRequest { project_id, id, reporter };
         collect(self.executions().complete_execution(self.user.call(request)).await?).await
+    }
+
+    /// Opens an execution, or joins one.
+    pub(crate) async fn open(&self, input: OpenExecutionInput) -> Result<Execution, Status> {
+        self.open_as(&self.user, input).await
+    }
+
+    pub(crate) async fn open_as(
+        &self,
+        user: &TestUser,
+        input: OpenExecutionInput,
+    ) -> Result<Execution, Status> {
+        let request = OpenExecutionRequest { execution: Some(input), idempotency_key: None };
+        collect(self.executions().open_execution(user.call(request)).await?).await
     }
 }
 

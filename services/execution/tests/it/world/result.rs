@@ -8,9 +8,10 @@ use std::{
 
 use assay_execution::Artifacts;
 use assay_proto::execution::{
-    DownloadArtifactRequest, Execution, ReportResultsRequest, ReportResultsTarget, ReportedResults,
-    UploadArtifactRequest, UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
-    artifact_service_client::ArtifactServiceClient, result_service_client::ResultServiceClient,
+    AddReportRequest, AddReportTarget, DownloadArtifactRequest, Execution, ReportResultsRequest,
+    ReportResultsTarget, ReportedResults, UploadArtifactRequest, UploadArtifactTarget,
+    UploadResultsRequest, UploadResultsTarget, artifact_service_client::ArtifactServiceClient,
+    result_service_client::ResultServiceClient,
 };
 use assay_runtime::grpc::Channel;
 use futures::stream;
@@ -128,6 +129,26 @@ impl World {
         let end = ReportResultsRequest { last: true, ..Default::default() };
         let messages = stream::iter([head].into_iter().chain(chunks).chain([end]));
         Ok(self.results().report_results(self.user.call(messages)).await?.into_inner())
+    }
+
+    /// Adds a report to an open execution.
+    pub(crate) async fn add_report(
+        &self,
+        id: &str,
+        reporter: Option<&str>,
+        file: &[u8],
+    ) -> Result<ReportedResults, Status> {
+        let target = AddReportTarget {
+            project_id: self.project.clone(),
+            execution_id: id.to_owned(),
+            reporter: reporter.map(str::to_owned),
+            variant: None,
+        };
+        let chunk = file.to_vec().into();
+        let message =
+            AddReportRequest { target: Some(target), chunk, next_file: false, last: true };
+        let messages = self.user.call(stream::iter([message]));
+        Ok(self.results().add_report(messages).await?.into_inner())
     }
 
     pub(crate) fn upload_target(&self) -> UploadResultsTarget {

@@ -15,8 +15,12 @@ use assay_runtime::{
 use crate::world::World;
 
 /// Leases that expire soon and may be lost often.
-const LEASES: LeaseSettings =
-    LeaseSettings { lease_seconds: 2, lease_losses: 1000, execution_hours: 168 };
+const LEASES: LeaseSettings = LeaseSettings {
+    lease_seconds: 2,
+    lease_losses: 1000,
+    execution_hours: 168,
+    grace_seconds: 900,
+};
 
 pub(crate) struct Server {
     threads: Mutex<Option<tokio::runtime::Runtime>>,

@@ -1,0 +1,120 @@
+//! The filter of lists of executions.
+
+use assay_proto::{
+    CustomerId, EnvironmentId, ExecutionStatus, Fault, ProjectId, SubjectId, TestResult, TestSetId,
+    UserId, execution::ExecutionFilter, name_of,
+};
+use assay_records::Check;
+use sqlx::{Postgres, QueryBuilder};
+
+use crate::period::Period;
+
+/// Selects executions of a project.
+#[derive(Clone)]
+pub(super) struct ListFilter {
+    pub(super) customer: CustomerId,
+    pub(super) project: ProjectId,
+    pub(super) set: Option<TestSetId>,
+    /// Archived executions only, active ones only, or all.
+    pub(super) archived: Option<bool>,
+    pub(super) fields: Fields,
+}
+
+/// Fields of the selected executions. Each has an index that is ordered by ids.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fields {
+    result: Option<String>,
+    status: Option<String>,
+    tag: Option<String>,
+    branch: Option<String>,
+    environment: Option<EnvironmentId>,
+    subject: Option<SubjectId>,
+    request_user: Option<UserId>,
+    period: Period,
+}
+
+impl Fields {
+    /// Parses and checks the filter of a request.
+    pub(super) fn of(filter: &ExecutionFilter) -> Result<Self, Fault> {
+        let mut check = Check::default();
+        let (from, to) = (filter.from_date.as_deref(), filter.to_date.as_deref());
+        let period = Period::of(from, to, &mut check);
+        for (name, text) in [("tag", &filter.tag), ("branch", &filter.branch)] {
+            check.text(name, text.as_deref().unwrap_or_default());
+        }
+        let environment =
+            EnvironmentId::from_field_if_any("environmentId", filter.environment_id.as_deref());
+        let environment = check.read(environment)?.flatten();
+        let subject = SubjectId::from_field_if_any("subjectId", filter.subject_id.as_deref());
+        let subject = check.read(subject)?.flatten();
+        let user = UserId::from_field_if_any("requestUserId", filter.request_user_id.as_deref());
+        let request_user = check.read(user)?.flatten();
+        check.done()?;
+        let given = |text: &Option<String>| {
+            let text = text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+            text.map(str::to_owned)
+        };
+        let result = Some(filter.result()).filter(|result| *result != TestResult::Unspecified);
+        let status = Some(filter.status()).filter(|status| *status != ExecutionStatus::Unspecified);
+        Ok(Self {
+            result: result.map(name_of),
+            status: status.map(name_of),
+            tag: given(&filter.tag),
+            branch: given(&filter.branch),
+            environment,
+            subject,
+            request_user,
+            period,
+        })
+    }
+}
+
+impl ListFilter {
+    /// Adds the condition to a statement. Each combination is a statement of its own, so that
+    /// PostgreSQL plans it for the index that fits.
+    pub(super) fn push_to(&self, sql: &mut QueryBuilder<Postgres>) {
+        let Fields { result, status, tag, branch, environment, subject, request_user, period } =
+            &self.fields;
+        sql.push(" where customer_id = ").push_bind(self.customer);
+        sql.push(" and project_id = ").push_bind(self.project);
+        push(sql, "test_set_id", self.set);
+        // In the words of the partial indexes.
+        match self.archived {
+            Some(true) => _ = sql.push(" and archived"),
+            Some(false) => _ = sql.push(" and not archived"),
+            None => {}
+        }
+        push(sql, "result", result.clone());
+        push(sql, "status", status.clone());
+        push(sql, "branch", branch.clone());
+        push(sql, "environment_id", *environment);
+        push(sql, "software_version_id", *subject);
+        push(sql, "request_user_id", *request_user);
+        if let Some(tag) = tag {
+            sql.push(
+                " and exists (select from execution_tag as tagged
+                    where tagged.customer_id = live_execution.customer_id
+                      and tagged.project_id = live_execution.project_id
+                      and tagged.execution_id = live_execution.id and tagged.tag = ",
+            );
+            sql.push_bind(tag.clone()).push(")");
+        }
+        let (first, last) = period.ids();
+        if let Some(from) = period.from {
+            sql.push(" and id >= ").push_bind(first).push(" and request_time >= ").push_bind(from);
+        }
+        if let Some(until) = period.until {
+            sql.push(" and id < ").push_bind(last).push(" and request_time < ").push_bind(until);
+        }
+    }
+}
+
+/// Adds the condition that a column has a value, if there is one.
+fn push<T>(sql: &mut QueryBuilder<Postgres>, column: &str, value: Option<T>)
+where
+    T: for<'q> sqlx::Encode<'q, Postgres> + sqlx::Type<Postgres> + Send + 'static,
+{
+    if let Some(value) = value {
+        sql.push(" and ").push(column).push(" = ").push_bind(value);
+    }
+}

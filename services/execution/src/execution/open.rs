@@ -1,0 +1,151 @@
+//! Opens executions, whose clients report test cases that no list names before.
+
+use assay_auth::Caller;
+use assay_events::ExecutionAction;
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, ProjectId, TestSetId,
+    catalog::{FindTestSetRequest, SnapshotTarget},
+    execution::{ExecutionMode, OpenExecutionInput, OpenExecutionRequest},
+};
+use assay_runtime::begin;
+use prost::Message;
+use sqlx::PgTransaction;
+use tonic::Status;
+
+use super::{
+    ExecutionService,
+    idempotency::start_once,
+    reporter,
+    rules::{self, IdempotentRequest, Origin},
+    store,
+};
+use crate::{
+    progress::{execution::ExecutionState, report::Ending},
+    settle::{end_execution, events::announce},
+};
+
+impl ExecutionService {
+    /// Opens an execution, or joins the one that the key or the same request has opened before.
+    pub(super) async fn open(
+        &self,
+        caller: &Caller,
+        mut request: OpenExecutionRequest,
+    ) -> Result<(ProjectId, ExecutionId), Status> {
+        let key = request.idempotency_key.take();
+        key.as_deref().map(rules::check_idempotency_key).transpose()?;
+        let idempotent = key.map(|key| IdempotentRequest { key, request: request.encode_to_vec() });
+        let mut input = request.execution.unwrap_or_default();
+        let origin = Origin {
+            tags: input.tags.take(),
+            branch: input.branch.take(),
+            commit: input.commit.take(),
+            build: input.build.take(),
+            ci_url: input.ci_url.take(),
+        };
+        rules::check_open(&input, &origin)?;
+        let sought =
+            FindTestSetRequest { project: input.project.clone(), test_set: input.test_set.clone() };
+        let found = self.catalog.find_test_set(caller, sought).await?;
+        let project = ProjectId::from_record(&found.project_id)?;
+        let set = TestSetId::from_record(&found.test_set_id)?;
+        let target = SnapshotTarget {
+            subject_id: input.subject_id.clone(),
+            environment_id: input.environment_id.clone(),
+            ..found
+        };
+        let open = async {
+            if let Some(id) = self.join(caller.customer, project, set, &input).await? {
+                return Ok(id);
+            }
+            let opened =
+                self.open_new(caller, (project, set), target, &input, origin, idempotent.as_ref());
+            match opened.await {
+                Err(status) => match self.join(caller.customer, project, set, &input).await? {
+                    // A concurrent request with the same key was faster.
+                    Some(id) => Ok(id),
+                    None => Err(status),
+                },
+                opened => opened,
+            }
+        };
+        Ok((project, start_once(&self.db, caller, idempotent.as_ref(), open).await?))
+    }
+
+    /// Lets the reporter take part in the execution with the key, if there is one that has not ended.
+    /// One that has ended is returned as it is.
+    async fn join(
+        &self,
+        customer: CustomerId,
+        project: ProjectId,
+        set: TestSetId,
+        input: &OpenExecutionInput,
+    ) -> Result<Option<ExecutionId>, Fault> {
+        let Some(key) = &input.key else { return Ok(None) };
+        let Some(id) = store::find_open(&self.db, customer, set, key).await? else {
+            return Ok(None);
+        };
+        let mut tx = begin(&self.db).await?;
+        let state = store::lock(&mut tx, customer, project, id).await?;
+        if state.has_ended() {
+            return Ok(Some(id));
+        }
+        join_as(&mut tx, customer, id, input).await?;
+        store::prolong(&mut tx, customer, id).await?;
+        tx.commit().await?;
+        Ok(Some(id))
+    }
+
+    async fn open_new(
+        &self,
+        caller: &Caller,
+        (project, set): (ProjectId, TestSetId),
+        target: SnapshotTarget,
+        input: &OpenExecutionInput,
+        origin: Origin,
+        idempotent: Option<&IdempotentRequest>,
+    ) -> Result<ExecutionId, Status> {
+        let (snapshot, memory) =
+            self.catalog.adopt(caller, target, Vec::new(), &self.limits.intake).await?;
+        let mode = ExecutionMode::External;
+        let mut state = ExecutionState::new(caller, project, set, snapshot, origin, mode);
+        state.open(input, input.grace_in_sec.unwrap_or(self.settings.grace_seconds));
+        state.deadline_in_min = self.settings.deadline_in_min(state.execution.time_out);
+        let mut tx = begin(&self.db).await?;
+        let id = store::insert(&mut tx, caller, &mut state, idempotent).await?;
+        join_as(&mut tx, caller.customer, id, input).await?;
+        announce(&mut tx, caller.customer, &state, ExecutionAction::Requested, &[]).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        drop(memory);
+        Ok(id)
+    }
+}
+
+async fn join_as(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+    input: &OpenExecutionInput,
+) -> Result<(), Fault> {
+    match &input.reporter {
+        Some(name) => reporter::join(tx, customer, id, name).await,
+        None => Ok(()),
+    }
+}
+
+/// Completes the part of a reporter of a locked execution. The last one that is expected ends the
+/// execution.
+pub(super) async fn complete_reporter(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+    state: &mut ExecutionState,
+    name: &str,
+) -> Result<(), Fault> {
+    reporter::complete(tx, customer, id, name).await?;
+    let (completed, others) = reporter::count(tx, customer, id).await?;
+    let is_last = state.execution.reporters.is_some_and(|expected| completed >= expected.into());
+    if is_last && others == 0 {
+        return end_execution(tx, customer, state, Ending::Aborted).await;
+    }
+    store::prolong(tx, customer, id).await
+}

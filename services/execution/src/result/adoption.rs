@@ -1,0 +1,102 @@
+//! Test cases that results name and an execution does not have yet.
+
+use std::collections::HashSet;
+
+use assay_auth::Caller;
+use assay_proto::{
+    CustomerId, ExecutionId, Fault,
+    catalog::{ReportedTestCase, Snapshot, SnapshotTarget},
+};
+use assay_runtime::body::{Intake, Memory};
+use sqlx::{PgPool, PgTransaction};
+use tonic::Status;
+
+use super::rules::{Case, Reported};
+use crate::{
+    catalog::Catalog,
+    progress::{execution::ExecutionState, report::TestReportState},
+    test_report,
+};
+
+/// Returns the test cases that results name, each once and in their order.
+pub(crate) fn named(results: &[Reported]) -> Vec<ReportedTestCase> {
+    let mut seen = HashSet::new();
+    let case = |result: &Reported| match &result.case {
+        Some(Case::Identifier(identifier)) if seen.insert(identifier.clone()) => {
+            let name = result.name.as_ref().unwrap_or(identifier).clone();
+            Some(ReportedTestCase { identifier: identifier.clone(), name })
+        }
+        _ => None,
+    };
+    results.iter().filter_map(case).collect()
+}
+
+/// Has the catalog create missing test cases and add them to the test set. Returns the copy of the
+/// cases, in the same order.
+pub(crate) async fn adopt(
+    catalog: &Catalog,
+    caller: &Caller,
+    target: SnapshotTarget,
+    cases: &[ReportedTestCase],
+    intake: &Intake,
+) -> Result<(Snapshot, Memory), Status> {
+    let (snapshot, memory) = catalog.adopt(caller, target, cases.to_vec(), intake).await?;
+    let copied = snapshot.test_cases.iter().map(|copy| &copy.identifier);
+    if copied.eq(cases.iter().map(|case| &case.identifier)) {
+        return Ok((snapshot, memory));
+    }
+    Err(Fault::internal("the catalog copied other test cases than requested").into())
+}
+
+/// Has the catalog adopt the test cases that an open execution does not have yet.
+pub(crate) async fn adopt_unknown(
+    db: &PgPool,
+    catalog: &Catalog,
+    caller: &Caller,
+    state: &ExecutionState,
+    results: &[Reported],
+    intake: &Intake,
+) -> Result<Option<(Snapshot, Memory)>, Status> {
+    let mut cases = named(results);
+    let id = ExecutionId::from_record(&state.execution.id)?;
+    let identifiers: Vec<_> = cases.iter().map(|case| case.identifier.as_str()).collect();
+    let known = test_report::store::known(db, caller.customer, id, &identifiers).await?;
+    cases.retain(|case| !known.contains(&case.identifier));
+    if cases.is_empty() {
+        return Ok(None);
+    }
+    let execution = &state.execution;
+    let target = SnapshotTarget {
+        project_id: execution.project_id.clone(),
+        test_set_id: execution.test_set_id.clone(),
+        subject_id: execution.software_version_id.clone(),
+        environment_id: execution.environment_id.clone(),
+    };
+    adopt(catalog, caller, target, &cases, intake).await.map(Some)
+}
+
+/// Inserts reports of adopted test cases that a locked execution still does not have.
+pub(crate) async fn insert_reports(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &mut ExecutionState,
+    adopted: Snapshot,
+) -> Result<(), Fault> {
+    let id = ExecutionId::from_record(&state.execution.id)?;
+    let mut cases = adopted.test_cases;
+    let identifiers: Vec<_> = cases.iter().map(|case| case.identifier.as_str()).collect();
+    let known = test_report::store::known(&mut **tx, customer, id, &identifiers).await?;
+    cases.retain(|case| !known.contains(&case.identifier));
+    if cases.is_empty() {
+        return Ok(());
+    }
+    let numbers = test_report::store::count(tx, customer, &cases).await?;
+    let reports: Vec<_> = cases
+        .iter()
+        .zip(numbers)
+        .map(|(case, number)| TestReportState::new(case, number, 0))
+        .collect();
+    test_report::store::insert(tx, customer, id, &cases, &reports).await?;
+    state.expect(reports.len());
+    Ok(())
+}

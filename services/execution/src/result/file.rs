@@ -1,0 +1,123 @@
+//! Reads the reports of test tools.
+
+use std::collections::HashMap;
+
+use assay_formats::Test;
+use assay_proto::Fault;
+use assay_runtime::body::Body;
+use aws_lc_rs::digest;
+
+use super::rules::{Case, Reported, shifted};
+use crate::{
+    instance::steps::{StoredStep, Writer},
+    progress::instance::{Attempt, Detail, Outcome, Slot},
+};
+
+/// Maximum number of tests in an upload.
+const MOST_TESTS: usize = 100_000;
+
+/// The contents of one or several files.
+pub(crate) struct Report {
+    /// The results in their order, one for each attempt.
+    pub(crate) results: Vec<Reported>,
+    /// The SHA-256 digest of the files.
+    pub(crate) digest: Vec<u8>,
+}
+
+/// Reads one or several files. All instances belong to the reporter, and have the parameters of
+/// `variant` in front of their own. Without a name, the reporter has one that follows from the
+/// files, so that they have instances of their own.
+pub(crate) fn read(mut body: Body, reporter: Option<&str>, variant: &str) -> Result<Report, Fault> {
+    let digest = digest(&body);
+    let generated = || digest[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let reporter = reporter.map_or_else(|| format!("report-{}", generated()), str::to_owned);
+    let (mut results, mut names, mut tests) = (Vec::new(), Names::default(), 0);
+    let mut writer = Writer::new()?;
+    loop {
+        assay_formats::read(&mut body, |test| {
+            tests += 1;
+            if tests > MOST_TESTS {
+                let reason = format!("the report has more than {MOST_TESTS} tests");
+                return Err(Fault::Refused { code: "too_many_tests", reason });
+            }
+            let identifier = test.identifier();
+            let parameters: Vec<_> = [variant, &test.variant()]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .map(str::to_owned)
+                .collect();
+            let variant = names.distinct(&identifier, parameters.join(", "));
+            let slot = Slot::Named { reporter: reporter.clone(), variant };
+            for (attempt, number) in test.attempts.iter().zip(1..) {
+                results.push(Reported {
+                    case: Some(Case::Identifier(identifier.clone())),
+                    name: Some(test.title()),
+                    slot: slot.clone(),
+                    attempt: attempt_of(&test, attempt, number, &mut writer)?,
+                });
+            }
+            Ok(())
+        })?;
+        if !body.next_file() {
+            break;
+        }
+    }
+    if results.is_empty() {
+        let reason = "the report has no tests".to_owned();
+        return Err(Fault::Refused { code: "no_tests", reason });
+    }
+    Ok(Report { results, digest })
+}
+
+/// How often the files have named each instance.
+#[derive(Default)]
+struct Names(HashMap<(String, String), usize>);
+
+impl Names {
+    /// Returns the parameters of an instance, with a number if the files have named it before: each
+    /// time is another instance.
+    fn distinct(&mut self, identifier: &str, variant: String) -> String {
+        let count = self.0.entry((identifier.to_owned(), variant.clone())).or_default();
+        *count += 1;
+        match (*count, variant.as_str()) {
+            (1, _) => variant,
+            (count, "") => format!("#{count}"),
+            (count, variant) => format!("{variant} #{count}"),
+        }
+    }
+}
+
+fn attempt_of(
+    test: &Test,
+    attempt: &assay_formats::Attempt,
+    number: i32,
+    writer: &mut Writer,
+) -> Result<Attempt, Fault> {
+    let is_last = test.attempts.last().is_some_and(|last| std::ptr::eq(last, attempt));
+    // Tools that do not time attempts time the test.
+    let start = attempt.start.or(test.start.filter(|_| is_last));
+    let seconds = if is_last && attempt.seconds == 0.0 { test.seconds } else { attempt.seconds };
+    let outcome = Outcome {
+        result: attempt.result,
+        start_date_time: start,
+        finish_date_time: start.and_then(|start| shifted(start, seconds)),
+        duration_in_sec: seconds,
+    };
+    let steps: Vec<StoredStep> = test.steps_of(attempt).into_iter().map(StoredStep::from).collect();
+    let steps = match writer.write(&steps)? {
+        Some(steps) => steps,
+        // The steps are too large. The first one always fits.
+        None => writer.write(&steps[..1])?.unwrap_or_default(),
+    };
+    Ok(Attempt { number, outcome, detail: Detail { steps, ..Detail::default() } })
+}
+
+fn digest(body: &Body) -> Vec<u8> {
+    let mut digest = digest::Context::new(&digest::SHA256);
+    for file in body.files() {
+        let size: usize = file.clone().map(<[u8]>::len).sum();
+        digest.update(&size.to_le_bytes());
+        file.for_each(|part| digest.update(part));
+    }
+    digest.finish().as_ref().to_vec()
+}
