@@ -2,19 +2,13 @@
 
 use std::ffi::OsString;
 
-use secrecy::SecretString;
-use url::Url;
+use assay_client::Account;
 
 /// Settings of the engine.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Config {
-    /// URL of Assay, such as <https://assay.example.org>
-    #[arg(long, env = "ASSAY_URL", default_value = "http://127.0.0.1:8080")]
-    pub url: Url,
-    /// API token with the permission Automation. Prefer a file, named in `ASSAY_TOKEN_FILE`: other
-    /// users of the machine can see the options of a process
-    #[arg(long, env = "ASSAY_TOKEN", hide_env_values = true)]
-    pub token: SecretString,
+    #[command(flatten)]
+    pub account: Account,
     /// Target group whose tests the engine runs; empty for tests without an environment
     #[arg(long, env = "ASSAY_TARGET_GROUP", default_value = "")]
     pub target_group: String,

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use assay_client::ClientError;
 use assay_proto::{
     TestResult,
     execution::{CompleteLeaseInput, InstanceResultInput, Lease},
@@ -16,7 +17,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{Api, ApiError},
+    api::{Api, is_loss},
     command::Command,
     config::Config,
 };
@@ -55,7 +56,7 @@ impl Job {
             (_, Some(Interruption::LeaseLost)) => {
                 return tracing::warn!(lease.id = id, "lost the lease; its results are discarded");
             }
-            (Err(error), _) if error.is_loss() => {
+            (Err(error), _) if is_loss(&error) => {
                 return tracing::warn!(lease.id = id, %error, "the results are no longer accepted");
             }
             (_, Some(Interruption::Stopped)) => self.api.release(&id).await,
@@ -69,7 +70,7 @@ impl Job {
         }
     }
 
-    async fn complete(&self, failure: Option<String>) -> Result<(), ApiError> {
+    async fn complete(&self, failure: Option<String>) -> Result<(), ClientError> {
         let completion = CompleteLeaseInput { engine_failure: failure.is_some(), comment: failure };
         self.api.complete(&self.lease.id, &completion).await
     }
@@ -78,7 +79,7 @@ impl Job {
     async fn instances(
         &self,
         mut interruption: watch::Receiver<Option<Interruption>>,
-    ) -> Result<Option<String>, ApiError> {
+    ) -> Result<Option<String>, ClientError> {
         for nr in &self.lease.instance_numbers {
             match self.instance(*nr, &mut interruption).await {
                 Ok(Some(instance)) => self.api.report(&self.lease.id, instance).await?,
@@ -154,7 +155,7 @@ impl Job {
             match self.api.renew(&self.lease.id).await {
                 Ok(state) if !state.r#continue => return Interruption::Canceled,
                 Ok(_) => {}
-                Err(error) if error.is_loss() => return Interruption::LeaseLost,
+                Err(error) if is_loss(&error) => return Interruption::LeaseLost,
                 Err(error) => {
                     tracing::warn!(lease.id = self.lease.id, %error, "cannot renew the lease; will retry");
                 }

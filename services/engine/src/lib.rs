@@ -2,7 +2,6 @@
 //! reports the results.
 
 mod api;
-mod backoff;
 mod command;
 mod config;
 mod job;
@@ -10,12 +9,13 @@ mod outcome;
 
 use std::sync::Arc;
 
+use assay_client::Backoff;
 use assay_proto::execution::LeaseInput;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use self::config::Config;
-use self::{api::Api, backoff::Backoff, job::Job};
+use self::{api::Api, job::Job};
 
 /// Time that a request waits for work, in seconds. It also bounds the time that an idle engine takes
 /// to stop.
@@ -33,7 +33,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         "engine {} runs tests of target group {:?} at {}",
         config.name,
         config.target_group,
-        config.url
+        config.account.url
     );
     let mut jobs = JoinSet::new();
     let outcome = lease_jobs(&config, &api, &stop, &mut jobs).await;

@@ -5,6 +5,7 @@ mod asyncapi;
 mod budget;
 mod canary;
 mod catalog;
+mod ci;
 mod conformance;
 mod customer;
 mod deletion;

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use assay_client::Account;
 use assay_execution::LeaseSettings;
 use assay_testkit::{Api, eventually, test_dir};
 use secrecy::SecretString;
@@ -35,8 +36,10 @@ impl Engine {
         let token = json!({"Name": "Engine", "UsagePermission": "Automation"});
         let token = api.post("/api/users/current/tokens", token).await.created();
         let config = assay_engine::Config {
-            url: url.parse().unwrap(),
-            token: SecretString::from(token["Secret"].as_str().unwrap()),
+            account: Account {
+                url: url.parse().unwrap(),
+                token: SecretString::from(token["Secret"].as_str().unwrap()),
+            },
             target_group: String::new(),
             needs_public_ip: None,
             name: "engine".to_owned(),
@@ -180,8 +183,12 @@ async fn the_engine_stops_the_command_and_its_children_when_the_execution_is_can
 #[tokio::test(flavor = "multi_thread")]
 async fn the_engine_releases_unfinished_leases_when_it_stops() {
     let world = World::start_with(|settings| {
-        settings.leases =
-            LeaseSettings { lease_seconds: 3600, lease_losses: 1, execution_hours: 168 };
+        settings.leases = LeaseSettings {
+            lease_seconds: 3600,
+            lease_losses: 1,
+            execution_hours: 168,
+            grace_seconds: 900,
+        };
     })
     .await;
     let (project, set) = create_set(&world.api, "https://example.org/", &[("A-1", 1)]).await;

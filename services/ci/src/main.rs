@@ -1,0 +1,73 @@
+//! The program `assay-ci`.
+
+use std::process::ExitCode;
+
+use assay_ci::Config;
+use assay_runtime::{
+    install_crypto, parse,
+    telemetry::{LogConfig, Telemetry, TelemetryConfig},
+};
+use clap::Parser;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Exit code if the upload failed.
+const NOT_REPORTED: u8 = 3;
+
+/// Description of keys, reporters and exit codes, for `--help`.
+const DETAILS: &str = "\
+Formats are recognized by the contents of a file: JUnit XML, CTRF, Playwright JSON, Cucumber JSON and
+messages, go test -json, TAP, Robot Framework, NUnit 3, xUnit.net, TRX and TestNG.
+
+In jobs of GitHub Actions, GitLab CI, Jenkins, Azure Pipelines, Buildkite and CircleCI, the key,
+branch, commit, build and link come from the environment variables of the system; in all of them but
+GitHub Actions and Jenkins, also the shard and the number of shards. If the execution of a run has
+ended and one of its jobs is repeated, its reports belong to a new execution.
+
+The token needs the permission Execute, and Write if projects, test sets or test cases are created.
+
+Exit codes:
+
+  0  the reports were uploaded; with --wait, the execution passed
+  1  with --wait, the execution did not pass
+  2  an option is missing or not valid
+  3  the reports were not uploaded, or no file matches
+
+Example:
+
+  ASSAY_URL=https://assay.example.org ASSAY_TOKEN_FILE=token \\
+      assay-ci upload 'reports/**/*.xml' --project shop --set nightly --wait";
+
+/// Upload the reports of a CI job to Assay
+#[derive(Parser)]
+#[command(name = "assay-ci", version, after_long_help = DETAILS)]
+#[command(mut_arg("log", |log| log.default_value("info")))]
+#[command(mut_arg("log_format", |format| format.default_value("text")))]
+struct Options {
+    #[command(flatten)]
+    ci: Config,
+    #[command(flatten)]
+    logs: LogConfig,
+}
+
+fn main() -> ExitCode {
+    let options = parse::<Options>();
+    install_crypto();
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let done = tokio.map_err(anyhow::Error::from).and_then(|tokio| {
+        tokio.block_on(async {
+            let telemetry = TelemetryConfig { logs: options.logs, otlp_endpoint: None };
+            let _telemetry = Telemetry::install("assay-ci", &telemetry)?;
+            assay_ci::run(options.ci).await
+        })
+    });
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("assay-ci: {error:#}");
+            ExitCode::from(NOT_REPORTED)
+        }
+    }
+}

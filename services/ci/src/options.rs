@@ -1,0 +1,84 @@
+//! Options of the program.
+
+use assay_client::Account;
+
+/// Task of the program.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq)]
+pub enum Action {
+    /// Upload reports, and complete the part of this job.
+    Upload,
+    /// Complete the whole execution, after the jobs that uploaded reports.
+    Complete,
+}
+
+/// Options of the program.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Config {
+    /// Action
+    #[arg(value_enum)]
+    pub action: Action,
+    /// Reports to upload, as paths or patterns such as 'reports/**/*.xml'. Quote patterns, so that
+    /// the shell does not expand them
+    #[arg(required_if_eq("action", "upload"))]
+    pub files: Vec<String>,
+    #[command(flatten)]
+    pub account: Account,
+    /// Name or id of the project; created if there is none with this name
+    #[arg(long, env = "ASSAY_PROJECT")]
+    pub project: String,
+    /// Name or id of the test set; created if there is none with this name
+    #[arg(long, env = "ASSAY_TEST_SET")]
+    pub set: String,
+    /// Key of the test run. Jobs with the same key report to one execution. Default: from the CI
+    /// system
+    #[arg(long, env = "ASSAY_KEY")]
+    pub key: Option<String>,
+    /// Name of this job among those that report to the execution, such as the number of a shard.
+    /// Default: from the CI system
+    #[arg(long, env = "ASSAY_REPORTER")]
+    pub reporter: Option<String>,
+    /// Number of jobs that report to the execution; it ends after the last one. Default: from the
+    /// CI system
+    #[arg(long, env = "ASSAY_REPORTERS")]
+    pub reporters: Option<i32>,
+    /// Parameters of all tests of the reports, such as OS=linux
+    #[arg(long, env = "ASSAY_VARIANT")]
+    pub variant: Option<String>,
+    /// Branch of the tested software. Default: from the CI system
+    #[arg(long)]
+    pub branch: Option<String>,
+    /// Commit of the tested software. Default: from the CI system
+    #[arg(long)]
+    pub commit: Option<String>,
+    /// Build of the tested software, or the run of the CI system. Default: from the CI system
+    #[arg(long)]
+    pub build: Option<String>,
+    /// Link to the run of the CI system. Default: from the CI system
+    #[arg(long)]
+    pub ci_url: Option<String>,
+    /// Tags of the execution, separated by commas. Default: those of the test set
+    #[arg(long, env = "ASSAY_TAGS")]
+    pub tags: Option<String>,
+    /// Id of the subject that was tested. Default: the one selected in the test set
+    #[arg(long, env = "ASSAY_SUBJECT_ID")]
+    pub subject_id: Option<String>,
+    /// Id of the environment of the tests. Default: the one selected in the test set
+    #[arg(long, env = "ASSAY_ENVIRONMENT_ID")]
+    pub environment_id: Option<String>,
+    /// Time from the last result until the execution ends, in seconds, if a job never completes.
+    /// Default: that of the installation
+    #[arg(long, env = "ASSAY_GRACE_SECONDS")]
+    pub grace_seconds: Option<i32>,
+    /// Do not complete the part of this job after the upload
+    #[arg(long)]
+    pub keep_open: bool,
+    /// Wait until the execution has ended, and exit with 1 unless it passed
+    #[arg(long)]
+    pub wait: bool,
+    /// Maximum time to wait for the end of the execution, in minutes
+    #[arg(long, default_value_t = 60, requires = "wait")]
+    pub wait_minutes: u16,
+    /// Succeed if no file matches
+    #[arg(long)]
+    pub allow_empty: bool,
+}

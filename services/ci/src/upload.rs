@@ -1,0 +1,99 @@
+//! Uploads reports, several in one request.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use assay_client::{Client, ClientError};
+use futures::TryStreamExt;
+use reqwest::{
+    Body, Method,
+    multipart::{Form, Part},
+};
+use serde::Deserialize;
+use tokio_util::io::ReaderStream;
+
+use crate::{
+    execution::Execution,
+    files::{File, requests},
+};
+
+/// Interval between lines about the progress of an upload.
+const PROGRESS: Duration = Duration::from_secs(5);
+
+const MIB: f64 = 1_048_576.0;
+
+/// The response to a report.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Reported {
+    accepted: u64,
+}
+
+/// Uploads files to an open execution, and returns the number of new results.
+pub(crate) async fn upload(
+    client: &Client,
+    execution: &Execution,
+    files: Vec<File>,
+    query: &[(&str, String)],
+) -> anyhow::Result<u64> {
+    let total: u64 = files.iter().map(|file| file.size).sum();
+    let (count, path) = (files.len(), format!("{}/reports", execution.path()));
+    let (mut sent, mut bytes, mut new) = (0, 0, 0);
+    for files in requests(files) {
+        for file in &files {
+            // A missing file would otherwise look like a broken connection.
+            std::fs::File::open(&file.path).with_context(|| file.path.display().to_string())?;
+        }
+        let request = |client: &Client| {
+            let form = files.iter().fold(Form::new(), |form, file| form.part("file", part(file)));
+            client.request(Method::POST, &path).query(query).multipart(form)
+        };
+        let response = client.send_reliably(request).await.map_err(|error| named(error, &files))?;
+        new += response.json::<Reported>().await?.accepted;
+        sent += files.len();
+        bytes += files.iter().map(|file| file.size).sum::<u64>();
+        tracing::info!("{sent} of {count} files, {:.1} of {:.1} MiB", mib(bytes), mib(total));
+    }
+    Ok(new)
+}
+
+/// Adds the files of a request to its error. The answer has the number of a file, as Assay does not
+/// receive paths.
+fn named(error: ClientError, files: &[File]) -> anyhow::Error {
+    let names = files.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>();
+    let list = match &names[..] {
+        [one] => one.clone(),
+        [first, .., last] => format!("{} files from {first} to {last}", names.len()),
+        [] => String::new(),
+    };
+    anyhow::Error::from(error).context(list)
+}
+
+fn part(file: &File) -> Part {
+    let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Part::stream_with_length(Body::wrap_stream(contents(file.clone())), file.size).file_name(name)
+}
+
+/// Returns the contents of a file as a stream that logs its progress.
+fn contents(
+    file: File,
+) -> impl futures::Stream<Item = std::io::Result<tokio_util::bytes::Bytes>> + Send + 'static {
+    let (mut logged, mut sent) = (Instant::now(), 0);
+    let name = file.path.display().to_string();
+    let open = async move { tokio::fs::File::open(Path::new(&file.path)).await };
+    let bytes = futures::stream::once(open).map_ok(ReaderStream::new).try_flatten();
+    bytes.inspect_ok(move |chunk| {
+        sent += chunk.len() as u64;
+        if logged.elapsed() > PROGRESS {
+            logged = Instant::now();
+            tracing::info!("{name}: {:.1} of {:.1} MiB", mib(sent), mib(file.size));
+        }
+    })
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / MIB
+}
