@@ -1,8 +1,8 @@
 //! `/api/projects/{projectId}/executions`, and those of a test set.
 
 mod archive;
+mod export;
 mod filter;
-mod junit;
 mod open;
 
 use assay_auth::Caller;
@@ -40,7 +40,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_recent, start))
         .routes(routes!(list_history))
         .routes(routes!(get, cancel))
-        .merge(junit::routes())
+        .merge(export::routes())
         .routes(routes!(complete))
 }
 

@@ -66,11 +66,11 @@ impl result_service_server::ResultService for ResultService {
         request: Request<ExportResultsRequest>,
     ) -> Result<Response<Self::ExportResultsStream>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let ExportResultsRequest { project_id, execution_id } = request.into_inner();
-        let project = ProjectId::from_path(&project_id)?;
-        let id = ExecutionId::from_path(&execution_id)?;
+        let request = request.into_inner();
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = ExecutionId::from_path(&request.execution_id)?;
         let state = store::get(&self.db, customer, project, id).await?;
-        let file = export::file(self.db.clone(), customer, id, &state).await?;
+        let file = export::file(self.db.clone(), customer, id, &state, request.format()).await?;
         Ok(Response::new(Box::pin(file.map_err(Status::from))))
     }
 

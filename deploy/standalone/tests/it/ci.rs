@@ -1,6 +1,7 @@
 //! `assay-ci` in jobs of CI systems.
 
 mod guide;
+mod shards;
 
 use std::{
     fs,

@@ -21,7 +21,7 @@ pub(super) const GO_EXAMPLE: &str = r#"{"Action":"run","Package":"checkout","Tes
 pub(super) const TAP_EXAMPLE: &str = "TAP version 14\n1..1\nok 1 - pay_by_card\n";
 
 /// Returns a CTRF report for the documentation.
-pub(super) fn ctrf_example() -> Value {
+pub(crate) fn ctrf_example() -> Value {
     json!({
         "reportFormat": "CTRF",
         "specVersion": "1.0.0",
@@ -90,7 +90,7 @@ impl<S: Sync> FromRequest<S> for ReportUpload {
 /// A report in CTRF, of Playwright or of Cucumber, as the tool writes it.
 #[derive(ToSchema)]
 #[schema(value_type = Object)]
-pub(super) struct JsonReport(());
+pub(crate) struct JsonReport(());
 
 /// A form with reports in fields of any name. Each may have a format of its own.
 #[derive(ToSchema)]

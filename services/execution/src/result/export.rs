@@ -1,5 +1,7 @@
-//! Exports an execution as the JUnit XML of a test run.
+//! Exports an execution as the report of a test run.
 
+mod ctrf;
+mod junit;
 mod store;
 mod writer;
 
@@ -7,13 +9,16 @@ use std::{collections::VecDeque, slice};
 
 use assay_proto::{
     CustomerId, ExecutionId, ExecutionStatistic, Fault, TestReportId, TestResult,
-    execution::{ResultsBatch, TestReport},
+    execution::{ReportFormat, ResultsBatch, TestReport},
 };
 use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 
-use self::store::StoredInstance;
+use self::{
+    store::StoredInstance,
+    writer::{Instance, Totals, Writer},
+};
 use crate::{
     execution,
     instance::steps::{self, StoredStep},
@@ -36,16 +41,21 @@ pub(super) async fn file(
     customer: CustomerId,
     id: ExecutionId,
     state: &ExecutionState,
+    format: ReportFormat,
 ) -> Result<impl Stream<Item = Result<ResultsBatch, Fault>> + Send + use<>, Fault> {
-    let reports = of_execution(db.clone(), customer, id);
+    let (reports, writer) = (of_execution(db.clone(), customer, id), Writer::of(format));
+    let end = writer.clone();
+    let end = stream::once(async move { Ok(end.close()) });
     let (totals, tests) = if execution::store::has_expired(&db, customer, id).await? {
-        (totals(&state.statistic), reports.map_ok(|part| summaries(&part)).boxed())
+        let writer = writer.clone();
+        let tests = reports.map_ok(move |part| summaries(&writer, &part));
+        (totals(&state.statistic), tests.boxed())
     } else {
         let totals = store::totals(&db, customer, id).await?;
-        (totals, all_tests(db, customer, reports).boxed())
+        (totals, all_tests(db, customer, writer.clone(), reports).boxed())
     };
-    let ends = |text: String| stream::iter([Ok(text)]);
-    let file = ends(open(state, totals)).chain(tests).chain(ends(writer::CLOSE.to_owned()));
+    let beginning = stream::iter([Ok(writer.open(state, totals))]);
+    let file = beginning.chain(tests).chain(end);
     Ok(file.map_ok(chunks).try_flatten())
 }
 
@@ -53,6 +63,7 @@ pub(super) async fn file(
 fn all_tests(
     db: PgPool,
     customer: CustomerId,
+    writer: Writer,
     reports: impl Stream<Item = Result<Vec<TestReport>, Fault>> + Send,
 ) -> impl Stream<Item = Result<String, Fault>> + Send {
     reports
@@ -61,13 +72,13 @@ fn all_tests(
             stream::iter(groups).map(Ok::<_, Fault>)
         })
         .try_flatten()
-        .map_ok(move |reports| tests(db.clone(), customer, reports))
+        .map_ok(move |reports| tests(db.clone(), customer, writer.clone(), reports))
         .try_flatten()
 }
 
 /// Returns one summary for each test whose instances have expired.
-fn summaries(reports: &[TestReport]) -> String {
-    let mut xml = String::new();
+fn summaries(writer: &Writer, reports: &[TestReport]) -> String {
+    let mut text = String::new();
     for report in reports {
         let outcome = Outcome {
             result: report.result(),
@@ -75,43 +86,33 @@ fn summaries(reports: &[TestReport]) -> String {
             duration_in_sec: report.average_duration_in_sec,
             ..Outcome::default()
         };
-        let (identifier, name) = (&report.test_case_identifier, &report.test_case_name);
-        writer::test(&mut xml, identifier, name, &outcome, &[], &[]);
+        writer.test(&mut text, &instance(report, outcome, &[]));
     }
-    xml
+    text
+}
+
+/// Returns an instance of a report without further attempts.
+fn instance<'i>(report: &'i TestReport, outcome: Outcome, steps: &'i [StoredStep]) -> Instance<'i> {
+    Instance {
+        identifier: &report.test_case_identifier,
+        title: &report.test_case_name,
+        variant: "",
+        outcome,
+        steps,
+        earlier: &[],
+    }
 }
 
 /// Returns the totals of an execution's reports.
-fn totals(statistic: &ExecutionStatistic) -> writer::Totals {
+fn totals(statistic: &ExecutionStatistic) -> Totals {
     let errors = statistic.test_cases_with_error + statistic.test_cases_aborted;
     let skipped = statistic.test_cases_canceled + statistic.test_cases_pending;
-    writer::Totals {
+    Totals {
         tests: statistic.test_cases_total.into(),
         failures: statistic.test_cases_failed.into(),
         errors: errors.into(),
         skipped: skipped.into(),
     }
-}
-
-/// Returns the beginning of the file.
-fn open(state: &ExecutionState, totals: writer::Totals) -> String {
-    let execution = &state.execution;
-    let property = |name, value: &'_ Option<String>| Some((name, value.clone()?));
-    let properties: Vec<(&str, String)> = [
-        property("Execution", &Some(execution.id.clone())),
-        property("SoftwareName", &execution.software_name),
-        property("SoftwareVersion", &execution.software_version),
-        property("EnvironmentName", &execution.environment_name),
-        property("Tags", &Some(execution.tags.clone())),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let properties: Vec<(&str, &str)> =
-        properties.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let start = state.start_date_time.or(execution.request_time);
-    let seconds = state.duration_in_sec();
-    writer::open(&execution.test_set_name, start, seconds, totals, &properties)
 }
 
 /// Splits a text into chunks that fit into a message.
@@ -126,6 +127,7 @@ fn chunks(text: String) -> impl Stream<Item = Result<ResultsBatch, Fault>> + Sen
 
 /// The progress of an export of reports.
 struct Export {
+    writer: Writer,
     reports: Vec<TestReport>,
     /// The index of the report whose instances come next.
     report: usize,
@@ -139,23 +141,25 @@ struct Export {
     is_complete: bool,
 }
 
-/// Returns the tests of reports, as XML in parts of bounded size.
+/// Returns the tests of reports, in parts of bounded size.
 fn tests(
     db: PgPool,
     customer: CustomerId,
+    writer: Writer,
     reports: Vec<TestReport>,
 ) -> impl Stream<Item = Result<String, Fault>> + Send {
     let read = VecDeque::new();
-    let export = Export { reports, report: 0, after: 0, written: 0, read, is_complete: false };
+    let export =
+        Export { writer, reports, report: 0, after: 0, written: 0, read, is_complete: false };
     stream::try_unfold((db, export), move |(db, mut export)| async move {
-        let mut xml = String::new();
-        while export.report < export.reports.len() && xml.len() < MESSAGE {
+        let mut text = String::new();
+        while export.report < export.reports.len() && text.len() < MESSAGE {
             if export.read.is_empty() && !export.is_complete {
                 export.read(&db, customer).await?;
             }
-            export.write(&mut xml)?;
+            export.write(&mut text)?;
         }
-        Ok((!xml.is_empty()).then_some((xml, (db, export))))
+        Ok((!text.is_empty()).then_some((text, (db, export))))
     })
 }
 
@@ -175,14 +179,15 @@ impl Export {
     }
 
     /// Writes the next instance, a missing one, or goes on to the next report.
-    fn write(&mut self, xml: &mut String) -> Result<(), Fault> {
+    fn write(&mut self, text: &mut String) -> Result<(), Fault> {
         let report = &self.reports[self.report];
-        let (identifier, name) = (&report.test_case_identifier, &report.test_case_name);
         let is_next = |(report, _): &mut (usize, StoredInstance)| *report == self.report;
-        if let Some((_, instance)) = self.read.pop_front_if(is_next) {
-            let steps = steps::read::<StoredStep>(&instance.stored_steps)?;
-            writer::test(xml, identifier, name, &instance.outcome()?, &steps, &instance.earlier()?);
-            self.after = instance.instance_nr;
+        if let Some((_, stored)) = self.read.pop_front_if(is_next) {
+            let steps = steps::read::<StoredStep>(&stored.stored_steps)?;
+            let (variant, earlier) = (stored.variant.as_str(), &stored.earlier()?[..]);
+            let instance = instance(report, stored.outcome()?, &steps);
+            self.writer.test(text, &Instance { variant, earlier, ..instance });
+            self.after = stored.instance_nr;
             self.written += 1;
         } else if self.read.is_empty() && !self.is_complete {
             // More of this report may come.
@@ -194,7 +199,7 @@ impl Export {
                 ..StoredStep::default()
             };
             let outcome = Outcome { result, ..Outcome::default() };
-            writer::test(xml, identifier, name, &outcome, slice::from_ref(&step), &[]);
+            self.writer.test(text, &instance(report, outcome, slice::from_ref(&step)));
             self.written += 1;
         } else {
             self.report += 1;

@@ -46,7 +46,7 @@ async fn with_work(world: &World) -> Result<(Execution, Engine, String)> {
 async fn all_calls(world: &World, execution: &Execution) -> Vec<(&'static str, Status)> {
     let (id, report) = (&execution.id, &execution.test_reports[0]);
     let project_id = world.project.clone();
-    let export = ExportResultsRequest { project_id, execution_id: id.clone() };
+    let export = ExportResultsRequest { project_id, execution_id: id.clone(), format: 0 };
     let export = async { world.results().export_results(world.user.call(export)).await.map(drop) };
     let debug = GetDebugRecordRequest { id: report.id.clone() };
     let debug = async { world.debug().get_debug_record(world.user.call(debug)).await.map(drop) };

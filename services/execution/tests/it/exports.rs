@@ -1,9 +1,9 @@
-//! Export of executions as JUnit XML.
+//! Export of executions as JUnit XML and CTRF.
 
 use anyhow::Result;
 use assay_proto::{
     TestResult,
-    execution::{Execution, ExportResultsRequest, GetInstanceRequest, Instance},
+    execution::{Execution, ExportResultsRequest, GetInstanceRequest, Instance, ReportFormat},
 };
 use futures::TryStreamExt;
 use serde_json::json;
@@ -12,12 +12,19 @@ use tonic::{Code, Status};
 use crate::world::World;
 
 pub(crate) async fn export(world: &World, id: &str) -> Result<String, Status> {
-    let request =
-        ExportResultsRequest { project_id: world.project.clone(), execution_id: id.to_owned() };
+    export_as(world, id, ReportFormat::Junit).await
+}
+
+async fn export_as(world: &World, id: &str, format: ReportFormat) -> Result<String, Status> {
+    let request = ExportResultsRequest {
+        project_id: world.project.clone(),
+        execution_id: id.to_owned(),
+        format: format.into(),
+    };
     let file = world.results().export_results(world.user.call(request)).await?.into_inner();
     let file: Vec<_> = file.try_collect().await?;
     let bytes = file.iter().flat_map(|part| part.chunk.to_vec()).collect();
-    Ok(String::from_utf8(bytes).expect("XML in UTF-8"))
+    Ok(String::from_utf8(bytes).expect("UTF-8"))
 }
 
 /// Properties of a test that exports keep: its name, its result, and its instances.
@@ -67,6 +74,29 @@ async fn exporting_an_uploaded_file_preserves_its_results() -> Result<()> {
             execution.test_reports.iter().map(|report| report.test_case_id.clone()).collect()
         };
         assert_eq!(ids(&again), ids(&uploaded), "an export creates no test cases");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_ctrf_export_has_the_tests_attempts_and_parameters() -> Result<()> {
+    let world = World::new().await?;
+    for file in ["junit/surefire.xml", "junit/pytest.xml", "playwright-json/results.json"] {
+        let path = format!("{}/../kit/formats/tests/files/{file}", env!("CARGO_MANIFEST_DIR"));
+        let uploaded = world.upload(&[&std::fs::read(path)?]).await?;
+
+        let report = export_as(&world, &uploaded.id, ReportFormat::Ctrf).await?;
+
+        let again = world.upload(&[report.as_bytes()]).await?;
+        let results = |execution: &Execution| -> Vec<(String, TestResult, bool, i32)> {
+            let reports = execution.test_reports.iter();
+            let result = reports.map(|report| {
+                let instances = report.requested_instances_count;
+                (report.test_case_id.clone(), report.result(), report.is_flaky, instances)
+            });
+            result.collect()
+        };
+        assert_eq!(results(&again), results(&uploaded), "{file}");
     }
     Ok(())
 }
@@ -147,8 +177,11 @@ async fn executions_of_other_projects_and_customers_are_not_exported() -> Result
     let execution = world.start().await?;
     assert_eq!(export(&world, &world.set).await.unwrap_err().code(), Code::NotFound);
     let stranger = world.stranger().await;
-    let request =
-        ExportResultsRequest { project_id: world.project.clone(), execution_id: execution.id };
+    let request = ExportResultsRequest {
+        project_id: world.project.clone(),
+        execution_id: execution.id,
+        format: 0,
+    };
     let hidden = world.results().export_results(stranger.call(request)).await;
     assert_eq!(hidden.map(drop).unwrap_err().code(), Code::NotFound);
     Ok(())
@@ -165,6 +198,7 @@ async fn exports_of_many_instances_need_little_memory() -> Result<()> {
     let request = ExportResultsRequest {
         project_id: world.project.clone(),
         execution_id: execution.id.clone(),
+        format: 0,
     };
     let request = world.user.caller.call_within(std::time::Duration::from_mins(2), request);
 

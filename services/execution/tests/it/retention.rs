@@ -93,8 +93,11 @@ async fn expired_executions_are_exported_without_instances() -> Result<()> {
     set_retention(&world, 1).await?;
     enforce_retention(&world.db, world.artifacts_store()).await?;
 
-    let request =
-        ExportResultsRequest { project_id: world.project.clone(), execution_id: old.id.clone() };
+    let request = ExportResultsRequest {
+        project_id: world.project.clone(),
+        execution_id: old.id.clone(),
+        format: 0,
+    };
     let file = world.results().export_results(world.user.call(request)).await?.into_inner();
     let file: Vec<_> = file.try_collect().await?;
     let file: Vec<u8> = file.iter().flat_map(|part| part.chunk.to_vec()).collect();

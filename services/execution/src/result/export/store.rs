@@ -12,6 +12,7 @@ pub(super) struct StoredInstance {
     /// The number of its report among those, from 1.
     pub(super) report_nr: i64,
     pub(super) instance_nr: i32,
+    pub(super) variant: String,
     start_date_time: Option<Timestamp>,
     finish_date_time: Option<Timestamp>,
     duration_in_sec: f64,
@@ -55,7 +56,7 @@ pub(super) async fn next(
     limit: i64,
 ) -> Result<Vec<StoredInstance>, Fault> {
     let instances = sqlx::query_as(
-        "select i.report_nr, i.instance_nr, i.start_date_time, i.finish_date_time,
+        "select i.report_nr, i.instance_nr, i.variant, i.start_date_time, i.finish_date_time,
                 i.duration_in_sec, i.result, coalesce(d.steps, '') as stored_steps,
                 case when i.attempt = 1 then '{}' else array(
                     select row(a.result, a.duration_in_sec, a.steps) from attempt a
@@ -67,7 +68,8 @@ pub(super) async fn next(
              select report.report_nr, report.id, instance.*
              from unnest($2::uuid[]) with ordinality as report (id, report_nr)
              cross join lateral (
-                 select instance_nr, start_date_time, finish_date_time, duration_in_sec, result, attempt
+                 select instance_nr, variant, start_date_time, finish_date_time, duration_in_sec,
+                        result, attempt
                  from instance
                  where customer_id = $1 and test_report_id = report.id
                    and instance_nr > case when report.report_nr = 1 then $3 else 0 end

@@ -1,60 +1,27 @@
-//! Writes tests as JUnit XML. [`assay_formats::read`] reads the same tests, results, times and
-//! messages.
+//! The formats of exports.
 
-use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use assay_formats::{ABORTED, OUTPUT};
-use assay_proto::{TestResult, Timestamp};
-use chrono::SecondsFormat;
+use assay_formats::{CtrfWriter, Property, Test};
+use assay_proto::{
+    TestResult,
+    execution::{Execution, ReportFormat},
+};
 
-use crate::{instance::steps::StoredStep, progress::instance::Outcome};
-
-/// Maximum length of the attribute `message`, in characters. The element has the whole text.
-const MESSAGE: usize = 1000;
+use super::{ctrf, junit};
+use crate::{
+    instance::steps::StoredStep,
+    progress::{execution::ExecutionState, instance::Outcome},
+};
 
 /// The number of tests in a file, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, sqlx::FromRow)]
-pub(crate) struct Totals {
-    pub(crate) tests: i64,
-    pub(crate) failures: i64,
-    pub(crate) errors: i64,
-    pub(crate) skipped: i64,
+pub(super) struct Totals {
+    pub(super) tests: i64,
+    pub(super) failures: i64,
+    pub(super) errors: i64,
+    pub(super) skipped: i64,
 }
-
-/// Returns the beginning of a file with one suite.
-pub(super) fn open(
-    name: &str,
-    start: Option<Timestamp>,
-    seconds: f64,
-    totals: Totals,
-    properties: &[(&str, &str)],
-) -> String {
-    let Totals { tests, failures, errors, skipped } = totals;
-    let counts = format!(
-        " tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" \
-         time=\"{seconds}\""
-    );
-    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites");
-    attribute(&mut xml, "name", name);
-    xml.push_str(&counts);
-    // Not on the suite: readers apply the time of a suite to tests without one.
-    time(&mut xml, start);
-    xml.push_str(">\n<testsuite");
-    attribute(&mut xml, "name", name);
-    xml.push_str(&counts);
-    xml.push_str(">\n<properties>\n");
-    for (name, value) in properties {
-        xml.push_str("<property");
-        attribute(&mut xml, "name", name);
-        attribute(&mut xml, "value", value);
-        xml.push_str("/>\n");
-    }
-    xml.push_str("</properties>\n");
-    xml
-}
-
-/// The end of a file.
-pub(super) const CLOSE: &str = "</testsuite>\n</testsuites>\n";
 
 /// An attempt at a test that was followed by another one.
 pub(super) struct EarlierAttempt {
@@ -63,168 +30,100 @@ pub(super) struct EarlierAttempt {
     pub(super) steps: Vec<StoredStep>,
 }
 
-/// Writes one instance of a test, with the steps and the earlier attempts that did not pass.
-pub(super) fn test(
-    xml: &mut String,
-    identifier: &str,
-    title: &str,
-    outcome: &Outcome,
-    steps: &[StoredStep],
-    earlier: &[EarlierAttempt],
-) {
-    let (class, name) = names(identifier, title);
-    xml.push_str("<testcase");
-    attribute(xml, "name", name);
-    if let Some(class) = class {
-        attribute(xml, "classname", class);
-    }
-    append(xml, format_args!(" time=\"{}\"", outcome.duration_in_sec));
-    time(xml, outcome.start_date_time);
-    xml.push('>');
-    if earlier.is_empty() {
-        problems(xml, outcome.result, steps);
-    } else {
-        attempts(xml, outcome, steps, earlier);
-    }
-    xml.push_str("</testcase>\n");
+/// An instance of a test.
+pub(super) struct Instance<'i> {
+    pub(super) identifier: &'i str,
+    pub(super) title: &'i str,
+    /// Parameters of the instance.
+    pub(super) variant: &'i str,
+    pub(super) outcome: Outcome,
+    pub(super) steps: &'i [StoredStep],
+    pub(super) earlier: &'i [EarlierAttempt],
 }
 
-/// Writes the attempts that did not pass, as Surefire does: those of a test that passed at last are
-/// flaky, the others are reruns of the first one.
-fn attempts(xml: &mut String, outcome: &Outcome, steps: &[StoredStep], earlier: &[EarlierAttempt]) {
-    if outcome.result == TestResult::Passed {
-        for attempt in earlier {
-            rerun(xml, "flaky", attempt.result, attempt.seconds, &attempt.steps);
+impl<'i> Instance<'i> {
+    /// Splits the identifier into class and name, which readers join with a dot.
+    pub(super) fn names(&self) -> (Option<&'i str>, &'i str) {
+        let (identifier, title) = (self.identifier, self.title);
+        let class = identifier.strip_suffix(title).and_then(|rest| rest.strip_suffix('.'));
+        let is_kept = |text: &str| !text.is_empty() && text.trim() == text;
+        match class {
+            Some(class) if is_kept(class) && is_kept(title) => (Some(class), title),
+            _ => (None, identifier),
         }
-        return;
-    }
-    problems(xml, earlier[0].result, &earlier[0].steps);
-    for attempt in &earlier[1..] {
-        rerun(xml, "rerun", attempt.result, attempt.seconds, &attempt.steps);
-    }
-    rerun(xml, "rerun", outcome.result, outcome.duration_in_sec, steps);
-}
-
-/// Writes an attempt as one problem.
-fn rerun(xml: &mut String, kind: &str, result: TestResult, seconds: f64, steps: &[StoredStep]) {
-    let nature = if result == TestResult::Failed { "Failure" } else { "Error" };
-    let failing = steps.iter().rfind(|step| step.result() != TestResult::Passed);
-    let text = failing.or(steps.last()).map_or("", |step| &step.actual_result);
-    let seconds = format!(" time=\"{seconds}\"");
-    problem(xml, &format!("{kind}{nature}"), &seconds, text);
-}
-
-/// Splits an identifier into class and name, which readers join with a dot.
-fn names<'t>(identifier: &'t str, title: &'t str) -> (Option<&'t str>, &'t str) {
-    let class = identifier.strip_suffix(title).and_then(|rest| rest.strip_suffix('.'));
-    let is_kept = |text: &str| !text.is_empty() && text.trim() == text;
-    match class {
-        Some(class) if is_kept(class) && is_kept(title) => (Some(class), title),
-        _ => (None, identifier),
     }
 }
 
-/// Writes the steps that did not pass, and the output of the test.
-fn problems(xml: &mut String, result: TestResult, steps: &[StoredStep]) {
-    let failing = |step: &&StoredStep| {
-        matches!(step.result(), TestResult::Failed | TestResult::Error | TestResult::Aborted)
+/// Writes a file in parts.
+#[derive(Clone)]
+pub(super) enum Writer {
+    Junit,
+    /// Counts tests while it writes them.
+    Ctrf(Arc<Mutex<CtrfWriter>>),
+}
+
+impl Writer {
+    pub(super) fn of(format: ReportFormat) -> Self {
+        match format {
+            ReportFormat::Ctrf => Self::Ctrf(Arc::default()),
+            ReportFormat::Junit | ReportFormat::Unspecified => Self::Junit,
+        }
+    }
+
+    /// Returns the beginning of the file.
+    pub(super) fn open(&self, state: &ExecutionState, totals: Totals) -> String {
+        let Execution { id, test_set_name, request_time, .. } = &state.execution;
+        let start = state.start_date_time.or(*request_time);
+        match self {
+            Self::Junit => {
+                let seconds = state.duration_in_sec();
+                junit::open(test_set_name, start, seconds, totals, &properties(&state.execution))
+            }
+            Self::Ctrf(writer) => {
+                let writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+                writer.open(id, start.unwrap_or_default(), "assay")
+            }
+        }
+    }
+
+    /// Writes an instance of a test.
+    pub(super) fn test(&self, text: &mut String, instance: &Instance<'_>) {
+        match self {
+            Self::Junit => junit::test(text, instance),
+            Self::Ctrf(writer) => {
+                let test: Test = ctrf::test(instance);
+                writer.lock().unwrap_or_else(PoisonError::into_inner).test(text, &test);
+            }
+        }
+    }
+
+    /// Returns the end of the file.
+    pub(super) fn close(&self) -> String {
+        match self {
+            Self::Junit => junit::CLOSE.to_owned(),
+            Self::Ctrf(writer) => {
+                let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::take(&mut *writer).close()
+            }
+        }
+    }
+}
+
+/// Returns the properties of a test run.
+fn properties(execution: &Execution) -> Vec<Property> {
+    let given = [
+        ("Execution", Some(&execution.id)),
+        ("SoftwareName", execution.software_name.as_ref()),
+        ("SoftwareVersion", execution.software_version.as_ref()),
+        ("EnvironmentName", execution.environment_name.as_ref()),
+        ("Branch", execution.branch.as_ref()),
+        ("Commit", execution.commit.as_ref()),
+        ("Build", execution.build.as_ref()),
+        ("CiUrl", execution.ci_url.as_ref()),
+        ("Tags", Some(&execution.tags)),
+    ];
+    let property = |(name, value): (&str, Option<&String>)| {
+        Some(Property { name: name.to_owned(), value: value?.clone() })
     };
-    let failing: Vec<&StoredStep> = steps.iter().filter(failing).collect();
-    let last = steps.last().map_or("", |step| &step.actual_result);
-    if matches!(result, TestResult::Failed | TestResult::Error | TestResult::Aborted) {
-        let has_error = failing.iter().any(|step| step.result() == TestResult::Error);
-        for step in &failing {
-            // The worst of the written results is that of the test.
-            let written =
-                if result == TestResult::Error && has_error { step.result() } else { result };
-            decisive(xml, written, without_output(&step.actual_result).0);
-        }
-        if failing.is_empty() {
-            decisive(xml, result, without_output(last).0);
-        }
-    } else {
-        for step in &failing {
-            let is_error = step.result() == TestResult::Error;
-            let element = if is_error { "flakyError" } else { "flakyFailure" };
-            let seconds = format!(" time=\"{}\"", step.duration_in_sec);
-            problem(xml, element, &seconds, without_output(&step.actual_result).0);
-        }
-        if result != TestResult::Passed {
-            xml.push_str("<skipped");
-            attribute(xml, "message", last);
-            xml.push_str("/>");
-        }
-    }
-    if let Some(output) = without_output(last).1 {
-        xml.push_str("<system-out>");
-        escape(xml, output, false);
-        xml.push_str("</system-out>");
-    }
-}
-
-/// Splits the text of a step from the output of the test below it.
-fn without_output(text: &str) -> (&str, Option<&str>) {
-    if let Some(output) = text.strip_prefix(OUTPUT) {
-        return ("", Some(output));
-    }
-    let found = text.match_indices(OUTPUT).find(|(start, _)| text[..*start].ends_with("\n\n"));
-    found.map_or((text, None), |(start, _)| {
-        (&text[..start - 2], Some(&text[start + OUTPUT.len()..]))
-    })
-}
-
-/// Writes a problem that decides the result of the test. JUnit has no element for aborted tests.
-/// Other readers see an error.
-fn decisive(xml: &mut String, result: TestResult, text: &str) {
-    match result {
-        TestResult::Failed => problem(xml, "failure", "", text),
-        TestResult::Error => problem(xml, "error", "", text),
-        _ => problem(xml, "error", &format!(" type=\"{ABORTED}\""), text),
-    }
-}
-
-fn problem(xml: &mut String, element: &str, attributes: &str, text: &str) {
-    let message = text.lines().next().unwrap_or_default();
-    let end = message.char_indices().nth(MESSAGE).map_or(message.len(), |(end, _)| end);
-    xml.push('<');
-    xml.push_str(element);
-    attribute(xml, "message", &message[..end]);
-    xml.push_str(attributes);
-    xml.push('>');
-    escape(xml, text, false);
-    append(xml, format_args!("</{element}>"));
-}
-
-fn time(xml: &mut String, time: Option<Timestamp>) {
-    if let Some(Timestamp(time)) = time {
-        let time = time.to_rfc3339_opts(SecondsFormat::Micros, true);
-        append(xml, format_args!(" timestamp=\"{time}\""));
-    }
-}
-
-fn attribute(xml: &mut String, name: &str, value: &str) {
-    append(xml, format_args!(" {name}=\""));
-    escape(xml, value, true);
-    xml.push('"');
-}
-
-fn append(xml: &mut String, text: std::fmt::Arguments<'_>) {
-    xml.write_fmt(text).expect("writing to a string never fails");
-}
-
-/// Writes text with the escapes of XML. Control characters that XML cannot represent are replaced.
-fn escape(xml: &mut String, text: &str, in_attribute: bool) {
-    for char in text.chars() {
-        match char {
-            '&' => xml.push_str("&amp;"),
-            '<' => xml.push_str("&lt;"),
-            '>' => xml.push_str("&gt;"),
-            '"' if in_attribute => xml.push_str("&quot;"),
-            '\n' | '\t' if in_attribute => append(xml, format_args!("&#{};", char as u32)),
-            '\n' | '\t' => xml.push(char),
-            '\r' => xml.push_str("&#13;"),
-            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => xml.push('\u{fffd}'),
-            _ => xml.push(char),
-        }
-    }
+    given.into_iter().filter_map(property).collect()
 }

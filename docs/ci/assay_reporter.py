@@ -1,0 +1,118 @@
+"""Plugin of pytest that reports results to an open execution of Assay while the tests run.
+
+Copy this file next to your tests and run, in each shard of a test run:
+
+    ASSAY_URL=https://assay.example.org ASSAY_TOKEN=... ASSAY_PROJECT=shop ASSAY_TEST_SET=nightly \\
+    ASSAY_KEY=run-1205 ASSAY_REPORTER=shard-1 ASSAY_REPORTERS=4 pytest -p assay_reporter
+
+All tests are announced when they have been collected. If the shard is killed, those without a result are aborted
+when the execution ends. A test that is repeated, as by pytest-rerunfailures, has one instance with several attempts.
+Needs the token permissions Execute, and Write if the project, the test set or test cases are created.
+"""
+
+import collections
+import json
+import os
+import sys
+import threading
+import urllib.parse
+import urllib.request
+
+# Maximum number of results in a request, and the interval at which they are sent, in seconds.
+BATCH = 1000
+INTERVAL = 1.0
+
+
+def call(path, body=None):
+    """Sends a POST request, and returns the JSON of its answer."""
+    request = urllib.request.Request(
+        os.environ["ASSAY_URL"].rstrip("/") + path,
+        data=json.dumps(body).encode() if body is not None else b"",
+        headers={
+            "Authentication": "Bearer " + os.environ["ASSAY_TOKEN"],
+            "Content-Type": "application/json",
+        },
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def identifier(node):
+    """Returns the identifier that the test has in JUnit reports of pytest as well."""
+    path, *names = node.split("::")
+    return ".".join([path.removesuffix(".py").replace("/", "."), *names])
+
+
+class Reporter:
+    def __init__(self):
+        self.name = os.environ.get("ASSAY_REPORTER", "pytest")
+        self.execution = None
+        self.attempts = collections.Counter()
+        self.phases = {}
+        self.results = []
+        self.sending = threading.Lock()
+        self.done = threading.Event()
+
+    def pytest_collection_finish(self, session):
+        opened = call("/api/executions", {
+            "Project": os.environ["ASSAY_PROJECT"],
+            "TestSet": os.environ["ASSAY_TEST_SET"],
+            "Key": os.environ["ASSAY_KEY"],
+            "Reporter": self.name,
+            "Reporters": int(os.environ["ASSAY_REPORTERS"]) if os.environ.get("ASSAY_REPORTERS") else None,
+        })
+        self.execution = f"/api/projects/{opened['ProjectId']}/executions/{opened['Id']}"
+        self.results = [self.result(item.nodeid, "NotExecuted") for item in session.items]
+        self.send()
+        threading.Thread(target=self.send_regularly, daemon=True).start()
+
+    def pytest_runtest_logreport(self, report):
+        self.phases.setdefault(report.nodeid, []).append(report)
+        if report.when != "teardown":
+            return
+        phases = self.phases.pop(report.nodeid)
+        self.attempts[report.nodeid] += 1
+        outcome, text = "Passed", ""
+        for phase in phases:
+            if phase.skipped:
+                outcome, text = "Canceled", phase.longreprtext
+            elif phase.outcome != "passed":
+                outcome, text = "Failed" if phase.when == "call" else "Error", phase.longreprtext
+                break
+        self.results.append({
+            **self.result(report.nodeid, outcome),
+            "Attempt": self.attempts[report.nodeid],
+            "DurationInSec": sum(phase.duration for phase in phases),
+            "Steps": [{"StepNr": 1, "TestInput": report.nodeid, "Result": outcome, "ActualResult": text[-32000:]}],
+        })
+
+    def pytest_sessionfinish(self):
+        self.done.set()
+        if self.execution:
+            self.send()
+            call(f"{self.execution}/complete?" + urllib.parse.urlencode({"reporter": self.name}))
+
+    def result(self, node, result):
+        return {"Identifier": identifier(node), "Reporter": self.name, "Result": result}
+
+    def send(self):
+        with self.sending:
+            while batch := self.results[:BATCH]:
+                call(f"{self.execution}/results", batch)
+                del self.results[:len(batch)]
+
+    def send_regularly(self):
+        while not self.done.wait(INTERVAL):
+            try:
+                self.send()
+            except OSError as error:
+                print("assay_reporter will retry:", error, file=sys.stderr)
+
+
+def pytest_configure(config):
+    missing = [name for name in ("ASSAY_URL", "ASSAY_TOKEN", "ASSAY_PROJECT", "ASSAY_TEST_SET", "ASSAY_KEY")
+               if not os.environ.get(name)]
+    if missing:
+        print("assay_reporter reports nothing: set", ", ".join(missing), file=sys.stderr)
+    elif not config.option.collectonly:
+        config.pluginmanager.register(Reporter(), "assay-reporter")
