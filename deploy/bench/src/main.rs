@@ -28,7 +28,7 @@ use crate::{
     perf::Recording,
     report::{Figure, Report, Section, Unit},
     rows::Measurement,
-    system::{Launch, Shape, System},
+    system::{Launch, System},
 };
 
 #[global_allocator]
@@ -38,6 +38,8 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let done = match options.command.clone() {
         Some(Command::Monolith(monolith)) => monolith.run(),
+        Some(Command::Store(store)) => store.run(),
+        Some(Command::Front(front)) => front.run(),
         None => run(&options),
     };
     match done {
@@ -77,7 +79,7 @@ async fn start(options: &Options, report: &mut Report) -> Result<Vec<System>> {
     for shape in options.shapes() {
         progress(format_args!("{}: start and preparation", shape.title()));
         let system = launch.start(shape, &options.rows()).await?;
-        if shape != Shape::Baseline {
+        if shape.is_assay() {
             let name = "start to ready, empty databases";
             let figure = Figure::new(Section::Batches, name, Unit::Seconds);
             report.add(figure, shape, 0, system.first_start);

@@ -5,6 +5,7 @@
 //! all that Assay has in addition: other services, events, telemetry, limits, permissions.
 
 pub(crate) mod floor;
+pub(crate) mod line;
 mod store;
 mod token;
 
@@ -59,9 +60,10 @@ pub(crate) struct Monolith {
     database_url: PgConnectOptions,
 }
 
+/// The state of a server: its source of test cases, and the tokens that it knows.
 #[derive(Clone)]
-struct App {
-    db: PgPool,
+struct App<D = PgPool> {
+    db: D,
     verifier: Verifier,
 }
 
@@ -75,11 +77,7 @@ impl Monolith {
     pub(crate) fn run(self) -> Result<()> {
         let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         tokio.block_on(async {
-            let db = PgPoolOptions::new()
-                .max_connections(CONNECTIONS)
-                .test_before_acquire(false)
-                .connect_with(self.database_url.disable_statement_logging())
-                .await?;
+            let db = pool(self.database_url).await?;
             let app = App { db, verifier: Verifier::new() };
             let routes = Router::new()
                 .route("/api/projects/{project}/testcases", get(list).post(create))
@@ -89,6 +87,11 @@ impl Monolith {
             Ok(axum::serve(listener, routes).await?)
         })
     }
+}
+
+async fn pool(options: PgConnectOptions) -> Result<PgPool, sqlx::Error> {
+    let pool = PgPoolOptions::new().max_connections(CONNECTIONS).test_before_acquire(false);
+    pool.connect_with(options.disable_statement_logging()).await
 }
 
 /// A failure as a response.
@@ -150,24 +153,34 @@ async fn list(
     Path(project): Path<Uuid>,
     Query(page): Query<Page>,
 ) -> Result<Response, Failure> {
-    let before = page.cursor.unwrap_or(Uuid::max());
-    let Some(limit) = page.limit else {
+    if page.limit.is_none() {
         return Ok(whole_list(app.db, caller.customer, project));
-    };
-    let limit = limit.clamp(1, 1000);
-    let mut entries = store::list(&app.db, caller.customer, project, before, limit + 1).await?;
+    }
+    let (entries, link) = self::page(&app.db, caller.customer, project, &page).await?;
     let mut headers = HeaderMap::new();
+    headers.extend(link.and_then(|link| HeaderValue::try_from(link).ok()).map(|link| (LINK, link)));
+    Ok((headers, Json(entries)).into_response())
+}
+
+/// Returns a page, and the header for the next one.
+async fn page(
+    db: &PgPool,
+    customer: Uuid,
+    project: Uuid,
+    page: &Page,
+) -> Result<(Vec<TestCaseEntry>, Option<String>), sqlx::Error> {
+    let before = page.cursor.unwrap_or(Uuid::max());
+    let limit = page.limit.unwrap_or(i64::MAX).clamp(1, 1000);
+    let mut entries = store::list(db, customer, project, before, limit + 1).await?;
+    let mut link = None;
     if i64::try_from(entries.len()).is_ok_and(|count| count > limit) {
         entries.pop();
-        if let Some(last) = entries.last() {
+        link = entries.last().map(|last| {
             let id = last.id;
-            let next = format!(
-                "</api/projects/{project}/testcases?limit={limit}&cursor={id}>; rel=\"next\""
-            );
-            headers.extend(HeaderValue::try_from(next).map(|link| (LINK, link)));
-        }
+            format!("</api/projects/{project}/testcases?limit={limit}&cursor={id}>; rel=\"next\"")
+        });
     }
-    Ok((headers, Json(entries)).into_response())
+    Ok((entries, link))
 }
 
 /// Streams all test cases of a project as they arrive from the database.

@@ -5,7 +5,11 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{monolith::Monolith, rows::Row, system::Shape};
+use crate::{
+    monolith::{Monolith, line},
+    rows::Row,
+    system::Shape,
+};
 
 /// Measure Assay against a monolith that answers the same requests
 ///
@@ -23,7 +27,7 @@ pub(crate) struct Options {
     /// Rows to measure, separated by commas; all but `growth` by default
     #[arg(long, value_enum, value_delimiter = ',')]
     rows: Vec<Row>,
-    /// Shapes of Assay to measure, separated by commas; all by default
+    /// Shapes to measure, separated by commas; all but `line` by default
     #[arg(long, value_enum, value_delimiter = ',')]
     shapes: Vec<Shape>,
     /// Leave out the monolith, and with it the ratios
@@ -55,6 +59,12 @@ pub(crate) enum Command {
     /// Run the monolith
     #[command(hide = true)]
     Monolith(Monolith),
+    /// Run the part of the line with PostgreSQL
+    #[command(hide = true)]
+    Store(line::Store),
+    /// Run the part of the line with HTTP
+    #[command(hide = true)]
+    Front(line::Front),
 }
 
 impl Options {
@@ -70,6 +80,7 @@ impl Options {
     pub(crate) fn shapes(&self) -> Vec<Shape> {
         let chosen = |shape: &Shape| match shape {
             Shape::Baseline => !self.no_baseline || self.shapes.contains(shape),
+            Shape::Line => self.shapes.contains(shape),
             _ => self.shapes.is_empty() || self.shapes.contains(shape),
         };
         Shape::value_variants().iter().copied().filter(chosen).collect()

@@ -103,10 +103,11 @@ impl Report {
 
     /// Returns the tables as Markdown.
     pub(crate) fn tables(&self) -> String {
-        let shapes: Vec<Shape> = [Shape::Baseline, Shape::One, Shape::Five, Shape::Replicas]
-            .into_iter()
-            .filter(|shape| self.lines.iter().any(|(_, values)| values.contains_key(shape)))
-            .collect();
+        let shapes: Vec<Shape> =
+            [Shape::Baseline, Shape::Line, Shape::One, Shape::Five, Shape::Replicas]
+                .into_iter()
+                .filter(|shape| self.lines.iter().any(|(_, values)| values.contains_key(shape)))
+                .collect();
         let tables = Section::ALL.map(|section| self.table(section, &shapes));
         tables.into_iter().flatten().collect::<Vec<_>>().join("\n")
     }

@@ -85,7 +85,11 @@ impl Row {
     pub(crate) fn is_in(self, shape: Shape) -> bool {
         let in_baseline =
             [Self::Read, Self::List, Self::Create, Self::Update, Self::Whole, Self::Results];
-        shape != Shape::Baseline || in_baseline.contains(&self)
+        match shape {
+            Shape::Line => matches!(self, Self::Read | Self::List),
+            Shape::Baseline => in_baseline.contains(&self),
+            _ => true,
+        }
     }
 
     pub(crate) async fn measure(self, to: &mut Measurement<'_>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The systems to measure: the baseline, and Assay in three shapes. Each has a PostgreSQL of its own
+//! The systems to measure: the baseline, also cut in two, and Assay in three shapes. Each has a PostgreSQL of its own
 //! with the same settings, and Assay a NATS.
 
 mod start;
@@ -39,6 +39,8 @@ const LONGEST_REST: Duration = Duration::from_mins(2);
 pub(crate) enum Shape {
     /// The monolith
     Baseline,
+    /// The monolith in two processes with gRPC in between; answers reads only
+    Line,
     /// Assay in one process
     One,
     /// Assay as five processes
@@ -48,10 +50,16 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
+    /// Whether a system of this shape is Assay.
+    pub(crate) fn is_assay(self) -> bool {
+        !matches!(self, Self::Baseline | Self::Line)
+    }
+
     /// The name in tables.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Baseline => "baseline",
+            Self::Line => "line",
             Self::One => "one process",
             Self::Five => "five processes",
             Self::Replicas => "two replicas",

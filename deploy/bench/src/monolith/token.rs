@@ -55,10 +55,10 @@ impl Verifier {
     }
 }
 
-impl FromRequestParts<App> for Caller {
+impl<D: Sync> FromRequestParts<App<D>> for Caller {
     type Rejection = StatusCode;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, StatusCode> {
+    async fn from_request_parts(parts: &mut Parts, app: &App<D>) -> Result<Self, StatusCode> {
         let header = parts.headers.get("authentication").and_then(|header| header.to_str().ok());
         let token = header.and_then(|header| header.strip_prefix("Bearer "));
         token.and_then(|token| app.verifier.verify(token)).ok_or(StatusCode::UNAUTHORIZED)

@@ -50,23 +50,23 @@ impl Launch {
             .tempdir_in(&self.data)?;
         let data = DataDir::lock(dir.path())?;
         let postgres = Postgres::start(&data, &PostgresOptions::default()).await?;
-        let nats = match shape {
-            Shape::Baseline => None,
-            _ => Some(Nats::start(&data, None).await?),
+        let nats = match shape.is_assay() {
+            false => None,
+            true => Some(Nats::start(&data, None).await?),
         };
         let nats_url = nats.as_ref().map(|nats| nats.url().to_owned()).unwrap_or_default();
         let (programs, gateways) = match shape {
             Shape::Baseline => baseline(&postgres).await?,
+            Shape::Line => line(&postgres).await?,
             Shape::One => self.one(&postgres, &nats_url, data.path())?,
             Shape::Five => self.separate(&postgres, &nats_url, data.path(), 1).await?,
             Shape::Replicas => self.separate(&postgres, &nats_url, data.path(), 2).await?,
         };
-        let floor = match shape {
-            Shape::Baseline => {
-                let (options, url) = (postgres.options("monolith"), postgres.url("monolith"));
-                Some(Floor::create(options, url).await?)
-            }
-            _ => None,
+        let floor = if shape.is_assay() {
+            None
+        } else {
+            let (options, url) = (postgres.options("monolith"), postgres.url("monolith"));
+            Some(Floor::create(options, url).await?)
         };
         let mut system = System {
             shape,
@@ -84,7 +84,7 @@ impl Launch {
         system.first_start = system.start().await?;
         system.rest().await;
         system.idle = system.memory()?;
-        if shape == Shape::Baseline {
+        if !shape.is_assay() {
             system.token = monolith::token_for(CUSTOMER)?;
             system.fixture = Fixture::of_baseline();
         } else {
@@ -162,6 +162,22 @@ async fn baseline(postgres: &Postgres) -> Result<Start> {
     let program = std::env::current_exe()?;
     let program = Program::new("monolith", &program, &arguments, &[], (listen, "/"));
     Ok((vec![program], vec![listen]))
+}
+
+async fn line(postgres: &Postgres) -> Result<Start> {
+    postgres.create_database_if_missing("monolith").await?;
+    let (listen, grpc) = (free_address()?, free_address()?);
+    let program = std::env::current_exe()?;
+    let store = [
+        "store".to_owned(),
+        format!("--listen={grpc}"),
+        format!("--database-url={}", postgres.url("monolith")),
+    ];
+    let front =
+        ["front".to_owned(), format!("--listen={listen}"), format!("--store=http://{grpc}")];
+    let store = Program::new("store", &program, &store, &[], (grpc, "/"));
+    let front = Program::new("front", &program, &front, &[], (listen, "/"));
+    Ok((vec![store, front], vec![listen]))
 }
 
 /// Returns the settings of all programs. None limits the rate of requests.
