@@ -77,7 +77,7 @@ struct Question {
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct Answer {
-    /// The JSON of the response; none if there is no such test case.
+    /// The JSON of the response. Absent if the test case does not exist.
     #[prost(bytes = "bytes", optional, tag = "1")]
     json: Option<bytes::Bytes>,
     /// Header for the next page.
