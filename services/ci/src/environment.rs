@@ -26,8 +26,11 @@ pub(crate) enum Summary {
 /// Environment variables of a process. Empty ones count as unset.
 pub(crate) struct Variables<'a>(pub(crate) &'a dyn Fn(&str) -> Option<String>);
 
+/// Reads the variables of a CI system.
+type Read = fn(&Variables<'_>) -> Option<Job>;
+
 /// The CI systems with the variable that each of them sets.
-const SYSTEMS: [(&str, fn(&Variables<'_>) -> Option<Job>); 6] = [
+const SYSTEMS: [(&str, Read); 6] = [
     ("GITHUB_ACTIONS", github),
     ("GITLAB_CI", gitlab),
     ("JENKINS_URL", jenkins),

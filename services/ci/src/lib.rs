@@ -43,13 +43,6 @@ struct Part {
 /// Uploads reports or completes an execution. Returns whether the job may succeed: the execution
 /// passed, or nobody waited for it.
 pub async fn run(config: Config) -> anyhow::Result<bool> {
-    run_with(config, &|name| std::env::var(name).ok()).await
-}
-
-async fn run_with(
-    config: Config,
-    variables: &dyn Fn(&str) -> Option<String>,
-) -> anyhow::Result<bool> {
     let files = find(&config.files)?;
     if config.action == Action::Upload && files.is_empty() {
         if config.allow_empty {
@@ -63,7 +56,8 @@ async fn run_with(
         );
     }
     let client = Client::new(&config.account, TIMEOUT)?;
-    let job = Job::detect(&Variables(variables)).unwrap_or_default();
+    #[expect(clippy::disallowed_methods, reason = "these are not settings of this program")]
+    let job = Job::detect(&Variables(&|name| std::env::var(name).ok())).unwrap_or_default();
     let part = Part::new(&config, &job);
     let mut execution = match config.action {
         Action::Upload => report(&client, &config, part, files).await?,
@@ -126,7 +120,7 @@ async fn report_to(
     let new = upload(client, execution, files, &query).await?;
     tracing::info!("{new} new results");
     if config.keep_open {
-        return Ok(open(client, &part.input).await?);
+        return open(client, &part.input).await;
     }
     complete(client, execution, reporter).await
 }

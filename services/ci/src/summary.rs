@@ -29,8 +29,8 @@ fn markdown(execution: &Execution, url: &str) -> String {
     }
     for report in &execution.test_reports {
         let flaky = if report.is_flaky { ", flaky" } else { "" };
-        let test = escaped(&report.test_case_identifier);
-        let _ = writeln!(text, "| {}{flaky} | {test} |", report.result);
+        let identifier = escaped(&report.test_case_identifier);
+        let _ = writeln!(text, "| {}{flaky} | {identifier} |", report.result);
     }
     text.push('\n');
     text

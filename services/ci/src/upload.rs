@@ -23,8 +23,6 @@ use crate::{
 /// Interval between lines about the progress of an upload.
 const PROGRESS: Duration = Duration::from_secs(5);
 
-const MIB: f64 = 1_048_576.0;
-
 /// The response to a report.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -55,7 +53,7 @@ pub(crate) async fn upload(
         new += response.json::<Reported>().await?.accepted;
         sent += files.len();
         bytes += files.iter().map(|file| file.size).sum::<u64>();
-        tracing::info!("{sent} of {count} files, {:.1} of {:.1} MiB", mib(bytes), mib(total));
+        tracing::info!("{sent} of {count} files, {} of {} MiB", mib(bytes), mib(total));
     }
     Ok(new)
 }
@@ -89,11 +87,13 @@ fn contents(
         sent += chunk.len() as u64;
         if logged.elapsed() > PROGRESS {
             logged = Instant::now();
-            tracing::info!("{name}: {:.1} of {:.1} MiB", mib(sent), mib(file.size));
+            tracing::info!("{name}: {} of {} MiB", mib(sent), mib(file.size));
         }
     })
 }
 
-fn mib(bytes: u64) -> f64 {
-    bytes as f64 / MIB
+/// Returns a size in MiB with one decimal place.
+fn mib(bytes: u64) -> String {
+    let tenths = bytes.saturating_mul(10) >> 20;
+    format!("{}.{}", tenths / 10, tenths % 10)
 }

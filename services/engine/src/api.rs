@@ -6,7 +6,7 @@ use assay_client::{Client, ClientError, send};
 use assay_proto::execution::{
     CompleteLeaseInput, InstanceResultInput, Lease, LeaseInput, LeaseState,
 };
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::config::Config;
@@ -65,7 +65,7 @@ impl Api {
     ) -> Result<(), ClientError> {
         let request = |client: &Client| {
             let request = client.request(method.clone(), &leases(path));
-            body.iter().fold(request, |request, body| request.json(body))
+            body.iter().fold(request, RequestBuilder::json)
         };
         self.0.send_reliably(request).await.map(drop)
     }
@@ -76,7 +76,7 @@ impl Api {
         body: Option<&impl Serialize>,
     ) -> Result<T, ClientError> {
         let request = self.0.request(Method::POST, &leases(path));
-        let request = body.iter().fold(request, |request, body| request.json(body));
+        let request = body.iter().fold(request, RequestBuilder::json);
         Ok(send(request).await?.json().await?)
     }
 }

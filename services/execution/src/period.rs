@@ -29,7 +29,7 @@ impl Period {
     }
 
     /// Returns the range of ids that contains those of the executions.
-    pub(crate) fn ids(&self) -> (Uuid, Uuid) {
+    pub(crate) fn ids(self) -> (Uuid, Uuid) {
         let from = self.from.and_then(|day| first_id(day.checked_sub_days(TOLERANCE)?));
         let until = self.until.and_then(|day| first_id(day.checked_add_days(TOLERANCE)?));
         (from.unwrap_or(Uuid::nil()), until.unwrap_or(Uuid::max()))

@@ -50,10 +50,7 @@ impl Launch {
             .tempdir_in(&self.data)?;
         let data = DataDir::lock(dir.path())?;
         let postgres = Postgres::start(&data, &PostgresOptions::default()).await?;
-        let nats = match shape.is_assay() {
-            false => None,
-            true => Some(Nats::start(&data, None).await?),
-        };
+        let nats = if shape.is_assay() { Some(Nats::start(&data, None).await?) } else { None };
         let nats_url = nats.as_ref().map(|nats| nats.url().to_owned()).unwrap_or_default();
         let (programs, gateways) = match shape {
             Shape::Baseline => baseline(&postgres).await?,
@@ -84,12 +81,12 @@ impl Launch {
         system.first_start = system.start().await?;
         system.rest().await;
         system.idle = system.memory()?;
-        if !shape.is_assay() {
-            system.token = monolith::token_for(CUSTOMER)?;
-            system.fixture = Fixture::of_baseline();
-        } else {
+        if shape.is_assay() {
             system.token = log_in(system.gateways[0]).await?;
             system.fixture = Fixture::create(&system.client(), rows).await?;
+        } else {
+            system.token = monolith::token_for(CUSTOMER)?;
+            system.fixture = Fixture::of_baseline();
         }
         system.rest().await;
         Ok(system)

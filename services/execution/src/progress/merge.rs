@@ -79,7 +79,7 @@ pub(crate) fn merge(
 }
 
 /// An instance while results are merged.
-struct Instance {
+struct MergedInstance {
     id: InstanceId,
     report: usize,
     instance_nr: i32,
@@ -93,7 +93,7 @@ struct Instance {
 
 #[derive(Default)]
 struct Instances {
-    all: Vec<Instance>,
+    all: Vec<MergedInstance>,
     by_number: HashMap<(usize, i32), usize>,
     by_name: HashMap<(usize, String, String), usize>,
 }
@@ -102,12 +102,12 @@ impl Instances {
     fn add_stored(&mut self, stored: StoredInstance) {
         let StoredInstance { report, id, instance_nr, reporter, variant, attempts } = stored;
         let (stored, attempts) = (Some(attempts), Vec::new());
-        self.push(Instance { id, report, instance_nr, reporter, variant, stored, attempts });
+        self.push(MergedInstance { id, report, instance_nr, reporter, variant, stored, attempts });
     }
 
-    fn push(&mut self, instance: Instance) -> usize {
+    fn push(&mut self, instance: MergedInstance) -> usize {
         let index = self.all.len();
-        let Instance { report, instance_nr, reporter, variant, .. } = &instance;
+        let MergedInstance { report, instance_nr, reporter, variant, .. } = &instance;
         self.by_number.insert((*report, *instance_nr), index);
         self.by_name.entry((*report, reporter.clone(), variant.clone())).or_insert(index);
         self.all.push(instance);
@@ -131,7 +131,15 @@ impl Instances {
             let instance_nr = number.unwrap_or(highest[report] + 1);
             highest[report] = highest[report].max(instance_nr);
             let (id, stored, attempts) = (InstanceId::new(), None, Vec::new());
-            self.push(Instance { id, report, instance_nr, reporter, variant, stored, attempts })
+            self.push(MergedInstance {
+                id,
+                report,
+                instance_nr,
+                reporter,
+                variant,
+                stored,
+                attempts,
+            })
         });
         let instance = &mut self.all[index];
         if continues {
@@ -141,7 +149,7 @@ impl Instances {
     }
 }
 
-impl Instance {
+impl MergedInstance {
     fn add(&mut self, attempt: Attempt) -> bool {
         let number = attempt.number;
         let is_stored = match &self.stored {

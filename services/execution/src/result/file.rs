@@ -29,8 +29,11 @@ pub(crate) struct Report {
 /// files, so that they have instances of their own.
 pub(crate) fn read(mut body: Body, reporter: Option<&str>, variant: &str) -> Result<Report, Fault> {
     let digest = digest(&body);
-    let generated = || digest[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let reporter = reporter.map_or_else(|| format!("report-{}", generated()), str::to_owned);
+    let generated = || match digest[..] {
+        [a, b, c, d, ..] => format!("report-{:08x}", u32::from_be_bytes([a, b, c, d])),
+        _ => "report".to_owned(),
+    };
+    let reporter = reporter.map_or_else(generated, str::to_owned);
     let (mut results, mut names, mut tests) = (Vec::new(), Names::default(), 0);
     let mut writer = Writer::new()?;
     loop {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use assay_proto::{
     ExecutionStatus, ReportStatus, TestResult,
-    execution::{Instance, UploadResultsRequest, UploadResultsTarget},
+    execution::{Instance, InstanceAttempt, UploadResultsRequest, UploadResultsTarget},
 };
 use futures::{TryStreamExt, stream};
 use tonic::{Code, Status};
@@ -137,7 +137,7 @@ async fn retries_of_playwright_are_attempts_and_projects_are_instances() -> Resu
     assert!(flaky.is_flaky);
     let instance = only_instance(&world, flaky).await?;
     assert_eq!((instance.variant.as_str(), instance.attempt), ("Project=chromium", 2));
-    let results: Vec<_> = instance.attempts.iter().map(|earlier| earlier.result()).collect();
+    let results: Vec<_> = instance.attempts.iter().map(InstanceAttempt::result).collect();
     assert_eq!(
         (results.as_slice(), instance.result()),
         (&[TestResult::Failed][..], TestResult::Passed)

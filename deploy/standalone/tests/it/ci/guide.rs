@@ -158,7 +158,9 @@ fn example(heading: &str) -> (&'static str, &'static str) {
 fn scripts(yaml: &Yaml, scripts: &mut Vec<String>, settings: &mut Vec<(String, String)>) {
     match yaml {
         Yaml::Sequence(items) => {
-            items.iter().for_each(|item| self::scripts(item, scripts, settings))
+            for item in items {
+                self::scripts(item, scripts, settings);
+            }
         }
         Yaml::Mapping(map) => {
             for (name, value) in map {

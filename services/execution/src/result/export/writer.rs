@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use assay_formats::{CtrfWriter, Property, Test};
+use assay_formats::{CtrfWriter, Property};
 use assay_proto::{
     TestResult,
     execution::{Execution, ReportFormat},
@@ -91,8 +91,8 @@ impl Writer {
         match self {
             Self::Junit => junit::test(text, instance),
             Self::Ctrf(writer) => {
-                let test: Test = ctrf::test(instance);
-                writer.lock().unwrap_or_else(PoisonError::into_inner).test(text, &test);
+                let converted = ctrf::test(instance);
+                writer.lock().unwrap_or_else(PoisonError::into_inner).test(text, &converted);
             }
         }
     }

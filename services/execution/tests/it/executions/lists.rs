@@ -131,7 +131,7 @@ async fn executions_are_found_by_each_of_their_fields() -> Result<()> {
     world.report(&sought.id, results).await?;
     world.complete(&sought.id).await?;
     let none = ExecutionFilter::default;
-    let today = chrono::Utc::now().date_naive();
+    let today = sought.request_time.unwrap().0.date_naive();
     let yesterday = today.pred_opt().unwrap().to_string();
     let all = list(&world, None, Page::default()).await?;
     let user = all[0].request_user_id.clone();
