@@ -22,7 +22,7 @@ const PASSWORD: &str = "a long enough passphrase";
 const CASES: usize = 200;
 
 /// Number of results in a request.
-const RESULTS: usize = 10;
+const RESULTS: usize = 2;
 
 /// Maximum number of instances of a plan.
 const INSTANCES: usize = 10_000;

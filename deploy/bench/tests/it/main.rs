@@ -42,7 +42,7 @@ fn the_main_requests_allocate_as_often_as_committed() {
         (642, Request::get("list of 100", format!("{cases}?limit=100"))),
         (265, Request::post("create", cases.clone(), installation::new_case)),
         (371, Request::put("update", case.clone(), installation::change)),
-        (842, Request::results("10 results with 20 steps", results.clone(), installation::results)),
+        (569, Request::results("2 results with 20 steps", results.clone(), installation::results)),
     ];
     let mut client = assay.client();
     for (_, request) in &committed {
