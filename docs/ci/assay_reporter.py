@@ -15,6 +15,8 @@ import json
 import os
 import sys
 import threading
+import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -22,9 +24,12 @@ import urllib.request
 BATCH = 1000
 INTERVAL = 1.0
 
+# Delays before a failed request is repeated, in seconds.
+DELAYS = (0.5, 1, 2, 4, 8, None)
+
 
 def call(path, body=None):
-    """Sends a POST request, and returns the JSON of its answer."""
+    """Sends a POST request until Assay answers it, and returns the JSON of the answer."""
     request = urllib.request.Request(
         os.environ["ASSAY_URL"].rstrip("/") + path,
         data=json.dumps(body).encode() if body is not None else b"",
@@ -33,8 +38,22 @@ def call(path, body=None):
             "Content-Type": "application/json",
         },
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.load(answer)
+    for delay in DELAYS:
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            if delay is None or error.code < 500 and error.code != 429:
+                raise RuntimeError(f"{path}: {error.code} {error.read().decode()}") from error
+        except OSError:
+            if delay is None:
+                raise
+        time.sleep(delay)
+
+
+def number(variable):
+    """Returns the number in an environment variable, if it is set."""
+    return int(os.environ[variable]) if os.environ.get(variable) else None
 
 
 def identifier(node):
@@ -59,7 +78,8 @@ class Reporter:
             "TestSet": os.environ["ASSAY_TEST_SET"],
             "Key": os.environ["ASSAY_KEY"],
             "Reporter": self.name,
-            "Reporters": int(os.environ["ASSAY_REPORTERS"]) if os.environ.get("ASSAY_REPORTERS") else None,
+            "Reporters": number("ASSAY_REPORTERS"),
+            "GraceInSec": number("ASSAY_GRACE_SECONDS"),
         })
         self.execution = f"/api/projects/{opened['ProjectId']}/executions/{opened['Id']}"
         self.results = [self.result(item.nodeid, "NotExecuted") for item in session.items]

@@ -2,6 +2,7 @@
 
 mod guide;
 mod shards;
+mod tools;
 
 use std::{
     fs,

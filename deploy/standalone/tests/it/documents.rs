@@ -26,7 +26,7 @@ fn dir() -> PathBuf {
 }
 
 /// Node as installed by `deploy/local/install test`, with a private home directory.
-fn node(dir: &Path) -> Command {
+pub(crate) fn node(dir: &Path) -> Command {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/node");
     assert!(tools.join("installed").exists(), "run deploy/local/install test");
     let mut command = Command::new(tools.join("node"));
