@@ -1,5 +1,6 @@
 //! `/api/projects/{projectId}/testcases`.
 
+mod aliases;
 mod export;
 mod import;
 
@@ -33,6 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_recent))
         .routes(routes!(get, update, delete))
         .routes(routes!(get_permanent).map(read_only))
+        .merge(aliases::routes())
         .merge(export::routes())
 }
 

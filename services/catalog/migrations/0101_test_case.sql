@@ -36,3 +36,16 @@ create index test_case_archive_idx on test_case (customer_id, project_id, id)
     where archived and deleted_at is null;
 create index test_case_deleted_idx on test_case (customer_id, project_id, id)
     where deleted_at is not null;
+
+-- Other identifiers under which test tools report test cases.
+create table test_case_alias (
+    customer_id uuid not null,
+    project_id uuid not null,
+    identifier text not null,
+    test_case_id uuid not null,
+    constraint test_case_alias_pkey primary key (customer_id, project_id, identifier),
+    constraint test_case_alias_test_case_id_fkey
+        foreign key (customer_id, test_case_id) references test_case on delete cascade
+);
+
+create index test_case_alias_test_case_idx on test_case_alias (customer_id, test_case_id);

@@ -7,6 +7,8 @@ mod rules;
 mod store;
 mod variables;
 
+use std::sync::Arc;
+
 use assay_auth::Caller;
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestSetId,
@@ -24,7 +26,7 @@ use prost::Message;
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
-use self::rules::ExecutableCase;
+use self::{adoption::Aliases, rules::ExecutableCase};
 use crate::{records::Records, secrets::Secrets, test_set};
 
 /// Maximum number of attempts of an adoption that meets a deadlock or loses its database.
@@ -46,20 +48,30 @@ impl SnapshotService {
     }
 
     /// Returns the stream of a snapshot, whose first message holds all but the rest of the test cases.
-    /// These are read part by part while they are sent, since their plans are frozen.
+    /// These are read part by part while they are sent, since their plans are frozen. A test case that
+    /// was reported under an alias has that identifier.
     fn stream(
         &self,
         customer: CustomerId,
         snapshot: Snapshot,
         cases: Vec<ExecutableCase>,
+        aliases: Aliases,
     ) -> Response<Batches<Snapshot>> {
         if cases.is_empty() {
             return Response::new(stream::iter([Ok(snapshot)]).boxed());
         }
-        let db = self.db.clone();
+        let (db, aliases) = (self.db.clone(), Arc::new(aliases));
         let cases = stream::iter(rules::parts(cases)).then(move |part| {
-            let db = db.clone();
-            async move { variables::copy(&db, customer, &part).await.map_err(Status::from) }
+            let (db, aliases) = (db.clone(), aliases.clone());
+            async move {
+                let mut copies = variables::copy(&db, customer, &part).await?;
+                for (copy, case) in copies.iter_mut().zip(&part) {
+                    if let Some(alias) = aliases.get(&case.case) {
+                        copy.identifier.clone_from(alias);
+                    }
+                }
+                Ok::<_, Status>(copies)
+            }
         });
         let cases = cases.map_ok(|copies| stream::iter(list::split(copies)).map(Ok)).try_flatten();
         let mut next = Some(snapshot);
@@ -102,7 +114,7 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
             .await?;
         store::freeze(&mut tx, customer, &cases).await?;
         tx.commit().await.map_err(Fault::from)?;
-        Ok(self.stream(customer, snapshot, cases))
+        Ok(self.stream(customer, snapshot, cases, Aliases::new()))
     }
 
     async fn find_test_set(
@@ -126,7 +138,9 @@ impl snapshot_service_server::SnapshotService for SnapshotService {
         loop {
             match adopt(&self.db, &target, &cases).await {
                 Err(Fault::Unavailable(_)) if attempt < ATTEMPTS => attempt += 1,
-                Ok((snapshot, cases)) => return Ok(self.stream(customer, snapshot, cases)),
+                Ok((snapshot, cases, aliases)) => {
+                    return Ok(self.stream(customer, snapshot, cases, aliases));
+                }
                 Err(fault) => return Err(fault.into()),
             }
         }
@@ -157,14 +171,14 @@ async fn adopt(
     db: &PgPool,
     target: &Target,
     cases: &[ReportedTestCase],
-) -> Result<(Snapshot, Vec<ExecutableCase>), Fault> {
+) -> Result<(Snapshot, Vec<ExecutableCase>, Aliases), Fault> {
     let mut tx = begin(db).await?;
     let snapshot = target.snapshot(&mut tx).await?;
     let Target { customer, project, test_set, .. } = *target;
-    let cases = adoption::adopt(&mut tx, customer, project, test_set, cases).await?;
+    let (cases, aliases) = adoption::adopt(&mut tx, customer, project, test_set, cases).await?;
     rules::fits(&cases)?;
     tx.commit().await?;
-    Ok((snapshot, cases))
+    Ok((snapshot, cases, aliases))
 }
 
 /// The test set that a snapshot is taken of, and the requested subject and environment.

@@ -1,5 +1,6 @@
 //! Test cases.
 
+pub(crate) mod aliases;
 mod change;
 mod creation;
 pub(crate) mod identifiers;
@@ -10,8 +11,9 @@ use assay_auth::Caller;
 use assay_proto::{
     Fault, ProjectId, TestCaseId,
     catalog::{
-        CreateTestCaseRequest, DeleteTestCaseRequest, GetTestCaseRequest, ListTestCasesRequest,
-        RecordKind, TestCase, TestCaseBatch, UpdateTestCaseRequest, test_case_service_server,
+        CreateTestCaseRequest, DeleteTestCaseRequest, GetAliasesRequest, GetTestCaseRequest,
+        ListTestCasesRequest, RecordKind, ReplaceAliasesRequest, TestCase, TestCaseAliases,
+        TestCaseBatch, UpdateTestCaseRequest, test_case_service_server,
     },
 };
 use assay_records::Change;
@@ -113,6 +115,35 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let UpdateTestCaseRequest { data_version, changes, fields, .. } = request;
         let change = Change { data_version, changes, fields };
         Ok(Response::new(self.changes.run(customer, project, id, change).await?))
+    }
+
+    async fn get_aliases(
+        &self,
+        request: Request<GetAliasesRequest>,
+    ) -> Result<Response<TestCaseAliases>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = TestCaseId::from_path(&request.id)?;
+        let aliases = aliases::list(&self.db, customer, project, id).await?;
+        Ok(Response::new(TestCaseAliases { aliases }))
+    }
+
+    async fn replace_aliases(
+        &self,
+        request: Request<ReplaceAliasesRequest>,
+    ) -> Result<Response<TestCaseAliases>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::from_path(&request.project_id)?;
+        let id = TestCaseId::from_path(&request.id)?;
+        let aliases = aliases::valid(request.aliases.unwrap_or_default())?;
+
+        let mut tx = begin(&self.db).await?;
+        aliases::replace(&mut tx, customer, project, id, &aliases).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        let aliases = aliases::list(&self.db, customer, project, id).await?;
+        Ok(Response::new(TestCaseAliases { aliases }))
     }
 
     async fn delete_test_case(

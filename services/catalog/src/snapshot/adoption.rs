@@ -1,7 +1,7 @@
 //! Adoption of the test cases that a test tool has reported: new ones are created and included in the
 //! test set. The number of statements does not depend on the number of test cases.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use assay_events::publish_all;
 use assay_proto::{
@@ -15,24 +15,28 @@ use super::{rules::ExecutableCase, store};
 use crate::{
     event::EventSource,
     test_case::{
-        identifiers,
+        aliases, identifiers,
         store::{NewTestCase, insert_all},
     },
     test_set,
 };
 
+/// Test cases that were reported under an alias, with that identifier.
+pub(super) type Aliases = HashMap<TestCaseId, String>;
+
 /// Creates the reported test cases that do not exist, gives each of them a plan that is ready, and
 /// includes all in the locked set. Returns them with their locked and frozen plans, in the order of
-/// `reported`.
+/// `reported`, and the identifiers that are aliases.
 pub(super) async fn adopt(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     set: TestSetId,
     reported: &[ReportedTestCase],
-) -> Result<Vec<ExecutableCase>, Fault> {
+) -> Result<(Vec<ExecutableCase>, Aliases), Fault> {
     identifiers::lock_numbers(tx, customer, project).await?;
-    let known = lock(tx, customer, project, reported).await?;
+    let mut known = lock(tx, customer, project, reported).await?;
+    let aliases = resolve_aliases(tx, customer, project, reported, &mut known).await?;
     let is_new = |case: &&ReportedTestCase| !known.contains_key(&case.identifier);
     let new: Vec<_> = reported.iter().filter(is_new).map(new_test_case).collect();
     let ready = Some(PlanStatus::ReadyForExecution);
@@ -68,7 +72,33 @@ pub(super) async fn adopt(
         test_set::members_changed(tx, customer, project, set).await?;
     }
     executable.extend(planned.into_iter().map(|one| (one.case, one)));
-    Ok(cases.iter().filter_map(|case| executable.remove(case)).collect())
+    Ok((cases.iter().filter_map(|case| executable.remove(case)).collect(), aliases))
+}
+
+/// Adds the test cases that have one of the unknown identifiers as an alias, and returns these. A case
+/// that is reported under several identifiers is only known by the first one: the others are other
+/// tests.
+async fn resolve_aliases(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    reported: &[ReportedTestCase],
+    known: &mut HashMap<String, TestCaseId>,
+) -> Result<Aliases, Fault> {
+    let identifiers = reported.iter().map(|case| case.identifier.as_str());
+    let unknown: Vec<_> = identifiers.filter(|one| !known.contains_key(*one)).collect();
+    let mut aliases = Aliases::new();
+    if unknown.is_empty() {
+        return Ok(aliases);
+    }
+    let mut taken: HashSet<TestCaseId> = known.values().copied().collect();
+    for (alias, id) in aliases::lock(tx, customer, project, &unknown).await? {
+        if taken.insert(id) {
+            known.insert(alias.clone(), id);
+            aliases.insert(id, alias);
+        }
+    }
+    Ok(aliases)
 }
 
 /// Locks the active test cases with these identifiers, in the order of their ids, so that transactions

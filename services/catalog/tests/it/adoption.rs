@@ -173,3 +173,40 @@ async fn a_report_of_3_400_new_tests_is_adopted_within_5_seconds() {
     // The goal is half a second; the limit allows for slow machines.
     assert!(elapsed.as_secs() < 5, "elapsed: {elapsed:?}");
 }
+
+#[tokio::test]
+async fn results_under_an_alias_belong_to_the_renamed_case() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let [old, other] = [user.case(&project, "pays").await, user.case(&project, "ships").await];
+    let set = user.set(&project, &[]).await;
+    let replace = async |case: &TestCase, aliases: &[&str]| {
+        let aliases = aliases.iter().map(|alias| (*alias).to_owned()).collect();
+        let request = ReplaceAliasesRequest {
+            project_id: project.id.clone(),
+            id: case.id.clone(),
+            aliases: Some(TestCaseAliasesInput { aliases }),
+        };
+        user.cases().replace_aliases(user.call(request)).await
+    };
+
+    let aliases = replace(&old, &["pays by card", "charges", "charges"]).await.unwrap();
+    assert_eq!(aliases.into_inner().aliases, ["charges", "pays by card"]);
+    let snapshot =
+        adopt(&user, &set, reported(["pays by card", "new"].map(String::from))).await.unwrap();
+    assert_eq!(identifiers(&snapshot), ["pays by card", "new"]);
+    assert_eq!((&snapshot.test_cases[0].id, &snapshot.test_cases[0].name), (&old.id, &old.name));
+    // Two tests of one report are two cases.
+    let names = ["charges", "pays", "pays by card"].map(String::from);
+    let snapshot = adopt(&user, &set, reported(names)).await.unwrap();
+    let ids: Vec<_> = snapshot.test_cases.iter().map(|case| &case.id).collect();
+    assert_eq!(ids[1], &old.id);
+    assert!(ids[0] != ids[1] && ids[2] != ids[1] && ids[0] != ids[2]);
+
+    let taken = replace(&other, &["pays"]).await.map(tonic::Response::into_inner);
+    assert_eq!(invalid_fields(taken), ["Aliases/0"]);
+    replace(&old, &["sends"]).await.unwrap();
+    assert_eq!(fault(replace(&other, &["sends"]).await), "already_exists");
+    assert_eq!(replace(&old, &[]).await.unwrap().into_inner().aliases, [""; 0]);
+}

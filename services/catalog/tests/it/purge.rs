@@ -145,6 +145,12 @@ async fn a_purge_removes_all_rows_of_a_project_and_publishes_their_deletion() {
         let plan = user.create_plan(&case, plan).await.unwrap();
         let set = user.set(project, &[&case, &archived, &gone]).await;
         user.archive_case(&archived).await;
+        let aliases = ReplaceAliasesRequest {
+            project_id: project.id.clone(),
+            id: case.id.clone(),
+            aliases: Some(TestCaseAliasesInput { aliases: vec!["alias".to_owned()] }),
+        };
+        user.cases().replace_aliases(user.call(aliases)).await.unwrap();
         let deletion = DeleteTestCaseRequest { project_id: project.id.clone(), id: gone.id };
         user.cases().delete_test_case(user.call(deletion)).await.unwrap();
         let base = SubjectInput { variables: vec![secret.clone()], ..web_page() };
