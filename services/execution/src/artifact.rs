@@ -4,13 +4,14 @@ pub(crate) mod file_store;
 mod link;
 pub(crate) mod rules;
 mod service;
+pub(crate) mod staged;
 pub(crate) mod store;
 mod stray;
 
 use assay_auth::SealConfig;
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, TestReportId,
-    execution::{Artifact, Instance},
+    execution::{Artifact, Instance, Step},
 };
 use assay_runtime::{PublicUrl, Shares, begin};
 use sqlx::PgPool;
@@ -161,7 +162,8 @@ impl Artifacts {
             let id = found.get(text.as_str());
             *text = id.map_or_else(String::new, |id| self.links.link(customer, *id, text, expires));
         }
-        for step in &mut instance.steps {
+        let earlier = instance.attempts.iter_mut().flat_map(|attempt| &mut attempt.steps);
+        for step in earlier.chain(&mut instance.steps) {
             step.screenshots.retain(|link| !link.is_empty());
         }
         Ok(())
@@ -180,32 +182,49 @@ impl Artifacts {
 
 /// Returns the texts of an instance that may be names of artifacts.
 fn texts(instance: &Instance) -> impl Iterator<Item = &String> {
-    let of_steps =
-        instance.steps.iter().flat_map(|step| step.screenshots.iter().chain([&step.thumbnail]));
-    [
+    let own = [
         &instance.artifacts_uri,
         &instance.report_uri,
         &instance.debug_log_uri,
         &instance.execution_log_uri,
         &instance.installation_log_uri,
-    ]
-    .into_iter()
-    .chain(of_steps)
+    ];
+    let earlier = instance.attempts.iter().flat_map(|attempt| {
+        [
+            &attempt.artifacts_uri,
+            &attempt.report_uri,
+            &attempt.debug_log_uri,
+            &attempt.execution_log_uri,
+            &attempt.installation_log_uri,
+        ]
+    });
+    let steps = instance.attempts.iter().flat_map(|attempt| &attempt.steps).chain(&instance.steps);
+    let of_steps = steps.flat_map(|step| step.screenshots.iter().chain([&step.thumbnail]));
+    own.into_iter().chain(earlier).chain(of_steps)
 }
 
 /// Returns the same texts as [`texts`], to change them.
 fn texts_mut(instance: &mut Instance) -> impl Iterator<Item = &mut String> {
-    let of_steps = instance
-        .steps
-        .iter_mut()
-        .flat_map(|step| step.screenshots.iter_mut().chain([&mut step.thumbnail]));
-    [
+    let own = [
         &mut instance.artifacts_uri,
         &mut instance.report_uri,
         &mut instance.debug_log_uri,
         &mut instance.execution_log_uri,
         &mut instance.installation_log_uri,
-    ]
-    .into_iter()
-    .chain(of_steps)
+    ];
+    let earlier = instance.attempts.iter_mut().flat_map(|attempt| {
+        let links = [
+            &mut attempt.artifacts_uri,
+            &mut attempt.report_uri,
+            &mut attempt.debug_log_uri,
+            &mut attempt.execution_log_uri,
+            &mut attempt.installation_log_uri,
+        ];
+        links.into_iter().chain(attempt.steps.iter_mut().flat_map(of_step))
+    });
+    own.into_iter().chain(instance.steps.iter_mut().flat_map(of_step)).chain(earlier)
+}
+
+fn of_step(step: &mut Step) -> impl Iterator<Item = &mut String> {
+    step.screenshots.iter_mut().chain([&mut step.thumbnail])
 }

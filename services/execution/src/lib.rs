@@ -134,8 +134,12 @@ pub fn services(
         limits: limits.clone(),
         settings: leases,
     };
-    let results =
-        ResultService { db: db.clone(), catalog: catalog.clone(), limits: limits.clone() };
+    let results = ResultService {
+        db: db.clone(),
+        catalog: catalog.clone(),
+        limits: limits.clone(),
+        artifacts: artifacts.clone(),
+    };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
     Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))

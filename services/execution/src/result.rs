@@ -1,6 +1,8 @@
 //! Results that test tools report, to a running execution or as a completed one.
 
 mod adoption;
+mod attachments;
+mod chunks;
 mod export;
 mod file;
 pub(crate) mod json;
@@ -35,6 +37,10 @@ use self::{
     rules::{Reported, check_name},
 };
 use crate::{
+    artifact::{
+        Artifacts,
+        staged::{self, Staged},
+    },
     catalog::Catalog,
     execution::{
         details::details,
@@ -54,6 +60,7 @@ pub(crate) struct ResultService {
     pub(crate) db: PgPool,
     pub(crate) catalog: Catalog,
     pub(crate) limits: IngestLimits,
+    pub(crate) artifacts: Artifacts,
 }
 
 #[tonic::async_trait]
@@ -89,7 +96,7 @@ impl result_service_server::ResultService for ResultService {
 
         let parse = move |body| json::read(body, Source::Execution { lines: target.lines });
         let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
-        let added = Added { results, digest: None };
+        let added = Added { results, digest: None, staged: Vec::new() };
         Ok(Response::new(self.add(&caller, project, execution, added, memory).await?))
     }
 
@@ -113,7 +120,9 @@ impl result_service_server::ResultService for ResultService {
 
         let parse = move |body| file::read(body, reporter.as_deref(), &variant);
         let (report, memory) = self.limits.intake.read(caller.customer, pieces, parse).await?;
-        let added = Added { results: report.results, digest: Some(report.digest) };
+        let Report { results, digest, attachments } = report;
+        let staged = self.artifacts.stage(caller.customer, execution, attachments).await?;
+        let added = Added { results, digest: Some(digest), staged };
         Ok(Response::new(self.add(&caller, project, execution, added, memory).await?))
     }
 
@@ -139,10 +148,10 @@ impl result_service_server::ResultService for ResultService {
         origin.check(&OriginNames::PARAMETERS, &mut check);
         check.done()?;
 
-        let Self { db, catalog, limits } = self;
+        let Self { db, catalog, limits, artifacts } = self;
         let parse = |body| file::read(body, Some(""), "");
         let read = limits.intake.read(caller.customer, pieces, parse).await?;
-        let (Report { results, digest }, mut memory) = read;
+        let (Report { results, digest, attachments }, mut memory) = read;
         let idempotent =
             key.map(|key| IdempotentRequest { key, request: [request, digest].concat() });
         let store = async {
@@ -156,11 +165,13 @@ impl result_service_server::ResultService for ResultService {
             let (snapshot, more) =
                 adoption::adopt(catalog, &caller, target, &cases, &limits.intake).await?;
             memory.add(more);
+            let id = ExecutionId::new();
+            let staged = artifacts.stage(caller.customer, id, attachments).await?;
             let writer = limits.write(caller.customer, set.0).await?;
             let mut tx = begin(db).await?;
-            let (target, idempotent) = ((project, set), idempotent.as_ref());
-            let id = upload::store(&mut tx, &caller, target, origin, snapshot, results, idempotent)
-                .await?;
+            let (target, idempotent) = ((id, project, set), idempotent.as_ref());
+            upload::store(&mut tx, &caller, target, origin, snapshot, results, idempotent).await?;
+            staged::insert(&mut tx, caller.customer, id, &staged).await?;
             tx.commit().await.map_err(Fault::from)?;
             drop((writer, memory));
             Ok::<_, Status>(id)
@@ -174,6 +185,8 @@ impl result_service_server::ResultService for ResultService {
 struct Added {
     results: Vec<Reported>,
     digest: Option<Vec<u8>>,
+    /// Its attachments.
+    staged: Vec<Staged>,
 }
 
 impl ResultService {
@@ -186,7 +199,7 @@ impl ResultService {
         added: Added,
         mut memory: Memory,
     ) -> Result<ReportedResults, Status> {
-        let Self { db, catalog, limits } = self;
+        let Self { db, catalog, limits, .. } = self;
         let customer = caller.customer;
         let state = limits.read(customer, store::get(db, customer, project, execution)).await?;
         let mut adopted = None;
@@ -214,7 +227,7 @@ async fn report(
     customer: CustomerId,
     project: ProjectId,
     execution: ExecutionId,
-    Added { results, digest }: Added,
+    Added { results, digest, staged }: Added,
     adopted: Option<Snapshot>,
 ) -> Result<ReportedResults, Fault> {
     let sent = results.len();
@@ -226,6 +239,7 @@ async fn report(
     {
         return Ok(ReportedResults { accepted: 0, duplicates: count(sent) });
     }
+    staged::insert(tx, customer, execution, &staged).await?;
     if let Some(adopted) = adopted.filter(|_| !state.has_ended()) {
         adoption::insert_reports(tx, customer, &mut state, adopted).await?;
     }

@@ -76,12 +76,13 @@ impl<S: Sync> FromRequest<S> for ReportUpload {
                 | "application/x-ndjson"
                 | "application/ndjson"
                 | "application/jsonl"
-                | "text/plain",
+                | "text/plain"
+                | "application/zip",
             ) => Upload::file(request).map(Self),
             Some("multipart/form-data") => Upload::form(request).await.map(Self),
             _ => Err(Problem::unsupported(
                 "Content-Type: must be application/xml, text/xml, application/json, \
-                 application/x-ndjson, text/plain or multipart/form-data",
+                 application/x-ndjson, text/plain, application/zip or multipart/form-data",
             )),
         }
     }

@@ -99,6 +99,13 @@ impl ExecutionState {
         Self { execution, statistic, mode, requested_by_id, revision: 1, ..Self::default() }
     }
 
+    /// Returns a new execution with this id instead of its own.
+    pub(crate) fn with_id(mut self, id: ExecutionId) -> Self {
+        self.execution.id = id.to_string();
+        self.statistic.execution_id = id.to_string();
+        self
+    }
+
     /// Opens a new execution: it adopts test cases as their results arrive.
     pub(crate) fn open(&mut self, input: &OpenExecutionInput, grace_in_sec: i32) {
         let execution = &mut self.execution;

@@ -2,13 +2,21 @@
 
 use std::collections::HashMap;
 
-use assay_formats::Test;
+use assay_formats::{
+    Test,
+    allure::{self, ARCHIVE, Archive},
+};
 use assay_proto::Fault;
 use assay_runtime::body::Body;
 use aws_lc_rs::digest;
 
-use super::rules::{Case, Reported, shifted};
+use super::{
+    attachments::Attachments,
+    chunks::Chunks,
+    rules::{Case, Reported, shifted},
+};
 use crate::{
+    artifact::staged::NewFile,
     instance::steps::{StoredStep, Writer},
     progress::instance::{Attempt, Detail, Outcome, Slot},
 };
@@ -22,6 +30,8 @@ pub(crate) struct Report {
     pub(crate) results: Vec<Reported>,
     /// The SHA-256 digest of the files.
     pub(crate) digest: Vec<u8>,
+    /// The attachments that results refer to by name.
+    pub(crate) attachments: Vec<NewFile>,
 }
 
 /// Reads one or several files. All instances belong to the reporter, and have the parameters of
@@ -35,9 +45,9 @@ pub(crate) fn read(mut body: Body, reporter: Option<&str>, variant: &str) -> Res
     };
     let reporter = reporter.map_or_else(generated, str::to_owned);
     let (mut results, mut names, mut tests) = (Vec::new(), Names::default(), 0);
-    let mut writer = Writer::new()?;
+    let (mut writer, mut attachments) = (Writer::new()?, Attachments::default());
     loop {
-        assay_formats::read(&mut body, |test| {
+        let mut add = |test: Test, is_archived: bool| {
             tests += 1;
             if tests > MOST_TESTS {
                 let reason = format!("the report has more than {MOST_TESTS} tests");
@@ -56,11 +66,22 @@ pub(crate) fn read(mut body: Body, reporter: Option<&str>, variant: &str) -> Res
                     case: Some(Case::Identifier(identifier.clone())),
                     name: Some(test.title()),
                     slot: slot.clone(),
-                    attempt: attempt_of(&test, attempt, number, &mut writer)?,
+                    attempt: {
+                        let files = attachments.names(&attempt.attachments, is_archived);
+                        attempt_of(&test, attempt, number, files, &mut writer)?
+                    },
                 });
             }
             Ok(())
-        })?;
+        };
+        let file = body.files().next().map(Chunks::new);
+        if let Some(file) = file.filter(|file| file.starts_with(ARCHIVE)) {
+            let mut archive = Archive::open(file)?;
+            allure::read(&mut archive, |test| add(test, true))?;
+            attachments.read(&mut archive)?;
+        } else {
+            assay_formats::read(&mut body, |test| add(test, false))?;
+        }
         if !body.next_file() {
             break;
         }
@@ -69,7 +90,7 @@ pub(crate) fn read(mut body: Body, reporter: Option<&str>, variant: &str) -> Res
         let reason = "the report has no tests".to_owned();
         return Err(Fault::Refused { code: "no_tests", reason });
     }
-    Ok(Report { results, digest })
+    Ok(Report { results, digest, attachments: attachments.into_files() })
 }
 
 /// How often the files have named each instance.
@@ -94,6 +115,7 @@ fn attempt_of(
     test: &Test,
     attempt: &assay_formats::Attempt,
     number: i32,
+    screenshots: Vec<String>,
     writer: &mut Writer,
 ) -> Result<Attempt, Fault> {
     let is_last = test.attempts.last().is_some_and(|last| std::ptr::eq(last, attempt));
@@ -106,7 +128,11 @@ fn attempt_of(
         finish_date_time: start.and_then(|start| shifted(start, seconds)),
         duration_in_sec: seconds,
     };
-    let steps: Vec<StoredStep> = test.steps_of(attempt).into_iter().map(StoredStep::from).collect();
+    let mut steps: Vec<StoredStep> =
+        test.steps_of(attempt).into_iter().map(StoredStep::from).collect();
+    if let Some(last) = steps.last_mut() {
+        last.screenshots = screenshots;
+    }
     let steps = match writer.write(&steps)? {
         Some(steps) => steps,
         // The steps are too large. The first one always fits.

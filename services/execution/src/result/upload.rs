@@ -24,21 +24,22 @@ use crate::{
 /// Number of instances that one statement inserts.
 const INSTANCES_IN_STATEMENT: usize = 10_000;
 
-/// Stores a completed execution with its reports and instances.
+/// Stores a completed execution with this id, its reports and instances.
 pub(crate) async fn store(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
-    (project, set): (ProjectId, TestSetId),
+    (id, project, set): (ExecutionId, ProjectId, TestSetId),
     origin: Origin,
     mut snapshot: Snapshot,
     results: Vec<Reported>,
     idempotent: Option<&IdempotentRequest>,
-) -> Result<ExecutionId, Fault> {
+) -> Result<(), Fault> {
     let customer = caller.customer;
     let copies = std::mem::take(&mut snapshot.test_cases);
     let numbers = test_report::store::count(tx, customer, &copies).await?;
     let mode = ExecutionMode::External;
-    let mut state = ExecutionState::new(caller, project, set, snapshot, origin, mode);
+    let state = ExecutionState::new(caller, project, set, snapshot, origin, mode);
+    let mut state = state.with_id(id);
     state.expect(copies.len());
     let case = |(copy, number)| TestReportState::new(copy, number, 0);
     let mut reports: Vec<_> = copies.iter().zip(numbers).map(case).collect();
@@ -50,7 +51,7 @@ pub(crate) async fn store(
     count_instances(&mut state, &mut reports, &merged)?;
     state.complete();
 
-    let id = execution::store::insert(tx, caller, &mut state, idempotent).await?;
+    execution::store::insert(tx, caller, &mut state, idempotent).await?;
     test_report::store::insert(tx, customer, id, &copies, &reports).await?;
     for part in merged.added.chunks(INSTANCES_IN_STATEMENT) {
         let instances: Vec<&NewInstance> = part.iter().collect();
@@ -58,6 +59,5 @@ pub(crate) async fn store(
         attempts::insert(tx, customer, &reports, part.iter(), false).await?;
     }
     let finished: Vec<_> = reports.into_iter().map(|report| report.published).collect();
-    announce(tx, customer, &state, ExecutionAction::Completed, &finished).await?;
-    Ok(id)
+    announce(tx, customer, &state, ExecutionAction::Completed, &finished).await
 }

@@ -3,7 +3,9 @@
 use anyhow::Result;
 use assay_proto::{
     ExecutionStatus, ReportStatus, TestResult,
-    execution::{Instance, InstanceAttempt, UploadResultsRequest, UploadResultsTarget},
+    execution::{
+        Instance, InstanceAttempt, OpenExecutionInput, UploadResultsRequest, UploadResultsTarget,
+    },
 };
 use futures::{TryStreamExt, stream};
 use tonic::{Code, Status};
@@ -14,6 +16,7 @@ const PYTEST: &[u8] = include_bytes!("../../../kit/formats/tests/files/junit/pyt
 const PLAYWRIGHT: &[u8] =
     include_bytes!("../../../kit/formats/tests/files/playwright-json/results.json");
 const GO: &[u8] = include_bytes!("../../../kit/formats/tests/files/go-test/shop.json");
+const ALLURE: &[u8] = include_bytes!("../../../kit/formats/tests/archives/pytest.zip");
 const NEXTEST: &[u8] = include_bytes!("../../../kit/formats/tests/files/junit/nextest.xml");
 const SUREFIRE: &[u8] = include_bytes!("../../../kit/formats/tests/files/junit/surefire.xml");
 
@@ -157,6 +160,40 @@ async fn files_of_an_upload_may_have_different_formats() -> Result<()> {
     let statistic = execution.statistic.as_ref().unwrap();
     assert_eq!(statistic.test_cases_total, 9 + 9);
     assert_eq!(statistic.test_cases_aborted, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn attachments_of_allure_results_become_artifacts() -> Result<()> {
+    let world = World::new().await?;
+
+    let execution = world.upload(&[ALLURE]).await?;
+
+    let statistic = execution.statistic.as_ref().unwrap();
+    assert_eq!((statistic.test_cases_passed, statistic.test_cases_with_error), (3, 1));
+    assert_eq!(world.count("select count(*) from artifact").await?, 2);
+    assert_eq!(world.count("select count(*) from stray_file").await?, 0);
+    let mut links = Vec::new();
+    for report in &execution.test_reports {
+        let instance = only_instance(&world, report).await?;
+        let earlier = instance.attempts.into_iter().flat_map(|attempt| attempt.steps);
+        links.extend(instance.steps.into_iter().chain(earlier).flat_map(|step| step.screenshots));
+    }
+    assert!(!links.is_empty());
+    assert!(links.iter().all(|link| link.contains("/api/artifacts/")), "{links:?}");
+    // The same attachments in another report are the same artifacts.
+    let open = OpenExecutionInput {
+        project: "Shop".to_owned(),
+        test_set: "Nightly".to_owned(),
+        ..OpenExecutionInput::default()
+    };
+    let open = world.open(open).await?;
+    for reporter in ["linux", "windows"] {
+        world.add_report(&open.id, Some(reporter), ALLURE).await?;
+    }
+    let artifacts = "select count(*) from artifact a join execution e on e.id = a.execution_id
+        where e.is_open";
+    assert_eq!(world.count(artifacts).await?, 2);
     Ok(())
 }
 

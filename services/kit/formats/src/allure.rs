@@ -29,7 +29,7 @@ pub(crate) const MOST_FILES: usize = 200_000;
 const LARGEST: u64 = 16 << 20;
 
 /// Bytes at the start of a zip archive.
-const ARCHIVE: &[u8] = b"PK\x03\x04";
+pub const ARCHIVE: &[u8] = b"PK\x03\x04";
 
 /// Files that belong together, such as those of a folder or of an archive.
 pub trait Files {
@@ -62,7 +62,7 @@ impl Format for Allure {
     /// Refuses a single file: attempts and attachments are in others. [`read`] reads all of them.
     fn read(&self, _: &mut dyn BufRead, _: Sink<'_>) -> Result<(), Fault> {
         let reason = "the file was recognized as Allure results, which are several files and cannot \
-            be read from one: send a JUnit or CTRF report of the same run";
+            be read from one: send a zip archive of their folder";
         Err(Fault::Refused { code: "several_files", reason: reason.to_owned() })
     }
 }

@@ -1,0 +1,80 @@
+//! Files that become artifacts together with the results that refer to them.
+
+use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault};
+use bytes::Bytes;
+use futures::stream;
+use sqlx::PgTransaction;
+use tonic::Status;
+
+use super::{Artifacts, stray};
+
+/// A file to store.
+#[derive(Debug)]
+pub(crate) struct NewFile {
+    pub(crate) name: String,
+    pub(crate) content_type: String,
+    pub(crate) contents: Bytes,
+}
+
+/// A stored file that is not an artifact yet. If it does not become one, it is removed later.
+pub(crate) struct Staged {
+    id: ArtifactId,
+    name: String,
+    content_type: String,
+    size: i64,
+}
+
+impl Artifacts {
+    /// Stores files for an execution, which does not have to exist yet.
+    pub(crate) async fn stage(
+        &self,
+        customer: CustomerId,
+        execution: ExecutionId,
+        files: Vec<NewFile>,
+    ) -> Result<Vec<Staged>, Status> {
+        let mut staged = Vec::with_capacity(files.len());
+        for NewFile { name, content_type, contents } in files {
+            let id = ArtifactId::new();
+            stray::insert(&self.db, customer, execution, id).await?;
+            let contents = Box::pin(stream::iter([Ok(contents)]));
+            let size = self.file_store.put(customer, execution, id, contents).await?;
+            staged.push(Staged { id, name, content_type, size });
+        }
+        Ok(staged)
+    }
+}
+
+/// Makes stored files artifacts of an execution. Those whose name the execution has already are left
+/// out: the same attachment was sent before.
+pub(crate) async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    staged: &[Staged],
+) -> Result<(), Fault> {
+    if staged.is_empty() {
+        return Ok(());
+    }
+    let insert = sqlx::query(
+        "with added as (
+             insert into artifact (customer_id, id, execution_id, owner_id, name, content_type, size)
+             select $1, id, $2, $2, name, content_type, size
+             from unnest($3::uuid[], $4::text[], $5::text[], $6::bigint[])
+                 as staged (id, name, content_type, size)
+             on conflict on constraint artifact_name_key do nothing
+             returning id
+         )
+         delete from stray_file
+         where customer_id = $1 and artifact_id in (select id from added)",
+    );
+    insert
+        .bind(customer)
+        .bind(execution)
+        .bind(staged.iter().map(|file| file.id).collect::<Vec<_>>())
+        .bind(staged.iter().map(|file| file.name.as_str()).collect::<Vec<_>>())
+        .bind(staged.iter().map(|file| file.content_type.as_str()).collect::<Vec<_>>())
+        .bind(staged.iter().map(|file| file.size).collect::<Vec<_>>())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
