@@ -124,7 +124,8 @@ impl Tenant {
         // Results can be reported for the external execution; the other one has a lease.
         let open = self.api.post(&executions, json!({"Mode": "External"})).await.created();
         self.remember("executionId", &open);
-        self.api.post(&executions, json!({})).await.created();
+        let latest = self.api.post(&executions, json!({})).await.created();
+        self.remember("latestExecutionId", &latest);
         let request = json!({"TargetGroup": "pads", "MaxSchedules": 1});
         let leases = self.api.post("/api/automation/leases", request).await.ok();
         self.remember("leaseId", &leases[0]);
@@ -154,9 +155,12 @@ impl Tenant {
             let mut notifications = notifications.as_array().unwrap().iter();
             let of_executions = notifications.clone().filter(|it| it["Target"] == "Execution");
             let is_changed = |it: &Value| it["Target"] == "Project" && it["Action"] == "Changed";
+            let set = self.api.get(&self.set()).await.ok();
+            let latest = &set["LastExecutionStatistic"]["ExecutionId"];
             (case["LastResult"] == "Passed"
                 && of_executions.count() >= 4
-                && notifications.any(is_changed))
+                && notifications.any(is_changed)
+                && latest == self.id("latestExecutionId"))
             .then_some(())
         })
         .await;

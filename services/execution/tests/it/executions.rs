@@ -1,6 +1,7 @@
 //! Starting and reading executions.
 
 mod ends;
+mod filters;
 mod lists;
 
 use anyhow::Result;

@@ -1,0 +1,83 @@
+//! Filters of lists of executions, and the indexes that they use.
+
+use anyhow::Result;
+use assay_proto::{
+    ExecutionStatus, TestResult,
+    execution::{ExecutionFilter, ListExecutionsRequest},
+};
+use assay_testkit::eventually;
+use futures::TryStreamExt;
+use uuid::Uuid;
+
+use crate::world::World;
+
+/// Inserts 4,000 copies of an execution, of which every 1,000th has the rare values.
+const COPIES: &str = "
+    with copies as (
+        insert into execution
+        select (jsonb_populate_record(e, jsonb_build_object(
+            'id', overlay(e.id::text placing lpad(n::text, 12, '0') from 25),
+            'result', case when n % 1000 = 0 then 'Error' else 'Passed' end,
+            'status', case when n % 1000 = 0 then 'Canceled' else 'Completed' end,
+            'branch', case when n % 1000 = 0 then 'rare' else 'main' end,
+            'environment_id', case when n % 1000 = 0 then $2 else md5('e' || n % 7)::uuid end,
+            'software_version_id', case when n % 1000 = 0 then $2 else md5('s' || n % 7)::uuid end,
+            'request_user_id', case when n % 1000 = 0 then $2 else md5('u' || n % 7)::uuid end
+        ))).*
+        from execution e, generate_series(1, 4000) as n
+        where e.id = $1::uuid
+        returning customer_id, project_id, id, branch
+    )
+    insert into execution_tag (customer_id, project_id, tag, execution_id)
+    select customer_id, project_id, branch, id from copies";
+
+#[tokio::test]
+async fn each_filter_reads_few_executions_by_an_index() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    let execution = world.start().await?;
+    let rare = Uuid::now_v7();
+    sqlx::query(COPIES).bind(&execution.id).bind(rare).execute(&world.db).await?;
+    sqlx::query("analyze").execute(&world.db).await?;
+    let none = ExecutionFilter::default;
+    let id = || Some(rare.to_string());
+
+    for (index, filter) in [
+        ("execution_result_idx", ExecutionFilter { result: TestResult::Error.into(), ..none() }),
+        (
+            "execution_status_idx",
+            ExecutionFilter { status: ExecutionStatus::Canceled.into(), ..none() },
+        ),
+        ("execution_branch_idx", ExecutionFilter { branch: Some("rare".into()), ..none() }),
+        ("execution_environment_idx", ExecutionFilter { environment_id: id(), ..none() }),
+        ("execution_subject_idx", ExecutionFilter { subject_id: id(), ..none() }),
+        ("execution_request_user_idx", ExecutionFilter { request_user_id: id(), ..none() }),
+        ("execution_tag_pkey", ExecutionFilter { tag: Some("rare".into()), ..none() }),
+    ] {
+        let before = scans(&world, index).await?;
+        let request = ListExecutionsRequest {
+            project_id: world.project.clone(),
+            filter: Some(filter),
+            ..ListExecutionsRequest::default()
+        };
+        let batches = world.executions().list_executions(world.user.call(request)).await?;
+        let batches: Vec<_> = batches.into_inner().try_collect().await?;
+        let listed: usize = batches.iter().map(|batch| count(&batch.items)).sum();
+        assert_eq!(listed, 4, "{index}");
+        eventually(index, async || (scans(&world, index).await.unwrap() > before).then_some(()))
+            .await;
+    }
+    Ok(())
+}
+
+/// Counts the executions in the JSON of a batch.
+fn count(items: &[u8]) -> usize {
+    String::from_utf8_lossy(items).matches("\"TestSetId\"").count()
+}
+
+/// Returns how often an index was used.
+async fn scans(world: &World, index: &str) -> Result<i64> {
+    let scans =
+        sqlx::query_scalar("select idx_scan from pg_stat_user_indexes where indexrelname = $1");
+    Ok(scans.bind(index).fetch_one(&world.db).await?)
+}
