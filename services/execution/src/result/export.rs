@@ -1,6 +1,7 @@
 //! Exports an execution as the report of a test run.
 
 mod ctrf;
+mod instance;
 mod junit;
 mod store;
 mod writer;
@@ -16,8 +17,9 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 
 use self::{
+    instance::{Instance, Totals},
     store::StoredInstance,
-    writer::{Instance, Totals, Writer},
+    writer::Writer,
 };
 use crate::{
     execution,

@@ -3,7 +3,7 @@
 use assay_formats::{Attempt, Nature, Problem, Property, Step, Test};
 use assay_proto::TestResult;
 
-use super::{junit::without_output, writer::Instance};
+use super::{instance::Instance, junit::without_output};
 use crate::instance::steps::StoredStep;
 
 /// Returns an instance as a test with its attempts.

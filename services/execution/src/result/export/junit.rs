@@ -7,7 +7,7 @@ use assay_formats::{ABORTED, OUTPUT, Property};
 use assay_proto::{TestResult, Timestamp};
 use chrono::SecondsFormat;
 
-use super::writer::{EarlierAttempt, Instance, Totals};
+use super::instance::{EarlierAttempt, Instance, Totals};
 use crate::{instance::steps::StoredStep, progress::instance::Outcome};
 
 /// Maximum length of the attribute `message`, in characters. The element has the whole text.

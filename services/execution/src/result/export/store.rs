@@ -3,7 +3,7 @@
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, TestResult, Timestamp, value_of};
 use sqlx::{FromRow, PgExecutor};
 
-use super::writer::{EarlierAttempt, Totals};
+use super::instance::{EarlierAttempt, Totals};
 use crate::{instance::steps, progress::instance::Outcome};
 
 /// An instance of one of several reports.
