@@ -17,6 +17,9 @@ use crate::artifact::{rules::is_name, staged::NewFile};
 /// Maximum size of all attachments of an upload, in bytes. Others are left out.
 const TOTAL: usize = 32 << 20;
 
+/// Maximum number of attachments of an upload: each is stored by a call of its own.
+const MOST_FILES: usize = 1000;
+
 /// Maximum length of the part of a name that the tool has chosen, in bytes.
 const LONGEST: usize = 100;
 
@@ -46,6 +49,9 @@ impl Attachments {
                 self.add(name.clone(), &attachment.media_type, contents.clone()).then_some(name)
             }
             Content::Path(path) if is_archived && !path.is_empty() => {
+                if self.expected.len() + self.files.len() >= MOST_FILES {
+                    return None;
+                }
                 let name =
                     if is_name(path) { path.clone() } else { name_of(path, path.as_bytes()) };
                 let file = (name.clone(), attachment.media_type.clone());
@@ -61,7 +67,7 @@ impl Attachments {
         if self.names.contains(&name) {
             return true;
         }
-        if self.size + contents.len() > TOTAL {
+        if self.files.len() >= MOST_FILES || self.size + contents.len() > TOTAL {
             return false;
         }
         self.size += contents.len();
