@@ -65,7 +65,7 @@ impl Artifacts {
         rules::check_content_type(&new.content_type)?;
         let id = ArtifactId::new();
         let NewArtifact { customer, execution, .. } = new;
-        stray::insert(&self.db, customer, execution, id).await?;
+        stray::insert(&self.db, customer, execution, &[id]).await?;
         match self.put(&new, id, file).await {
             Ok((size, replaced, expires)) => {
                 if let Some(replaced) = replaced {
@@ -136,7 +136,7 @@ impl Artifacts {
         let replaced = store::replace(&mut tx, new, id, size).await?;
         stray::delete(&mut *tx, new.customer, id).await?;
         if let Some(replaced) = replaced {
-            stray::insert(&mut *tx, new.customer, new.execution, replaced).await?;
+            stray::insert(&mut *tx, new.customer, new.execution, &[replaced]).await?;
         }
         let expires = store::now(&mut *tx).await? + link::LIFETIME;
         tx.commit().await?;

@@ -11,6 +11,8 @@ pub(crate) mod resolve;
 mod rules;
 mod upload;
 
+use std::mem::take;
+
 use assay_auth::Caller;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId, TestSetId,
@@ -39,7 +41,7 @@ use self::{
 use crate::{
     artifact::{
         Artifacts,
-        staged::{self, Staged},
+        staged::{self, NewFile, Staged},
     },
     catalog::Catalog,
     execution::{
@@ -94,9 +96,10 @@ impl result_service_server::ResultService for ResultService {
         let found = store::get(&self.db, customer, project, execution);
         self.limits.read(customer, found).await?;
 
-        let parse = move |body| json::read(body, Source::Execution { lines: target.lines });
+        let source = Source::Execution { lines: target.lines };
+        let parse = move |body, _: &mut Memory| json::read(body, source);
         let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
-        let added = Added { results, digest: None, staged: Vec::new() };
+        let added = Added { results, digest: None, attachments: Vec::new() };
         Ok(Response::new(self.add(&caller, project, execution, added, memory).await?))
     }
 
@@ -118,11 +121,16 @@ impl result_service_server::ResultService for ResultService {
         let found = store::get(&self.db, caller.customer, project, execution);
         require_open(&self.limits.read(caller.customer, found).await?)?;
 
-        let parse = move |body| file::read(body, reporter.as_deref(), &variant);
+        let parse = move |body, memory: &mut Memory| {
+            file::read(body, reporter.as_deref(), &variant, memory)
+        };
         let (report, memory) = self.limits.intake.read(caller.customer, pieces, parse).await?;
         let Report { results, digest, attachments } = report;
-        let staged = self.artifacts.stage(caller.customer, execution, attachments).await?;
-        let added = Added { results, digest: Some(digest), staged };
+        let known = store::has_upload(&self.db, caller.customer, execution, &digest);
+        if self.limits.read(caller.customer, known).await? {
+            return Ok(Response::new(repeated(results.len())));
+        }
+        let added = Added { results, digest: Some(digest), attachments };
         Ok(Response::new(self.add(&caller, project, execution, added, memory).await?))
     }
 
@@ -149,7 +157,7 @@ impl result_service_server::ResultService for ResultService {
         check.done()?;
 
         let Self { db, catalog, limits, artifacts } = self;
-        let parse = |body| file::read(body, Some(""), "");
+        let parse = |body, memory: &mut Memory| file::read(body, Some(""), "", memory);
         let read = limits.intake.read(caller.customer, pieces, parse).await?;
         let (Report { results, digest, attachments }, mut memory) = read;
         let idempotent =
@@ -186,7 +194,7 @@ struct Added {
     results: Vec<Reported>,
     digest: Option<Vec<u8>>,
     /// Its attachments.
-    staged: Vec<Staged>,
+    attachments: Vec<NewFile>,
 }
 
 impl ResultService {
@@ -196,13 +204,13 @@ impl ResultService {
         caller: &Caller,
         project: ProjectId,
         execution: ExecutionId,
-        added: Added,
+        mut added: Added,
         mut memory: Memory,
     ) -> Result<ReportedResults, Status> {
-        let Self { db, catalog, limits, .. } = self;
+        let Self { db, catalog, limits, artifacts } = self;
         let customer = caller.customer;
         let state = limits.read(customer, store::get(db, customer, project, execution)).await?;
-        let mut adopted = None;
+        let (mut adopted, mut staged) = (None, Vec::new());
         if state.execution.is_open && !state.has_ended() {
             let results = &added.results;
             let unknown =
@@ -211,10 +219,12 @@ impl ResultService {
                 memory.add(more);
                 adopted = Some(snapshot);
             }
+            staged = artifacts.stage(customer, execution, take(&mut added.attachments)).await?;
         }
         let writer = limits.write(customer, execution.0).await?;
         let mut tx = begin(db).await?;
-        let reported = report(&mut tx, customer, project, execution, added, adopted).await?;
+        let more = (adopted, staged);
+        let reported = report(&mut tx, customer, project, execution, added, more).await?;
         tx.commit().await.map_err(Fault::from)?;
         drop((writer, memory));
         Ok(reported)
@@ -227,17 +237,16 @@ async fn report(
     customer: CustomerId,
     project: ProjectId,
     execution: ExecutionId,
-    Added { results, digest, staged }: Added,
-    adopted: Option<Snapshot>,
+    Added { results, digest, .. }: Added,
+    (adopted, staged): (Option<Snapshot>, Vec<Staged>),
 ) -> Result<ReportedResults, Fault> {
     let sent = results.len();
-    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
     let mut state = store::lock(tx, customer, project, execution).await?;
     require_external(&state)?;
     if let Some(digest) = &digest
         && !store::remember_upload(tx, customer, execution, digest).await?
     {
-        return Ok(ReportedResults { accepted: 0, duplicates: count(sent) });
+        return Ok(repeated(sent));
     }
     staged::insert(tx, customer, execution, &staged).await?;
     if let Some(adopted) = adopted.filter(|_| !state.has_ended()) {
@@ -252,4 +261,13 @@ async fn report(
     let continues = digest.is_some();
     let accepted = add_results(tx, customer, &mut state, &mut reports, results, continues).await?;
     Ok(ReportedResults { accepted: count(accepted), duplicates: count(sent - accepted) })
+}
+
+/// The answer to results that were all reported before.
+fn repeated(sent: usize) -> ReportedResults {
+    ReportedResults { accepted: 0, duplicates: count(sent) }
+}
+
+fn count(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
 }

@@ -2,11 +2,14 @@
 
 use assay_proto::{ArtifactId, CustomerId, ExecutionId, Fault};
 use bytes::Bytes;
-use futures::stream;
+use futures::{StreamExt, TryStreamExt, stream};
 use sqlx::PgTransaction;
 use tonic::Status;
 
 use super::{Artifacts, stray};
+
+/// Number of files of an upload that are being stored at the same time.
+const FILES_AT_A_TIME: usize = 8;
 
 /// A file to store.
 #[derive(Debug)]
@@ -32,15 +35,18 @@ impl Artifacts {
         execution: ExecutionId,
         files: Vec<NewFile>,
     ) -> Result<Vec<Staged>, Status> {
-        let mut staged = Vec::with_capacity(files.len());
-        for NewFile { name, content_type, contents } in files {
-            let id = ArtifactId::new();
-            stray::insert(&self.db, customer, execution, id).await?;
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<_> = files.iter().map(|_| ArtifactId::new()).collect();
+        stray::insert(&self.db, customer, execution, &ids).await?;
+        let stored = ids.into_iter().zip(files).map(|(id, file)| async move {
+            let NewFile { name, content_type, contents } = file;
             let contents = Box::pin(stream::iter([Ok(contents)]));
             let size = self.file_store.put(customer, execution, id, contents).await?;
-            staged.push(Staged { id, name, content_type, size });
-        }
-        Ok(staged)
+            Ok(Staged { id, name, content_type, size })
+        });
+        stream::iter(stored).buffered(FILES_AT_A_TIME).try_collect().await
     }
 }
 

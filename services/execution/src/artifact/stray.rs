@@ -11,19 +11,20 @@ pub(super) struct Stray {
     pub(super) artifact: ArtifactId,
 }
 
-/// Inserts a file before it is stored, or once it is no longer an artifact.
+/// Inserts files before they are stored, or once they are no longer artifacts.
 pub(super) async fn insert(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     execution: ExecutionId,
-    id: ArtifactId,
+    ids: &[ArtifactId],
 ) -> Result<(), Fault> {
     sqlx::query(
-        "insert into stray_file (customer_id, execution_id, artifact_id) values ($1, $2, $3)",
+        "insert into stray_file (customer_id, execution_id, artifact_id)
+         select $1, $2, unnest($3::uuid[])",
     )
     .bind(customer)
     .bind(execution)
-    .bind(id)
+    .bind(ids)
     .execute(db)
     .await?;
     Ok(())

@@ -303,6 +303,21 @@ pub(crate) async fn remember_upload(
     Ok(done.rows_affected() == 1)
 }
 
+/// Returns whether a report with this digest was uploaded to an execution before.
+pub(crate) async fn has_upload(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ExecutionId,
+    digest: &[u8],
+) -> Result<bool, Fault> {
+    let exists = sqlx::query_scalar(
+        "select exists (
+             select from upload where customer_id = $1 and execution_id = $2 and digest = $3
+         )",
+    );
+    Ok(exists.bind(customer).bind(id).bind(digest).fetch_one(db).await?)
+}
+
 /// Lists executions of all customers that need the reconciler: a lease has expired, the deadline
 /// has passed, or every report has ended but not the execution.
 pub(crate) async fn unsettled(

@@ -10,6 +10,7 @@ use assay_formats::{
     allure::{Archive, Files},
 };
 use assay_proto::Fault;
+use assay_runtime::body::Memory;
 use aws_lc_rs::digest;
 
 use crate::artifact::{rules::is_name, staged::NewFile};
@@ -79,17 +80,21 @@ impl Attachments {
         true
     }
 
-    /// Reads the files of an archive that results refer to. Those that it does not have are left out.
-    pub(super) fn read<R: Read + Seek>(&mut self, archive: &mut Archive<R>) -> Result<(), Fault> {
+    /// Reads the files of an archive that results refer to, in memory that is acquired before. Those
+    /// that it does not have, and too large ones, are left out.
+    pub(super) fn read<R: Read + Seek>(
+        &mut self,
+        archive: &mut Archive<R>,
+        memory: &mut Memory,
+    ) -> Result<(), Fault> {
         for (path, (name, media_type)) in std::mem::take(&mut self.expected) {
-            let room = TOTAL - self.size;
-            let mut contents = Vec::new();
-            match archive.open(&path) {
-                Ok(file) => file.take(room as u64 + 1).read_to_end(&mut contents),
-                Err(Fault::NotFound(_)) => continue,
-                Err(fault) => return Err(fault),
-            }
-            .map_err(|error| Fault::Malformed(format!("the file {path} is unreadable: {error}")))?;
+            let fits = |size: &usize| *size <= TOTAL - self.size;
+            let size = archive.size(&path).and_then(|size| usize::try_from(size).ok());
+            let Some(size) = size.filter(fits) else { continue };
+            memory.grow(size)?;
+            let mut contents = Vec::with_capacity(size);
+            let file = archive.open(&path)?.take(size as u64).read_to_end(&mut contents);
+            file.map_err(|error| Fault::Malformed(format!("{path} is unreadable: {error}")))?;
             self.add(name, &media_type, contents);
         }
         Ok(())

@@ -7,7 +7,7 @@ use assay_formats::{
     allure::{self, ARCHIVE, Archive},
 };
 use assay_proto::Fault;
-use assay_runtime::body::Body;
+use assay_runtime::body::{Body, Memory};
 use aws_lc_rs::digest;
 
 use super::{
@@ -37,7 +37,12 @@ pub(crate) struct Report {
 /// Reads one or several files. All instances belong to the reporter, and have the parameters of
 /// `variant` in front of their own. Without a name, the reporter has one that follows from the
 /// files, so that they have instances of their own.
-pub(crate) fn read(mut body: Body, reporter: Option<&str>, variant: &str) -> Result<Report, Fault> {
+pub(crate) fn read(
+    mut body: Body,
+    reporter: Option<&str>,
+    variant: &str,
+    memory: &mut Memory,
+) -> Result<Report, Fault> {
     let digest = digest(&body);
     let generated = || match digest[..] {
         [a, b, c, d, ..] => format!("report-{:08x}", u32::from_be_bytes([a, b, c, d])),
@@ -47,7 +52,7 @@ pub(crate) fn read(mut body: Body, reporter: Option<&str>, variant: &str) -> Res
     let (mut results, mut names, mut tests) = (Vec::new(), Names::default(), 0);
     let (mut writer, mut attachments) = (Writer::new()?, Attachments::default());
     loop {
-        let mut add = |test: Test, is_archived: bool| {
+        let mut add = |test: Test, mut archived: Option<&mut Memory>| {
             tests += 1;
             if tests > MOST_TESTS {
                 let reason = format!("the report has more than {MOST_TESTS} tests");
@@ -62,25 +67,28 @@ pub(crate) fn read(mut body: Body, reporter: Option<&str>, variant: &str) -> Res
             let variant = names.distinct(&identifier, parameters.join(", "));
             let slot = Slot::Named { reporter: reporter.clone(), variant };
             for (attempt, number) in test.attempts.iter().zip(1..) {
-                results.push(Reported {
+                let files = attachments.names(&attempt.attachments, archived.is_some());
+                let result = Reported {
                     case: Some(Case::Identifier(identifier.clone())),
                     name: Some(test.title()),
                     slot: slot.clone(),
-                    attempt: {
-                        let files = attachments.names(&attempt.attachments, is_archived);
-                        attempt_of(&test, attempt, number, files, &mut writer)?
-                    },
-                });
+                    attempt: attempt_of(&test, attempt, number, files, &mut writer)?,
+                };
+                if let Some(memory) = &mut archived {
+                    memory.grow(result.size())?;
+                }
+                results.push(result);
             }
             Ok(())
         };
         let file = body.files().next().map(Chunks::new);
         if let Some(file) = file.filter(|file| file.starts_with(ARCHIVE)) {
             let mut archive = Archive::open(file)?;
-            allure::read(&mut archive, |test| add(test, true))?;
-            attachments.read(&mut archive)?;
+            memory.grow(archive.directory_size())?;
+            allure::read(&mut archive, |test| add(test, Some(&mut *memory)))?;
+            attachments.read(&mut archive, memory)?;
         } else {
-            assay_formats::read(&mut body, |test| add(test, false))?;
+            assay_formats::read(&mut body, |test| add(test, None))?;
         }
         if !body.next_file() {
             break;
@@ -149,4 +157,51 @@ fn digest(body: &Body) -> Vec<u8> {
         file.for_each(|part| digest.update(part));
     }
     digest.finish().as_ref().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write};
+
+    use assay_proto::CustomerId;
+    use assay_runtime::body::{Intake, Piece};
+    use futures::{FutureExt, stream};
+    use zip::{ZipWriter, write::SimpleFileOptions};
+
+    use super::*;
+
+    /// An archive with a test that has this many attachments of 1 MB, which compress to nothing.
+    fn bomb(attachments: usize) -> Vec<u8> {
+        let name = |number| format!("{number}-attachment.bin");
+        let attached: Vec<_> = (0..attachments)
+            .map(|number| serde_json::json!({ "name": "zeros", "source": name(number) }))
+            .collect();
+        let result = serde_json::json!({
+            "uuid": "1", "historyId": "1", "fullName": "shop.buy", "name": "buy",
+            "status": "failed", "attachments": attached,
+        });
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        let mut add = |name: String, contents: &[u8]| {
+            zip.start_file(name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(contents).unwrap();
+        };
+        add("1-result.json".to_owned(), result.to_string().as_bytes());
+        (0..attachments).for_each(|number| add(name(number), &[0; 1_000_000]));
+        zip.finish().unwrap().into_inner()
+    }
+
+    #[tokio::test]
+    async fn decompressed_attachments_count_against_the_memory_of_the_customer() {
+        let (intake, customer) = (Intake::new(8), CustomerId::new());
+        let archive = bomb(5);
+        assert!(archive.len() < 20_000);
+        let piece = Piece { chunk: archive.into(), next_file: false, last: true };
+        let parse = |body, memory: &mut Memory| read(body, None, "", memory);
+        let read = intake.read(customer, stream::iter([Ok(piece)]), parse);
+        let (report, memory) = read.await.unwrap();
+        assert_eq!(report.attachments.len(), 5);
+        assert!(intake.reserve(customer, 2 << 20).now_or_never().is_none(), "5 of 6 MiB are held");
+        drop(memory);
+        assert!(intake.reserve(customer, 2 << 20).now_or_never().is_some());
+    }
 }

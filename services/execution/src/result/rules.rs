@@ -47,6 +47,18 @@ pub(crate) struct Reported {
     pub(crate) attempt: Attempt,
 }
 
+impl Reported {
+    /// Returns about how much memory it takes, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        let identifier = match &self.case {
+            Some(Case::Identifier(identifier)) => identifier.len(),
+            Some(Case::Id(_)) | None => 0,
+        };
+        let name = self.name.as_ref().map_or(0, String::len);
+        size_of::<Self>() + identifier + name + self.attempt.detail.steps.len()
+    }
+}
+
 /// Checks a result. `of_case` states whether it has to name its test case.
 pub(crate) fn check_result(
     input: InstanceResultInput,

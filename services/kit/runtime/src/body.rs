@@ -15,7 +15,7 @@ use std::{
 use assay_proto::{CustomerId, Fault};
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use tokio::{task, time::timeout};
+use tokio::{runtime::Handle, task, time::timeout};
 use tonic::Status;
 
 pub use self::upload::{UploadMessage, open};
@@ -48,8 +48,14 @@ pub struct Intake {
 }
 
 /// Memory of a body, which other bodies can acquire when this is dropped.
-#[derive(Debug, Default)]
-pub struct Memory(Vec<Share>);
+#[derive(Debug)]
+pub struct Memory {
+    shares: Shares,
+    customer: CustomerId,
+    held: Vec<Share>,
+    /// Bytes of what is held that [`Memory::grow`] has not handed out yet.
+    spare: usize,
+}
 
 impl Intake {
     /// Limits the memory of bodies, and of what is parsed from them, to this many mebibytes.
@@ -59,50 +65,68 @@ impl Intake {
     }
 
     /// Receives a body and parses it on a thread of its own. Drop the memory after the result: the
-    /// result takes about as much as the body did. Fails with [`Fault::Busy`] if memory or a thread
-    /// is not available within ten seconds.
+    /// result takes about as much as the body did. If it takes more, because the body is compressed,
+    /// `parse` [grows](Memory::grow) the memory first. Fails with [`Fault::Busy`] if memory or a
+    /// thread is not available within ten seconds.
     pub async fn read<T: Send + 'static>(
         &self,
         customer: CustomerId,
         pieces: impl Stream<Item = Result<Piece, Status>>,
-        parse: impl FnOnce(Body) -> Result<T, Fault> + Send + 'static,
+        parse: impl FnOnce(Body, &mut Memory) -> Result<T, Fault> + Send + 'static,
     ) -> Result<(T, Memory), Status> {
-        let (body, memory) = received(pieces, &self.memory, customer).await?;
+        let mut memory = Memory::new(&self.memory, customer);
+        let body = received(pieces, &mut memory).await?;
         let _thread = self.threads.acquire(customer).await?;
-        Ok((parsed(body, parse).await?, memory))
+        let parsed = task::spawn_blocking(move || Ok((parse(body, &mut memory)?, memory)));
+        let parsed: Result<_, Fault> = parsed.await.map_err(Fault::internal)?;
+        Ok(parsed?)
     }
 
     /// Acquires memory for other data of this size.
     pub async fn reserve(&self, customer: CustomerId, bytes: usize) -> Result<Memory, Fault> {
-        let units = bytes.div_ceil(UNIT);
-        Ok(Memory(vec![self.memory.acquire_many(customer, units).await?]))
+        let mut memory = Memory::new(&self.memory, customer);
+        memory.acquire(bytes.div_ceil(UNIT)).await?;
+        Ok(memory)
     }
 }
 
 impl Memory {
+    fn new(shares: &Shares, customer: CustomerId) -> Self {
+        Self { shares: shares.clone(), customer, held: Vec::new(), spare: 0 }
+    }
+
     /// Adds the memory of another body.
     pub fn add(&mut self, other: Self) {
-        self.0.extend(other.0);
+        self.held.extend(other.held);
     }
-}
 
-async fn parsed<T: Send + 'static>(
-    body: Body,
-    parse: impl FnOnce(Body) -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    task::spawn_blocking(move || parse(body)).await.map_err(Fault::internal)?
+    /// Acquires memory for more bytes. It blocks: only the thread that parses a body may call it.
+    /// Fails with [`Fault::Busy`] after ten seconds.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), Fault> {
+        if let Some(missing) = bytes.checked_sub(self.spare) {
+            let units = missing.div_ceil(UNIT);
+            Handle::current().block_on(self.acquire(units))?;
+            self.spare += units * UNIT;
+        }
+        self.spare -= bytes;
+        Ok(())
+    }
+
+    async fn acquire(&mut self, units: usize) -> Result<(), Fault> {
+        self.held.push(self.shares.acquire_many(self.customer, units).await?);
+        Ok(())
+    }
 }
 
 /// Receives a body, and acquires the memory of each unit before filling it. A call that its client
 /// cancels looks like the end of the stream, so the last piece is marked.
 async fn received(
     pieces: impl Stream<Item = Result<Piece, Status>>,
-    shares: &Shares,
-    customer: CustomerId,
-) -> Result<(Body, Memory), Status> {
+    memory: &mut Memory,
+) -> Result<Body, Status> {
     let whole = async {
         let mut pieces = std::pin::pin!(pieces);
-        let (mut body, mut memory, mut size) = (Body::default(), Memory::default(), 0);
+        let (mut body, mut size) = (Body::default(), 0);
         while let Some(piece) = pieces.next().await {
             let Piece { chunk, next_file, last } = piece?;
             size += chunk.len();
@@ -116,12 +140,12 @@ async fn received(
             let mut chunk = &chunk[..];
             while !chunk.is_empty() {
                 if body.is_full() {
-                    memory.0.push(shares.acquire(customer).await?);
+                    memory.acquire(1).await?;
                 }
                 chunk = body.fill(chunk);
             }
             if last {
-                return Ok((body, memory));
+                return Ok(body);
             }
         }
         Err(Fault::Malformed("the body broke off".to_owned()).into())

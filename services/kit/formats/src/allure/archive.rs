@@ -21,6 +21,9 @@ const RATIO: u64 = 200;
 /// Size of a file from which its ratio counts, in bytes. Small ones may be all zeros.
 const SMALL: u64 = 1 << 20;
 
+/// About how much memory an entry of the directory takes, in bytes.
+const ENTRY: usize = 500;
+
 /// A zip archive with results, in any folder of it.
 pub struct Archive<R> {
     zip: ZipArchive<R>,
@@ -43,6 +46,18 @@ impl<R: Read + Seek> Archive<R> {
         let names = zip.file_names().map(|path| base(&path.unwrap_or_default()));
         let indexes = names.zip(0..).filter(|(name, _)| !name.is_empty()).collect();
         Ok(Self { zip, indexes, left: TOTAL })
+    }
+
+    /// Returns about how much memory the directory takes, in bytes.
+    pub fn directory_size(&self) -> usize {
+        self.indexes.len() * ENTRY
+    }
+
+    /// Returns the size of a file as the directory states it, in bytes, or nothing if it does not
+    /// exist.
+    pub fn size(&mut self, name: &str) -> Option<u64> {
+        let file = self.zip.by_index_raw(*self.indexes.get(name)?).ok()?;
+        Some(file.size())
     }
 }
 

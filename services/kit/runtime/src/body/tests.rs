@@ -1,6 +1,6 @@
 //! Bodies as clients send them: in pieces, too large, late, and many at a time.
 
-use futures::stream;
+use futures::{FutureExt, stream};
 
 use super::*;
 
@@ -14,12 +14,12 @@ fn last() -> Piece {
 
 async fn read<T: Send + 'static>(
     pieces: impl Stream<Item = Result<Piece, Status>>,
-    parse: fn(Body) -> Result<T, Fault>,
+    parse: fn(Body, &mut Memory) -> Result<T, Fault>,
 ) -> Result<T, Status> {
     Ok(Intake::new(64).read(CustomerId::new(), pieces, parse).await?.0)
 }
 
-fn files(mut body: Body) -> Result<Vec<String>, Fault> {
+fn files(mut body: Body, _: &mut Memory) -> Result<Vec<String>, Fault> {
     let mut files = Vec::new();
     loop {
         files.push(io::read_to_string(&mut body).map_err(Fault::internal)?);
@@ -96,4 +96,18 @@ async fn the_bodies_of_one_customer_leave_memory_to_others() {
     drop(kept);
     let pieces = mebibyte(3).chain(stream::iter([Ok(last())]));
     intake.read(one, pieces, files).await.unwrap();
+}
+
+#[tokio::test]
+async fn decompressed_bodies_count_with_their_size() {
+    let intake = Intake::new(4);
+    let (one, other) = (CustomerId::new(), CustomerId::new());
+    let bomb = || stream::iter([Ok(piece("bomb", false)), Ok(last())]);
+    let grow = |_: Body, memory: &mut Memory| (0..24).try_for_each(|_| memory.grow(100_000));
+    let (_, memory) = intake.read(one, bomb(), grow).await.unwrap();
+    assert_eq!(intake.memory.held_by(one), 1 + (24 * 100_000_usize).div_ceil(UNIT));
+    assert!(intake.reserve(one, 1 << 20).now_or_never().is_none(), "it holds 2.4 of 3 MiB");
+    assert!(intake.reserve(other, 1 << 20).now_or_never().is_some());
+    drop(memory);
+    assert_eq!(intake.memory.held_by(one), 0);
 }
