@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use assay_proto::execution::FormFile;
 use axum::{
     body::Body,
     extract::{DefaultBodyLimit, FromRequest, Multipart, Request},
@@ -29,6 +30,12 @@ pub(crate) const UPLOAD_TIMEOUT: Duration = Duration::from_mins(2);
 /// Maximum number of chunks that are queued for a service that is slower than the client.
 const QUEUED: usize = 4;
 
+/// Name of the fields of a form whose files are attachments of reports.
+const ATTACHMENT: &str = "attachment";
+
+/// Maximum length of the name of a file, in bytes.
+const MAX_FILE_NAME: usize = 1000;
+
 /// A body that is streamed to a service.
 pub(crate) enum Upload {
     /// The body is one file.
@@ -41,8 +48,8 @@ pub(crate) enum Upload {
 #[derive(Default)]
 pub(crate) struct Chunk {
     pub(crate) bytes: Bytes,
-    /// Whether another file starts with this chunk.
-    pub(crate) next_file: bool,
+    /// The file of a form that starts with this chunk.
+    pub(crate) file: Option<FormFile>,
     /// Whether this chunk is the last one of the upload.
     pub(crate) last: bool,
 }
@@ -128,14 +135,16 @@ async fn feed_file(mut body: Body, sender: &mut Sender) -> Result<(), Problem> {
 }
 
 async fn feed_form(mut form: Multipart, sender: &mut Sender) -> Result<(), Problem> {
-    let mut next_file = false;
     while let Some(mut field) = form.next_field().await.map_err(|error| body_error(&error))? {
-        if field.file_name().is_none() {
-            continue;
+        let Some(name) = field.file_name() else { continue };
+        if name.len() > MAX_FILE_NAME {
+            let reason = format!("a file name is longer than {MAX_FILE_NAME} bytes");
+            return Err(Problem::malformed(reason));
         }
+        let is_attachment = field.name() == Some(ATTACHMENT);
+        let file = FormFile { name: name.to_owned(), is_attachment };
         // A separate chunk marks the start, because the file may be empty.
-        queue(sender, Chunk { next_file, ..Chunk::default() }).await;
-        next_file = true;
+        queue(sender, Chunk { file: Some(file), ..Chunk::default() }).await;
         while let Some(bytes) = field.chunk().await.map_err(|error| body_error(&error))? {
             queue(sender, Chunk { bytes, ..Chunk::default() }).await;
         }

@@ -102,12 +102,8 @@ async fn add(
 ) -> Result<Json<ReportedResults>, Problem> {
     let target = Some(AddReportTarget { project_id, execution_id, reporter, variant });
     let first = AddReportRequest { target, ..Default::default() };
-    let next = |Chunk { bytes, next_file, last }| AddReportRequest {
-        target: None,
-        chunk: bytes,
-        next_file,
-        last,
-    };
+    let next =
+        |Chunk { bytes, file, last }| AddReportRequest { target: None, chunk: bytes, file, last };
     let added = upload.send(first, next, async |messages| {
         results.add_report(caller.call_within(UPLOAD_TIMEOUT, messages)).await
     });
@@ -186,10 +182,10 @@ async fn upload(
         idempotency_key,
     };
     let first = UploadResultsRequest { target: Some(target), ..Default::default() };
-    let next = |Chunk { bytes, next_file, last }| UploadResultsRequest {
+    let next = |Chunk { bytes, file, last }| UploadResultsRequest {
         target: None,
         chunk: bytes,
-        next_file,
+        file,
         last,
     };
     let execution = upload.send(first, next, async |messages| {

@@ -303,9 +303,11 @@ impl ResultService for Results {
         if target.subject_id.as_deref() == Some("wrong") {
             return Err(Fault::invalid("SubjectId", "must be a valid subject id").into());
         }
-        let (mut report, mut files, mut complete) = (self.report(), vec![0], false);
+        let (mut report, mut files, mut complete) = (self.report(), Vec::new(), false);
         while let Some(request) = requests.message().await? {
-            files.extend(request.next_file.then_some(0));
+            if request.file.is_some() || files.is_empty() {
+                files.push(0);
+            }
             *files.last_mut().unwrap() += request.chunk.len();
             complete = request.last;
         }

@@ -13,7 +13,7 @@ use assay_proto::{
 };
 use assay_runtime::{
     Shares, begin,
-    body::{Intake, Memory, open},
+    body::{Body, Intake, Memory, open},
     list::Batches,
 };
 use futures::{StreamExt, stream};
@@ -59,7 +59,7 @@ impl import_service_server::ImportService for ImportService {
         project::store::find(&self.db, customer, project).await?;
 
         // A slow body holds only the memory of the received bytes.
-        let parse = move |body, _: &mut Memory| rows::read(body, &target);
+        let parse = move |body: Body, _: &mut Memory| rows::read(body.into_file(), &target);
         let (rows, _memory) = self.intake.read(customer, pieces, parse).await?;
         let _written = self.written.acquire(customer).await?;
         let imported = import(&self.db, customer, project, &rows).await?;

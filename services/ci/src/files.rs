@@ -1,15 +1,8 @@
-//! The reports to upload.
+//! The files to upload.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use anyhow::Context;
-
-/// Maximum size of the files of one request, in bytes. Assay accepts 32 MiB; the rest is for the
-/// form around them.
-const MAX_REQUEST: u64 = 31 << 20;
-
-/// Maximum number of files in one request.
-const MAX_FILES: usize = 1000;
 
 /// A file and its size in bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,24 +29,6 @@ pub(crate) fn find(patterns: &[String]) -> anyhow::Result<Vec<File>> {
     Ok(files.into_iter().map(|(path, size)| File { path, size }).collect())
 }
 
-/// Divides files among requests. A file that is too large for any request is alone in one, which
-/// Assay refuses with a reason.
-pub(crate) fn requests(files: Vec<File>) -> Vec<Vec<File>> {
-    let mut requests: Vec<Vec<File>> = Vec::new();
-    let mut size = 0;
-    for file in files {
-        size += file.size;
-        match requests.last_mut() {
-            Some(last) if size <= MAX_REQUEST && last.len() < MAX_FILES => last.push(file),
-            _ => {
-                size = file.size;
-                requests.push(vec![file]);
-            }
-        }
-    }
-    requests
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,16 +51,5 @@ mod tests {
             })
             .collect();
         assert_eq!(names, [("b.xml", 1), ("shop/a.xml", 2)]);
-    }
-
-    #[test]
-    fn a_request_has_as_many_files_as_fit() {
-        let file = |size| File { path: PathBuf::new(), size };
-        let sizes: Vec<Vec<u64>> =
-            requests([10 << 20, 20 << 20, 2 << 20, 40 << 20, 1].map(file).into())
-                .iter()
-                .map(|request| request.iter().map(|file| file.size).collect())
-                .collect();
-        assert_eq!(sizes, [vec![10 << 20, 20 << 20], vec![2 << 20], vec![40 << 20], vec![1]]);
     }
 }

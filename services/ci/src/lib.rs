@@ -4,6 +4,7 @@ mod environment;
 mod execution;
 mod files;
 mod options;
+mod reports;
 mod summary;
 mod upload;
 
@@ -18,7 +19,8 @@ pub use self::options::{Action, Config};
 use self::{
     environment::{Job, Variables},
     execution::{Execution, complete, open, wait},
-    files::{File, find},
+    files::find,
+    reports::{Report, reports},
     summary::{publish, text},
     upload::upload,
 };
@@ -60,7 +62,10 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
     let job = Job::detect(&Variables(&|name| std::env::var(name).ok())).unwrap_or_default();
     let part = Part::new(&config, &job);
     let mut execution = match config.action {
-        Action::Upload => report(&client, &config, part, files).await?,
+        Action::Upload => {
+            let reports = reports(files, !config.no_attachments)?;
+            report(&client, &config, part, reports).await?
+        }
         Action::Complete => {
             let execution = open(&client, &part.input).await?;
             if execution.has_ended() {
@@ -82,19 +87,19 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
     Ok(!config.wait || execution.has_passed())
 }
 
-/// Uploads the files and completes the part of the job. If the execution of this run of the CI
+/// Uploads the reports and completes the part of the job. If the execution of this run of the CI
 /// system has ended, because a job is repeated, the reports belong to another one.
 async fn report(
     client: &Client,
     config: &Config,
     mut part: Part,
-    files: Vec<File>,
+    reports: Vec<Report>,
 ) -> anyhow::Result<Execution> {
     let key = part.input.key.clone().unwrap_or_default();
     for repeat in 2..=MAX_REPEATS {
         let execution = open(client, &part.input).await?;
         if !execution.has_ended() {
-            match report_to(client, config, &part, &execution, files.clone()).await {
+            match report_to(client, config, &part, &execution, reports.clone()).await {
                 Err(error) if has_ended(&error) && !part.key_is_given => {}
                 reported => return reported,
             }
@@ -111,13 +116,13 @@ async fn report_to(
     config: &Config,
     part: &Part,
     execution: &Execution,
-    files: Vec<File>,
+    reports: Vec<Report>,
 ) -> anyhow::Result<Execution> {
     let reporter = part.input.reporter.as_deref();
     let query = [("reporter", reporter), ("variant", part.variant.as_deref())];
     let query: Vec<_> =
         query.into_iter().filter_map(|(name, value)| Some((name, value?.to_owned()))).collect();
-    let new = upload(client, execution, files, &query).await?;
+    let new = upload(client, execution, reports, &query).await?;
     tracing::info!("{new} new results");
     if config.keep_open {
         return open(client, &part.input).await;

@@ -69,6 +69,10 @@ pub struct Config {
     /// Default: that of the installation
     #[arg(long, env = "ASSAY_GRACE_SECONDS")]
     pub grace_seconds: Option<i32>,
+    /// Do not upload the files that reports refer to by their paths, such as screenshots. Only files
+    /// below the current folder or that of the report are uploaded
+    #[arg(long, env = "ASSAY_NO_ATTACHMENTS")]
+    pub no_attachments: bool,
     /// Do not complete the part of this job after the upload
     #[arg(long)]
     pub keep_open: bool,

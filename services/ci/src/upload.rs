@@ -10,14 +10,15 @@ use assay_client::{Client, ClientError};
 use futures::TryStreamExt;
 use reqwest::{
     Body, Method,
-    multipart::{Form, Part},
+    multipart::{self, Form},
 };
 use serde::Deserialize;
 use tokio_util::io::ReaderStream;
 
 use crate::{
     execution::Execution,
-    files::{File, requests},
+    files::File,
+    reports::{Part, Report, requests},
 };
 
 /// Interval between lines about the progress of an upload.
@@ -30,29 +31,31 @@ struct Reported {
     accepted: u64,
 }
 
-/// Uploads files to an open execution, and returns the number of new results.
+/// Uploads reports to an open execution, and returns the number of new results.
 pub(crate) async fn upload(
     client: &Client,
     execution: &Execution,
-    files: Vec<File>,
+    reports: Vec<Report>,
     query: &[(&str, String)],
 ) -> anyhow::Result<u64> {
-    let total: u64 = files.iter().map(|file| file.size).sum();
-    let (count, path) = (files.len(), format!("{}/reports", execution.path()));
+    let sizes = reports.iter().flat_map(|report| &report.parts).map(|part| part.file.size);
+    let (count, total) = (sizes.clone().count(), sizes.sum());
+    let path = format!("{}/reports", execution.path());
     let (mut sent, mut bytes, mut new) = (0, 0, 0);
-    for files in requests(files) {
-        for file in &files {
+    for parts in requests(reports) {
+        for Part { file, .. } in &parts {
             // A missing file would otherwise look like a broken connection.
             std::fs::File::open(&file.path).with_context(|| file.path.display().to_string())?;
         }
         let request = |client: &Client| {
-            let form = files.iter().fold(Form::new(), |form, file| form.part("file", part(file)));
+            let form =
+                parts.iter().fold(Form::new(), |form, part| form.part(part.field, body(part)));
             client.request(Method::POST, &path).query(query).multipart(form)
         };
-        let response = client.send_reliably(request).await.map_err(|error| named(error, &files))?;
+        let response = client.send_reliably(request).await.map_err(|error| named(error, &parts))?;
         new += response.json::<Reported>().await?.accepted;
-        sent += files.len();
-        bytes += files.iter().map(|file| file.size).sum::<u64>();
+        sent += parts.len();
+        bytes += parts.iter().map(|part| part.file.size).sum::<u64>();
         tracing::info!("{sent} of {count} files, {} of {} MiB", mib(bytes), mib(total));
     }
     Ok(new)
@@ -60,8 +63,8 @@ pub(crate) async fn upload(
 
 /// Adds the files of a request to its error. The answer has the number of a file, as Assay does not
 /// receive paths.
-fn named(error: ClientError, files: &[File]) -> anyhow::Error {
-    let names = files.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>();
+fn named(error: ClientError, parts: &[Part]) -> anyhow::Error {
+    let names = parts.iter().map(|part| part.file.path.display().to_string()).collect::<Vec<_>>();
     let list = match &names[..] {
         [one] => one.clone(),
         [first, .., last] => format!("{} files from {first} to {last}", names.len()),
@@ -70,9 +73,9 @@ fn named(error: ClientError, files: &[File]) -> anyhow::Error {
     anyhow::Error::from(error).context(list)
 }
 
-fn part(file: &File) -> Part {
-    let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Part::stream_with_length(Body::wrap_stream(contents(file.clone())), file.size).file_name(name)
+fn body(part: &Part) -> multipart::Part {
+    let contents = Body::wrap_stream(contents(part.file.clone()));
+    multipart::Part::stream_with_length(contents, part.file.size).file_name(part.name.clone())
 }
 
 /// Returns the contents of a file as a stream that logs its progress.

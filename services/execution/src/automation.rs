@@ -19,7 +19,7 @@ use assay_proto::{
 use assay_records::Check;
 use assay_runtime::{
     begin,
-    body::{Memory, open},
+    body::{Body, Memory, open},
     list::Batches,
 };
 use futures::{StreamExt, stream};
@@ -111,7 +111,7 @@ impl automation_service_server::AutomationService for AutomationService {
         let schedule = lease::store::schedule_of(&self.db, customer, id);
         let schedule = self.limits.read(customer, schedule).await?;
 
-        let parse = |body, _: &mut Memory| json::read(body, Source::Engine);
+        let parse = |body: Body, _: &mut Memory| json::read(body.into_file(), Source::Engine);
         let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
         let writer = self.limits.write(customer, schedule.execution_id.0).await?;
         let mut tx = begin(&self.db).await?;

@@ -5,6 +5,7 @@ mod attachments;
 mod chunks;
 mod export;
 mod file;
+mod folder;
 pub(crate) mod json;
 pub(crate) mod link;
 pub(crate) mod resolve;
@@ -25,7 +26,7 @@ use assay_proto::{
 use assay_records::Check;
 use assay_runtime::{
     begin,
-    body::{Memory, open},
+    body::{Body, Memory, open},
     list::Batches,
 };
 use futures::TryStreamExt;
@@ -97,7 +98,7 @@ impl result_service_server::ResultService for ResultService {
         self.limits.read(customer, found).await?;
 
         let source = Source::Execution { lines: target.lines };
-        let parse = move |body, _: &mut Memory| json::read(body, source);
+        let parse = move |body: Body, _: &mut Memory| json::read(body.into_file(), source);
         let (results, memory) = self.limits.intake.read(customer, pieces, parse).await?;
         let added = Added { results, digest: None, attachments: Vec::new() };
         Ok(Response::new(self.add(&caller, project, execution, added, memory).await?))

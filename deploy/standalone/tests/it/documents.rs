@@ -14,7 +14,7 @@ use tokio::process::Command;
 use uuid::Uuid;
 
 /// A path in the repository.
-fn at(path: &str) -> PathBuf {
+pub(crate) fn at(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path).canonicalize().unwrap()
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn node(dir: &Path) -> Command {
 }
 
 /// A program of an installed Node package.
-fn tool(program: &str, dir: &Path) -> Command {
+pub(crate) fn tool(program: &str, dir: &Path) -> Command {
     let mut command = node(dir);
     command.arg(at("target/tools/node/node_modules").join(program));
     command

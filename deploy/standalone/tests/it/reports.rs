@@ -25,7 +25,7 @@ async fn create_failed_execution(api: &Api) -> (String, String, Value) {
     (project, set, execution)
 }
 
-fn report_path(project: &str, report: &Value) -> String {
+pub(crate) fn report_path(project: &str, report: &Value) -> String {
     let at = |field: &str| report[field].as_str().unwrap();
     let (case, plan) = (at("TestCaseId"), at("TestPlanId"));
     format!("{project}/testcases/{case}/testplans/{plan}/testreports/{}", id(report))

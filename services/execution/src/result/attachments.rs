@@ -1,19 +1,17 @@
 //! Attachments of reports, which become artifacts of their execution.
 
 use std::{
-    collections::{HashMap, HashSet},
-    io::{Read, Seek},
+    collections::{BTreeMap, HashMap, HashSet},
+    io::Read,
 };
 
-use assay_formats::{
-    Attachment, Content,
-    allure::{Archive, Files},
-};
+use assay_formats::{Attachment, Content, allure::Files};
 use assay_proto::Fault;
 use assay_runtime::body::Memory;
 use aws_lc_rs::digest;
+use bytes::Bytes;
 
-use crate::artifact::{rules::is_name, staged::NewFile};
+use crate::artifact::staged::NewFile;
 
 /// Maximum size of all attachments of an upload, in bytes. Others are left out.
 const TOTAL: usize = 32 << 20;
@@ -27,75 +25,87 @@ const LONGEST: usize = 100;
 /// The attachments that results refer to.
 #[derive(Default)]
 pub(super) struct Attachments {
+    /// The digest of the upload: files of different uploads can have the same path.
+    upload: Vec<u8>,
+    /// The sizes of the files that a report can refer to, by their paths.
+    offered: BTreeMap<String, u64>,
+    /// Those that it refers to, by their paths.
+    expected: HashMap<String, NewFile>,
     files: Vec<NewFile>,
     names: HashSet<String>,
-    /// The files of an archive that are still to be read: the names and the media types of the
-    /// artifacts, by the names of the files.
-    expected: HashMap<String, (String, String)>,
     size: usize,
 }
 
 impl Attachments {
-    /// Returns the names under which results refer to attachments. `is_archived` says whether paths
-    /// are those of files in an archive, which [`Attachments::read`] reads later; other paths are on
-    /// the machine that ran the tests.
-    pub(super) fn names(&mut self, attachments: &[Attachment], is_archived: bool) -> Vec<String> {
-        attachments.iter().filter_map(|one| self.name(one, is_archived)).collect()
+    pub(super) fn of_upload(digest: &[u8]) -> Self {
+        Self { upload: digest.to_vec(), ..Self::default() }
     }
 
-    fn name(&mut self, attachment: &Attachment, is_archived: bool) -> Option<String> {
+    /// Offers the files of a folder to the report that is read next.
+    pub(super) fn offer(&mut self, folder: &mut dyn Files) {
+        self.offered = folder.sizes();
+    }
+
+    /// Returns the names under which results refer to attachments. Those that were not sent, and
+    /// those beyond the limits, are left out.
+    pub(super) fn names(&mut self, attachments: &[Attachment]) -> Vec<String> {
+        attachments.iter().filter_map(|one| self.name(one)).collect()
+    }
+
+    fn name(&mut self, attachment: &Attachment) -> Option<String> {
         match &attachment.content {
             Content::Inline(contents) => {
                 let name = name_of(&attachment.name, contents);
-                self.add(name.clone(), &attachment.media_type, contents.clone()).then_some(name)
-            }
-            Content::Path(path) if is_archived && !path.is_empty() => {
-                if self.expected.len() + self.files.len() >= MOST_FILES {
-                    return None;
+                if self.is_new(&name, contents.len())? {
+                    let file = new_file(&name, &attachment.media_type, contents.clone().into());
+                    self.files.push(file);
                 }
-                let name =
-                    if is_name(path) { path.clone() } else { name_of(path, path.as_bytes()) };
-                let file = (name.clone(), attachment.media_type.clone());
-                self.expected.insert(path.clone(), file);
                 Some(name)
             }
-            Content::Path(_) | Content::Dropped => None,
+            Content::Path(path) => {
+                let size = usize::try_from(*self.offered.get(path)?).ok()?;
+                let name = name_of(path, &[&self.upload[..], path.as_bytes()].concat());
+                if self.is_new(&name, size)? {
+                    let guess = || mime_guess::from_path(path).first_raw().unwrap_or_default();
+                    let media_type = match attachment.media_type.as_str() {
+                        "" => guess(),
+                        media_type => media_type,
+                    };
+                    let file = new_file(&name, media_type, Bytes::new());
+                    self.expected.insert(path.clone(), file);
+                }
+                Some(name)
+            }
+            Content::Dropped => None,
         }
     }
 
-    /// Adds a file unless there are too many. Returns whether it is there.
-    fn add(&mut self, name: String, media_type: &str, contents: Vec<u8>) -> bool {
-        if self.names.contains(&name) {
-            return true;
+    /// Returns whether a file is there for the first time, or nothing if it does not fit.
+    fn is_new(&mut self, name: &str, size: usize) -> Option<bool> {
+        if self.names.contains(name) {
+            return Some(false);
         }
-        if self.files.len() >= MOST_FILES || self.size + contents.len() > TOTAL {
-            return false;
+        if self.names.len() >= MOST_FILES || self.size.saturating_add(size) > TOTAL {
+            return None;
         }
-        self.size += contents.len();
-        self.names.insert(name.clone());
-        let is_valid = media_type.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-        let content_type = if is_valid && media_type.len() <= LONGEST { media_type } else { "" };
-        let (content_type, contents) = (content_type.to_owned(), contents.into());
-        self.files.push(NewFile { name, content_type, contents });
-        true
+        self.size += size;
+        Some(self.names.insert(name.to_owned()))
     }
 
-    /// Reads the files of an archive that results refer to, in memory that is acquired before. Those
-    /// that it does not have, and too large ones, are left out.
-    pub(super) fn read<R: Read + Seek>(
+    /// Reads the files of the folder that the report refers to, in memory that is acquired before.
+    pub(super) fn read(
         &mut self,
-        archive: &mut Archive<R>,
+        folder: &mut dyn Files,
         memory: &mut Memory,
     ) -> Result<(), Fault> {
-        for (path, (name, media_type)) in std::mem::take(&mut self.expected) {
-            let fits = |size: &usize| *size <= TOTAL - self.size;
-            let size = archive.size(&path).and_then(|size| usize::try_from(size).ok());
-            let Some(size) = size.filter(fits) else { continue };
+        for (path, mut file) in self.expected.drain() {
+            let size = usize::try_from(self.offered[&path]).unwrap_or(usize::MAX);
             memory.grow(size)?;
             let mut contents = Vec::with_capacity(size);
-            let file = archive.open(&path)?.take(size as u64).read_to_end(&mut contents);
-            file.map_err(|error| Fault::Malformed(format!("{path} is unreadable: {error}")))?;
-            self.add(name, &media_type, contents);
+            let read = folder.open(&path)?.take(size as u64).read_to_end(&mut contents);
+            read.map_err(|error| Fault::Malformed(format!("{path} is unreadable: {error}")))?;
+            file.contents = contents.into();
+            self.files.push(file);
         }
         Ok(())
     }
@@ -103,6 +113,13 @@ impl Attachments {
     pub(super) fn into_files(self) -> Vec<NewFile> {
         self.files
     }
+}
+
+/// Returns a file with a media type that is safe in a header.
+fn new_file(name: &str, media_type: &str, contents: Bytes) -> NewFile {
+    let is_valid = media_type.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    let content_type = if is_valid && media_type.len() <= LONGEST { media_type } else { "" };
+    NewFile { name: name.to_owned(), content_type: content_type.to_owned(), contents }
 }
 
 /// Returns a name of an artifact that is the same for the same contents, and shows that of the tool.
@@ -118,6 +135,7 @@ fn name_of(name: &str, contents: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artifact::rules::is_name;
 
     fn inline(name: &str, contents: &[u8]) -> Attachment {
         Attachment {
@@ -130,10 +148,11 @@ mod tests {
     #[test]
     fn attachments_have_valid_names_that_differ_by_contents() {
         let mut attachments = Attachments::default();
-        let names = attachments.names(
-            &[inline("a b/schön.png", b"1"), inline("a b/schön.png", b"2"), inline("x", b"1")],
-            false,
-        );
+        let names = attachments.names(&[
+            inline("a b/schön.png", b"1"),
+            inline("a b/schön.png", b"2"),
+            inline("x", b"1"),
+        ]);
         assert!(names.iter().all(|name| is_name(name)), "{names:?}");
         assert!(names[0].ends_with("-sch_n.png"), "{names:?}");
         assert_ne!(names[0], names[1]);
@@ -144,8 +163,8 @@ mod tests {
     fn attachments_beyond_the_limit_are_left_out() {
         let mut attachments = Attachments::default();
         let large = vec![0; TOTAL - 1];
-        assert_eq!(attachments.names(&[inline("large", &large)], false).len(), 1);
-        assert_eq!(attachments.names(&[inline("more", b"22")], false).len(), 0);
-        assert_eq!(attachments.names(&[inline("less", b"1")], false).len(), 1);
+        assert_eq!(attachments.names(&[inline("large", &large)]).len(), 1);
+        assert_eq!(attachments.names(&[inline("more", b"22")]).len(), 0);
+        assert_eq!(attachments.names(&[inline("less", b"1")]).len(), 1);
     }
 }

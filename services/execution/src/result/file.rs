@@ -4,15 +4,16 @@ use std::collections::HashMap;
 
 use assay_formats::{
     Test,
-    allure::{self, ARCHIVE, Archive},
+    allure::{self, ARCHIVE, Archive, Files},
 };
 use assay_proto::Fault;
-use assay_runtime::body::{Body, Memory};
+use assay_runtime::body::{Body, File, Memory};
 use aws_lc_rs::digest;
 
 use super::{
     attachments::Attachments,
     chunks::Chunks,
+    folder::Folder,
     rules::{Case, Reported, shifted},
 };
 use crate::{
@@ -28,7 +29,7 @@ const MOST_TESTS: usize = 100_000;
 pub(crate) struct Report {
     /// The results in their order, one for each attempt.
     pub(crate) results: Vec<Reported>,
-    /// The SHA-256 digest of the files.
+    /// The SHA-256 digest of the files, the reporter and the variant.
     pub(crate) digest: Vec<u8>,
     /// The attachments that results refer to by name.
     pub(crate) attachments: Vec<NewFile>,
@@ -37,68 +38,116 @@ pub(crate) struct Report {
 /// Reads one or several files. All instances belong to the reporter, and have the parameters of
 /// `variant` in front of their own. Without a name, the reporter has one that follows from the
 /// files, so that they have instances of their own.
+///
+/// A form with Allure results is read as their folder. In other forms, each file is a report, or an
+/// attachment of one that refers to it by its name.
 pub(crate) fn read(
-    mut body: Body,
+    body: Body,
     reporter: Option<&str>,
     variant: &str,
     memory: &mut Memory,
 ) -> Result<Report, Fault> {
-    let digest = digest(&body);
+    let digest = digest(&body.files);
     let generated = || match digest[..] {
         [a, b, c, d, ..] => format!("report-{:08x}", u32::from_be_bytes([a, b, c, d])),
         _ => "report".to_owned(),
     };
     let reporter = reporter.map_or_else(generated, str::to_owned);
-    let (mut results, mut names, mut tests) = (Vec::new(), Names::default(), 0);
-    let (mut writer, mut attachments) = (Writer::new()?, Attachments::default());
-    loop {
-        let mut add = |test: Test, mut archived: Option<&mut Memory>| {
-            tests += 1;
-            if tests > MOST_TESTS {
-                let reason = format!("the report has more than {MOST_TESTS} tests");
-                return Err(Fault::Refused { code: "too_many_tests", reason });
-            }
-            let identifier = test.identifier();
-            let parameters: Vec<_> = [variant, &test.variant()]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .map(str::to_owned)
-                .collect();
-            let variant = names.distinct(&identifier, parameters.join(", "));
-            let slot = Slot::Named { reporter: reporter.clone(), variant };
-            for (attempt, number) in test.attempts.iter().zip(1..) {
-                let files = attachments.names(&attempt.attachments, archived.is_some());
-                let result = Reported {
-                    case: Some(Case::Identifier(identifier.clone())),
-                    name: Some(test.title()),
-                    slot: slot.clone(),
-                    attempt: attempt_of(&test, attempt, number, files, &mut writer)?,
-                };
-                if let Some(memory) = &mut archived {
-                    memory.grow(result.size())?;
-                }
-                results.push(result);
-            }
-            Ok(())
-        };
-        let file = body.files().next().map(Chunks::new);
-        if let Some(file) = file.filter(|file| file.starts_with(ARCHIVE)) {
-            let mut archive = Archive::open(file)?;
-            memory.grow(archive.directory_size())?;
-            allure::read(&mut archive, |test| add(test, Some(&mut *memory)))?;
-            attachments.read(&mut archive, memory)?;
-        } else {
-            assay_formats::read(&mut body, |test| add(test, None))?;
-        }
-        if !body.next_file() {
-            break;
+    // Reporters can have the same report.
+    let digest = digest_of([&digest[..], reporter.as_bytes(), variant.as_bytes()]);
+    let mut results = Results {
+        reporter,
+        variant,
+        read: Vec::new(),
+        tests: 0,
+        names: Names::default(),
+        writer: Writer::new()?,
+        attachments: Attachments::of_upload(&digest),
+    };
+    if body.files.iter().any(|file| allure::is_result(&file.name)) {
+        results.read_allure(&mut Folder::of(&body.files), memory)?;
+    } else {
+        let (attached, reports): (Vec<_>, Vec<_>) =
+            body.files.into_iter().partition(|file| file.is_attachment);
+        let mut attached = Folder::of(&attached);
+        for file in reports {
+            results.read_file(file, &mut attached, memory)?;
         }
     }
+    let Results { read: results, attachments, .. } = results;
     if results.is_empty() {
         let reason = "the report has no tests".to_owned();
         return Err(Fault::Refused { code: "no_tests", reason });
     }
     Ok(Report { results, digest, attachments: attachments.into_files() })
+}
+
+/// The results that were read so far, and what the next ones depend on.
+struct Results<'v> {
+    reporter: String,
+    variant: &'v str,
+    read: Vec<Reported>,
+    tests: usize,
+    names: Names,
+    writer: Writer,
+    attachments: Attachments,
+}
+
+impl Results<'_> {
+    /// Reads a report, or an archive of Allure results.
+    fn read_file(
+        &mut self,
+        file: File,
+        attached: &mut Folder<'_>,
+        memory: &mut Memory,
+    ) -> Result<(), Fault> {
+        let chunks = Chunks::new(file.parts());
+        if chunks.starts_with(ARCHIVE) {
+            let mut archive = Archive::open(chunks)?;
+            memory.grow(archive.directory_size())?;
+            return self.read_allure(&mut archive, memory);
+        }
+        self.attachments.offer(attached);
+        // The results take about as much memory as the file did.
+        assay_formats::read(file, |test| self.add(&test).map(drop))?;
+        self.attachments.read(attached, memory)
+    }
+
+    fn read_allure(&mut self, folder: &mut dyn Files, memory: &mut Memory) -> Result<(), Fault> {
+        self.attachments.offer(folder);
+        allure::read(folder, |test| memory.grow(self.add(&test)?))?;
+        self.attachments.read(folder, memory)
+    }
+
+    /// Adds the attempts at a test. Returns about how much memory they take, in bytes.
+    fn add(&mut self, test: &Test) -> Result<usize, Fault> {
+        self.tests += 1;
+        if self.tests > MOST_TESTS {
+            let reason = format!("the report has more than {MOST_TESTS} tests");
+            return Err(Fault::Refused { code: "too_many_tests", reason });
+        }
+        let identifier = test.identifier();
+        let parameters: Vec<_> = [self.variant, &test.variant()]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect();
+        let variant = self.names.distinct(&identifier, parameters.join(", "));
+        let slot = Slot::Named { reporter: self.reporter.clone(), variant };
+        let mut size = 0;
+        for (attempt, number) in test.attempts.iter().zip(1..) {
+            let files = self.attachments.names(&attempt.attachments);
+            let result = Reported {
+                case: Some(Case::Identifier(identifier.clone())),
+                name: Some(test.title()),
+                slot: slot.clone(),
+                attempt: attempt_of(test, attempt, number, files, &mut self.writer)?,
+            };
+            size += result.size();
+            self.read.push(result);
+        }
+        Ok(size)
+    }
 }
 
 /// How often the files have named each instance.
@@ -149,12 +198,27 @@ fn attempt_of(
     Ok(Attempt { number, outcome, detail: Detail { steps, ..Detail::default() } })
 }
 
-fn digest(body: &Body) -> Vec<u8> {
+/// Returns a digest of the contents of files and of the names of attachments. Other names do not
+/// matter.
+fn digest(files: &[File]) -> Vec<u8> {
     let mut digest = digest::Context::new(&digest::SHA256);
-    for file in body.files() {
-        let size: usize = file.clone().map(<[u8]>::len).sum();
-        digest.update(&size.to_le_bytes());
-        file.for_each(|part| digest.update(part));
+    for file in files {
+        digest.update(&file.size().to_le_bytes());
+        file.parts().for_each(|part| digest.update(part));
+        if file.is_attachment {
+            digest.update(&file.name.len().to_le_bytes());
+            digest.update(file.name.as_bytes());
+        }
+    }
+    digest.finish().as_ref().to_vec()
+}
+
+/// Returns a digest of parts of any length.
+fn digest_of<const PARTS: usize>(parts: [&[u8]; PARTS]) -> Vec<u8> {
+    let mut digest = digest::Context::new(&digest::SHA256);
+    for part in parts {
+        digest.update(&part.len().to_le_bytes());
+        digest.update(part);
     }
     digest.finish().as_ref().to_vec()
 }
@@ -195,7 +259,7 @@ mod tests {
         let (intake, customer) = (Intake::new(8), CustomerId::new());
         let archive = bomb(5);
         assert!(archive.len() < 20_000);
-        let piece = Piece { chunk: archive.into(), next_file: false, last: true };
+        let piece = Piece { chunk: archive.into(), file: None, last: true };
         let parse = |body, memory: &mut Memory| read(body, None, "", memory);
         let read = intake.read(customer, stream::iter([Ok(piece)]), parse);
         let (report, memory) = read.await.unwrap();

@@ -2,7 +2,7 @@
 
 use assay_proto::Fault;
 use assay_records::{Check, elements};
-use assay_runtime::body::Body;
+use assay_runtime::body::File;
 use serde_json::value::RawValue;
 
 use crate::{
@@ -24,7 +24,7 @@ pub(crate) enum Source {
 }
 
 /// Parses and checks the results in a body.
-pub(crate) fn read(body: Body, source: Source) -> Result<Vec<Reported>, Fault> {
+pub(crate) fn read(body: File, source: Source) -> Result<Vec<Reported>, Fault> {
     let mut results = Results {
         read: Vec::new(),
         check: Check::with_limit(MOST_VIOLATIONS),

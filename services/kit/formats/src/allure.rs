@@ -8,7 +8,7 @@ mod fixtures;
 mod outcome;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     io::{BufRead, BufReader, Read},
 };
 
@@ -33,8 +33,8 @@ pub const ARCHIVE: &[u8] = b"PK\x03\x04";
 
 /// Files that belong together, such as those of a folder or of an archive.
 pub trait Files {
-    /// Returns the names of the files, without folders.
-    fn names(&self) -> Vec<String>;
+    /// Returns the sizes of the files in bytes, by their names without folders.
+    fn sizes(&mut self) -> BTreeMap<String, u64>;
 
     /// Opens the file with this name.
     fn open(&mut self, name: &str) -> Result<Box<dyn Read + '_>, Fault>;
@@ -62,9 +62,14 @@ impl Format for Allure {
     /// Refuses a single file: attempts and attachments are in others. [`read`] reads all of them.
     fn read(&self, _: &mut dyn BufRead, _: Sink<'_>) -> Result<(), Fault> {
         let reason = "the file was recognized as Allure results, which are several files and cannot \
-            be read from one: send a zip archive of their folder";
+            be read from one: send a zip archive of their folder, or a form with all of them";
         Err(Fault::Refused { code: "several_files", reason: reason.to_owned() })
     }
+}
+
+/// Returns whether a file has this name because it has the result of an attempt.
+pub fn is_result(name: &str) -> bool {
+    name.ends_with("-result.json")
 }
 
 /// Reads the results in a set of files. The attachments of the tests are names of files in it.
@@ -72,14 +77,14 @@ pub fn read(
     files: &mut dyn Files,
     mut sink: impl FnMut(Test) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let names = files.names();
+    let names: Vec<String> = files.sizes().into_keys().collect();
     if names.len() > MOST_FILES {
         let reason = format!("Allure results have at most {MOST_FILES} files");
         return Err(Fault::Refused { code: "too_large", reason });
     }
     let (mut tests, mut fixtures) = (Attempts::default(), Fixtures::default());
     for (index, name) in names.iter().enumerate() {
-        if name.ends_with("-result.json") {
+        if is_result(name) {
             tests.add(parse::<Brief>(files, name)?, index);
         } else if name.ends_with("-container.json") {
             fixtures.add(parse(files, name)?);

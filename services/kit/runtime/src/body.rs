@@ -1,24 +1,23 @@
 //! The bodies of requests. A body is received whole before it is parsed, in memory that is shared
 //! fairly between customers: a slow client holds the memory of what it has sent, and no thread.
 
+mod file;
 #[cfg(test)]
 mod tests;
 mod upload;
 
-use std::{
-    collections::VecDeque,
-    io::{self, BufRead, Read},
-    iter, thread,
-    time::Duration,
-};
+use std::{thread, time::Duration};
 
-use assay_proto::{CustomerId, Fault};
+use assay_proto::{CustomerId, Fault, execution::FormFile};
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use tokio::{runtime::Handle, task, time::timeout};
 use tonic::Status;
 
-pub use self::upload::{UploadMessage, open};
+pub use self::{
+    file::File,
+    upload::{UploadMessage, open},
+};
 use crate::{Share, Shares};
 
 /// Maximum size of a body in bytes. The gateway has the same limit.
@@ -27,6 +26,9 @@ const LARGEST: usize = 32 << 20;
 /// Size in bytes of the units that memory is acquired in.
 const UNIT: usize = 64 << 10;
 
+/// Memory that a file of a form takes beside its contents and its name, in bytes.
+const FILE: usize = 100;
+
 /// Maximum time until a body has arrived. The gateway ends a call after the same time.
 const BODY_TIMEOUT: Duration = Duration::from_mins(2);
 
@@ -34,8 +36,8 @@ const BODY_TIMEOUT: Duration = Duration::from_mins(2);
 #[derive(Debug, Default)]
 pub struct Piece {
     pub chunk: Bytes,
-    /// Whether a further file starts with it.
-    pub next_file: bool,
+    /// The file of a form that starts with it.
+    pub file: Option<FormFile>,
     /// Whether the body is complete with it.
     pub last: bool,
 }
@@ -53,7 +55,7 @@ pub struct Memory {
     shares: Shares,
     customer: CustomerId,
     held: Vec<Share>,
-    /// Bytes of what is held that [`Memory::grow`] has not handed out yet.
+    /// Bytes of what is held that nothing takes yet.
     spare: usize,
 }
 
@@ -103,9 +105,13 @@ impl Memory {
     /// Acquires memory for more bytes. It blocks: only the thread that parses a body may call it.
     /// Fails with [`Fault::Busy`] after ten seconds.
     pub fn grow(&mut self, bytes: usize) -> Result<(), Fault> {
+        Handle::current().block_on(self.hold(bytes))
+    }
+
+    async fn hold(&mut self, bytes: usize) -> Result<(), Fault> {
         if let Some(missing) = bytes.checked_sub(self.spare) {
             let units = missing.div_ceil(UNIT);
-            Handle::current().block_on(self.acquire(units))?;
+            self.acquire(units).await?;
             self.spare += units * UNIT;
         }
         self.spare -= bytes;
@@ -118,8 +124,8 @@ impl Memory {
     }
 }
 
-/// Receives a body, and acquires the memory of each unit before filling it. A call that its client
-/// cancels looks like the end of the stream, so the last piece is marked.
+/// Receives a body, and acquires memory before keeping a chunk. A call that its client cancels looks
+/// like the end of the stream, so the last piece is marked.
 async fn received(
     pieces: impl Stream<Item = Result<Piece, Status>>,
     memory: &mut Memory,
@@ -128,21 +134,17 @@ async fn received(
         let mut pieces = std::pin::pin!(pieces);
         let (mut body, mut size) = (Body::default(), 0);
         while let Some(piece) = pieces.next().await {
-            let Piece { chunk, next_file, last } = piece?;
-            size += chunk.len();
+            let Piece { chunk, file, last } = piece?;
+            let start = file.as_ref().map_or(0, |file| FILE + file.name.len());
+            size += start + chunk.len();
             if size > LARGEST {
                 let reason = format!("the body is larger than {} MiB", LARGEST >> 20);
                 return Err(Fault::Refused { code: "too_large", reason }.into());
             }
-            if next_file {
-                body.rest.push_back(VecDeque::new());
-            }
-            let mut chunk = &chunk[..];
-            while !chunk.is_empty() {
-                if body.is_full() {
-                    memory.acquire(1).await?;
-                }
-                chunk = body.fill(chunk);
+            memory.hold(start + chunk.len()).await?;
+            body.files.extend(file.map(File::from));
+            if !chunk.is_empty() {
+                body.receiving().fill(&chunk);
             }
             if last {
                 return Ok(body);
@@ -154,72 +156,25 @@ async fn received(
     timeout(BODY_TIMEOUT, whole).await.map_err(late)?
 }
 
-/// One or several files. Reading ends with the current file; [`Body::next_file`] moves on to the
-/// next.
+/// One file, or those of a form in their order.
 #[derive(Debug, Default)]
 pub struct Body {
-    /// Units of the current file that are left, and the number of bytes read from the first one.
-    file: VecDeque<Vec<u8>>,
-    read: usize,
-    /// The files after the current one.
-    rest: VecDeque<VecDeque<Vec<u8>>>,
+    pub files: Vec<File>,
 }
 
 impl Body {
-    /// Moves on to the next file. Returns whether there is one.
-    pub fn next_file(&mut self) -> bool {
-        let Some(next) = self.rest.pop_front() else { return false };
-        (self.file, self.read) = (next, 0);
-        true
+    /// Returns the first file. The body of a call that takes one file has no other.
+    pub fn into_file(self) -> File {
+        self.files.into_iter().next().unwrap_or_default()
     }
 
-    /// Returns the unread contents of all files, in parts.
-    pub fn files(&self) -> impl Iterator<Item = impl Iterator<Item = &[u8]> + Clone> {
-        iter::once(&self.file).chain(&self.rest).map(|file| file.iter().map(Vec::as_slice))
-    }
-
-    /// The file that is being received.
-    fn last_file(&mut self) -> &mut VecDeque<Vec<u8>> {
-        self.rest.back_mut().unwrap_or(&mut self.file)
-    }
-
-    fn is_full(&mut self) -> bool {
-        self.last_file().back().is_none_or(|unit| unit.len() == UNIT)
-    }
-
-    /// Adds as much of a chunk as fits into the last unit. Returns the rest.
-    fn fill<'c>(&mut self, chunk: &'c [u8]) -> &'c [u8] {
-        if self.is_full() {
-            self.last_file().push_back(Vec::new());
+    /// Returns the file that is being received. The first one starts without a mark if it is the
+    /// only one.
+    fn receiving(&mut self) -> &mut File {
+        if self.files.is_empty() {
+            self.files.push(File::default());
         }
-        let Some(unit) = self.last_file().back_mut() else { return chunk };
-        let (fits, rest) = chunk.split_at(chunk.len().min(UNIT - unit.len()));
-        if unit.is_empty() && !rest.is_empty() {
-            unit.reserve_exact(UNIT);
-        }
-        unit.extend_from_slice(fits);
-        rest
-    }
-}
-
-impl BufRead for Body {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        Ok(self.file.front().map_or(&[], |unit| &unit[self.read..]))
-    }
-
-    fn consume(&mut self, amount: usize) {
-        self.read += amount;
-        if self.file.front().is_some_and(|unit| unit.len() <= self.read) {
-            self.file.pop_front();
-            self.read = 0;
-        }
-    }
-}
-
-impl Read for Body {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.fill_buf()?.read(buffer)?;
-        self.consume(read);
-        Ok(read)
+        let last = self.files.len() - 1;
+        &mut self.files[last]
     }
 }

@@ -1,11 +1,16 @@
 //! Reports that test tools have just written.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Job, executions};
-use crate::{customer::Customer, documents::node};
+use crate::{
+    customer::Customer,
+    documents::{at, node, tool},
+    reports::report_path,
+    world::id,
+};
 
 const PYTEST: &str = "
 import pytest
@@ -27,6 +32,20 @@ describe('cart', () => {
   test('ships', () => assert.equal(1, 2));
   test('prints', { skip: true }, () => {});
 });
+";
+
+const PLAYWRIGHT: &str = "
+import { writeFileSync } from 'node:fs';
+import { test, expect } from '@playwright/test';
+test('pays', async () => {});
+test('ships', async ({}, testInfo) => {
+  const path = testInfo.outputPath('page.png');
+  writeFileSync(path, 'a picture');
+  await testInfo.attach('page', { path, contentType: 'image/png' });
+  expect(testInfo.retry).toBe(1);
+});
+test('refunds', async () => { expect(1).toBe(2); });
+test.skip('prints', async () => {});
 ";
 
 /// Uploads the only report of a job, and checks the numbers of test cases: all, passed, failed and
@@ -75,5 +94,34 @@ async fn reports_of_an_installed_node_are_uploaded() {
 
         assert_eq!(ran.status.code(), Some(1), "{ran:#?}");
         check(&customer, &job, [3, 1, 1, 1]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reports_of_an_installed_playwright_are_uploaded_with_attachments() {
+    let customer = Customer::new().await;
+    for (reporter, variable) in
+        [("junit", "PLAYWRIGHT_JUNIT_OUTPUT_FILE"), ("json", "PLAYWRIGHT_JSON_OUTPUT_FILE")]
+    {
+        let job = Job::new(&customer).await;
+        fs::write(job.folder.join("shop.spec.mjs"), PLAYWRIGHT).unwrap();
+        symlink(at("target/tools/node/node_modules"), job.folder.join("node_modules")).unwrap();
+
+        let mut tests = tool("@playwright/test/cli.js", &job.folder);
+        tests.args(["test", "--retries=1", &format!("--reporter={reporter}")]);
+        tests.env(variable, job.folder.join(format!("reports/report.{reporter}")));
+        let ran = tests.output().await.unwrap();
+
+        assert_eq!(ran.status.code(), Some(1), "{ran:#?}");
+        check(&customer, &job, [4, 2, 1, 1]).await;
+        let execution = executions(&customer.api).await.remove(0);
+        let ships = |report: &&Value| report["TestCaseName"].as_str().unwrap().contains("ships");
+        let report = execution["TestReports"].as_array().unwrap().iter().find(ships).unwrap();
+        let project = format!("/api/projects/{}", execution["ProjectId"].as_str().unwrap());
+        let report = report_path(&project, report);
+        let instances = customer.api.get(&format!("{report}/instances")).await.ok();
+        let instance = format!("{report}/instances/{}", id(&instances[0]));
+        let instance = customer.api.get(&instance).await.ok();
+        assert!(instance.to_string().contains("-page-"), "{reporter}: {instance:#}");
     }
 }

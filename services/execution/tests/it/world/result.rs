@@ -8,10 +8,10 @@ use std::{
 
 use assay_execution::Artifacts;
 use assay_proto::execution::{
-    AddReportRequest, AddReportTarget, DownloadArtifactRequest, Execution, ReportResultsRequest,
-    ReportResultsTarget, ReportedResults, UploadArtifactRequest, UploadArtifactTarget,
-    UploadResultsRequest, UploadResultsTarget, artifact_service_client::ArtifactServiceClient,
-    result_service_client::ResultServiceClient,
+    AddReportRequest, AddReportTarget, DownloadArtifactRequest, Execution, FormFile,
+    ReportResultsRequest, ReportResultsTarget, ReportedResults, UploadArtifactRequest,
+    UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
+    artifact_service_client::ArtifactServiceClient, result_service_client::ResultServiceClient,
 };
 use assay_runtime::grpc::Channel;
 use futures::stream;
@@ -145,8 +145,7 @@ impl World {
             variant: None,
         };
         let chunk = file.to_vec().into();
-        let message =
-            AddReportRequest { target: Some(target), chunk, next_file: false, last: true };
+        let message = AddReportRequest { target: Some(target), chunk, file: None, last: true };
         let messages = self.user.call(stream::iter([message]));
         Ok(self.results().add_report(messages).await?.into_inner())
     }
@@ -159,18 +158,27 @@ impl World {
         }
     }
 
-    /// Uploads files.
+    /// Uploads reports.
     pub(crate) async fn upload(&self, files: &[&[u8]]) -> Result<Execution, Status> {
+        let files: Vec<_> = files.iter().map(|file| (FormFile::default(), *file)).collect();
+        self.upload_form(&files).await
+    }
+
+    /// Uploads a form.
+    pub(crate) async fn upload_form(
+        &self,
+        files: &[(FormFile, &[u8])],
+    ) -> Result<Execution, Status> {
         let mut messages = vec![UploadResultsRequest {
             target: Some(self.upload_target()),
             ..UploadResultsRequest::default()
         }];
-        for (number, file) in files.iter().enumerate() {
-            for (index, chunk) in file.chunks(60_000).enumerate() {
+        for (file, contents) in files {
+            for (index, chunk) in contents.chunks(60_000).enumerate() {
                 messages.push(UploadResultsRequest {
                     target: None,
                     chunk: chunk.to_vec().into(),
-                    next_file: number > 0 && index == 0,
+                    file: (index == 0).then(|| file.clone()),
                     last: false,
                 });
             }

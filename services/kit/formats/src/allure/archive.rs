@@ -1,7 +1,7 @@
 //! Results in a zip archive.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     io::{self, Read, Seek},
 };
 
@@ -52,20 +52,13 @@ impl<R: Read + Seek> Archive<R> {
     pub fn directory_size(&self) -> usize {
         self.indexes.len() * ENTRY
     }
-
-    /// Returns the size of a file as the directory states it, in bytes, or nothing if it does not
-    /// exist.
-    pub fn size(&mut self, name: &str) -> Option<u64> {
-        let file = self.zip.by_index_raw(*self.indexes.get(name)?).ok()?;
-        Some(file.size())
-    }
 }
 
 impl<R: Read + Seek> Files for Archive<R> {
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.indexes.keys().cloned().collect();
-        names.sort_unstable();
-        names
+    fn sizes(&mut self) -> BTreeMap<String, u64> {
+        let Self { zip, indexes, .. } = self;
+        let mut size = |index| zip.by_index_raw(index).map_or(0, |file| file.size());
+        indexes.iter().map(|(name, index)| (name.clone(), size(*index))).collect()
     }
 
     fn open(&mut self, name: &str) -> Result<Box<dyn Read + '_>, Fault> {

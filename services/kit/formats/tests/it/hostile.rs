@@ -167,7 +167,7 @@ proptest! {
             change.apply(&mut archive);
         }
         if let Ok(mut archive) = Archive::open(Cursor::new(archive)) {
-            assert!(archive.names().len() < 1000);
+            assert!(archive.sizes().len() < 1000);
             check(|sink| allure::read(&mut archive, sink));
         }
     }

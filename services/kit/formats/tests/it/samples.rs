@@ -2,7 +2,7 @@
 //! the expected counts.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     io::{BufReader, Read},
     path::{Path, PathBuf},
@@ -47,9 +47,10 @@ fn samples_in(folder: &Path) -> Vec<Sample> {
 struct Folder(PathBuf);
 
 impl Files for Folder {
-    fn names(&self) -> Vec<String> {
+    fn sizes(&mut self) -> BTreeMap<String, u64> {
         let entries = fs::read_dir(&self.0).unwrap().map(Result::unwrap);
-        entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+        let size = |entry: &fs::DirEntry| entry.metadata().unwrap().len();
+        entries.map(|entry| (entry.file_name().into_string().unwrap(), size(&entry))).collect()
     }
 
     fn open(&mut self, name: &str) -> Result<Box<dyn Read + '_>, Fault> {

@@ -1,11 +1,18 @@
 //! Bodies as clients send them: in pieces, too large, late, and many at a time.
 
+use std::io;
+
 use futures::{FutureExt, stream};
 
 use super::*;
 
-fn piece(text: &'static str, next_file: bool) -> Piece {
-    Piece { chunk: Bytes::from_static(text.as_bytes()), next_file, last: false }
+fn piece(text: &'static str) -> Piece {
+    Piece { chunk: Bytes::from_static(text.as_bytes()), ..Piece::default() }
+}
+
+fn start(name: &str) -> Piece {
+    let file = FormFile { name: name.to_owned(), is_attachment: false };
+    Piece { file: Some(file), ..Piece::default() }
 }
 
 fn last() -> Piece {
@@ -19,19 +26,14 @@ async fn read<T: Send + 'static>(
     Ok(Intake::new(64).read(CustomerId::new(), pieces, parse).await?.0)
 }
 
-fn files(mut body: Body, _: &mut Memory) -> Result<Vec<String>, Fault> {
-    let mut files = Vec::new();
-    loop {
-        files.push(io::read_to_string(&mut body).map_err(Fault::internal)?);
-        if !body.next_file() {
-            return Ok(files);
-        }
-    }
+fn files(body: Body, _: &mut Memory) -> Result<Vec<String>, Fault> {
+    body.files.into_iter().map(|file| io::read_to_string(file).map_err(Fault::internal)).collect()
 }
 
 #[tokio::test]
 async fn files_are_read_one_after_the_other() {
-    let pieces = [piece("a", false), piece("b", false), piece("c", true), piece("", true), last()];
+    let pieces =
+        [piece(""), start("1"), piece("a"), piece("b"), start("2"), piece("c"), start("3"), last()];
     assert_eq!(read(stream::iter(pieces.map(Ok)), files).await.unwrap(), ["ab", "c", ""]);
 }
 
@@ -49,11 +51,11 @@ async fn pieces_of_any_size_make_up_the_body() {
 
 #[tokio::test]
 async fn an_interrupted_body_is_rejected() {
-    let pieces = [Ok(piece("a", false)), Err(Status::cancelled("gone"))];
+    let pieces = [Ok(piece("a")), Err(Status::cancelled("gone"))];
     let broken = read(stream::iter(pieces), files).await.unwrap_err();
     assert_eq!(broken.message(), "gone");
     // As a call looks that its client has given up.
-    let silent = read(stream::iter([Ok(piece("a", false))]), files).await.unwrap_err();
+    let silent = read(stream::iter([Ok(piece("a"))]), files).await.unwrap_err();
     assert_eq!(silent.message(), "the body broke off");
 }
 
@@ -67,7 +69,7 @@ async fn a_body_over_the_limit_is_rejected() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_does_not_end_times_out() {
-    let pieces = stream::iter([Ok(piece("a", false))]).chain(stream::pending());
+    let pieces = stream::iter([Ok(piece("a"))]).chain(stream::pending());
     let late = read(pieces, files).await.unwrap_err();
     assert_eq!(late.message(), "the body did not arrive in time");
 }
@@ -102,10 +104,10 @@ async fn the_bodies_of_one_customer_leave_memory_to_others() {
 async fn decompressed_bodies_count_with_their_size() {
     let intake = Intake::new(4);
     let (one, other) = (CustomerId::new(), CustomerId::new());
-    let bomb = || stream::iter([Ok(piece("bomb", false)), Ok(last())]);
+    let bomb = || stream::iter([Ok(piece("bomb")), Ok(last())]);
     let grow = |_: Body, memory: &mut Memory| (0..24).try_for_each(|_| memory.grow(100_000));
     let (_, memory) = intake.read(one, bomb(), grow).await.unwrap();
-    assert_eq!(intake.memory.held_by(one), 1 + (24 * 100_000_usize).div_ceil(UNIT));
+    assert_eq!(intake.memory.held_by(one), (4 + 24 * 100_000_usize).div_ceil(UNIT));
     assert!(intake.reserve(one, 1 << 20).now_or_never().is_none(), "it holds 2.4 of 3 MiB");
     assert!(intake.reserve(other, 1 << 20).now_or_never().is_some());
     drop(memory);

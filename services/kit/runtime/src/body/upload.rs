@@ -3,7 +3,7 @@
 use assay_proto::{
     catalog::{ImportTestCasesRequest, ImportTestCasesTarget},
     execution::{
-        AddReportRequest, AddReportTarget, ReportInstancesRequest, ReportResultsRequest,
+        AddReportRequest, AddReportTarget, FormFile, ReportInstancesRequest, ReportResultsRequest,
         ReportResultsTarget, UploadArtifactRequest, UploadArtifactTarget, UploadResultsRequest,
         UploadResultsTarget,
     },
@@ -33,22 +33,23 @@ pub async fn open<M: UploadMessage>(
 }
 
 macro_rules! upload_message {
-    ($message:ty, $field:ident: $target:ty, next_file: $next_file:expr) => {
+    ($message:ty, $field:ident: $target:ty, file: $file:expr) => {
         impl UploadMessage for $message {
             type Target = $target;
 
             fn into_parts(self) -> (Option<$target>, Piece) {
-                let next_file: fn(&Self) -> bool = $next_file;
-                let next_file = next_file(&self);
-                (self.$field, Piece { chunk: self.chunk, next_file, last: self.last })
+                let file: fn(&mut Self) -> Option<FormFile> = $file;
+                let mut message = self;
+                let file = file(&mut message);
+                (message.$field, Piece { chunk: message.chunk, file, last: message.last })
             }
         }
     };
 }
 
-upload_message!(ImportTestCasesRequest, target: ImportTestCasesTarget, next_file: |_| false);
-upload_message!(ReportInstancesRequest, id: String, next_file: |_| false);
-upload_message!(ReportResultsRequest, target: ReportResultsTarget, next_file: |_| false);
-upload_message!(UploadArtifactRequest, target: UploadArtifactTarget, next_file: |_| false);
-upload_message!(AddReportRequest, target: AddReportTarget, next_file: |m| m.next_file);
-upload_message!(UploadResultsRequest, target: UploadResultsTarget, next_file: |m| m.next_file);
+upload_message!(ImportTestCasesRequest, target: ImportTestCasesTarget, file: |_| None);
+upload_message!(ReportInstancesRequest, id: String, file: |_| None);
+upload_message!(ReportResultsRequest, target: ReportResultsTarget, file: |_| None);
+upload_message!(UploadArtifactRequest, target: UploadArtifactTarget, file: |_| None);
+upload_message!(AddReportRequest, target: AddReportTarget, file: |m| m.file.take());
+upload_message!(UploadResultsRequest, target: UploadResultsTarget, file: |m| m.file.take());

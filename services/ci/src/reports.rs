@@ -1,0 +1,246 @@
+//! Reports with the files that belong to them, and the requests that they are sent in.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    fs::{self, File as Opened},
+    io::BufReader,
+    path::{Path, PathBuf},
+};
+
+use assay_formats::{Content, allure::is_result};
+
+use crate::files::File;
+
+/// Maximum size of the files of one request, in bytes. Assay accepts 32 MiB; the rest is for the
+/// form around them.
+const MAX_REQUEST: u64 = 31 << 20;
+
+/// Maximum number of files in one request.
+const MAX_FILES: usize = 10_000;
+
+/// Maximum number of attachments of a report.
+const MAX_ATTACHMENTS: usize = 1000;
+
+/// A file of a form.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Part {
+    /// Name of the field.
+    pub(crate) field: &'static str,
+    /// Name of the file: for an attachment, the path in the report.
+    pub(crate) name: String,
+    pub(crate) file: File,
+}
+
+/// Files that only one request can have: a report with its attachments, or a folder of Allure
+/// results.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Report {
+    pub(crate) parts: Vec<Part>,
+    is_folder: bool,
+}
+
+impl Report {
+    fn size(&self) -> u64 {
+        self.parts.iter().map(|part| part.file.size).sum()
+    }
+}
+
+/// Returns the reports that the files are, with their attachments if they are wanted.
+pub(crate) fn reports(files: Vec<File>, with_attachments: bool) -> anyhow::Result<Vec<Report>> {
+    let folders: BTreeSet<PathBuf> = files
+        .iter()
+        .filter(|file| is_result(&base_name(&file.path)))
+        .filter_map(|file| file.path.parent().map(Path::to_owned))
+        .collect();
+    let (mut reports, mut of_folders) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
+    for file in files {
+        let part = Part { field: "file", name: base_name(&file.path), file };
+        match part.file.path.parent().filter(|folder| folders.contains(*folder)) {
+            Some(folder) => of_folders.entry(folder.to_owned()).or_default().push(part),
+            None => {
+                let attached = if with_attachments { attachments(&part.file)? } else { Vec::new() };
+                let parts = [part].into_iter().chain(attached).collect();
+                reports.push(Report { parts, is_folder: false });
+            }
+        }
+    }
+    for (folder, parts) in of_folders {
+        let report = Report { parts, is_folder: true };
+        anyhow::ensure!(
+            report.size() <= MAX_REQUEST && report.parts.len() <= MAX_FILES,
+            "{} has more than {} MiB or {MAX_FILES} files; upload a zip archive of it",
+            folder.display(),
+            MAX_REQUEST >> 20
+        );
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
+/// Divides reports among requests. A report that is too large for any request is alone in one, which
+/// Assay refuses with a reason.
+pub(crate) fn requests(reports: Vec<Report>) -> Vec<Vec<Part>> {
+    let mut requests: Vec<Vec<Part>> = Vec::new();
+    let (mut size, mut is_open) = (0, false);
+    for report in reports {
+        let count = report.parts.len();
+        size += report.size();
+        match requests.last_mut() {
+            Some(last)
+                if is_open
+                    && !report.is_folder
+                    && size <= MAX_REQUEST
+                    && last.len() + count <= MAX_FILES =>
+            {
+                last.extend(report.parts);
+            }
+            _ => {
+                size = report.size();
+                is_open = !report.is_folder;
+                requests.push(report.parts);
+            }
+        }
+    }
+    requests
+}
+
+/// Returns the attachments of a report that fit into a request with it, the smallest ones first.
+fn attachments(report: &File) -> anyhow::Result<Vec<Part>> {
+    let mut paths = BTreeSet::new();
+    let file = BufReader::new(Opened::open(&report.path)?);
+    // Assay gives the reason why it does not accept a report.
+    let _ = assay_formats::read(file, |test| {
+        let attachments = test.attempts.into_iter().flat_map(|attempt| attempt.attachments);
+        paths.extend(attachments.filter_map(|attachment| match attachment.content {
+            Content::Path(path) if !path.is_empty() => Some(path),
+            _ => None,
+        }));
+        Ok(())
+    });
+    let roots = roots(&report.path)?;
+    let mut found: Vec<Part> =
+        paths.into_iter().filter_map(|path| attachment(path, &roots)).collect();
+    found.sort_by_key(|part| part.file.size);
+    let (count, mut size) = (found.len(), report.size);
+    let fitting = |part: &Part| {
+        size += part.file.size;
+        size <= MAX_REQUEST
+    };
+    let found: Vec<Part> = found.into_iter().take_while(fitting).take(MAX_ATTACHMENTS).collect();
+    if found.len() < count {
+        let left_out = count - found.len();
+        tracing::warn!(
+            "{left_out} of {count} attachments of {} are left out: a report and its attachments \
+             have at most {} MiB",
+            report.path.display(),
+            MAX_REQUEST >> 20
+        );
+    }
+    Ok(found)
+}
+
+/// Returns the folders that paths of attachments may start from: the current one, and those from
+/// the folder of the report up to it.
+fn roots(report: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let current = env::current_dir()?.canonicalize()?;
+    let report = report.canonicalize()?;
+    let folder = report.parent().unwrap_or(&report);
+    let mut roots = vec![current.clone(), folder.to_owned()];
+    roots.extend(
+        folder
+            .ancestors()
+            .skip(1)
+            .take_while(|above| above.starts_with(&current))
+            .map(Path::to_owned),
+    );
+    Ok(roots)
+}
+
+/// Returns the attachment with this path, unless it is outside of the folders: a report must not
+/// make a job upload its secrets.
+fn attachment(path: String, roots: &[PathBuf]) -> Option<Part> {
+    let file = roots.iter().find_map(|root| {
+        let file = root.join(&path).canonicalize().ok()?;
+        let is_inside = roots.iter().any(|root| file.starts_with(root));
+        let metadata = fs::metadata(&file).ok()?;
+        let fits = is_inside && metadata.is_file() && metadata.len() > 0;
+        fits.then(|| File { path: file, size: metadata.len() })
+    })?;
+    Some(Part { field: "attachment", name: path, file })
+}
+
+fn base_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(name: &str, size: u64) -> File {
+        File { path: PathBuf::from(name), size }
+    }
+
+    #[test]
+    fn a_request_has_as_many_reports_as_fit() {
+        let reports: Vec<_> =
+            [10 << 20, 20 << 20, 2 << 20, 40 << 20, 1].map(|size| file("junit.xml", size)).into();
+        let reports = reports_of(reports);
+        let sizes: Vec<Vec<u64>> = requests(reports)
+            .iter()
+            .map(|parts| parts.iter().map(|part| part.file.size).collect())
+            .collect();
+        assert_eq!(sizes, [vec![10 << 20, 20 << 20], vec![2 << 20], vec![40 << 20], vec![1]]);
+    }
+
+    #[test]
+    fn a_folder_of_allure_results_is_a_request_of_its_own() {
+        let names = ["allure/1-result.json", "allure/2-attachment.png", "junit.xml", "more.xml"];
+        let reports = reports_of(names.map(|name| file(name, 1)).into());
+        let names: Vec<Vec<String>> = requests(reports)
+            .into_iter()
+            .map(|parts| parts.into_iter().map(|part| part.name).collect())
+            .collect();
+        assert_eq!(
+            names,
+            [vec!["junit.xml", "more.xml"], vec!["1-result.json", "2-attachment.png"]]
+        );
+    }
+
+    #[test]
+    fn attachments_are_looked_up_beside_the_report_and_above_and_not_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("work");
+        fs::create_dir_all(root.join("results")).unwrap();
+        for name in ["work/results/beside.png", "work/above.png", "secret"] {
+            fs::write(folder.path().join(name), "1").unwrap();
+        }
+        let report = root.join("results/junit.xml");
+        let paths = ["beside.png", "above.png", "../../secret", "missing.png"];
+        let absolute = folder.path().join("secret").display().to_string();
+        let paths: Vec<_> = paths.into_iter().chain([absolute.as_str()]).collect();
+        let list: String = paths.iter().map(|path| format!("[[ATTACHMENT|{path}]]\n")).collect();
+        let text = format!(
+            "<testsuite><testcase name=\"t\"><system-out>{list}</system-out></testcase></testsuite>"
+        );
+        fs::write(&report, &text).unwrap();
+
+        let roots = vec![root.clone(), root.join("results")];
+        let found: Vec<_> = paths
+            .iter()
+            .filter_map(|path| attachment((*path).to_owned(), &roots))
+            .map(|part| part.name)
+            .collect();
+        assert_eq!(found, ["beside.png", "above.png"]);
+
+        let report = File { path: report, size: text.len() as u64 };
+        let found: Vec<_> =
+            attachments(&report).unwrap().into_iter().map(|part| part.name).collect();
+        assert_eq!(found, ["beside.png"], "the current folder is elsewhere");
+    }
+
+    fn reports_of(files: Vec<File>) -> Vec<Report> {
+        reports(files, false).unwrap()
+    }
+}
