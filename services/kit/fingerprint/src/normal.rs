@@ -1,0 +1,257 @@
+//! The text of a failure without everything that differs between two runs.
+//!
+//! Words are replaced by their kind: `<url>`, `<time>`, `<ip>`, the name of a file. Numbers and ids
+//! become `<n>`. Quoted values and selectors keep their numbers, and so do the numbers that name an
+//! error, such as the status codes of HTTP.
+
+use crate::{
+    identifier,
+    lines::is_panic,
+    number::{self, NUMBER},
+    quotes::Quotes,
+    word::{self, Word},
+};
+
+/// Maximum number of characters that count. Longer texts are documents, which a message contains.
+const MOST: usize = 1000;
+
+/// Names that every failed assertion has, before the message.
+const GENERIC: &[&str] = &[
+    "Uncaught ",
+    "Error: ",
+    "Error [ERR_TEST_FAILURE]: ",
+    "[Error [ERR_TEST_FAILURE]: ",
+    "AssertionError: ",
+    "AssertionError [ERR_ASSERTION]: ",
+    "java.lang.AssertionError: ",
+    "org.opentest4j.AssertionFailedError: ",
+    "junit.framework.AssertionFailedError: ",
+];
+
+/// Units of time, after a number and a space.
+const TIMES: &[&str] = &[
+    "ns",
+    "us",
+    "µs",
+    "ms",
+    "s",
+    "sec",
+    "secs",
+    "second",
+    "seconds",
+    "millisecond",
+    "milliseconds",
+    "min",
+    "minute",
+    "minutes",
+    "hour",
+    "hours",
+];
+
+/// Returns the text that identifies the cause which the lines of a headline state.
+pub(crate) fn normalized(lines: &[&str]) -> String {
+    let text = Text::of(lines, false);
+    // A comparison of status codes, such as `expected 503 to equal 200`.
+    let is_comparison = text.numbers > 1 && text.statuses == text.numbers;
+    let text = if is_comparison { Text::of(lines, true) } else { text };
+    let text = collapsed(&text.normal);
+    let end = text.char_indices().nth(MOST).map_or(text.len(), |(end, _)| end);
+    text[..end].to_owned()
+}
+
+/// A text that is being normalized.
+#[derive(Default)]
+struct Text {
+    normal: String,
+    keeps_statuses: bool,
+    /// Count of numbers that are replaced.
+    numbers: usize,
+    /// Count of those that are status codes of HTTP.
+    statuses: usize,
+}
+
+impl Text {
+    fn of(lines: &[&str], keeps_statuses: bool) -> Self {
+        let mut text = Self { keeps_statuses, ..Self::default() };
+        for (line, number) in lines.iter().zip(0..) {
+            text.push_line(if number == 0 { specific(line) } else { line });
+            text.normal.push('\n');
+        }
+        text
+    }
+
+    fn push_line(&mut self, line: &str) {
+        let line =
+            line.find(" panicked at ").filter(|_| is_panic(line)).map_or(line, |at| &line[at..]);
+        let is_selector = line.starts_with("Locator: ") || line.starts_with("waiting for ");
+        self.push(line, is_selector);
+    }
+
+    /// Adds a line, of which all counts as quoted if it is a selector.
+    fn push(&mut self, line: &str, is_selector: bool) {
+        let mut quotes = Quotes::default();
+        let (mut at, mut before) = (0, None);
+        while let Some(char) = line[at..].chars().next() {
+            let rest = &line[at..];
+            let is_quoted = is_selector || quotes.is_open();
+            let is_start = word::starts(before, rest);
+            let taken = if is_start { self.push_word(rest, is_quoted) } else { 0 };
+            let taken = match taken {
+                0 if char.is_alphanumeric() => self.push_run(before, rest, is_quoted),
+                0 => {
+                    quotes.pass(before, char, &rest[char.len_utf8()..]);
+                    self.push_mark(before, rest, char, is_quoted)
+                }
+                taken => taken,
+            };
+            at += taken;
+            before = line[..at].chars().next_back();
+        }
+    }
+
+    /// Adds the word that the rest of a line starts with, if it has a meaning. Returns its length.
+    fn push_word(&mut self, rest: &str, is_quoted: bool) -> usize {
+        let (word, length) = word::read(rest);
+        match word {
+            Word::Plain => return 0,
+            Word::Time => self.normal.push_str("<time>"),
+            Word::Ip => self.normal.push_str("<ip>"),
+            Word::File(name) => self.push_runs(name, is_quoted),
+            Word::Route(path) => self.push_route(path),
+            Word::Url(path) => {
+                self.normal.push_str("<url>");
+                self.push_route(path);
+            }
+        }
+        length
+    }
+
+    /// Adds a path, without the parts that have a digit.
+    fn push_route(&mut self, path: &str) {
+        for part in path.split_inclusive('/') {
+            let name = part.trim_end_matches('/');
+            let is_id = name.contains(|char: char| char.is_ascii_digit());
+            self.normal.push_str(if is_id { NUMBER } else { name });
+            self.normal.push_str(&part[name.len()..]);
+        }
+    }
+
+    /// Adds a text without words.
+    fn push_runs(&mut self, text: &str, is_quoted: bool) {
+        let (mut at, mut before) = (0, None);
+        while let Some(char) = text[at..].chars().next() {
+            at += if char.is_alphanumeric() {
+                self.push_run(before, &text[at..], is_quoted)
+            } else {
+                self.push_mark(before, &text[at..], char, is_quoted)
+            };
+            before = text[..at].chars().next_back();
+        }
+    }
+
+    /// Adds the letters and digits that the rest of a line starts with. Returns their length.
+    fn push_run(&mut self, before: Option<char>, rest: &str, is_quoted: bool) -> usize {
+        if let Some((name, length)) = identifier::uuid(rest) {
+            self.normal.push_str(name);
+            self.normal.push_str(NUMBER);
+            return length;
+        }
+        let run = &rest[..identifier::run(rest)];
+        if identifier::is_random(before, run) || identifier::is_cut(rest, run) {
+            self.normal.push_str(NUMBER);
+            return run.len();
+        }
+        let is_word = before.is_some_and(|char| char.is_alphanumeric() || char == '_');
+        let Some(length) = number::length(rest).filter(|_| !is_word) else {
+            self.normal.push_str(run);
+            return run.len();
+        };
+        self.push_number(&rest[..length], is_quoted);
+        length
+    }
+
+    fn push_number(&mut self, number: &str, is_quoted: bool) {
+        let is_kept = (is_quoted && !number::is_port(&self.normal, number))
+            || number::is_name(&self.normal, number);
+        let is_status = number::is_status(number);
+        self.numbers += usize::from(!is_kept);
+        self.statuses += usize::from(!is_kept && is_status);
+        let is_kept = is_kept || (self.keeps_statuses && is_status);
+        self.normal.push_str(if is_kept { number } else { NUMBER });
+    }
+
+    /// Adds any other character, but not the sign of a number. Returns its length.
+    fn push_mark(
+        &mut self,
+        before: Option<char>,
+        rest: &str,
+        mark: char,
+        is_quoted: bool,
+    ) -> usize {
+        let mut after = rest.chars().skip(1);
+        let is_sign = matches!(mark, '-' | '+')
+            && !before.is_some_and(|char| char.is_alphanumeric() || ")]_-+".contains(char))
+            && after.next().is_some_and(|char| char.is_ascii_digit());
+        if !is_sign || is_quoted {
+            self.normal.push(mark);
+        }
+        mark.len_utf8()
+    }
+}
+
+/// Returns a message without the generic names before it.
+fn specific(mut line: &str) -> &str {
+    while let Some(rest) = GENERIC.iter().find_map(|name| line.strip_prefix(name)) {
+        line = rest;
+    }
+    line
+}
+
+/// Joins white space, lists of numbers and parts of times, and drops what depends on a number: a
+/// unit of time, and the plural of the next word.
+fn collapsed(text: &str) -> String {
+    let mut collapsed = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        // pytest cuts the middle out of long values, with or without the marks around it.
+        let cut = word.trim_end_matches(['\'', '"', ',']);
+        let word = if cut.ends_with("...") { cut } else { word };
+        let list = collapsed.strip_suffix(',').unwrap_or(&collapsed);
+        if let Some(start) = list.strip_suffix(NUMBER).filter(|_| is_item(word)) {
+            collapsed.truncate(start.len());
+            collapsed.push_str(word);
+            continue;
+        }
+        let is_counted = collapsed.ends_with(NUMBER);
+        let bare = word.trim_end_matches(['.', ',', ':', ';', ')', ']']);
+        let marks = &word[bare.len()..];
+        if is_counted && TIMES.contains(&bare) {
+            collapsed.push_str(marks);
+            continue;
+        }
+        if collapsed.ends_with("<time>") && bare == "<time>" {
+            collapsed.push_str(marks);
+            continue;
+        }
+        if !collapsed.is_empty() {
+            collapsed.push(' ');
+        }
+        collapsed.push_str(if is_counted { singular(bare) } else { bare });
+        collapsed.push_str(marks);
+    }
+    collapsed
+}
+
+/// Returns whether a word is a number of a list, with the marks after it.
+fn is_item(word: &str) -> bool {
+    let marks = word.strip_prefix(NUMBER);
+    marks.is_some_and(|marks| marks.chars().all(|char| char.is_ascii_punctuation()))
+}
+
+/// Returns a word that follows a number without the `s` of its plural.
+fn singular(word: &str) -> &str {
+    let is_word = word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    word.strip_suffix('s').filter(|word| is_word && !word.ends_with('s')).unwrap_or(word)
+}
+
+#[cfg(test)]
+mod tests;

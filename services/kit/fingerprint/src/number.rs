@@ -1,0 +1,87 @@
+//! Numbers, and those that are part of the cause.
+
+/// Placeholder of a number.
+pub(crate) const NUMBER: &str = "<n>";
+
+/// Units that are written without a space: of time, of data, of lengths, and suffixes of literals.
+const UNITS: &[&str] = &[
+    "ns", "us", "µs", "μs", "ms", "s", "sec", "m", "min", "h", "d", "b", "kb", "mb", "gb", "kib",
+    "mib", "gib", "k", "px", "l", "f", "n",
+];
+
+/// Words before a number that names an error.
+const NAMING: &[&str] = &["status", "http", "https", "code", "response", "errno", "sqlstate"];
+
+/// Registered status codes of HTTP.
+const STATUSES: &[u16] = &[
+    100, 101, 103, 200, 201, 202, 203, 204, 205, 206, 207, 300, 301, 302, 303, 304, 307, 308, 400,
+    401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421,
+    422, 423, 424, 425, 426, 428, 429, 431, 451, 500, 501, 502, 503, 504, 505, 507, 508, 511,
+];
+
+/// Returns the length in bytes of the number that a text starts with, including its decimals and
+/// its unit: `17`, `1,024.5`, `1e-9`, `5m0s`, `284L`, `10%`. A word such as `2nd` is not a number.
+pub(crate) fn length(text: &str) -> Option<usize> {
+    let mut end = digits(text)?;
+    loop {
+        let unit = letters(&text[end..]);
+        if unit > 0 && !UNITS.contains(&text[end..end + unit].to_lowercase().as_str()) {
+            return None;
+        }
+        end += unit;
+        match digits(&text[end..]).filter(|_| unit > 0) {
+            Some(more) => end += more,
+            None => break,
+        }
+    }
+    let rest = &text[end..];
+    (!rest.starts_with('_')).then_some(end + usize::from(rest.starts_with('%')))
+}
+
+/// Returns the length of digits with separators and an exponent, such as `1,024.5` and `1e-9`.
+fn digits(text: &str) -> Option<usize> {
+    let run = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let mut end = run(text);
+    if end == 0 {
+        return None;
+    }
+    while let Some(rest) = text[end..].strip_prefix(['.', ',']).filter(|rest| run(rest) > 0) {
+        end += 1 + run(rest);
+    }
+    if let Some(rest) = text[end..].strip_prefix(['e', 'E']) {
+        let exponent = rest.strip_prefix(['-', '+']).unwrap_or(rest);
+        let length = run(exponent);
+        end += if length > 0 { 1 + rest.len() - exponent.len() + length } else { 0 };
+    }
+    Some(end)
+}
+
+fn letters(text: &str) -> usize {
+    text.chars().take_while(|char| char.is_alphabetic()).map(char::len_utf8).sum()
+}
+
+/// Returns whether a number is a registered status code of HTTP.
+pub(crate) fn is_status(number: &str) -> bool {
+    number.parse().is_ok_and(|number: u16| STATUSES.contains(&number))
+}
+
+/// Returns whether a number names an error, as in `HTTP 503`, `<Response [500]>`, `errno=111` and
+/// `exit status 3`. `before` is the text before the number.
+pub(crate) fn is_name(before: &str, number: &str) -> bool {
+    let is_plain = number.len() <= 5 && number.bytes().all(|byte| byte.is_ascii_digit());
+    // `HTTP/1.1 503`
+    let before = before.trim_end().strip_suffix("/<n>").unwrap_or(before);
+    let before = before.trim_end_matches(|char: char| " :=[(<>\"'/!-".contains(char));
+    let word = before.rsplit(|char: char| !char.is_ascii_alphabetic()).next().unwrap_or_default();
+    let word = word.to_ascii_lowercase();
+    is_plain && NAMING.iter().any(|naming| word.ends_with(naming))
+}
+
+/// Returns whether a number is a port, as in `localhost:40123` and `port=40123`. `before` is the text
+/// before the number.
+pub(crate) fn is_port(before: &str, number: &str) -> bool {
+    let is_plain = (4..=5).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
+    let is_host = |text: &str| text.ends_with(|char: char| char.is_alphanumeric() || char == ']');
+    let word = before.trim_end_matches(['=', ':', ' ', '\'', '"']);
+    is_plain && (before.strip_suffix(':').is_some_and(is_host) || word.ends_with("port"))
+}
