@@ -11,14 +11,16 @@ const OUTPUT: &str = "Output:";
 /// Heading of Python's stack traces.
 const TRACEBACK: &str = "Traceback (most recent call last):";
 
-/// Returns the lines that state the cause, without indentation: none only if all are blank.
+/// Returns the lines that state the cause, without indentation: at most 4, and none if no line says
+/// anything.
 pub(crate) fn lines(text: &str) -> Vec<&str> {
     let all: Vec<&str> = text.lines().map(str::trim_end).collect();
     let all = without_output(&all);
     let start = start(all);
     let mut found = collect(&start);
     if found.is_empty() {
-        found.extend(all.iter().map(|line| line.trim()).find(|line| !line.is_empty()));
+        let mut rest = all.iter().map(|line| line.trim());
+        found.extend(rest.find(|line| !line.is_empty() && !is_noise(line)));
     }
     if let Some(cause) =
         root_cause(all).filter(|cause| !found.iter().any(|line| line.contains(cause)))

@@ -1,8 +1,8 @@
 //! Recognizes failures that have the same cause.
 //!
 //! [`Failure::of`] reads the actual result of a failing step, which is a message and a trace as a test
-//! tool writes them. Its [headline](headline) is the few lines that state the cause. Everything in
-//! them that differs between two runs is [replaced](normal), such as ports, ids and durations; the
+//! tool writes them. Its headline is the few lines that state the cause. Everything in
+//! them that differs between two runs is replaced, such as ports, ids and durations; the
 //! rest is hashed. Failures with one fingerprint have the same cause as far as their texts show.
 //!
 //! Two causes that share a fingerprint hide each other, whereas a cause with two fingerprints is
@@ -43,8 +43,8 @@ pub struct Failure {
 impl Failure {
     /// Reads the actual result of a failing step: its message and trace. Only the first 64 KiB count.
     ///
-    /// Returns nothing for a text without a visible character: such a failure has no known cause,
-    /// so that it must not be grouped with others.
+    /// Returns nothing for a text that is blank or says nothing, such as the `Failed` of a test whose
+    /// subtest failed: failures without a known cause must not be grouped.
     pub fn of(actual_result: &str) -> Option<Self> {
         let text = ansi::plain(&actual_result[..actual_result.floor_char_boundary(READ)]);
         let lines = headline::lines(&text);

@@ -3,12 +3,9 @@
 /// Starts of lines that say nothing about the cause, or vary with the options of a tool.
 const NOISE: &[&str] = &[
     // Playwright
-    "Timeout: ",
     "Error Context: ",
     "attachment #",
-    // Jest, Vitest: the legend of a difference, and the name of the test
-    "- Expected",
-    "+ Received",
+    // Jest: the name of the test
     "● ",
     // node:test: the legend of a difference, and the fields of its own error
     "+ actual - expected",
@@ -25,7 +22,7 @@ const NOISE: &[&str] = &[
     // Selenium
     "(Session info:",
     "For documentation on this error",
-    "Screenshot",
+    "Screenshot:",
     "Build info:",
     "System info:",
     "Driver info:",
@@ -40,7 +37,7 @@ const NOISE: &[&str] = &[
     "--- PASS:",
     "--- SKIP:",
     "Error Trace:",
-    "Test: ",
+    "Test:  ",
     // Seeds
     "Random seed",
     "Using --random",
@@ -66,7 +63,21 @@ pub(crate) const WRAPPER: &str = "[ERR_TEST_FAILURE]: ";
 pub(crate) fn is_noise(line: &str) -> bool {
     NOISE.iter().any(|start| line.starts_with(start))
         || line.contains(WRAPPER)
+        || line.strip_prefix("Timeout: ").is_some_and(is_duration)
+        || ["- Expected", "+ Received"].iter().any(|side| is_legend(line, side))
         || line.chars().all(|char| "{}[](),;".contains(char))
+        // A test in Go whose subtest failed.
+        || line == "Failed"
+}
+
+/// Recognizes `5000ms`.
+fn is_duration(text: &str) -> bool {
+    text.starts_with(|char: char| char.is_ascii_digit()) && !text.contains(' ')
+}
+
+/// Recognizes `- Expected  - 3`, the legend of a difference in Jest and Vitest.
+fn is_legend(line: &str, side: &str) -> bool {
+    line.strip_prefix(side).is_some_and(|count| !count.contains(char::is_alphabetic))
 }
 
 /// Returns whether a line ends the description of a failure: a stack frame, an excerpt of code, a
@@ -214,9 +225,27 @@ mod tests {
             "- 401",
             "mail to ci@shop.test was not sent",
             "expected [] to include 'pen'",
+            "Timeout: no answer",
+            "- Expected a paid order",
         ];
         for line in lines {
             assert!(!is_end(line) && !is_noise(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn settings_and_legends_are_noise() {
+        let lines = [
+            "Timeout: 5000ms",
+            "- Expected  - 3",
+            "+ Received",
+            "=== RUN   TestTotal",
+            "(Session info: chrome=148.0.7778.167)",
+            "Use -v to get more diff",
+            "},",
+        ];
+        for line in lines {
+            assert!(is_noise(line), "{line}");
         }
     }
 

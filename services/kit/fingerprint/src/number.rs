@@ -65,8 +65,8 @@ pub(crate) fn is_status(number: &str) -> bool {
     number.parse().is_ok_and(|number: u16| STATUSES.contains(&number))
 }
 
-/// Returns whether a number names an error, as in `HTTP 503`, `<Response [500]>`, `errno=111` and
-/// `exit status 3`. `before` is the text before the number.
+/// Returns whether a number names an error, as in `HTTP 503`, `HTTPError: 404`, `<Response [500]>`,
+/// `errno=111` and `exit status 3`. `before` is the text before the number.
 pub(crate) fn is_name(before: &str, number: &str) -> bool {
     let is_plain = number.len() <= 5 && number.bytes().all(|byte| byte.is_ascii_digit());
     // `HTTP/1.1 503`
@@ -74,7 +74,8 @@ pub(crate) fn is_name(before: &str, number: &str) -> bool {
     let before = before.trim_end_matches(|char: char| " :=[(<>\"'/!-".contains(char));
     let word = before.rsplit(|char: char| !char.is_ascii_alphabetic()).next().unwrap_or_default();
     let word = word.to_ascii_lowercase();
-    is_plain && NAMING.iter().any(|naming| word.ends_with(naming))
+    let is_named = NAMING.iter().any(|naming| word.ends_with(naming));
+    is_plain && is_named || is_status(number) && word.starts_with("http")
 }
 
 /// Returns whether a number is a port, as in `localhost:40123` and `port=40123`. `before` is the text
