@@ -2,8 +2,11 @@
 
 use crate::lines::{WRAPPER, is_end, is_error, is_frame, is_noise, without_cause};
 
-/// Maximum number of lines of a headline.
-const MOST: usize = 4;
+/// Maximum number of lines that a reader sees.
+pub(crate) const VISIBLE: usize = 4;
+
+/// Maximum number of lines that count. An assertion may state the expected value in the fifth line.
+const MOST: usize = 8;
 
 /// Heading of the output of a test, in the text of a step.
 const OUTPUT: &str = "Output:";
@@ -11,11 +14,11 @@ const OUTPUT: &str = "Output:";
 /// Heading of Python's stack traces.
 const TRACEBACK: &str = "Traceback (most recent call last):";
 
-/// Returns the lines that state the cause, without indentation: at most 4, and none if no line says
-/// anything.
+/// Returns the lines that state the cause, without indentation. There are at most 8, of which the
+/// first 4 are the headline, and none if no line says anything.
 pub(crate) fn lines(text: &str) -> Vec<&str> {
     let all: Vec<&str> = text.lines().map(str::trim_end).collect();
-    let all = without_output(&all);
+    let all = without_repetition(without_output(&all));
     let start = start(all);
     let mut found = collect(&start);
     if found.is_empty() {
@@ -26,7 +29,7 @@ pub(crate) fn lines(text: &str) -> Vec<&str> {
         root_cause(all).filter(|cause| !found.iter().any(|line| line.contains(cause)))
     {
         found.truncate(MOST - 1);
-        found.push(cause);
+        found.insert(found.len().min(VISIBLE - 1), cause);
     }
     found
 }
@@ -36,6 +39,15 @@ fn without_output<'l, 't>(all: &'l [&'t str]) -> &'l [&'t str] {
     let Some(heading) = all.iter().position(|line| *line == OUTPUT) else { return all };
     let (above, output) = all.split_at(heading);
     if above.iter().all(|line| line.is_empty()) { &output[1..] } else { above }
+}
+
+/// Returns the lines without the message, if the trace starts with it. An attribute in XML has spaces
+/// in place of line ends, so that it may differ in them.
+fn without_repetition<'l, 't>(all: &'l [&'t str]) -> &'l [&'t str] {
+    let [message, "", trace @ ..] = all else { return all };
+    let mut words = trace.iter().flat_map(|line| line.split_whitespace());
+    let is_repeated = message.split_whitespace().all(|word| words.next() == Some(word));
+    if is_repeated { trace } else { all }
 }
 
 /// Returns the lines from the one that names the error.
@@ -89,6 +101,8 @@ fn collect<'t>(lines: &[&'t str]) -> Vec<&'t str> {
         }
         let line = bare(line);
         if !line.is_empty() && !is_end(line) && !is_noise(line) && !found.contains(&line) {
+            // A trace repeats the message after the name of the error.
+            found.pop_if(|message| line.ends_with(*message));
             found.push(line);
         }
     }
@@ -150,10 +164,21 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_the_trace_repeats_counts_once() {
+        let text = "Wanted: add(\"pen\"); Actually: none\n\nWanted:\nadd(\"pen\");\nActually: none\n\tat a.B.c(B.java:7)";
+        assert_eq!(lines(text), ["Wanted:", "add(\"pen\");", "Actually: none"]);
+        let text = "IoException: a\nExecutionException: IoException: a";
+        assert_eq!(lines(text), ["ExecutionException: IoException: a"]);
+    }
+
+    #[test]
     fn the_root_cause_is_added() {
         let text = "ShopException: empty\n\tat a.B.c(B.java:7)\nCaused by: IoException: a\n\tat a.B.d(B.java:8)\n\
             Caused by: ConnectException: refused\n\t... 7 more";
         assert_eq!(lines(text), ["ShopException: empty", "ConnectException: refused"]);
+        let text = "ShopException: a\nb\nc\nd\ne\n\tat a.B.c(B.java:7)\nCaused by: IoException: f";
+        let expected = ["ShopException: a", "b", "c", "IoException: f", "d", "e"];
+        assert_eq!(lines(text), expected);
     }
 
     #[test]

@@ -52,7 +52,10 @@ impl Failure {
             return None;
         }
         let fingerprint = Fingerprint::of(&normal::normalized(&lines));
-        Some(Self { fingerprint, headline: shortened(&lines.join("\n")) })
+        Some(Self {
+            fingerprint,
+            headline: shortened(&lines[..lines.len().min(headline::VISIBLE)].join("\n")),
+        })
     }
 }
 

@@ -38,6 +38,8 @@ const NOISE: &[&str] = &[
     "--- SKIP:",
     "Error Trace:",
     "Test:  ",
+    // Mockito
+    "-> at ",
     // Seeds
     "Random seed",
     "Using --random",
@@ -81,9 +83,9 @@ fn is_legend(line: &str, side: &str) -> bool {
 }
 
 /// Returns whether a line ends the description of a failure: a stack frame, an excerpt of code, a
-/// ruler, or the values of an assertion that Mocha and TAP add to the message, which contains them.
+/// ruler, or the values of an assertion that Mocha, TAP and Testify add to a message that contains them.
 pub(crate) fn is_end(line: &str) -> bool {
-    let is_repetition = ["+ expected - actual", "name: 'AssertionError'"].contains(&line);
+    let is_repetition = ["+ expected - actual", "name: 'AssertionError'", "Diff:"].contains(&line);
     is_frame(line) || is_excerpt(line) || is_ruler(line) || is_repetition
 }
 
@@ -94,12 +96,18 @@ pub(crate) fn is_error(line: &str) -> bool {
     let bare = name.strip_suffix(':').unwrap_or(name);
     let is_named = bare.starts_with(|char: char| char.is_ascii_alphabetic())
         && bare.chars().all(|char| char.is_alphanumeric() || "._$:".contains(char))
-        && ERRORS.iter().any(|ending| bare.ends_with(ending));
+        && (ERRORS.iter().any(|ending| bare.ends_with(ending)) || is_qualified(bare));
     let is_followed = bare.len() < name.len()
         || rest.starts_with(": ")
         || rest.starts_with('[') && rest.contains("]:")
         || rest.is_empty() && bare.len() > 9;
     is_named && is_followed || line.starts_with("panic: ") || is_panic(line)
+}
+
+/// Recognizes `org.mockito.exceptions.verification.WantedButNotInvoked`.
+fn is_qualified(name: &str) -> bool {
+    let class = name.rsplit('.').next().unwrap_or_default();
+    name.matches('.').count() > 1 && class.starts_with(|char: char| char.is_ascii_uppercase())
 }
 
 /// Returns a line without the word that introduces the name of an error.

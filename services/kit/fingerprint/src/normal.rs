@@ -157,7 +157,8 @@ impl Text {
             return length;
         }
         let run = &rest[..identifier::run(rest)];
-        if identifier::is_random(before, run) || identifier::is_cut(rest, run) {
+        let is_random = identifier::is_random(before, run) || identifier::is_cut(rest, run);
+        if is_random && !number::is_name(&self.normal, run) {
             self.normal.push_str(NUMBER);
             return run.len();
         }

@@ -10,7 +10,8 @@ const UNITS: &[&str] = &[
 ];
 
 /// Words before a number that names an error.
-const NAMING: &[&str] = &["status", "http", "https", "code", "response", "errno", "sqlstate"];
+const NAMING: &[&str] =
+    &["status", "http", "https", "code", "response", "errno", "sqlstate", "hresult"];
 
 /// Registered status codes of HTTP.
 const STATUSES: &[u16] = &[
@@ -69,13 +70,14 @@ pub(crate) fn is_status(number: &str) -> bool {
 /// `errno=111` and `exit status 3`. `before` is the text before the number.
 pub(crate) fn is_name(before: &str, number: &str) -> bool {
     let is_plain = number.len() <= 5 && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_code = is_plain || number.starts_with("0x");
     // `HTTP/1.1 503`
     let before = before.trim_end().strip_suffix("/<n>").unwrap_or(before);
     let before = before.trim_end_matches(|char: char| " :=[(<>\"'/!-".contains(char));
     let word = before.rsplit(|char: char| !char.is_ascii_alphabetic()).next().unwrap_or_default();
     let word = word.to_ascii_lowercase();
     let is_named = NAMING.iter().any(|naming| word.ends_with(naming));
-    is_plain && is_named || is_status(number) && word.starts_with("http")
+    is_code && is_named || is_status(number) && word.starts_with("http")
 }
 
 /// Returns whether a number is a port, as in `localhost:40123` and `port=40123`. `before` is the text

@@ -86,15 +86,3 @@ fn headlines_are_short_and_state_what_the_text_contains() {
         assert!(!headline.contains('\u{1b}'), "{headline}");
     }
 }
-
-#[test]
-fn the_fingerprint_of_a_headline_is_that_of_its_failure() {
-    let is_cut = |failure: &Failure| failure.headline.ends_with('…');
-    for production in productions() {
-        let failure = failure(&production);
-        if !is_cut(&failure) {
-            let again = Failure::of(&failure.headline).unwrap();
-            assert_eq!(again.fingerprint, failure.fingerprint, "{}", failure.headline);
-        }
-    }
-}

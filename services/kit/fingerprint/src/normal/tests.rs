@@ -43,6 +43,7 @@ const RULES: &[(&str, &str)] = &[
     ("status 503 after 12 ms", "status 503 after <n>"),
     ("HTTP/1.1 503 and <Response [500]>", "HTTP/<n> 503 and <Response [500]>"),
     ("HTTPError: 404 for <url>", "HTTPError: 404 for <url>"),
+    ("exit code 0xC0000005 at 0xC0000005", "exit code 0xC0000005 at <n>"),
     ("exit status 3, [Errno 111]", "exit status 3, [Errno 111]"),
     ("assert 503 == 200", "assert 503 == 200"),
     ("assert 503 == 7", "assert <n> == <n>"),
