@@ -50,11 +50,14 @@ fn is_digest(run: &str) -> bool {
     run.len() >= 8 && is_hex(run)
 }
 
-/// Recognizes 16 letters and digits and more, if they alternate at least twice.
+/// Recognizes 16 letters and digits and more, with 3 digits in 2 places: names of functions have less.
 fn is_key(run: &str) -> bool {
-    let is_change = |pair: &&[u8]| !pair[0].is_ascii_digit() && pair[1].is_ascii_digit();
-    let groups = run.as_bytes().windows(2).filter(is_change).count();
-    run.len() >= 16 && groups >= 2
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    let is_change = |pair: &&[u8]| !is_digit(&pair[0]) && is_digit(&pair[1]);
+    let places = run.as_bytes().windows(2).filter(is_change).count();
+    run.len() >= 16
+        && places >= 2
+        && run.as_bytes().iter().filter(|byte| is_digit(byte)).count() > 2
 }
 
 /// Recognizes `kx6g0` of `shop-5d4f8c7b9-kx6g0`, but not `html5` of `shop-html5`.

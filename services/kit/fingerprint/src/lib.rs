@@ -1,9 +1,9 @@
 //! Recognizes failures that have the same cause.
 //!
 //! [`Failure::of`] reads the actual result of a failing step, which is a message and a trace as a test
-//! tool writes them. Its headline is the few lines that state the cause. Everything in
-//! them that differs between two runs is replaced, such as ports, ids and durations; the
-//! rest is hashed. Failures with one fingerprint have the same cause as far as their texts show.
+//! tool writes them, in three steps: `headline` finds the lines that state the cause, `normal` replaces
+//! everything in them that differs between two runs, such as ports, ids and durations, and the rest
+//! is hashed. Failures with one fingerprint have the same cause as far as their texts show.
 //!
 //! Two causes that share a fingerprint hide each other, whereas a cause with two fingerprints is
 //! only listed twice. A rule that must choose keeps the difference.
@@ -12,12 +12,14 @@
 //! [`VERSION`].
 
 mod ansi;
+mod collapse;
 mod fingerprint;
 mod headline;
 mod identifier;
 mod lines;
 mod normal;
 mod number;
+mod path;
 mod quotes;
 mod word;
 

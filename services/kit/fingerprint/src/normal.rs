@@ -5,9 +5,11 @@
 //! error, such as the status codes of HTTP.
 
 use crate::{
+    collapse::collapsed,
     identifier,
     lines::is_panic,
     number::{self, NUMBER},
+    path,
     quotes::Quotes,
     word::{self, Word},
 };
@@ -26,26 +28,6 @@ const GENERIC: &[&str] = &[
     "java.lang.AssertionError: ",
     "org.opentest4j.AssertionFailedError: ",
     "junit.framework.AssertionFailedError: ",
-];
-
-/// Units of time, after a number and a space.
-const TIMES: &[&str] = &[
-    "ns",
-    "us",
-    "µs",
-    "ms",
-    "s",
-    "sec",
-    "secs",
-    "second",
-    "seconds",
-    "millisecond",
-    "milliseconds",
-    "min",
-    "minute",
-    "minutes",
-    "hour",
-    "hours",
 ];
 
 /// Returns the text that identifies the cause which the lines of a headline state.
@@ -80,15 +62,9 @@ impl Text {
         text
     }
 
+    /// Adds a line. All of a selector counts as quoted.
     fn push_line(&mut self, line: &str) {
-        let line =
-            line.find(" panicked at ").filter(|_| is_panic(line)).map_or(line, |at| &line[at..]);
         let is_selector = line.starts_with("Locator: ") || line.starts_with("waiting for ");
-        self.push(line, is_selector);
-    }
-
-    /// Adds a line, of which all counts as quoted if it is a selector.
-    fn push(&mut self, line: &str, is_selector: bool) {
         let mut quotes = Quotes::default();
         let (mut at, mut before) = (0, None);
         while let Some(char) = line[at..].chars().next() {
@@ -117,6 +93,9 @@ impl Text {
             Word::Time => self.normal.push_str("<time>"),
             Word::Ip => self.normal.push_str("<ip>"),
             Word::File(name) => self.push_runs(name, is_quoted),
+            // The name of a module is quoted, and the same in every folder that a test runs in.
+            Word::Relative(path) if is_quoted => self.push_runs(path, is_quoted),
+            Word::Relative(path) => self.push_runs(path::name(path), is_quoted),
             Word::Route(path) => self.push_route(path),
             Word::Url(path) => {
                 self.normal.push_str("<url>");
@@ -200,58 +179,15 @@ impl Text {
     }
 }
 
-/// Returns a message without the generic names before it.
+/// Returns a message without the generic names before it, and a panic without that of its thread.
 fn specific(mut line: &str) -> &str {
+    if is_panic(line) {
+        return line.find(" panicked at ").map_or(line, |at| &line[at..]);
+    }
     while let Some(rest) = GENERIC.iter().find_map(|name| line.strip_prefix(name)) {
         line = rest;
     }
     line
-}
-
-/// Joins white space, lists of numbers and parts of times, and drops what depends on a number: a
-/// unit of time, and the plural of the next word.
-fn collapsed(text: &str) -> String {
-    let mut collapsed = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        // pytest cuts the middle out of long values, with or without the marks around it.
-        let cut = word.trim_end_matches(['\'', '"', ',']);
-        let word = if cut.ends_with("...") { cut } else { word };
-        let list = collapsed.strip_suffix(',').unwrap_or(&collapsed);
-        if let Some(start) = list.strip_suffix(NUMBER).filter(|_| is_item(word)) {
-            collapsed.truncate(start.len());
-            collapsed.push_str(word);
-            continue;
-        }
-        let is_counted = collapsed.ends_with(NUMBER);
-        let bare = word.trim_end_matches(['.', ',', ':', ';', ')', ']']);
-        let marks = &word[bare.len()..];
-        if is_counted && TIMES.contains(&bare) {
-            collapsed.push_str(marks);
-            continue;
-        }
-        if collapsed.ends_with("<time>") && bare == "<time>" {
-            collapsed.push_str(marks);
-            continue;
-        }
-        if !collapsed.is_empty() {
-            collapsed.push(' ');
-        }
-        collapsed.push_str(if is_counted { singular(bare) } else { bare });
-        collapsed.push_str(marks);
-    }
-    collapsed
-}
-
-/// Returns whether a word is a number of a list, with the marks after it.
-fn is_item(word: &str) -> bool {
-    let marks = word.strip_prefix(NUMBER);
-    marks.is_some_and(|marks| marks.chars().all(|char| char.is_ascii_punctuation()))
-}
-
-/// Returns a word that follows a number without the `s` of its plural.
-fn singular(word: &str) -> &str {
-    let is_word = word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
-    word.strip_suffix('s').filter(|word| is_word && !word.ends_with('s')).unwrap_or(word)
 }
 
 #[cfg(test)]

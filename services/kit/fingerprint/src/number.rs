@@ -11,7 +11,7 @@ const UNITS: &[&str] = &[
 
 /// Words before a number that names an error.
 const NAMING: &[&str] =
-    &["status", "http", "https", "code", "response", "errno", "sqlstate", "hresult"];
+    &["status", "http", "https", "code", "response", "errno", "signal", "sqlstate", "hresult"];
 
 /// Registered status codes of HTTP.
 const STATUSES: &[u16] = &[

@@ -1,27 +1,6 @@
 //! Words that differ between machines and runs: addresses, times and paths.
 
-/// First folders of the paths of a machine. Other paths without an extension are routes.
-const ROOTS: &[&str] = &[
-    "tmp",
-    "var",
-    "home",
-    "usr",
-    "opt",
-    "root",
-    "builds",
-    "private",
-    "Users",
-    "srv",
-    "mnt",
-    "etc",
-    "proc",
-    "workspace",
-    "workspaces",
-    "__w",
-    "nix",
-    "Volumes",
-    "github",
-];
+use crate::path;
 
 /// Meaning of a word.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,8 +11,10 @@ pub(crate) enum Word<'t> {
     Time,
     /// An address of a host, with its port.
     Ip,
-    /// The name of a file, without its folder and position: `cart.py` of `/home/ci/cart.py:7:3`.
+    /// The name of a file with an absolute path: `cart.py` of `/home/ci/cart.py:7:3`.
     File(&'t str),
+    /// A relative path, without its position: `shop/cart.py` of `shop/cart.py:7:3`.
+    Relative(&'t str),
     /// The path of an address without its host, such as `/orders/17`.
     Route(&'t str),
     /// Anything else.
@@ -50,7 +31,7 @@ pub(crate) fn read(text: &str) -> (Word<'_>, usize) {
     if is_time(word) {
         return (Word::Time, word.len() + fraction(&text[word.len()..]));
     }
-    let meaning = if is_ip(word) { Word::Ip } else { path(word) };
+    let meaning = if is_ip(word) { Word::Ip } else { path::read(word) };
     (meaning, word.len())
 }
 
@@ -92,7 +73,7 @@ fn is_scheme(scheme: &str) -> bool {
 fn address(rest: &str) -> Word<'_> {
     let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
     match rest.find('/') {
-        Some(0) => Word::File(name(without_position(rest))),
+        Some(0) => Word::File(path::name(path::without_position(rest))),
         Some(host) => Word::Url(&rest[host..]),
         None => Word::Url(""),
     }
@@ -145,59 +126,4 @@ fn is_ip(word: &str) -> bool {
         && word.contains(|char: char| char.is_ascii_digit())
         && word.chars().all(|char| char.is_ascii_hexdigit() || char == ':');
     is_v4 && is_digits(port) || is_v6
-}
-
-/// Reads a word that may be a path.
-fn path(word: &str) -> Word<'_> {
-    let bare = without_position(word);
-    let name = name(bare);
-    if !bare.contains('/') && !is_windows(bare) {
-        return if bare.len() < word.len() && has_extension(name) {
-            Word::File(name)
-        } else {
-            Word::Plain
-        };
-    }
-    let Some(route) = bare.strip_prefix('/') else {
-        let is_local = ["./", "../", "~/"].iter().any(|start| bare.starts_with(start));
-        let is_file = is_local || is_windows(bare) || has_extension(name);
-        return if is_file && !name.is_empty() { Word::File(name) } else { Word::Plain };
-    };
-    let is_local = route.split_once('/').is_some_and(|(root, _)| ROOTS.contains(&root));
-    match name {
-        "" => Word::Plain,
-        name if is_local || has_extension(name) => Word::File(name),
-        _ => Word::Route(bare),
-    }
-}
-
-/// Returns whether a path starts with a drive or the name of a server.
-fn is_windows(path: &str) -> bool {
-    let drive = path.as_bytes();
-    let has_drive = drive.len() > 2 && drive[0].is_ascii_alphabetic() && drive[1] == b':';
-    has_drive && matches!(drive[2], b'\\' | b'/') || path.starts_with("\\\\")
-}
-
-/// Returns a path without the line and column after it.
-fn without_position(path: &str) -> &str {
-    let strip = |path| match str::rsplit_once(path, ':') {
-        Some((rest, line)) if !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()) => rest,
-        _ => path,
-    };
-    strip(strip(path))
-}
-
-/// Returns the last part of a path.
-fn name(path: &str) -> &str {
-    let path = path.trim_end_matches(['/', '\\']);
-    path.rsplit(['/', '\\']).next().unwrap_or_default()
-}
-
-/// Returns whether a name ends with an extension such as `.py` or `.spec.ts`.
-fn has_extension(name: &str) -> bool {
-    name.rsplit_once('.').is_some_and(|(_, extension)| {
-        extension.starts_with(|char: char| char.is_ascii_alphabetic())
-            && extension.len() <= 10
-            && extension.chars().all(|char| char.is_ascii_alphanumeric())
-    })
 }
