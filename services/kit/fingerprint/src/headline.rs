@@ -63,7 +63,9 @@ fn start<'t>(all: &[&'t str]) -> Vec<&'t str> {
     let is_cause = |line: &&str| line.trim().starts_with("cause: ") && is_error(line.trim());
     let is_wrapped = |line: &&&str| line.contains(WRAPPER);
     let cause = all.iter().find(is_wrapped).and_then(|_| all.iter().position(is_cause));
-    let is_first = |line: &&str| is_error(line.trim()) && !line.contains(WRAPPER);
+    let is_first = |line: &&str| {
+        is_error(line.trim()) && !line.contains(WRAPPER) && root_cause(&[line]).is_none()
+    };
     let error = cause.or_else(|| all.iter().position(is_first));
     all[error.unwrap_or(0)..].to_vec()
 }

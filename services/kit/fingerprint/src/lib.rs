@@ -21,6 +21,7 @@ mod normal;
 mod number;
 mod path;
 mod quotes;
+mod selector;
 mod word;
 
 pub use self::fingerprint::{Fingerprint, InvalidFingerprint};

@@ -22,6 +22,7 @@ const NOISE: &[&str] = &[
     // Selenium
     "(Session info:",
     "For documentation on this error",
+    "Command duration or timeout:",
     "Screenshot:",
     "Build info:",
     "System info:",
@@ -72,9 +73,9 @@ pub(crate) fn is_noise(line: &str) -> bool {
         || line == "Failed"
 }
 
-/// Recognizes `5000ms`.
+/// Recognizes `5000ms` and `4 s.`.
 fn is_duration(text: &str) -> bool {
-    text.starts_with(|char: char| char.is_ascii_digit()) && !text.contains(' ')
+    text.starts_with(|char: char| char.is_ascii_digit()) && text.len() < 10
 }
 
 /// Recognizes `- Expected  - 3`, the legend of a difference in Jest and Vitest.

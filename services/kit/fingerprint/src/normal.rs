@@ -11,6 +11,7 @@ use crate::{
     number::{self, NUMBER},
     path,
     quotes::Quotes,
+    selector,
     word::{self, Word},
 };
 
@@ -64,34 +65,42 @@ impl Text {
 
     /// Adds a line. All of a selector counts as quoted.
     fn push_line(&mut self, line: &str) {
-        let is_selector = line.starts_with("Locator: ") || line.starts_with("waiting for ");
+        let is_selector = selector::is_line(line);
         let mut quotes = Quotes::default();
         let (mut at, mut before) = (0, None);
         while let Some(char) = line[at..].chars().next() {
             let rest = &line[at..];
             let is_quoted = is_selector || quotes.is_open();
-            let is_start = word::starts(before, rest);
-            let taken = if is_start { self.push_word(rest, is_quoted) } else { 0 };
-            let taken = match taken {
+            at += match self.push_word(before, rest, is_quoted) {
                 0 if char.is_alphanumeric() => self.push_run(before, rest, is_quoted),
                 0 => {
                     quotes.pass(before, char, &rest[char.len_utf8()..]);
                     self.push_mark(before, rest, char, is_quoted)
                 }
-                taken => taken,
+                length => length,
             };
-            at += taken;
             before = line[..at].chars().next_back();
         }
     }
 
-    /// Adds the word that the rest of a line starts with, if it has a meaning. Returns its length.
-    fn push_word(&mut self, rest: &str, is_quoted: bool) -> usize {
+    /// Adds the word that the rest of a line starts with, if there is one that has a meaning. Returns
+    /// its length.
+    fn push_word(&mut self, before: Option<char>, rest: &str, is_quoted: bool) -> usize {
+        if let Some(length) = selector::length(before, rest) {
+            self.push_runs(&rest[..length], true);
+            return length;
+        }
+        if !word::starts(before, rest) {
+            return 0;
+        }
         let (word, length) = word::read(rest);
         match word {
             Word::Plain => return 0,
             Word::Time => self.normal.push_str("<time>"),
-            Word::Ip => self.normal.push_str("<ip>"),
+            Word::Ip(port) => {
+                self.normal.push_str("<ip>");
+                self.normal.push_str(if number::is_service(port) { port } else { "" });
+            }
             Word::File(name) => self.push_runs(name, is_quoted),
             // The name of a module is quoted, and the same in every folder that a test runs in.
             Word::Relative(path) if is_quoted => self.push_runs(path, is_quoted),
@@ -151,7 +160,8 @@ impl Text {
     }
 
     fn push_number(&mut self, number: &str, is_quoted: bool) {
-        let is_kept = (is_quoted && !number::is_port(&self.normal, number))
+        let is_port = number::is_port(&self.normal, number);
+        let is_kept = if is_port { number::is_service(number) } else { is_quoted }
             || number::is_name(&self.normal, number);
         let is_status = number::is_status(number);
         self.numbers += usize::from(!is_kept);

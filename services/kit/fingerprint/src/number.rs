@@ -13,6 +13,12 @@ const UNITS: &[&str] = &[
 const NAMING: &[&str] =
     &["status", "http", "https", "code", "response", "errno", "signal", "sqlstate", "hresult"];
 
+/// Ports of databases, brokers and other services, which tests do not choose at random.
+const SERVICES: &[u16] = &[
+    80, 443, 1433, 1521, 3000, 3306, 4222, 4444, 5432, 5672, 6379, 8080, 8443, 9000, 9092, 9200,
+    11211, 27017,
+];
+
 /// Registered status codes of HTTP.
 const STATUSES: &[u16] = &[
     100, 101, 103, 200, 201, 202, 203, 204, 205, 206, 207, 300, 301, 302, 303, 304, 307, 308, 400,
@@ -66,6 +72,12 @@ pub(crate) fn is_status(number: &str) -> bool {
     number.parse().is_ok_and(|number: u16| STATUSES.contains(&number))
 }
 
+/// Returns whether a port is that of a service, with or without a colon before it.
+pub(crate) fn is_service(port: &str) -> bool {
+    let port = port.strip_prefix(':').unwrap_or(port);
+    port.parse().is_ok_and(|port: u16| SERVICES.contains(&port))
+}
+
 /// Returns whether a number names an error, as in `HTTP 503`, `HTTPError: 404`, `<Response [500]>`,
 /// `errno=111` and `exit status 3`. `before` is the text before the number.
 pub(crate) fn is_name(before: &str, number: &str) -> bool {
@@ -84,7 +96,8 @@ pub(crate) fn is_name(before: &str, number: &str) -> bool {
 /// before the number.
 pub(crate) fn is_port(before: &str, number: &str) -> bool {
     let is_plain = (4..=5).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
-    let is_host = |text: &str| text.ends_with(|char: char| char.is_alphanumeric() || char == ']');
+    let is_host =
+        |text: &str| text.ends_with(|char: char| char.is_alphanumeric() || "]>".contains(char));
     let word = before.trim_end_matches(['=', ':', ' ', '\'', '"']);
     is_plain && (before.strip_suffix(':').is_some_and(is_host) || word.ends_with("port"))
 }

@@ -9,8 +9,8 @@ pub(crate) enum Word<'t> {
     Url(&'t str),
     /// A date, a time or both.
     Time,
-    /// An address of a host, with its port.
-    Ip,
+    /// An address of a host, of which the port remains with a colon: `:5432` of `127.0.0.1:5432`.
+    Ip(&'t str),
     /// The name of a file with an absolute path: `cart.py` of `/home/ci/cart.py:7:3`.
     File(&'t str),
     /// A relative path, without its position: `shop/cart.py` of `shop/cart.py:7:3`.
@@ -31,8 +31,7 @@ pub(crate) fn read(text: &str) -> (Word<'_>, usize) {
     if is_time(word) {
         return (Word::Time, word.len() + fraction(&text[word.len()..]));
     }
-    let meaning = if is_ip(word) { Word::Ip } else { path::read(word) };
-    (meaning, word.len())
+    (ip(word).map_or_else(|| path::read(word), Word::Ip), word.len())
 }
 
 /// Returns whether a character can be part of a word.
@@ -116,14 +115,15 @@ fn after<'t>(text: &'t str, shape: &str) -> Option<&'t str> {
     start.chars().zip(shape.chars()).all(is_same).then(|| &text[shape.len()..])
 }
 
-/// Recognizes `127.0.0.1:5432` and `::1`.
-fn is_ip(word: &str) -> bool {
+/// Returns the port of an address, which is empty if there is none: `127.0.0.1:5432`, `::1`.
+fn ip(word: &str) -> Option<&str> {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let (host, port) = word.split_once(':').unwrap_or((word, "0"));
+    let (host, port) = word.split_at(word.find(':').unwrap_or(word.len()));
     let groups = || host.split('.');
     let is_v4 = groups().count() == 4 && groups().all(|group| group.len() < 4 && is_digits(group));
     let is_v6 = word.contains("::")
         && word.contains(|char: char| char.is_ascii_digit())
         && word.chars().all(|char| char.is_ascii_hexdigit() || char == ':');
-    is_v4 && is_digits(port) || is_v6
+    let has_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_digits);
+    if is_v4 && has_port { Some(port) } else { is_v6.then_some("") }
 }

@@ -5,9 +5,11 @@ const RULES: &[(&str, &str)] = &[
     // Addresses
     ("GET http://127.0.0.1:40123/orders/17?page=2 failed", "GET <url>/orders/<n> failed"),
     ("at https://shop.test/a/v2/x#top.", "at <url>/a/<n>/x."),
+    ("connect ECONNREFUSED 127.0.0.1:5432", "connect ECONNREFUSED <ip>:5432"),
+    ("connect to 'localhost:6379' or db:40123", "connect to 'localhost:6379' or db:<n>"),
     ("jdbc:postgresql://db:5432/shop", "<url>/shop"),
     ("POST /orders/17/items: empty", "POST /orders/<n>/items: empty"),
-    ("127.0.0.1:5432 and ::1", "<ip> and <ip>"),
+    ("127.0.0.1:40123 and ::1", "<ip> and <ip>"),
     ("localhost:40123", "localhost:<n>"),
     // Files
     ("open /tmp/pytest-of-ci/pytest-7/a0/prices.csv", "open prices.csv"),
@@ -54,6 +56,11 @@ const RULES: &[(&str, &str)] = &[
     ("'localhost:40123' with port='40123'", "'localhost:<n>' with port='<n>'"),
     ("can't find 3, don't", "can't find <n>, don't"),
     ("waiting for locator('li').nth(2)", "waiting for locator('li').nth(2)"),
+    ("Element not found {#row-3}, #17", "Element not found {#row-3}, #<n>"),
+    (
+        "located by By.xpath: //div[3]/span[2] in 10 s",
+        "located by By.xpath: //div[3]/span[2] in <n>",
+    ),
     // Names that every assertion has
     ("Uncaught AssertionError: 'a' == 'b'", "'a' == 'b'"),
     ("TypeError: 'a' == 'b'", "TypeError: 'a' == 'b'"),
