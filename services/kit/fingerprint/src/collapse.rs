@@ -8,8 +8,8 @@ const TIMES: &[&str] = &[
     "hour", "hours",
 ];
 
-/// Joins white space, lists of numbers and parts of times. Drops the unit of a time and the plural of
-/// a counted word.
+/// Joins white space, lists of numbers and parts of times. Drops the unit of a time and the plural
+/// of a counted word.
 pub(crate) fn collapsed(text: &str) -> String {
     let mut collapsed = String::with_capacity(text.len());
     for word in text.split_whitespace() {

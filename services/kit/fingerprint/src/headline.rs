@@ -25,9 +25,8 @@ pub(crate) fn lines(text: &str) -> Vec<&str> {
         let mut rest = all.iter().map(|line| line.trim());
         found.extend(rest.find(|line| !line.is_empty() && !is_noise(line)));
     }
-    if let Some(cause) =
-        root_cause(all).filter(|cause| !found.iter().any(|line| line.contains(cause)))
-    {
+    let is_new = |cause: &&str| !found.iter().any(|line| line.contains(cause));
+    if let Some(cause) = root_cause(all).filter(is_new) {
         found.truncate(MOST - 1);
         found.insert(found.len().min(VISIBLE - 1), cause);
     }
@@ -41,8 +40,8 @@ fn without_output<'l, 't>(all: &'l [&'t str]) -> &'l [&'t str] {
     if above.iter().all(|line| line.is_empty()) { &output[1..] } else { above }
 }
 
-/// Returns the lines without the message, if the trace starts with it. An attribute in XML has spaces
-/// in place of line ends, so that it may differ in them.
+/// Returns the lines without the message, if the trace starts with it. They may differ in white
+/// space, because an attribute in XML has no line ends.
 fn without_repetition<'l, 't>(all: &'l [&'t str]) -> &'l [&'t str] {
     let [message, "", trace @ ..] = all else { return all };
     let mut words = trace.iter().flat_map(|line| line.split_whitespace());
@@ -104,15 +103,15 @@ fn collect<'t>(lines: &[&'t str]) -> Vec<&'t str> {
         let line = bare(line);
         if !line.is_empty() && !is_end(line) && !is_noise(line) && !found.contains(&line) {
             // A trace repeats the message after the name of the error.
-            found.pop_if(|message| line.ends_with(*message));
+            found.pop_if(|message| is_error(line) && line.ends_with(*message));
             found.push(line);
         }
     }
     found
 }
 
-/// Returns the locator that Playwright waited for, or the status of a response, if a line of its log
-/// contains it.
+/// Returns the locator that Playwright waited for, or the status of a response, if a line of its
+/// log contains it.
 fn logged(line: &str) -> Option<&str> {
     let line = line.trim_start_matches(['-', ' ']);
     ["waiting for ", "← "].iter().any(|start| line.starts_with(start)).then_some(line)

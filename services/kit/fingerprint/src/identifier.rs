@@ -21,8 +21,8 @@ pub(crate) fn uuid(text: &str) -> Option<(&str, usize)> {
     is_uuid.then(|| (&text[..glued], glued + 36))
 }
 
-/// Returns whether letters and digits are an address of memory, a digest, a key or the random part of
-/// a name. `before` is the character before them.
+/// Returns whether letters and digits are an address of memory, a digest, a key or the random part
+/// of a name. `before` is the character before them.
 pub(crate) fn is_random(before: Option<char>, run: &str) -> bool {
     let digits = run.bytes().filter(u8::is_ascii_digit).count();
     digits > 0
@@ -50,7 +50,8 @@ fn is_digest(run: &str) -> bool {
     run.len() >= 8 && is_hex(run)
 }
 
-/// Recognizes 16 letters and digits and more, with 3 digits in 2 places: names of functions have less.
+/// Recognizes 16 letters and digits and more, with 3 digits in 2 places. Names of functions have
+/// fewer digits.
 fn is_key(run: &str) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_digit();
     let is_change = |pair: &&[u8]| !is_digit(&pair[0]) && is_digit(&pair[1]);
@@ -69,7 +70,7 @@ fn is_suffix(before: Option<char>, run: &str) -> bool {
     before == Some('-') && matches!(run.len(), 5 | 8..=10) && is_lower && is_mixed
 }
 
-/// Recognizes `tmp4kq0x_9a` of Python, of which `_` ends the run.
+/// Recognizes `tmp4kq0xz9a`, the name of a temporary file or folder in Python.
 fn is_temporary(run: &str) -> bool {
     run.len() == 11 && run.starts_with("tmp")
 }

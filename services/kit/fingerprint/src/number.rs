@@ -6,7 +6,7 @@ pub(crate) const NUMBER: &str = "<n>";
 /// Units that are written without a space: of time, of data, of lengths, and suffixes of literals.
 const UNITS: &[&str] = &[
     "ns", "us", "µs", "μs", "ms", "s", "sec", "m", "min", "h", "d", "b", "kb", "mb", "gb", "kib",
-    "mib", "gib", "k", "px", "l", "f", "n",
+    "mib", "gib", "k", "px", "l", "f", "n", "x",
 ];
 
 /// Words before a number that names an error.
@@ -27,40 +27,37 @@ const STATUSES: &[u16] = &[
 ];
 
 /// Returns the length in bytes of the number that a text starts with, including its decimals and
-/// its unit: `17`, `1,024.5`, `1e-9`, `5m0s`, `284L`, `10%`. A word such as `2nd` is not a number.
+/// its unit: `17`, `1,024.5`, `1e-9`, `5m0s`, `284L`, `10%`. A word such as `2nd` is not a number, and
+/// that of `3.2nd` ends before the point.
 pub(crate) fn length(text: &str) -> Option<usize> {
-    let mut end = digits(text)?;
+    let (mut end, mut point) = (0, None);
     loop {
+        end += digits(&text[end..])?;
         let unit = letters(&text[end..]);
         if unit > 0 && !UNITS.contains(&text[end..end + unit].to_lowercase().as_str()) {
-            return None;
+            return point;
         }
         end += unit;
-        match digits(&text[end..]).filter(|_| unit > 0) {
-            Some(more) => end += more,
-            None => break,
+        let rest = &text[end..];
+        let decimals = rest.strip_prefix(['.', ',']).filter(|_| unit == 0).and_then(digits);
+        if decimals.is_some() {
+            point = Some(end);
+            end += 1;
+        } else if unit == 0 || digits(rest).is_none() {
+            let sign = usize::from(rest.starts_with('%'));
+            return if rest.starts_with('_') { point } else { Some(end + sign) };
         }
     }
-    let rest = &text[end..];
-    (!rest.starts_with('_')).then_some(end + usize::from(rest.starts_with('%')))
 }
 
-/// Returns the length of digits with separators and an exponent, such as `1,024.5` and `1e-9`.
+/// Returns the length of digits and of an exponent: `1024`, `1e-9`.
 fn digits(text: &str) -> Option<usize> {
     let run = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let mut end = run(text);
-    if end == 0 {
-        return None;
-    }
-    while let Some(rest) = text[end..].strip_prefix(['.', ',']).filter(|rest| run(rest) > 0) {
-        end += 1 + run(rest);
-    }
-    if let Some(rest) = text[end..].strip_prefix(['e', 'E']) {
-        let exponent = rest.strip_prefix(['-', '+']).unwrap_or(rest);
-        let length = run(exponent);
-        end += if length > 0 { 1 + rest.len() - exponent.len() + length } else { 0 };
-    }
-    Some(end)
+    let digits = Some(run(text)).filter(|digits| *digits > 0)?;
+    let exponent = text[digits..].strip_prefix(['e', 'E']).map_or("", |rest| rest);
+    let power = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
+    let length = 1 + exponent.len() - power.len() + run(power);
+    Some(if run(power) > 0 { digits + length } else { digits })
 }
 
 fn letters(text: &str) -> usize {

@@ -43,6 +43,7 @@ const RULES: &[(&str, &str)] = &[
     ("after 5000 ms, not 5 s", "after <n>, not <n>"),
     ("called 1 time, not 2 times", "called <n> time, not <n> time"),
     ("[1, 2, 3] is not [1, 2]", "[<n>] is not [<n>]"),
+    ("1.5x, 3.2nd and 10.7_", "<n>, <n>.2nd and <n>.7_"),
     ("page2 of item_3, 2nd", "page2 of item_3, 2nd"),
     // Numbers that belong to the cause
     ("status 503 after 12 ms", "status 503 after <n>"),
