@@ -1,6 +1,9 @@
 //! The lines of a text that state the cause of a failure.
 
-use crate::lines::{WRAPPER, is_end, is_error, is_frame, is_noise, without_cause};
+use crate::{
+    frames::is_frame,
+    lines::{WRAPPER, is_end, is_error, is_noise, without_cause},
+};
 
 /// Maximum number of lines that a reader sees.
 pub(crate) const VISIBLE: usize = 4;

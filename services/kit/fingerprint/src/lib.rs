@@ -14,6 +14,7 @@
 mod ansi;
 mod collapse;
 mod fingerprint;
+mod frames;
 mod headline;
 mod identifier;
 mod lines;

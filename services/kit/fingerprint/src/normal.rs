@@ -29,6 +29,7 @@ const GENERIC: &[&str] = &[
     "java.lang.AssertionError: ",
     "org.opentest4j.AssertionFailedError: ",
     "junit.framework.AssertionFailedError: ",
+    "RSpec::Expectations::ExpectationNotMetError: ",
 ];
 
 /// Returns the text that identifies the cause which the lines of a headline state.
@@ -197,7 +198,7 @@ fn specific(mut line: &str) -> &str {
     while let Some(rest) = GENERIC.iter().find_map(|name| line.strip_prefix(name)) {
         line = rest;
     }
-    line
+    if GENERIC.iter().any(|name| name.trim_end() == line) { "" } else { line }
 }
 
 #[cfg(test)]
