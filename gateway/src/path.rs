@@ -12,6 +12,11 @@ use crate::{problem::Problem, services::Services};
 #[from_request(via(axum::extract::Path), rejection(Problem))]
 pub(crate) struct Path<T>(pub(crate) T);
 
+/// Returns the id of a project that a permanent URL has, or nothing for `0`, which stands for any.
+pub(crate) fn unless_zero(project: String) -> Option<String> {
+    (project != "0").then_some(project)
+}
+
 /// A segment that cannot be decoded names no record.
 impl From<PathRejection> for Problem {
     fn from(_: PathRejection) -> Self {

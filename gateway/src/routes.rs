@@ -9,8 +9,10 @@ mod automation;
 mod customer;
 mod environment;
 mod execution;
+mod failure;
 mod favorite;
 mod keys;
+mod known_failure;
 mod notification;
 mod password;
 mod project;
@@ -56,6 +58,8 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         subject::routes(),
         environment::routes(),
         execution::routes(),
+        failure::routes(),
+        known_failure::routes(),
         automation::routes(),
         test_report::routes(),
         statistics::routes(),

@@ -117,6 +117,8 @@ clients! {
     Results = execution::result_service_client::ResultServiceClient;
     ArtifactFiles = execution::artifact_service_client::ArtifactServiceClient;
     Automation = execution::automation_service_client::AutomationServiceClient;
+    Failures = execution::failure_service_client::FailureServiceClient;
+    KnownFailures = execution::known_failure_service_client::KnownFailureServiceClient;
     TestReports = execution::test_report_service_client::TestReportServiceClient;
     Statistics = execution::statistics_service_client::StatisticsServiceClient;
     DebugRecords = execution::debug_service_client::DebugServiceClient;

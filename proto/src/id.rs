@@ -83,6 +83,7 @@ ids! {
     ExecutionId "execution",
     TestReportId "test report",
     InstanceId "instance",
+    KnownFailureId "known failure",
     ArtifactId "artifact",
     ScheduleId "schedule",
     LeaseId "lease",

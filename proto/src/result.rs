@@ -2,6 +2,13 @@
 
 use crate::TestResult;
 
+impl TestResult {
+    /// Whether the test did not do what it should, because of the software or of something else.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Error)
+    }
+}
+
 /// Returns the worse of two results.
 pub fn worst(one: TestResult, other: TestResult) -> TestResult {
     if severity(other) > severity(one) { other } else { one }

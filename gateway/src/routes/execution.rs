@@ -4,6 +4,7 @@ mod archive;
 mod export;
 mod filter;
 mod open;
+mod summary;
 
 use assay_auth::Caller;
 use assay_proto::execution::{
@@ -40,6 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_recent, start))
         .routes(routes!(list_history))
         .routes(routes!(get, cancel))
+        .merge(summary::routes())
         .merge(export::routes())
         .routes(routes!(complete))
 }

@@ -1,6 +1,7 @@
 //! `…/testreports/{testReportId}`, and the instances of a test report.
 
 mod debug;
+mod list;
 mod review;
 
 use assay_auth::Caller;
@@ -28,6 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .merge(review::routes())
         .routes(routes!(get_permanent).map(read_only))
         .merge(debug::routes())
+        .merge(list::routes())
         .routes(routes!(list_instances))
         .routes(routes!(get_instance))
         .routes(routes!(get_statistics))

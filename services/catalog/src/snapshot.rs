@@ -225,6 +225,7 @@ impl Target {
             None => None,
         };
         Ok(Snapshot {
+            default_branch: String::new(),
             test_set_name: set.name,
             stop_on_failure: set.stop_on_failure,
             time_out: set.time_out,

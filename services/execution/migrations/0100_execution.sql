@@ -53,6 +53,9 @@ create table execution (
     start_date_time timestamptz,
     finish_date_time timestamptz,
     total_duration_in_sec double precision not null,
+    -- Up to ten executions that its results are compared with, the latest first: those of its series
+    -- that had ended when it was requested.
+    baseline uuid[] not null,
     revision bigint not null default 1,
     -- The time at which its results and artifacts expired, and the time at which they were removed.
     expired_at timestamptz,
@@ -97,6 +100,12 @@ create index execution_subject_idx
     where software_version_id is not null;
 create index execution_request_user_idx
     on execution (customer_id, project_id, request_user_id, id);
+
+-- The ended executions of a series.
+create index execution_series_idx
+    on execution (customer_id, test_set_id, coalesce(environment_id, '00000000-0000-0000-0000-000000000000'),
+        coalesce(branch, ''), id)
+    where status in ('Completed', 'Canceled');
 
 create unique index execution_key on execution (customer_id, test_set_id, key)
     where key is not null;

@@ -19,6 +19,12 @@ create table test_report (
     status text not null,
     -- Whether an instance passed after an attempt that did not.
     is_flaky boolean not null default false,
+    -- The difference from the last result in the series of the execution.
+    change text not null default 'None',
+    -- Whether all its failures were known when they were reported.
+    is_muted boolean not null default false,
+    -- The ticket of the failures, of a known failure or of a review.
+    ticket text not null default '',
     comment text,
     start_date_time timestamptz,
     finish_date_time timestamptz,
@@ -41,11 +47,17 @@ create table test_report (
         status in ('NotExecuted', 'Running', 'InReview', 'Investigation', 'Accepted', 'Rejected',
             'EngineExecutionFailure', 'Canceled')
     ),
+    constraint test_report_change_check
+        check (change in ('None', 'New', 'Still', 'Fixed', 'Flaky')),
     constraint test_report_finished_instances_count_check
         check (finished_instances_count between 0 and requested_instances_count)
 );
 
 create index test_report_execution_idx on test_report (customer_id, execution_id, id);
+
+-- The reports of an execution that need attention.
+create index test_report_change_idx
+    on test_report (customer_id, execution_id, change, test_case_id) where change <> 'None';
 
 -- The number of executions of each test case. Rows are locked in the order of their ids.
 create table test_case_counter (

@@ -10,6 +10,7 @@ mod reporter;
 pub(crate) mod rules;
 mod start;
 pub(crate) mod store;
+mod summary;
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -17,8 +18,9 @@ use assay_proto::{
     catalog::FindRecordsRequest,
     execution::{
         CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionBatch,
-        GetExecutionRequest, ListExecutionsRequest, OpenExecutionRequest, StartExecutionRequest,
-        UpdateExecutionRequest, execution_service_server,
+        ExecutionSummary, GetExecutionRequest, GetExecutionSummaryRequest, ListExecutionsRequest,
+        OpenExecutionRequest, StartExecutionRequest, UpdateExecutionRequest,
+        execution_service_server,
     },
 };
 use assay_records::{Change, Check};
@@ -86,6 +88,17 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let project = ProjectId::from_path(&request.project_id)?;
         let id = ExecutionId::from_path(&request.id)?;
         details(&self.db, caller.customer, project, id).await
+    }
+
+    async fn get_execution_summary(
+        &self,
+        request: Request<GetExecutionSummaryRequest>,
+    ) -> Result<Response<ExecutionSummary>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
+        let id = ExecutionId::from_path(&request.id)?;
+        Ok(Response::new(summary::of(&self.db, customer, project, id).await?))
     }
 
     async fn update_execution(

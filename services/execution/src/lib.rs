@@ -4,11 +4,14 @@
 mod artifact;
 mod automation;
 mod catalog;
+mod change;
 mod column;
 mod debug;
 mod deletion;
 mod execution;
+mod failure;
 mod instance;
+mod known_failure;
 mod lease;
 mod limits;
 mod parent;
@@ -32,8 +35,9 @@ use assay_events::{Consumer, EventType, Nats, NatsConfig, RecordKind, Relay, Str
 use assay_proto::execution::{
     artifact_service_server::ArtifactServiceServer,
     automation_service_server::AutomationServiceServer, debug_service_server::DebugServiceServer,
-    execution_service_server::ExecutionServiceServer, result_service_server::ResultServiceServer,
-    statistics_service_server::StatisticsServiceServer,
+    execution_service_server::ExecutionServiceServer, failure_service_server::FailureServiceServer,
+    known_failure_service_server::KnownFailureServiceServer,
+    result_service_server::ResultServiceServer, statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
 };
 use assay_runtime::{
@@ -52,8 +56,9 @@ pub use self::{
 };
 use self::{
     automation::AutomationService, catalog::Catalog, debug::DebugService,
-    execution::ExecutionService, limits::IngestLimits, result::ResultService,
-    statistics::StatisticsService, test_report::TestReportService,
+    execution::ExecutionService, failure::FailureService, known_failure::KnownFailureService,
+    limits::IngestLimits, result::ResultService, statistics::StatisticsService,
+    test_report::TestReportService,
 };
 pub use self::{lease::settings::LeaseSettings, queue::Queue, reconciler::Reconciler};
 
@@ -140,6 +145,7 @@ pub fn services(
         limits: limits.clone(),
         artifacts: artifacts.clone(),
     };
+    let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
     Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
@@ -147,5 +153,7 @@ pub fn services(
         .add_service(AutomationServiceServer::new(automation))
         .add_service(ArtifactServiceServer::new(artifacts))
         .add_service(StatisticsServiceServer::new(statistics))
+        .add_service(FailureServiceServer::new(FailureService { db: db.clone() }))
+        .add_service(KnownFailureServiceServer::new(known_failures))
         .add_service(DebugServiceServer::new(DebugService { db: db.clone() }))
 }

@@ -68,6 +68,12 @@ async fn remove_in_ranges(
              where customer_id = $1 and test_report_id = any($2)",
         ),
         (
+            "delete from failure
+             where customer_id = $1 and test_report_id = any($2) and instance_nr between $3 and $4",
+            "select max(instance_nr) from failure
+             where customer_id = $1 and test_report_id = any($2)",
+        ),
+        (
             "delete from instance
              where customer_id = $1 and test_report_id = any($2) and instance_nr between $3 and $4",
             "select max(instance_nr) from instance

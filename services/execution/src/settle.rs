@@ -11,10 +11,12 @@ use sqlx::PgTransaction;
 
 use self::events::announce;
 use crate::{
+    change,
     column::column,
     execution::{rules, store},
+    failure,
     instance::{self, attempts},
-    lease,
+    known_failure, lease,
     progress::{
         execution::ExecutionState,
         instance::NewInstance,
@@ -49,12 +51,12 @@ pub(crate) async fn add_results(
     if is_open {
         expect_instances(state, reports, &highest)?;
     }
-    store_instances(tx, customer, reports, &merged).await?;
+    store_instances(tx, customer, state, reports, &merged).await?;
     let mut finished = count_instances(state, reports, &merged)?;
     finished.extend(recount_reports(tx, customer, state, reports, &merged.retried).await?);
     finished.sort_unstable();
     finished.dedup();
-    test_report::store::save(tx, customer, reports).await?;
+    save_reports(tx, customer, state, reports).await?;
     if !merged.retried.is_empty() {
         let id = ExecutionId::from_record(&state.execution.id)?;
         state.recount(&test_report::store::totals(tx, customer, id).await?);
@@ -64,9 +66,22 @@ pub(crate) async fn add_results(
     Ok(merged.accepted)
 }
 
+/// Stores the changed reports, with how they differ from those before and whether they are muted.
+async fn save_reports(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+    reports: &mut [TestReportState],
+) -> Result<(), Fault> {
+    change::determine(tx, customer, state, reports).await?;
+    known_failure::mute(tx, customer, state, reports).await?;
+    test_report::store::save(tx, customer, reports).await
+}
+
 async fn store_instances(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    state: &ExecutionState,
     reports: &[TestReportState],
     merged: &Merged,
 ) -> Result<(), Fault> {
@@ -78,7 +93,9 @@ async fn store_instances(
     let replaced: Vec<_> = announced.iter().chain(retried).collect();
     attempts::replace(tx, customer, reports, &replaced).await?;
     let decisive = added.iter().chain(announced).chain(retried);
-    attempts::insert(tx, customer, reports, decisive, false).await?;
+    attempts::insert(tx, customer, reports, decisive.clone(), false).await?;
+    failure::store::delete(tx, customer, reports, retried).await?;
+    failure::store::insert(tx, customer, state, reports, decisive).await?;
     attempts::insert(tx, customer, reports, late.iter(), true).await
 }
 
@@ -215,7 +232,7 @@ pub(crate) async fn end_reports(
         report.end(ending);
         state.end_report(report.result());
     }
-    test_report::store::save(tx, customer, reports).await?;
+    save_reports(tx, customer, state, reports).await?;
     Ok(reports.iter().map(|report| report.published.clone()).collect())
 }
 

@@ -1,17 +1,22 @@
 //! Test reports: the outcome of one test case in one execution.
 
+mod entries;
 pub(crate) mod list;
 mod path;
 mod review;
 mod rules;
 pub(crate) mod store;
 
+use std::sync::Arc;
+
 use assay_auth::Caller;
 use assay_proto::{
-    Fault, InstanceId, ProjectId, TestCaseId, TestPlanId, TestReportId,
+    ExecutionId, Fault, InstanceId, ProjectId, TestCaseId, TestPlanId, TestReportId,
     execution::{
         GetInstanceRequest, GetTestReportRequest, Instance, InstanceBatch, InstanceStatistics,
-        ListInstancesRequest, TestReport, UpdateTestReportRequest, test_report_service_server,
+        ListInstancesRequest, ListTestReportsRequest, ReviewTestReportsRequest,
+        ReviewedTestReports, TestReport, TestReportBatch, UpdateTestReportRequest,
+        test_report_service_server,
     },
 };
 use assay_records::Change;
@@ -22,8 +27,8 @@ use assay_runtime::{
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use self::path::TestReportPath;
-use crate::{artifact::Artifacts, instance};
+use self::{entries::Filter, path::TestReportPath};
+use crate::{artifact::Artifacts, execution, instance};
 
 /// The gRPC service of test reports and their instances.
 pub(crate) struct TestReportService {
@@ -39,7 +44,26 @@ impl TestReportService {
 
 #[tonic::async_trait]
 impl test_report_service_server::TestReportService for TestReportService {
+    type ListTestReportsStream = Batches<TestReportBatch>;
     type ListInstancesStream = Batches<InstanceBatch>;
+
+    async fn list_test_reports(
+        &self,
+        request: Request<ListTestReportsRequest>,
+    ) -> Result<Response<Self::ListTestReportsStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
+        let id = ExecutionId::from_path(&request.execution_id)?;
+        let filter = Filter::of(&request)?;
+        let state = execution::store::find(&self.db, customer, project, id).await?;
+        let (db, context) = (self.db.clone(), Arc::new((state, filter)));
+        answer(request.page, move |slice| {
+            let (db, context) = (db.clone(), context.clone());
+            async move { entries::list(&db, customer, &context.0, &context.1, &slice).await }
+        })
+        .await
+    }
 
     async fn get_test_report(
         &self,
@@ -75,6 +99,22 @@ impl test_report_service_server::TestReportService for TestReportService {
         let report = review::review(&mut tx, &caller, path, change).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(report))
+    }
+
+    async fn review_test_reports(
+        &self,
+        request: Request<ReviewTestReportsRequest>,
+    ) -> Result<Response<ReviewedTestReports>, Status> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
+        let id = ExecutionId::from_path(&request.execution_id)?;
+        let review = request.review.unwrap_or_default();
+
+        let mut tx = begin(&self.db).await?;
+        let reviewed = review::review_several(&mut tx, &caller, (project, id), review).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        Ok(Response::new(reviewed))
     }
 
     async fn list_instances(

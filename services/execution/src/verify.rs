@@ -41,6 +41,10 @@ pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result
             report(&difference);
             differences += 1;
         }
+        for difference in store::failure_differences(db, &slice).await? {
+            report(&difference);
+            differences += 1;
+        }
         if slice.len() < store::SLICE {
             for difference in store::counter_differences(db).await? {
                 report(&difference);

@@ -14,7 +14,7 @@ pub(super) struct Deleted {
     pub(super) project_id: ProjectId,
 }
 
-/// Inserts a deletion and deletes the retention times of its projects.
+/// Inserts a deletion, and deletes the retention times and the known failures of its projects.
 pub(super) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -28,12 +28,13 @@ pub(super) async fn insert(
     .bind(project)
     .execute(&mut **tx)
     .await?;
-    sqlx::query("delete from retention where customer_id = $1 and $2 in (project_id, $3)")
-        .bind(customer)
-        .bind(project)
-        .bind(ALL_PROJECTS)
-        .execute(&mut **tx)
-        .await?;
+    for statement in [
+        "delete from retention where customer_id = $1 and $2 in (project_id, $3)",
+        "delete from known_failure where customer_id = $1 and $2 in (project_id, $3)",
+    ] {
+        let delete = sqlx::query(statement).bind(customer).bind(project).bind(ALL_PROJECTS);
+        delete.execute(&mut **tx).await?;
+    }
     Ok(())
 }
 

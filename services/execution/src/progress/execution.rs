@@ -10,6 +10,7 @@ use assay_proto::{
     execution::{Execution, ExecutionMode, OpenExecutionInput},
     worst,
 };
+use uuid::Uuid;
 
 use crate::{
     execution::rules::Origin,
@@ -44,7 +45,13 @@ pub(crate) struct ExecutionState {
     pub(crate) start_date_time: Option<Timestamp>,
     pub(crate) finish_date_time: Option<Timestamp>,
     pub(crate) total_duration_in_sec: f64,
+    /// The executions of its series that results are compared with, the latest first.
+    pub(crate) baseline: Vec<Uuid>,
     pub(crate) revision: i64,
+    /// The branch whose executions are the series of a branch without any. Set for new executions
+    /// only.
+    #[sqlx(skip)]
+    pub(crate) default_branch: String,
     /// Minutes from the request to the deadline. Set for new executions only.
     #[sqlx(skip)]
     pub(crate) deadline_in_min: f64,
@@ -96,7 +103,19 @@ impl ExecutionState {
         };
         let requested_by_id = caller.user.to_string();
         let mode = mode.into();
-        Self { execution, statistic, mode, requested_by_id, revision: 1, ..Self::default() }
+        let default_branch = match snapshot.default_branch {
+            branch if branch.is_empty() => "main".to_owned(),
+            branch => branch,
+        };
+        Self {
+            execution,
+            statistic,
+            mode,
+            requested_by_id,
+            default_branch,
+            revision: 1,
+            ..Self::default()
+        }
     }
 
     /// Returns a new execution with this id instead of its own.

@@ -1,5 +1,6 @@
 //! Instances before they are stored.
 
+use assay_fingerprint::Failure as Cause;
 use assay_proto::{InstanceId, TestResult, Timestamp};
 
 /// The result and the times of an attempt.
@@ -30,6 +31,8 @@ pub(crate) struct Attempt {
     pub(crate) number: i32,
     pub(crate) outcome: Outcome,
     pub(crate) detail: Detail,
+    /// The cause, if the attempt failed and its steps state it.
+    pub(crate) cause: Option<Cause>,
 }
 
 /// The identity of an instance within its report.

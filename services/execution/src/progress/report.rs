@@ -1,7 +1,7 @@
 //! The state of a test report.
 
 use assay_proto::{
-    EnumColumns, Fault, ReportStatus, TestReportId, TestResult, Timestamp,
+    EnumColumns, Fault, ReportStatus, ResultChange, TestReportId, TestResult, Timestamp,
     catalog::SnapshotTestCase, events::ReportState, worst,
 };
 
@@ -63,6 +63,10 @@ pub(crate) struct TestReportState {
     pub(crate) total_duration_in_sec: f64,
     /// Whether an instance passed after an attempt that did not.
     pub(crate) is_flaky: bool,
+    /// Whether all its failures were known when they were reported.
+    pub(crate) is_muted: bool,
+    /// The ticket of the failures; empty if there is none.
+    pub(crate) ticket: String,
     /// Whether the stored row differs.
     #[sqlx(skip)]
     pub(crate) changed: bool,
@@ -81,6 +85,7 @@ impl TestReportState {
         };
         published.set_result(TestResult::NotExecuted);
         published.set_status(ReportStatus::NotExecuted);
+        published.set_change(ResultChange::None);
         Self {
             published,
             test_case_identifier: case.identifier.clone(),
@@ -91,6 +96,11 @@ impl TestReportState {
 
     pub(crate) fn result(&self) -> TestResult {
         self.published.result()
+    }
+
+    /// Returns the result, if the report has ended.
+    pub(crate) fn ended_result(&self) -> Option<TestResult> {
+        (!self.is_pending()).then(|| self.result())
     }
 
     /// Whether the report still expects instances.

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     artifact::staged::NewFile,
+    failure,
     instance::steps::{StoredStep, Writer},
     progress::instance::{Attempt, Detail, Outcome, Slot},
 };
@@ -190,12 +191,13 @@ fn attempt_of(
     if let Some(last) = steps.last_mut() {
         last.screenshots = screenshots;
     }
+    let cause = failure::cause(outcome.result, &steps);
     let steps = match writer.write(&steps)? {
         Some(steps) => steps,
         // The steps are too large. The first one always fits.
         None => writer.write(&steps[..1])?.unwrap_or_default(),
     };
-    Ok(Attempt { number, outcome, detail: Detail { steps, ..Detail::default() } })
+    Ok(Attempt { number, outcome, detail: Detail { steps, ..Detail::default() }, cause })
 }
 
 /// Returns a digest of the contents of files and of the names of attachments. Other names do not

@@ -10,6 +10,7 @@ use assay_records::Check;
 use chrono::{Datelike, TimeDelta};
 
 use crate::{
+    failure,
     instance::steps::{self, StoredStep, Writer},
     progress::{
         instance::{Attempt, Detail, Outcome, Slot},
@@ -55,7 +56,8 @@ impl Reported {
             Some(Case::Id(_)) | None => 0,
         };
         let name = self.name.as_ref().map_or(0, String::len);
-        size_of::<Self>() + identifier + name + self.attempt.detail.steps.len()
+        let headline = self.attempt.cause.as_ref().map_or(0, |cause| cause.headline.len());
+        size_of::<Self>() + identifier + name + headline + self.attempt.detail.steps.len()
     }
 }
 
@@ -99,15 +101,17 @@ pub(crate) fn check_result(
         execution_log_uri: link("ExecutionLogUri", input.execution_log_uri),
         installation_log_uri: link("InstallationLogUri", input.installation_log_uri),
     };
+    let mut cause = None;
     // An invalid request is not stored, so its steps need no stored form.
     if check.is_ok() {
         let stored: Vec<StoredStep> = input.steps.into_iter().map(StoredStep::from).collect();
+        cause = failure::cause(outcome.result, &stored);
         match writer.write(&stored)? {
             Some(steps) => detail.steps = steps,
             None => check.refuse("Steps", format!("must have at most {} bytes", steps::LARGEST)),
         }
     }
-    Ok(Reported { case, name, slot, attempt: Attempt { number, outcome, detail } })
+    Ok(Reported { case, name, slot, attempt: Attempt { number, outcome, detail, cause } })
 }
 
 /// Returns the instance that a result is for: the one with the number, or else the one of the

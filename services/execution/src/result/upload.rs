@@ -9,11 +9,14 @@ use sqlx::PgTransaction;
 
 use super::{resolve, rules::Reported};
 use crate::{
+    change,
     execution::{
         self,
         rules::{IdempotentRequest, Origin},
     },
+    failure,
     instance::{self, attempts},
+    known_failure,
     progress::{
         execution::ExecutionState, instance::NewInstance, merge::merge, report::TestReportState,
     },
@@ -52,6 +55,9 @@ pub(crate) async fn store(
     state.complete();
 
     execution::store::insert(tx, caller, &mut state, idempotent).await?;
+    failure::store::insert(tx, customer, &state, &reports, merged.added.iter()).await?;
+    change::determine(tx, customer, &state, &mut reports).await?;
+    known_failure::mute(tx, customer, &state, &mut reports).await?;
     test_report::store::insert(tx, customer, id, &copies, &reports).await?;
     for part in merged.added.chunks(INSTANCES_IN_STATEMENT) {
         let instances: Vec<&NewInstance> = part.iter().collect();

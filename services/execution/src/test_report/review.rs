@@ -1,18 +1,22 @@
 //! Reviews: the judgement of finished test reports by users.
 
+mod bulk;
 mod store;
 
 use assay_auth::Caller;
 use assay_events::{Event, EventType, ReportsAction, publish};
 use assay_proto::{
-    Fault,
+    ExecutionId, Fault, ProjectId,
     events::{ReportState, ReportsChanged},
-    execution::{TestReport, TestReportInput},
+    execution::{ReviewInput, ReviewedTestReports, TestReport, TestReportInput},
 };
 use assay_records::Change;
 use sqlx::PgTransaction;
 
-use self::store::{LockedReport, ReportContext};
+use self::{
+    bulk::Review,
+    store::{LockedReport, ReportContext},
+};
 use super::{path::TestReportPath, rules};
 
 const REVIEWED: EventType = EventType::Reports(ReportsAction::Reviewed);
@@ -35,6 +39,16 @@ pub(super) async fn review(
     Ok(report)
 }
 
+/// Stores and publishes the review of several reports of an execution, all or none.
+pub(super) async fn review_several(
+    tx: &mut PgTransaction<'_>,
+    caller: &Caller,
+    path: (Option<ProjectId>, ExecutionId),
+    input: ReviewInput,
+) -> Result<ReviewedTestReports, Fault> {
+    bulk::review(tx, caller, path, &Review::of(caller, input)?).await
+}
+
 /// Returns the data of the event.
 fn reviewed(report: &TestReport, context: &ReportContext) -> ReportsChanged {
     let state = ReportState {
@@ -48,6 +62,7 @@ fn reviewed(report: &TestReport, context: &ReportContext) -> ReportsChanged {
         finish_date_time: report.finish_date_time,
         average_duration_in_sec: report.average_duration_in_sec,
         revision: context.revision,
+        change: report.change,
     };
     ReportsChanged {
         execution_id: context.execution_id.to_string(),

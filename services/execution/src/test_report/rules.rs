@@ -27,14 +27,15 @@ pub(super) fn check_review(
         }
         ReportStatus::Canceled => ("report_canceled", "the report was canceled"),
         _ => {
+            require_permission(caller, review.status())?;
             let comment = review.comment.filter(|comment| !comment.is_empty());
-            return permitted(caller, TestReportInput { comment, ..review });
+            return Ok(TestReportInput { comment, ..review });
         }
     };
     Err(Fault::Conflict { code, reason: reason.to_owned() })
 }
 
-fn is_review(status: ReportStatus) -> bool {
+pub(super) fn is_review(status: ReportStatus) -> bool {
     matches!(
         status,
         ReportStatus::Accepted
@@ -44,15 +45,15 @@ fn is_review(status: ReportStatus) -> bool {
     )
 }
 
-/// Returns the review if the caller has the permission that its status needs.
-fn permitted(caller: &Caller, review: TestReportInput) -> Result<TestReportInput, Fault> {
-    let needed = match review.status() {
+/// Fails unless the caller has the permission that a status needs.
+pub(super) fn require_permission(caller: &Caller, status: ReportStatus) -> Result<(), Fault> {
+    let needed = match status {
         ReportStatus::Accepted => Permission::Accept,
         ReportStatus::Rejected => Permission::Reject,
-        _ => return Ok(review),
+        _ => return Ok(()),
     };
     if caller.may(needed) {
-        return Ok(review);
+        return Ok(());
     }
     Err(Fault::Forbidden(format!("this needs the permission {}", assay_proto::name_of(needed))))
 }

@@ -45,7 +45,7 @@ fn select_states(rest: &'static str) -> String {
     let columns = ReportState::COLUMNS;
     format!(
         "select {columns}, test_case_identifier, requested_instances_count,
-                finished_instances_count, total_duration_in_sec, is_flaky
+                finished_instances_count, total_duration_in_sec, is_flaky, is_muted, ticket
          from test_report {rest}"
     )
 }
@@ -155,12 +155,13 @@ pub(crate) async fn save(
          set finished_instances_count = s.finished, result = s.result, status = s.status,
              start_date_time = s.start, finish_date_time = s.finish,
              total_duration_in_sec = s.total, average_duration_in_sec = s.average,
-             revision = s.revision, requested_instances_count = s.requested, is_flaky = s.is_flaky
+             revision = s.revision, requested_instances_count = s.requested, is_flaky = s.is_flaky,
+             change = s.change, is_muted = s.is_muted, ticket = s.ticket
          from unnest($2::text[]::uuid[], $3::int[], $4::text[], $5::text[], $6::timestamptz[],
              $7::timestamptz[], $8::float8[], $9::float8[], $10::bigint[], $11::int[],
-             $12::bool[])
+             $12::bool[], $13::text[], $14::bool[], $15::text[])
              as s (id, finished, result, status, start, finish, total, average, revision,
-                   requested, is_flaky)
+                   requested, is_flaky, change, is_muted, ticket)
          where r.customer_id = $1 and r.id = s.id",
     )
     .bind(customer)
@@ -175,6 +176,9 @@ pub(crate) async fn save(
     .bind(column(&reports, |report| report.published.revision))
     .bind(column(&reports, |report| report.requested_instances_count))
     .bind(column(&reports, |report| report.is_flaky))
+    .bind(column(&reports, |report| name_of(report.published.change())))
+    .bind(column(&reports, |report| report.is_muted))
+    .bind(column(&reports, |report| report.ticket.as_str()))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -6,6 +6,8 @@ use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId};
 use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 
+use crate::{execution::store::has_expired, failure::derive};
+
 /// Number of executions that one statement compares.
 pub(super) const SLICE: usize = 100;
 
@@ -71,6 +73,27 @@ const EXECUTIONS: &str = "
         ) as r
         group by severity
     ) as r";
+
+/// Derives the changes of reports from the results of the executions that they are compared with.
+const CHANGES: &str = "
+    select r.customer_id, r.id,
+           case when r.status in ('NotExecuted', 'Running') then 'None'
+                when r.result in ('Failed', 'Error') and before.failed then 'Still'
+                when r.result in ('Failed', 'Error') then 'New'
+                when r.result = 'Passed' and r.is_flaky then 'Flaky'
+                when r.result = 'Passed' and before.failed then 'Fixed'
+                else 'None' end as change
+    from unnest($1::uuid[], $2::uuid[]) as sought (customer_id, id)
+    join execution e on e.customer_id = sought.customer_id and e.id = sought.id
+    join test_report r on r.customer_id = e.customer_id and r.execution_id = e.id
+    left join lateral (
+        select p.result in ('Failed', 'Error') as failed
+        from unnest(e.baseline) with ordinality as baseline (id, nr)
+        join test_report p on p.customer_id = r.customer_id and p.execution_id = baseline.id
+            and p.test_case_id = r.test_case_id and p.result in ('Passed', 'Failed', 'Error')
+        order by nr
+        limit 1
+    ) as before on true";
 
 /// The fields of a report that are compared.
 const REPORT_FIELDS: [&str; 6] = [
@@ -174,14 +197,44 @@ pub(super) async fn differences(
         fields.iter().map(of_field).collect::<Vec<_>>().join(" union all ")
     };
     let statement = format!(
-        "with reports as materialized ({REPORTS}), executions as materialized ({EXECUTIONS})
-         {} union all {} order by id, field",
+        "with reports as materialized ({REPORTS}), changes as materialized ({CHANGES}),
+              executions as materialized ({EXECUTIONS})
+         {} union all {} union all {} order by id, field",
         of("test report", "test_report", "reports", &REPORT_FIELDS),
+        of("test report", "test_report", "changes", &["change"]),
         of("execution", "execution", "executions", &EXECUTION_FIELDS),
     );
     let (customers, ids): (Vec<_>, Vec<_>) = executions.iter().copied().unzip();
     let differences = sqlx::query_as(AssertSqlSafe(statement)).bind(customers).bind(ids);
     Ok(differences.fetch_all(db).await?)
+}
+
+/// Lists the failures that differ from the steps of their instances.
+pub(super) async fn failure_differences(
+    db: &PgPool,
+    executions: &[Key],
+) -> Result<Vec<Difference>, Fault> {
+    let mut differences = Vec::new();
+    let mut connection = db.acquire().await?;
+    for (customer, id) in executions {
+        if has_expired(&mut *connection, *customer, *id).await? {
+            continue;
+        }
+        let failures = derive::differences(&mut connection, *customer, *id).await?;
+        differences.extend(failures.into_iter().map(|failure| Difference {
+            noun: format!("instance {} of test report", failure.instance_nr),
+            id: failure.report.to_string(),
+            field: "failure".to_owned(),
+            stored: failure.stored.map(shown),
+            derived: failure.derived.map(shown),
+        }));
+    }
+    Ok(differences)
+}
+
+fn shown((fingerprint, headline): (Vec<u8>, String)) -> String {
+    let digits: String = fingerprint.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{digits} {headline:?}")
 }
 
 /// Lists the counters that differ from the highest execution number of their test case.
@@ -231,6 +284,7 @@ pub(super) async fn repair(
     let mut repaired = 0;
     for (table, derived, fields) in [
         ("test_report", REPORTS, &REPORT_FIELDS[..]),
+        ("test_report", CHANGES, &["change"]),
         ("execution", EXECUTIONS, &EXECUTION_FIELDS[..]),
     ] {
         let set: Vec<_> = fields.iter().map(|field| format!("{field} = derived.{field}")).collect();
@@ -243,6 +297,9 @@ pub(super) async fn repair(
         );
         let done = sqlx::query(AssertSqlSafe(statement)).bind(vec![customer]).bind(vec![id]);
         repaired += done.execute(&mut **tx).await?.rows_affected();
+    }
+    if !has_expired(&mut **tx, customer, id).await? {
+        repaired += derive::repair(tx, customer, id).await?;
     }
     Ok(repaired)
 }

@@ -2,6 +2,7 @@
 
 mod archive;
 mod artifacts;
+mod changes;
 mod chaos;
 mod debug;
 mod deletion;
@@ -10,6 +11,7 @@ mod executions;
 mod exports;
 mod fairness;
 mod instances;
+mod known_failures;
 mod leases;
 mod open;
 mod queue;

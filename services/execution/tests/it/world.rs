@@ -21,7 +21,8 @@ use assay_execution::{
 use assay_proto::{
     DESCRIPTORS,
     execution::{
-        debug_service_client::DebugServiceClient,
+        debug_service_client::DebugServiceClient, failure_service_client::FailureServiceClient,
+        known_failure_service_client::KnownFailureServiceClient,
         statistics_service_client::StatisticsServiceClient,
     },
 };
@@ -150,6 +151,14 @@ impl World {
 
     pub(crate) fn statistics(&self) -> StatisticsServiceClient<Channel> {
         StatisticsServiceClient::new(self.execution.clone())
+    }
+
+    pub(crate) fn failures(&self) -> FailureServiceClient<Channel> {
+        FailureServiceClient::new(self.execution.clone())
+    }
+
+    pub(crate) fn known_failures(&self) -> KnownFailureServiceClient<Channel> {
+        KnownFailureServiceClient::new(self.execution.clone())
     }
 
     pub(crate) fn debug(&self) -> DebugServiceClient<Channel> {

@@ -1,11 +1,15 @@
 //! Reviews in PostgreSQL. Every statement is bound to one customer.
 
+use assay_auth::Caller;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, InputColumns, ProjectId, TestReportId, TestSetId,
+    events::ReportState,
     execution::{TestReport, TestReportInput},
+    name_of,
 };
 use sqlx::{AssertSqlSafe, PgTransaction};
 
+use super::bulk::{Mute, Review, Selection};
 use crate::test_report::{path::TestReportPath, store::select};
 
 /// A report that no other transaction changes meanwhile, with its context.
@@ -65,4 +69,102 @@ pub(super) async fn save(
     )));
     review.bind(update.bind(customer).bind(id)).fetch_one(&mut **tx).await?;
     Ok(())
+}
+
+/// Locks the selected reports of an execution that have ended without being canceled. Returns their
+/// ids.
+pub(super) async fn lock_selected(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    selection: &Selection,
+) -> Result<Vec<TestReportId>, Fault> {
+    let (ids, fingerprint, result) = selection.parts();
+    let reports = sqlx::query_scalar(
+        "select id from test_report r
+         where customer_id = $1 and execution_id = $2
+           and status not in ('NotExecuted', 'Running', 'Canceled')
+           and ($3::uuid[] is null or id = any($3))
+           and ($4::bytea is null or id in (
+               select test_report_id from failure
+               where customer_id = $1 and execution_id = $2 and fingerprint = $4
+           ))
+           and ($5::text is null or result = $5)
+         order by id
+         for no key update",
+    );
+    let reports = reports.bind(customer).bind(execution).bind(ids).bind(fingerprint).bind(result);
+    Ok(reports.persistent(false).fetch_all(&mut **tx).await?)
+}
+
+/// Makes the failures of locked reports known. Their ids begin with the time, as all do. Returns the
+/// number of known failures.
+pub(super) async fn mute(
+    tx: &mut PgTransaction<'_>,
+    caller: &Caller,
+    execution: ExecutionId,
+    reports: &[TestReportId],
+    review: &Review,
+    mute: Mute,
+) -> Result<u64, Fault> {
+    let fingerprint = review.selection.parts().1;
+    let muted = sqlx::query(
+        "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id,
+             headline, ticket, comment, muted_until, created_by_id, created_by)
+         select $1, overlay(gen_random_uuid()::text
+                    placing left(first_id_at(now())::text, 13) from 1 for 13)::uuid, project_id, fingerprint, test_case_id, min(headline), $6,
+                $7, $8, $9, $10
+         from (
+             select project_id, fingerprint, headline,
+                    case when not $4 then test_case_id end as test_case_id
+             from failure
+             where customer_id = $1 and execution_id = $2 and test_report_id = any($3)
+               and ($5::bytea is null or fingerprint = $5)
+         ) as failed
+         group by project_id, fingerprint, test_case_id
+         on conflict on constraint known_failure_cause_key do update
+         set ticket = excluded.ticket, comment = excluded.comment,
+             muted_until = excluded.muted_until, revision = known_failure.revision + 1",
+    );
+    let done = muted
+        .bind(caller.customer)
+        .bind(execution)
+        .bind(reports)
+        .bind(mute.every_case)
+        .bind(fingerprint)
+        .bind(review.ticket.as_deref().unwrap_or_default())
+        .bind(review.comment.as_deref().unwrap_or_default())
+        .bind(mute.until)
+        .bind(caller.user)
+        .bind(&*caller.name)
+        .execute(&mut **tx)
+        .await?;
+    Ok(done.rows_affected())
+}
+
+/// Stores a review of locked reports. Returns their states.
+pub(super) async fn save_selected(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[TestReportId],
+    review: &Review,
+) -> Result<Vec<ReportState>, Fault> {
+    let columns = ReportState::COLUMNS;
+    let update = sqlx::query_as(AssertSqlSafe(format!(
+        "update test_report
+         set status = $3, comment = coalesce($4, comment), ticket = coalesce($5, ticket),
+             is_muted = is_muted or $6 and result in ('Failed', 'Error'), revision = revision + 1
+         where customer_id = $1 and id = any($2)
+         returning {columns}"
+    )));
+    let reviewed: Vec<ReportState> = update
+        .bind(customer)
+        .bind(reports)
+        .bind(name_of(review.status))
+        .bind(&review.comment)
+        .bind(&review.ticket)
+        .bind(review.mute.is_some())
+        .fetch_all(&mut **tx)
+        .await?;
+    Ok(reviewed)
 }

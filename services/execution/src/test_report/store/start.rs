@@ -86,12 +86,15 @@ async fn insert_part(
              test_case_identifier, test_case_name, test_plan_id, test_plan_revision, test_type,
              minimum_duration_in_min, requested_instances_count, finished_instances_count,
              execution_number, result, status, start_date_time, finish_date_time,
-             total_duration_in_sec, average_duration_in_sec, revision, is_flaky, variables)
+             total_duration_in_sec, average_duration_in_sec, revision, is_flaky, variables, change, is_muted,
+             ticket)
          select $1, $2, report.*
          from unnest($3::text[]::uuid[], $4::text[]::uuid[], $5::text[], $6::text[],
              $7::text[]::uuid[], $8::int[], $9::text[], $10::float8[], $11::int[], $12::int[],
              $13::int[], $14::text[], $15::text[], $16::timestamptz[], $17::timestamptz[],
-             $18::float8[], $19::float8[], $20::bigint[], $21::bool[], $22::jsonb[]) as report",
+             $18::float8[], $19::float8[], $20::bigint[], $21::bool[], $22::jsonb[], $23::text[],
+             $24::bool[], $25::text[])
+             as report",
     )
     .bind(customer)
     .bind(execution)
@@ -115,6 +118,9 @@ async fn insert_part(
     .bind(column(reports, |report| report.published.revision))
     .bind(column(reports, |report| report.is_flaky))
     .bind(column(cases, |case| (!case.variables.is_empty()).then_some(Json(&case.variables))))
+    .bind(column(reports, |report| name_of(report.published.change())))
+    .bind(column(reports, |report| report.is_muted))
+    .bind(column(reports, |report| report.ticket.as_str()))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -1,0 +1,61 @@
+//! `…/executions/{executionId}/failures`.
+
+use assay_auth::Caller;
+use assay_proto::{
+    ResultChange,
+    execution::{Failure, ListFailuresRequest},
+};
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    list::{List, Listing},
+    path::{Path, unless_zero},
+    problem::Problem,
+    query::{Query, unless_empty},
+    services::{Failures, Services},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list))
+}
+
+/// The failures to return.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Filter {
+    /// Count only test cases with this change, such as those that are `New`.
+    #[param(inline, example = "New")]
+    #[serde(default, deserialize_with = "unless_empty")]
+    change: Option<ResultChange>,
+}
+
+/// Lists the causes of the failures of an execution, those with the most test cases first.
+///
+/// Failures have the same cause if their messages are the same apart from values that differ between
+/// runs, such as ports, ids and durations. `q` searches in the messages. `0` instead of the id of the
+/// project is the permanent URL.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/executions/{executionId}/failures",
+    operation_id = "list_failures", tag = "Executions", params(Filter, Listing),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.FailureService/ListFailures"))),
+    responses((status = OK, description = "The causes", body = [Failure])),
+)]
+async fn list(
+    State(mut failures): State<Failures>,
+    caller: Caller,
+    Path((project_id, execution_id)): Path<(String, String)>,
+    Query(filter): Query<Filter>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let request = ListFailuresRequest {
+        project_id: unless_zero(project_id),
+        execution_id,
+        change: filter.change.unwrap_or_default().into(),
+        page: Some(listing.page()),
+    };
+    let batches = failures.list_failures(caller.call(request)).await?;
+    listing.respond(batches).await
+}

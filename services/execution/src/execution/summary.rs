@@ -1,0 +1,62 @@
+//! The outcome of an execution.
+
+use assay_proto::{
+    CustomerId, ExecutionId, ExecutionStatistic, Fault, ProjectId,
+    execution::{ExecutionChanges, ExecutionEntry, ExecutionSummary},
+};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
+use uuid::Uuid;
+
+#[derive(FromRow)]
+struct Row {
+    #[sqlx(flatten)]
+    entry: ExecutionEntry,
+    #[sqlx(flatten)]
+    statistic: ExecutionStatistic,
+    #[sqlx(flatten)]
+    changes: ExecutionChanges,
+    project_id: Uuid,
+    baseline: Vec<Uuid>,
+    revision: i64,
+}
+
+/// Returns the outcome of an execution of any project, or of this one. The reports that have changed
+/// are counted; an index has only these.
+pub(super) async fn of(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: Option<ProjectId>,
+    id: ExecutionId,
+) -> Result<ExecutionSummary, Fault> {
+    let (columns, statistic) = (ExecutionEntry::COLUMNS, ExecutionStatistic::COLUMNS);
+    let row: Option<Row> = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns}, {statistic}, project_id, baseline, revision, changes.*
+         from live_execution
+         cross join lateral (
+             select (count(*) filter (where change = 'New'))::int as new,
+                    (count(*) filter (where change = 'Still'))::int as still,
+                    (count(*) filter (where change = 'Fixed'))::int as fixed,
+                    (count(*) filter (where change = 'Flaky'))::int as flaky,
+                    (count(*) filter (where is_muted))::int as muted,
+                    (count(*) filter (where change in ('New', 'Still') and not is_muted
+                        and r.status in ('InReview', 'EngineExecutionFailure')))::int as unreviewed
+             from test_report r
+             where r.customer_id = $1 and r.execution_id = $2 and change <> 'None'
+         ) as changes
+         where customer_id = $1 and id = $2 and ($3::uuid is null or project_id = $3)"
+    )))
+    .bind(customer)
+    .bind(id)
+    .bind(project)
+    .fetch_optional(db)
+    .await?;
+    let Row { entry, statistic, changes, project_id, baseline, revision } =
+        row.ok_or(Fault::NotFound("execution"))?;
+    Ok(ExecutionSummary {
+        execution: Some(ExecutionEntry { statistic: Some(statistic), ..entry }),
+        project_id: project_id.to_string(),
+        changes: Some(changes),
+        compared_with: baseline.first().map(Uuid::to_string),
+        data_version: revision.to_string(),
+    })
+}

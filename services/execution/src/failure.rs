@@ -1,0 +1,56 @@
+//! Failures: the instances whose last attempt failed, with a fingerprint of the cause.
+
+pub(crate) mod derive;
+mod list;
+pub(crate) mod store;
+
+use assay_auth::Caller;
+use assay_fingerprint::Failure as Cause;
+use assay_proto::{
+    ExecutionId, ProjectId, ResultChange, TestResult,
+    execution::{FailureBatch, ListFailuresRequest, failure_service_server},
+    name_of,
+};
+use assay_runtime::list::{Batches, answer};
+use sqlx::PgPool;
+use tonic::{Request, Response, Status};
+
+use crate::{execution, instance::steps::StoredStep};
+
+/// Returns the cause of the failure of an attempt: the message of its first failed step that has
+/// one.
+pub(crate) fn cause(result: TestResult, steps: &[StoredStep]) -> Option<Cause> {
+    let mut failed = steps.iter().filter(|step| step.result().is_failure());
+    if !result.is_failure() {
+        return None;
+    }
+    failed.find_map(|step| Cause::of(&step.actual_result))
+}
+
+/// The gRPC service of failures.
+pub(crate) struct FailureService {
+    pub(crate) db: PgPool,
+}
+
+#[tonic::async_trait]
+impl failure_service_server::FailureService for FailureService {
+    type ListFailuresStream = Batches<FailureBatch>;
+
+    async fn list_failures(
+        &self,
+        request: Request<ListFailuresRequest>,
+    ) -> Result<Response<Self::ListFailuresStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
+        let id = ExecutionId::from_path(&request.execution_id)?;
+        execution::store::find(&self.db, customer, project, id).await?;
+        let change = Some(request.change()).filter(|change| *change != ResultChange::Unspecified);
+        let (db, change) = (self.db.clone(), change.map(name_of));
+        answer(request.page, move |slice| {
+            let (db, change) = (db.clone(), change.clone());
+            async move { list::list(&db, customer, id, change.as_deref(), &slice).await }
+        })
+        .await
+    }
+}

@@ -1,0 +1,79 @@
+//! The causes of the failures of an execution, in PostgreSQL.
+
+use assay_fingerprint::Fingerprint;
+use assay_proto::{CustomerId, ExecutionId, Fault, execution::Failure};
+use assay_runtime::list::{Rows, Slice};
+use sqlx::PgPool;
+
+/// Lists causes, those with the most test cases first, each with its first five reports.
+pub(super) async fn list(
+    db: &PgPool,
+    customer: CustomerId,
+    execution: ExecutionId,
+    change: Option<&str>,
+    slice: &Slice,
+) -> Result<Rows<Failure>, Fault> {
+    let after = slice.after.as_deref().map(str::parse::<Fingerprint>).transpose();
+    let after = after.map_err(|_| Fault::invalid("cursor", "must be a cursor from a response"))?;
+    let failures = sqlx::query_as(
+        "with failed as materialized (
+             select f.fingerprint, f.headline, f.project_id, r.id, r.test_case_id, r.test_plan_id,
+                    r.test_case_identifier, r.test_case_name, r.change,
+                    dense_rank() over (partition by f.fingerprint order by r.id) as nr
+             from failure f
+             join test_report r on r.customer_id = f.customer_id and r.id = f.test_report_id
+             where f.customer_id = $1 and f.execution_id = $2
+               and ($3::text is null or r.change = $3)
+               and ($4::text is null or f.headline ilike $4)
+         ),
+         cause as (
+             select fingerprint, project_id, min(headline) as headline, max(nr)::int as count,
+                    count(distinct headline)::int as variants
+             from failed
+             group by fingerprint, project_id
+         ),
+         page as materialized (
+             select * from cause
+             where $5::bytea is null
+                or (count, fingerprint) < (select count, fingerprint from cause where fingerprint = $5)
+             order by count desc, fingerprint desc
+             limit $6
+         ),
+         listed as (
+             select fingerprint, jsonb_agg(jsonb_build_object(
+                 'Id', id, 'TestCaseId', test_case_id, 'TestPlanId', test_plan_id,
+                 'TestCaseIdentifier', test_case_identifier, 'TestCaseName', test_case_name,
+                 'Change', change
+             ) order by id) as reports
+             from (
+                 select distinct on (fingerprint, id) * from failed
+                 where nr <= 5 and fingerprint in (select fingerprint from page)
+             ) as first_reports
+             group by fingerprint
+         )
+         select encode(fingerprint, 'hex') as fingerprint, headline, count, variants,
+                first.execution_id as first_execution_id, first.request_time as first_seen, reports
+         from page
+         join listed using (fingerprint)
+         cross join lateral (
+             select f.execution_id, e.request_time
+             from failure f
+             join execution e on e.customer_id = f.customer_id and e.id = f.execution_id
+             where f.customer_id = $1 and f.project_id = page.project_id
+               and f.fingerprint = page.fingerprint
+             order by f.execution_id
+             limit 1
+         ) as first
+         order by count desc, page.fingerprint desc",
+    );
+    let failures: Vec<Failure> = failures
+        .bind(customer)
+        .bind(execution)
+        .bind(change)
+        .bind(slice.pattern.as_deref())
+        .bind(after.as_ref().map(|fingerprint| &fingerprint.as_bytes()[..]))
+        .bind(slice.limit)
+        .fetch_all(db)
+        .await?;
+    Ok(failures.into())
+}

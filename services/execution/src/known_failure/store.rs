@@ -1,0 +1,238 @@
+//! Known failures in PostgreSQL. Every statement is bound to one customer.
+
+use std::collections::HashMap;
+
+use assay_auth::Caller;
+use assay_fingerprint::Fingerprint;
+use assay_proto::{
+    CustomerId, Fault, KnownFailureId, OnConstraint, ProjectId, TestCaseId,
+    execution::{FailureMatch, KnownFailure, KnownFailureInput},
+};
+use assay_runtime::list::{Rows, Slice};
+use sqlx::{
+    AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments,
+    query::QueryAs,
+};
+
+use super::rules::NewKnownFailure;
+
+/// Reads known failures. `rest` selects and orders them.
+fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArguments> {
+    let columns = KnownFailure::COLUMNS;
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from known_failure k
+         left join lateral (
+             select e.request_time
+             from failure f
+             join execution e on e.customer_id = f.customer_id and e.id = f.execution_id
+             where f.customer_id = k.customer_id and f.project_id = k.project_id
+               and f.fingerprint = k.fingerprint
+               and (k.test_case_id is null or f.test_case_id = k.test_case_id)
+             order by f.execution_id desc
+             limit 1
+         ) as last on true
+         {rest}"
+    )))
+}
+
+/// Lists the known failures of a project, newest first.
+pub(super) async fn list(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+    slice: &Slice,
+) -> Result<Rows<KnownFailure>, Fault> {
+    let known = select(
+        "where k.customer_id = $1 and k.project_id = $2 and k.id < $3
+           and ($4::text is null or concat_ws(E'\\n', k.headline, k.ticket, k.comment) ilike $4)
+         order by k.id desc
+         limit $5",
+    );
+    let known = known
+        .bind(customer)
+        .bind(project)
+        .bind(slice.before()?)
+        .bind(slice.pattern.as_deref())
+        .bind(slice.limit);
+    slice.read(known.fetch(db)).await
+}
+
+pub(super) async fn get(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: KnownFailureId,
+) -> Result<KnownFailure, Fault> {
+    let known = select("where k.customer_id = $1 and k.project_id = $2 and k.id = $3");
+    let known = known.bind(customer).bind(project).bind(id).fetch_optional(db).await?;
+    known.ok_or(Fault::NotFound("known failure"))
+}
+
+pub(super) async fn lock(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: KnownFailureId,
+) -> Result<KnownFailure, Fault> {
+    let known =
+        select("where k.customer_id = $1 and k.project_id = $2 and k.id = $3 for update of k");
+    let known = known.bind(customer).bind(project).bind(id).fetch_optional(&mut **tx).await?;
+    known.ok_or(Fault::NotFound("known failure"))
+}
+
+/// Stores a known failure, with the message of a failure that it is about. Fails if there is none.
+pub(crate) async fn create(
+    tx: &mut PgTransaction<'_>,
+    caller: &Caller,
+    project: ProjectId,
+    known: &NewKnownFailure,
+) -> Result<KnownFailureId, Fault> {
+    let insert = sqlx::query_scalar(
+        "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id,
+             ticket, comment, muted_until, created_by_id, created_by, headline)
+         select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, headline
+         from failure
+         where customer_id = $1 and project_id = $3 and fingerprint = $4
+           and ($5::uuid is null or test_case_id = $5)
+         order by execution_id desc
+         limit 1
+         returning id",
+    );
+    let id: Option<KnownFailureId> = insert
+        .bind(caller.customer)
+        .bind(KnownFailureId::new())
+        .bind(project)
+        .bind(&known.fingerprint.as_bytes()[..])
+        .bind(known.test_case)
+        .bind(&known.ticket)
+        .bind(&known.comment)
+        .bind(known.muted_until)
+        .bind(caller.user)
+        .bind(&*caller.name)
+        .fetch_optional(&mut **tx)
+        .await
+        .on_constraint("known_failure_cause_key", Fault::AlreadyExists("known failure"))?;
+    id.ok_or_else(|| {
+        let field = if known.test_case.is_some() { "TestCaseId" } else { "Fingerprint" };
+        Fault::invalid(field, "must be of a failure of the project")
+    })
+}
+
+/// Writes the fields that clients change.
+pub(super) async fn save(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    id: KnownFailureId,
+    input: &KnownFailureInput,
+) -> Result<(), Fault> {
+    let update = sqlx::query(
+        "update known_failure
+         set ticket = $3, comment = $4, muted_until = $5, revision = revision + 1
+         where customer_id = $1 and id = $2",
+    );
+    update
+        .bind(customer)
+        .bind(id)
+        .bind(input.ticket.as_deref().unwrap_or_default())
+        .bind(input.comment.as_deref().unwrap_or_default())
+        .bind(input.muted_until)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn delete(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    id: KnownFailureId,
+) -> Result<(), Fault> {
+    let delete = sqlx::query(
+        "delete from known_failure where customer_id = $1 and project_id = $2 and id = $3",
+    );
+    let done = delete.bind(customer).bind(project).bind(id).execute(db).await?;
+    if done.rows_affected() == 0 { Err(Fault::NotFound("known failure")) } else { Ok(()) }
+}
+
+/// Lists the test cases that a cause has made fail in these days, by their ids.
+pub(super) async fn matches(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+    fingerprint: Fingerprint,
+    days: i32,
+    slice: &Slice,
+) -> Result<Rows<FailureMatch>, Fault> {
+    let after = TestCaseId::from_field_if_any("cursor", slice.after.as_deref())?;
+    let matches = sqlx::query_as(
+        "select matched.test_case_id, r.test_case_identifier, r.test_case_name,
+                matched.executions, e.request_time as last_seen
+         from (
+             select test_case_id, count(distinct execution_id)::int as executions,
+                    (array_agg(test_report_id order by execution_id desc))[1] as report
+             from failure
+             where customer_id = $1 and project_id = $2 and fingerprint = $3
+               and execution_id >= first_id_at(now() - make_interval(days => $4))
+               and ($5::uuid is null or test_case_id > $5)
+             group by test_case_id
+             order by test_case_id
+             limit $6
+         ) as matched
+         join test_report r on r.customer_id = $1 and r.id = matched.report
+         join execution e on e.customer_id = $1 and e.id = r.execution_id
+         order by matched.test_case_id",
+    );
+    let matches: Vec<FailureMatch> = matches
+        .bind(customer)
+        .bind(project)
+        .bind(&fingerprint.as_bytes()[..])
+        .bind(days)
+        .bind(after)
+        .bind(slice.limit)
+        .fetch_all(db)
+        .await?;
+    Ok(matches.into())
+}
+
+/// Returns those of the failing reports whose failures are all known, with the ticket of one of the
+/// known failures, by the ids of the reports.
+pub(crate) async fn muted(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: &str,
+    reports: &[String],
+) -> Result<HashMap<String, String>, Fault> {
+    if reports.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let has_known = sqlx::query_scalar(
+        "select exists (
+             select from known_failure where customer_id = $1 and project_id = $2::uuid
+         )",
+    );
+    let has_known: bool = has_known.bind(customer).bind(project).fetch_one(&mut **tx).await?;
+    if !has_known {
+        return Ok(HashMap::new());
+    }
+    let muted: Vec<(String, String)> = sqlx::query_as(
+        "select f.test_report_id::text, max(k.ticket)
+         from failure f
+         left join lateral (
+             select id, ticket from known_failure k
+             where k.customer_id = $1 and k.project_id = f.project_id
+               and k.fingerprint = f.fingerprint
+               and (k.test_case_id is null or k.test_case_id = f.test_case_id)
+               and k.muted_until > now()
+             order by test_case_id
+             limit 1
+         ) as k on true
+         where f.customer_id = $1 and f.test_report_id = any($2::text[]::uuid[])
+         group by f.test_report_id
+         having bool_and(k.id is not null)",
+    )
+    .bind(customer)
+    .bind(reports)
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(muted.into_iter().collect())
+}

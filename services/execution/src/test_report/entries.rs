@@ -1,0 +1,159 @@
+//! The test reports of an execution as entries of a list, each with its last results.
+
+use assay_fingerprint::Fingerprint;
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, ReportStatus, ResultChange, TestReportId, TestResult,
+    Timestamp,
+    execution::{ListTestReportsRequest, TestReportEntry},
+    name_of,
+};
+use assay_records::Check;
+use assay_runtime::list::{Rows, Slice};
+use sqlx::{PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use crate::progress::execution::ExecutionState;
+
+/// Selects reports of an execution.
+#[derive(Clone, Debug)]
+pub(super) struct Filter {
+    result: Option<String>,
+    status: Option<String>,
+    change: Option<String>,
+    fingerprint: Option<Fingerprint>,
+}
+
+impl Filter {
+    pub(super) fn of(request: &ListTestReportsRequest) -> Result<Self, Fault> {
+        let mut check = Check::default();
+        let fingerprint = request.fingerprint.as_deref().filter(|text| !text.is_empty());
+        let fingerprint = fingerprint.map(str::parse::<Fingerprint>).transpose();
+        if fingerprint.is_err() {
+            check.refuse("fingerprint", "must be the fingerprint of a failure");
+        }
+        check.done()?;
+        let result = Some(request.result()).filter(|result| *result != TestResult::Unspecified);
+        let status = Some(request.status()).filter(|status| *status != ReportStatus::Unspecified);
+        let change = Some(request.change()).filter(|change| *change != ResultChange::Unspecified);
+        Ok(Self {
+            result: result.map(name_of),
+            status: status.map(name_of),
+            change: change.map(name_of),
+            fingerprint: fingerprint.ok().flatten(),
+        })
+    }
+
+    fn push_to(&self, sql: &mut QueryBuilder<sqlx::Postgres>) {
+        for (column, value) in
+            [("result", &self.result), ("status", &self.status), ("change", &self.change)]
+        {
+            if let Some(value) = value {
+                sql.push(format!(" and r.{column} = ")).push_bind(value.clone());
+            }
+        }
+        if let Some(fingerprint) = &self.fingerprint {
+            sql.push(
+                " and r.id in (
+                    select test_report_id from failure
+                    where customer_id = r.customer_id and execution_id = r.execution_id
+                      and fingerprint = ",
+            );
+            sql.push_bind(fingerprint.as_bytes().to_vec()).push(")");
+        }
+    }
+}
+
+/// Lists reports of an execution, in the order of its test set.
+pub(super) async fn list(
+    db: &PgPool,
+    customer: CustomerId,
+    state: &ExecutionState,
+    filter: &Filter,
+    slice: &Slice,
+) -> Result<Rows<TestReportEntry>, Fault> {
+    let id = ExecutionId::from_record(&state.execution.id)?;
+    let after = TestReportId::from_field_if_any("cursor", slice.after.as_deref())?;
+    let columns = TestReportEntry::COLUMNS;
+    let mut sql = QueryBuilder::new(format!("select {columns} from test_report r"));
+    sql.push(
+        " left join lateral (
+            select max(attempt) as attempts from instance
+            where customer_id = r.customer_id and test_report_id = r.id
+              and result <> 'NotExecuted'
+        ) as i on true
+        left join lateral (
+            select fingerprint, headline from failure
+            where customer_id = r.customer_id and test_report_id = r.id
+            order by instance_nr
+            limit 1
+        ) as f on true
+        cross join lateral (
+            select coalesce(string_agg(coalesce(left(p.result, 1), '-'), '' order by nr desc), '')
+                as history
+            from unnest(",
+    );
+    sql.push_bind(state.baseline.clone());
+    sql.push(
+        ") with ordinality as b (id, nr)
+            left join test_report p on p.customer_id = r.customer_id and p.execution_id = b.id
+                and p.test_case_id = r.test_case_id
+        ) as h
+        where r.customer_id = ",
+    );
+    sql.push_bind(customer).push(" and r.execution_id = ").push_bind(id);
+    filter.push_to(&mut sql);
+    if let Some(pattern) = &slice.pattern {
+        sql.push(" and concat_ws(E'\\n', r.test_case_identifier, r.test_case_name) ilike ");
+        sql.push_bind(pattern.clone());
+    }
+    if let Some(after) = after {
+        sql.push(" and r.id > ").push_bind(after);
+    }
+    sql.push(" order by r.id limit ").push_bind(slice.limit);
+    let entries: Vec<TestReportEntry> = sql.build_query_as().fetch_all(db).await?;
+    let entries = entries.into_iter().map(|entry| {
+        let failing_since = failing_since(&entry, id, &state.baseline);
+        TestReportEntry { failing_since, ..entry }
+    });
+    Ok(entries.collect::<Vec<_>>().into())
+}
+
+/// Returns the time of the first execution since which the test case has failed without passing, if
+/// it fails. `baseline` are the executions of its history, the latest first.
+fn failing_since(
+    entry: &TestReportEntry,
+    execution: ExecutionId,
+    baseline: &[Uuid],
+) -> Option<Timestamp> {
+    if !entry.result().is_failure() {
+        return None;
+    }
+    let before = entry.history.chars().rev().zip(baseline).take_while(|(result, _)| *result != 'P');
+    let failed = before.filter(|(result, _)| matches!(result, 'F' | 'E'));
+    let first = failed.map(|(_, id)| *id).last().unwrap_or(execution.0);
+    let (seconds, nanoseconds) = first.get_timestamp()?.to_unix();
+    let time = chrono::DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanoseconds)?;
+    Some(Timestamp(time))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_case_fails_since_the_first_failure_after_it_passed() {
+        let at = |second| Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, second, 0));
+        let baseline = [at(4), at(3), at(2), at(1)];
+        let since = |history: &str, result| {
+            let mut entry = TestReportEntry { history: history.to_owned(), ..Default::default() };
+            entry.set_result(result);
+            failing_since(&entry, ExecutionId(at(5)), &baseline).map(|time| time.0.timestamp())
+        };
+        assert_eq!(since("PFFF", TestResult::Failed), Some(2));
+        assert_eq!(since("F-EC", TestResult::Error), Some(1));
+        assert_eq!(since("FFFP", TestResult::Failed), Some(5));
+        assert_eq!(since("----", TestResult::Failed), Some(5));
+        assert_eq!(since("", TestResult::Failed), Some(5));
+        assert_eq!(since("FFFF", TestResult::Passed), None);
+    }
+}
