@@ -56,6 +56,7 @@ const TOKEN: &str = "Token";
         (name = "Environments", description = "Environments in which subjects are tested"),
         (name = "Executions", description = "Runs of a test set, from start to end"),
         (name = "Results", description = "Results reported by test tools"),
+        (name = "Known failures", description = "Causes of failures that are muted until a date"),
         (name = "Automation", description = "Work for engines, and their results"),
         (name = "Test reports", description = "Results of one test case in one execution"),
         (name = "Notifications", description = "Records of changes and events"),

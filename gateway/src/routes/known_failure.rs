@@ -1,4 +1,4 @@
-//! `…/knownfailures`.
+//! `…/knownfailures`, and the test cases that a cause has made fail.
 
 use assay_auth::Caller;
 use assay_proto::execution::{
@@ -17,7 +17,7 @@ use crate::{
     list::{List, Listing, WithoutSearch},
     path::Path,
     problem::Problem,
-    query::{Query, unless_empty},
+    query::Query,
     response::{Created, Json, Resource},
     services::{KnownFailures, Services},
     update::{Updatable, Update},
@@ -79,32 +79,33 @@ async fn create(
     Ok(Created(path, Json(created)))
 }
 
-/// The cause, and the time in which it is sought.
+/// The time in which a cause is sought.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct Cause {
-    /// The fingerprint of the cause.
-    #[param(example = "5f0c1a52b7d94e3b8f26d1c07a9e4b63")]
-    fingerprint: String,
+struct Days {
     /// The number of days before now; 1 to 90, by default 30.
     #[param(example = 30)]
-    #[serde(default, deserialize_with = "unless_empty")]
     days: Option<i32>,
 }
 
 /// Lists the test cases that a cause has made fail: those that a known failure with `EveryCase` would
 /// have muted.
 #[utoipa::path(
-    get, path = "/api/projects/{projectId}/knownfailures/matches", operation_id = "list_matches",
-    tag = "Known failures", params(Cause, WithoutSearch),
+    get, path = "/api/projects/{projectId}/failures/{fingerprint}/testcases",
+    operation_id = "list_matches", tag = "Known failures",
+    params(
+        ("fingerprint" = String, Path, description = "The fingerprint of the cause",
+            example = "5f0c1a52b7d94e3b8f26d1c07a9e4b63"),
+        Days, WithoutSearch,
+    ),
     extensions(("x-grpc-method" = json!("/assay.execution.v1.KnownFailureService/ListMatches"))),
     responses((status = OK, description = "The test cases", body = [FailureMatch])),
 )]
 async fn list_matches(
     State(mut known): State<KnownFailures>,
     caller: Caller,
-    Path(project_id): Path<String>,
-    Query(Cause { fingerprint, days }): Query<Cause>,
+    Path((project_id, fingerprint)): Path<(String, String)>,
+    Query(Days { days }): Query<Days>,
     WithoutSearch(listing): WithoutSearch,
 ) -> Result<List, Problem> {
     let request = ListMatchesRequest { project_id, fingerprint, days, page: Some(listing.page()) };

@@ -143,8 +143,14 @@ async fn the_largest_records_can_be_sent_back_unchanged() {
         ..Default::default()
     };
     let environment = Environment { username: line(), password: line(), ..Default::default() };
-    let report =
-        TestReport { result: 1, status: 1, test_type: 1, comment: text(), ..Default::default() };
+    let report = TestReport {
+        result: 1,
+        status: 1,
+        test_type: 1,
+        change: 1,
+        comment: text(),
+        ..Default::default()
+    };
     let steps: Vec<_> = (1..=10_000)
         .map(|step_nr| AutomationStep { step_nr, comment: "x".repeat(90), ..Default::default() })
         .collect();

@@ -29,7 +29,7 @@ pub(crate) struct Examples {
     tenant: Tenant,
     /// Ids of created records by the names of path parameters.
     created: BTreeMap<String, String>,
-    /// Names of path parameters by the ids in the examples.
+    /// Names of path parameters by the ids and fingerprints in the examples.
     shown: BTreeMap<String, String>,
 }
 
@@ -41,7 +41,8 @@ impl Examples {
         let parameters = operations()
             .into_iter()
             .flat_map(|operation| operation.definition["parameters"].as_array().unwrap().iter());
-        let ids = parameters.filter(|p| p["in"] == "path" && p["schema"]["format"] == "uuid");
+        let is_id = |p: &Value| p["schema"]["format"] == "uuid" || p["name"] == "fingerprint";
+        let ids = parameters.filter(|p| p["in"] == "path" && is_id(p));
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let shown = ids.map(|id| (text(&id["example"]), text(&id["name"]))).collect();
         Self { assay: assay.clone(), tenant, created: BTreeMap::new(), shown }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use assay_testkit::{Answer, Api, eventually};
+use chrono::Utc;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -40,6 +41,7 @@ impl Tenant {
             ("name", "log.txt".to_owned()),
         ]);
         this.fill_catalog().await;
+        this.fail().await;
         this.execute().await;
         this.fill_rest().await;
         this
@@ -90,6 +92,27 @@ impl Tenant {
             "TestCases": [{"Id": self.id("testCaseId")}],
         });
         self.api.put(&self.set(), chosen).await.ok();
+    }
+
+    /// Reports a failure and makes it known.
+    async fn fail(&mut self) {
+        let project = self.project();
+        let open = json!({"Project": self.id("projectId"), "TestSet": self.id("testSetId")});
+        let open = self.api.post("/api/executions", open).await.created();
+        let at = format!("{project}/executions/{}", id(&open));
+        let failed = json!([{
+            "Identifier": "LOGIN-1", "Result": "Failed",
+            "Steps": [{"StepNr": 1, "Result": "Failed", "ActualResult": "no answer"}],
+        }]);
+        self.api.post(&format!("{at}/results"), failed).await.ok();
+        self.api.post(&format!("{at}/complete"), json!({})).await.expect(200);
+        let causes = self.api.get(&format!("{at}/failures")).await.ok();
+        let fingerprint = causes[0]["Fingerprint"].as_str().unwrap().to_owned();
+        let known = json!({
+            "Fingerprint": fingerprint, "EveryCase": true, "MutedUntil": Utc::now(),
+        });
+        self.create("knownFailureId", &format!("{project}/knownfailures"), known).await;
+        self.ids.insert("fingerprint", fingerprint);
     }
 
     /// Creates three executions: a completed one with a report, a running external one, and one that an

@@ -96,12 +96,12 @@ pub(crate) struct JsonReport(());
 /// A form with reports. Each may have a format of its own.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only documents the form, which is streamed")]
-pub(super) struct Files {
+pub(super) struct FilesInput {
     /// The files as written by test tools, in fields of any name. Files of Allure results together
     /// are one report.
     #[schema(value_type = Vec<String>, format = Binary)]
     file: Vec<u8>,
     /// The files that reports refer to. The name of each is the path in the report.
-    #[schema(value_type = Vec<String>, format = Binary)]
+    #[schema(value_type = Vec<String>, format = Binary, required = false)]
     attachment: Option<Vec<u8>>,
 }

@@ -2,8 +2,8 @@
 
 use assay_catalog::reactions::{execution_changed, reports_changed};
 use assay_proto::{
-    ExecutionId, ExecutionStatistic, ExecutionStatus, ReportStatus, TestReportId, TestResult,
-    Timestamp,
+    ExecutionId, ExecutionStatistic, ExecutionStatus, ReportStatus, ResultChange, TestReportId,
+    TestResult, Timestamp,
     catalog::*,
     events::{ExecutionChanged, ReportState, ReportsChanged},
 };
@@ -72,6 +72,7 @@ impl Shown {
         result: TestResult,
     ) -> ReportState {
         ReportState {
+            change: ResultChange::None.into(),
             id: id.to_string(),
             test_case_id: self.case.id.clone(),
             test_plan_id: self.plan.id.clone(),

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use assay_events::Event;
 use assay_proto::{
-    ExecutionId, ExecutionStatistic, ExecutionStatus, ReportStatus, TestCaseId, TestPlanId,
-    TestReportId, TestResult, TestSetId, Timestamp,
+    ExecutionId, ExecutionStatistic, ExecutionStatus, ReportStatus, ResultChange, TestCaseId,
+    TestPlanId, TestReportId, TestResult, TestSetId, Timestamp,
     events::{ExecutionChanged, RecordChanged, ReportState, ReportsChanged},
     notification::Notification,
 };
@@ -183,6 +183,7 @@ fn report(status: ReportStatus) -> ReportState {
         test_plan_id: TestPlanId::new().to_string(),
         result: TestResult::Passed.into(),
         status: status.into(),
+        change: ResultChange::None.into(),
         ..ReportState::default()
     }
 }

@@ -3,7 +3,7 @@
 use assay_testkit::Api;
 use serde_json::{Value, json};
 
-use super::records::{of, records};
+use super::records::{Record, of, records};
 use crate::{customer::Customer, world::id};
 
 /// The names of the records in a list, read page by page.
@@ -37,7 +37,9 @@ async fn every_list_can_be_read_completely_in_pages_and_filtered() {
     let records = records(api).await;
     let [case, set] = ["test case", "test set"].map(|noun| of(&records, noun));
     let mut lists = Vec::new();
-    for record in records.iter().filter(|record| record.noun != "test plan") {
+    // Test plans have no list to filter, and there is one known failure of a cause.
+    let listed = |record: &&Record| !["test plan", "known failure"].contains(&record.noun);
+    for record in records.iter().filter(listed) {
         let noun = record.noun;
         let favorite = match noun {
             "project" => "project",

@@ -1,6 +1,7 @@
 //! One record of each kind, with data that tests need.
 
-use assay_testkit::Api;
+use assay_testkit::{Api, eventually};
+use chrono::Utc;
 use serde_json::{Value, json};
 
 use crate::{
@@ -38,6 +39,10 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
     let case = json!({"Name": "Log in", "Description": "d", "Identifier": "login"});
     let plan = json!({"Instances": 2, "MinimumDurationInMin": 1.5, "TestType": "Stability"});
     let set = json!({"Name": "Nightly", "Description": "d"});
+
+    let known = json!({
+        "Fingerprint": cause(api, &project).await, "EveryCase": true, "MutedUntil": Utc::now(),
+    });
 
     let mut records = vec![
         Record {
@@ -86,6 +91,15 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
             text: "Description",
         },
         Record {
+            noun: "known failure",
+            path: String::new(),
+            list: of("knownfailures"),
+            body: known,
+            required: ("MutedUntil", json!(5)),
+            nullable: None,
+            text: "Comment",
+        },
+        Record {
             noun: "test plan",
             path: String::new(),
             list: String::new(),
@@ -116,6 +130,24 @@ pub(super) async fn records(api: &Api) -> Vec<Record> {
         assert!(is_known || !belongs_here, "these tests need a {noun}: add it to records.rs");
     }
     records
+}
+
+/// Reports a failure in a project, and returns the fingerprint of its cause.
+async fn cause(api: &Api, project: &str) -> String {
+    let open = json!({"Project": project.rsplit('/').next(), "TestSet": "Failing"});
+    let open = api.post("/api/executions", open).await.created();
+    let execution = format!("{project}/executions/{}", id(&open));
+    let failed = json!([{
+        "Identifier": "fails", "Result": "Failed",
+        "Steps": [{"StepNr": 1, "Result": "Failed", "ActualResult": "no answer"}],
+    }]);
+    api.post(&format!("{execution}/results"), failed).await.ok();
+    eventually("the result in the project", async || {
+        (api.get(project).await.ok()["OverallStatus"] == "InReview").then_some(())
+    })
+    .await;
+    let causes = api.get(&format!("{execution}/failures")).await.ok();
+    causes[0]["Fingerprint"].as_str().unwrap().to_owned()
 }
 
 impl Record {

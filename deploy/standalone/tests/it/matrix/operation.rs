@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
+use chrono::Utc;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -184,6 +185,10 @@ pub(crate) fn body(operation: &Operation, own: impl Fn(&str) -> String) -> Value
             "DisplayName": "New", "Email": "new@example.org", "UserGroup": {"Id": own("userGroupId")},
         }),
         "create_webhook" => json!({"Url": "https://new.example/", "Events": ["Odd.Created"]}),
+        "create_known_failure" => json!({
+            "Fingerprint": own("fingerprint"), "TestCaseId": own("testCaseId"),
+            "MutedUntil": Utc::now(),
+        }),
         "start_execution" => json!({"Mode": "External"}),
         "lease_schedules" => json!({"TargetGroup": "none", "MaxSchedules": 1}),
         "report_results" => {
