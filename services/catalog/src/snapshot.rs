@@ -232,6 +232,7 @@ impl Target {
             tags: set.tags,
             priority: set.priority,
             default_branch,
+            gate: set.gate,
             subject,
             environment,
             test_cases: Vec::new(),
