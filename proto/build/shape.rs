@@ -101,7 +101,14 @@ impl Shape {
             shape.rest.push("required = true".to_owned());
         }
         match field.kind() {
-            Kind::Message(message) => shape.message(&message, optional, field.is_list()),
+            Kind::Message(message) => {
+                shape.message(&message, optional, field.is_list());
+                let is_object = message.full_name() != TIMESTAMP && !is_list(message.name());
+                if role == Role::Input && is_object && !field.is_list() {
+                    let read = r#"deserialize_with = "crate::optional_object""#;
+                    shape.serde.push(read.to_owned());
+                }
+            }
             Kind::Int32 | Kind::Int64 => shape.integer(optional, field.is_list()),
             Kind::Enum(choice) => shape.choice(&rust_path(choice.full_name()), optional, field),
             Kind::String if is_id(field) => {

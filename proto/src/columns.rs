@@ -141,6 +141,6 @@ mod tests {
     fn ids_are_cast_to_uuids() {
         assert!(EnvironmentInput::values(4).starts_with("$4, $5, $6::uuid, $7"));
         assert!(SubjectInput::assignments(1).contains("base_subject_id = $15::uuid"));
-        assert!(TestSetInput::COLUMNS.ends_with("time_out"));
+        assert!(TestSetInput::COLUMNS.ends_with("time_out, gate"));
     }
 }

@@ -12,6 +12,7 @@ mod columns;
 mod fault;
 mod id;
 mod integer;
+mod object;
 mod policy;
 mod result;
 mod timestamp;
@@ -24,6 +25,7 @@ pub use self::{
     fault::{Fault, Violation},
     id::*,
     integer::{Integer, integer, integers, optional_integer},
+    object::optional_object,
     policy::{Needs, Permissions, method_at, only_reads, waits},
     result::worst,
     timestamp::Timestamp,

@@ -63,6 +63,19 @@ fn inputs_ignore_unknown_fields_and_reject_values_of_the_wrong_type() {
 }
 
 #[test]
+fn a_message_within_an_input_is_read_only_from_an_object_or_null() {
+    let read = |gate: Value| serde_json::from_value::<TestSetInput>(json!({"Gate": gate}));
+    let gate = read(json!({"MaxFlakyTests": 2.0, "Unknown": 1})).unwrap().gate.unwrap();
+    assert_eq!((gate.max_flaky_tests, gate.min_pass_rate), (Some(2), None));
+    assert!(read(json!({})).unwrap().gate.is_some());
+    assert_eq!(read(Value::Null).unwrap().gate, None);
+    for wrong in [json!([]), json!([1, true]), json!("strict"), json!(1)] {
+        let error = read(wrong).unwrap_err().to_string();
+        assert!(error.contains("expected an object"), "{error}");
+    }
+}
+
+#[test]
 fn integers_may_have_a_fraction_of_zero() {
     let read = |json: Value| serde_json::from_value::<ShapeInput>(json);
     let input = json!({"Count": 2.0, "Limit": -0.0, "Size": 1e15, "Numbers": [1, 2.0, 3e0]});

@@ -62,9 +62,12 @@ async fn refine(
     Ok(Json(token.into_inner()))
 }
 
-/// Ends the session of the token: revokes all tokens of the same login.
+/// Ends the session of the caller.
 ///
-/// An API token has no session; delete it instead.
+/// Revokes the token of the request and all others of the same login, including those for other
+/// customers that `refine` has returned. Other sessions of the account continue. A revoked token is
+/// rejected with 401, here too. An API token has no session: the request fails with 403, and
+/// `DELETE /api/users/current/tokens/{apiTokenId}` revokes it.
 #[utoipa::path(
     post, path = "/api/token/logout", operation_id = "logout", tag = "Tokens",
     extensions(("x-grpc-method" = json!("/assay.identity.v1.TokenService/Logout"))),

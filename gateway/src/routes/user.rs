@@ -153,10 +153,12 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Lists the memberships of the caller's account, and the invitations to its address.
+/// Lists the memberships of the caller's account, and the invitations to its address, by the name
+/// of the customer.
 ///
-/// Invitations are `Pending`. An exchange of tokens (`refine`) returns a token for the customer of
-/// a membership. API tokens cannot list memberships.
+/// An exchange of tokens (`refine`) returns a token for the customer of a membership. Invitations
+/// are `Pending`, and grant nothing until they are accepted. With an API token, the list has only
+/// the membership of that token.
 #[utoipa::path(
     get, path = "/api/users/current/memberships", operation_id = "list_memberships",
     tag = "Users", params(Listing),

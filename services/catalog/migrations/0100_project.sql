@@ -14,6 +14,8 @@ create table project (
     report_template_id text,
     -- Days for which the execution service keeps results; null keeps them without limit.
     retention_in_days int,
+    -- Branch that a branch without executions is compared with.
+    default_branch text not null default 'main',
     archived boolean not null default false,
     revision bigint not null default 1,
     created_at timestamptz not null default now(),

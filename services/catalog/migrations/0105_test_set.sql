@@ -11,6 +11,9 @@ create table test_set (
     tags text,
     stop_on_failure boolean not null,
     time_out double precision not null,
+    -- Rules for the verdict of executions, in the JSON of the contract. The default is that of a new
+    -- set.
+    gate jsonb not null default '{"MaxNewFailures": 0, "AllowKnownFailures": true}',
     archived boolean not null default false,
     revision bigint not null default 1,
     created_at timestamptz not null default now(),

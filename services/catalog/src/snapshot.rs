@@ -27,7 +27,7 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status, Streaming};
 
 use self::{adoption::Aliases, rules::ExecutableCase};
-use crate::{records::Records, secrets::Secrets, test_set};
+use crate::{project, records::Records, secrets::Secrets, test_set};
 
 /// Maximum number of attempts of an adoption that meets a deadlock or loses its database.
 const ATTEMPTS: u32 = 3;
@@ -210,6 +210,7 @@ impl Target {
     async fn snapshot(&self, tx: &mut PgTransaction<'_>) -> Result<Snapshot, Fault> {
         let (customer, project) = (self.customer, self.project);
         let set = Records::<TestSet>::of(customer, project).lock(tx, self.test_set).await?;
+        let default_branch = project::store::default_branch(&mut **tx, customer, project).await?;
         let selected =
             SubjectId::from_field_if_any(rules::SUBJECT, set.selected_subject_id.as_deref())?;
         let subject = match self.subject.or(selected) {
@@ -225,12 +226,13 @@ impl Target {
             None => None,
         };
         Ok(Snapshot {
-            default_branch: String::new(),
             test_set_name: set.name,
             stop_on_failure: set.stop_on_failure,
             time_out: set.time_out,
             tags: set.tags,
             priority: set.priority,
+            default_branch,
+            gate: set.gate,
             subject,
             environment,
             test_cases: Vec::new(),

@@ -1,5 +1,6 @@
 //! Memberships: the users of customers, with the accounts they log in with.
 
+pub(crate) mod list;
 pub(crate) mod rules;
 pub(crate) mod store;
 

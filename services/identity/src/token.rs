@@ -88,7 +88,8 @@ impl token_service_server::TokenService for TokenService {
     async fn logout(&self, request: Request<()>) -> Result<Response<()>, Status> {
         let caller = Caller::of(&request)?;
         if caller.api_token.is_some() {
-            let reason = "API tokens do not have a session; delete the API token instead";
+            let reason = "an API token has no session; to revoke it, log in with a password and send \
+                          DELETE /api/users/current/tokens/{apiTokenId}";
             return Err(Fault::Forbidden(reason.to_owned()).into());
         }
         let mut tx = begin(&self.db).await?;

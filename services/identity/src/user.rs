@@ -192,12 +192,11 @@ impl user_service_server::UserService for UserService {
         request: Request<ListMembershipsRequest>,
     ) -> Result<Response<Self::ListMembershipsStream>, Status> {
         let caller = Caller::of(&request)?;
-        rules::reject_api_tokens(&caller)?;
         let (account, _) = account::store::of_user(&self.db, caller.user).await?;
         let db = self.db.clone();
         list::answer(request.into_inner().page, move |slice| {
-            let db = db.clone();
-            async move { membership::store::list(&db, account, &slice).await }
+            let (db, caller) = (db.clone(), caller.clone());
+            async move { membership::list::list(&db, &caller, account, &slice).await }
         })
         .await
     }

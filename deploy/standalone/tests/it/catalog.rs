@@ -2,6 +2,7 @@
 
 mod bulk;
 mod forms;
+mod gate;
 mod pages;
 mod paths;
 mod recent;

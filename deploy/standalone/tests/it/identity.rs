@@ -6,6 +6,7 @@ mod customers;
 mod groups;
 mod load;
 mod login;
+mod memberships;
 mod password;
 mod revocation;
 mod settings;

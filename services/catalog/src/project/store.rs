@@ -71,6 +71,19 @@ pub(crate) async fn find(
         .ok_or(Fault::NotFound("project"))
 }
 
+/// Returns the default branch of a project.
+pub(crate) async fn default_branch(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+) -> Result<String, Fault> {
+    let branch = sqlx::query_scalar(
+        "select default_branch from project
+         where customer_id = $1 and id = $2 and deleted_at is null",
+    );
+    branch.bind(customer).bind(id).fetch_optional(db).await?.ok_or(Fault::NotFound("project"))
+}
+
 /// Locks a project against deletion. Every transaction that writes within a project does this first.
 pub(crate) async fn lock_shared(
     tx: &mut PgTransaction<'_>,

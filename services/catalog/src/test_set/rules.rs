@@ -8,19 +8,26 @@ use assay_proto::{
 };
 use assay_records::Check;
 
+use super::gate;
+
 /// Maximum number of test cases in a request.
 const MOST_CASES: usize = 100_000;
 
-/// Returns a new test set, which is active.
+/// Returns a new test set with its defaults, which is active.
 pub(super) fn new(input: TestSetInput) -> TestSetInput {
-    TestSetInput { archived: false, ..input }
+    TestSetInput { archived: false, gate: Some(input.gate.unwrap_or_default()), ..input }
 }
 
-pub(super) fn valid(input: TestSetInput) -> Result<TestSetInput, Fault> {
+pub(super) fn valid(mut input: TestSetInput) -> Result<TestSetInput, Fault> {
+    input.gate = input.gate.map(gate::with_defaults);
     let mut check = Check::default();
     check.texts(&input);
     check.name("Name", &input.name);
     check.amount("TimeOut", input.time_out);
+    match &input.gate {
+        Some(rules) => check.within(gate::FIELD, |check| gate::check(check, rules)),
+        None => check.refuse(gate::FIELD, "must not be null; {} restores the defaults"),
+    }
     check.done().map(|()| input)
 }
 

@@ -8,6 +8,7 @@ mod deletion;
 mod encryption_keys;
 mod environment;
 mod favorite;
+mod gate;
 mod gathered;
 mod import;
 mod isolation;

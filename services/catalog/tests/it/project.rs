@@ -44,6 +44,7 @@ async fn creating_a_project_publishes_an_event() {
         archived: true,
         report_template_id: Some("any text".into()),
         retention_in_days: None,
+        default_branch: None,
     };
     let project = create(&user, input).await.unwrap();
 
@@ -232,4 +233,34 @@ async fn a_malformed_project_id_is_not_found() {
     {
         assert_eq!(fault(get(&user, id).await), "not_found", "{id}");
     }
+}
+
+#[tokio::test]
+async fn the_default_branch_is_main_until_it_is_changed() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let branch = |name: &str| ProjectInput {
+        name: "Shop".into(),
+        default_branch: Some(name.to_owned()),
+        ..ProjectInput::default()
+    };
+    assert_eq!(user.project().await.default_branch, "main");
+    let project = create(&user, branch("trunk")).await.unwrap();
+    assert_eq!(project.default_branch, "trunk");
+    let changes = ProjectInput { name: "Store".into(), ..ProjectInput::default() };
+    let renamed = update(&user, &project, changes, &["Name"]).await.unwrap();
+    assert_eq!(renamed.default_branch, "trunk");
+    let fields = ["DefaultBranch"];
+    let longest = "\u{e9}".repeat(250);
+    let latest = update(&user, &renamed, branch(&longest), &fields).await.unwrap();
+    assert_eq!(latest.default_branch, longest);
+
+    for wrong in ["", "two\nlines", "a\0b", &"x".repeat(251)] {
+        assert_eq!(invalid_fields(create(&user, branch(wrong)).await)[0], fields[0], "{wrong:?}");
+        let update = update(&user, &latest, branch(wrong), &fields).await;
+        assert_eq!(invalid_fields(update)[0], fields[0], "{wrong:?}");
+    }
+    let cleared = update(&user, &latest, ProjectInput::default(), &fields).await;
+    assert_eq!(invalid_fields(cleared), fields);
+    assert_eq!(get(&user, &project.id).await.unwrap(), latest);
 }

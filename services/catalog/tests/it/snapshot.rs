@@ -60,6 +60,7 @@ async fn a_snapshot_has_the_latest_ready_plan_of_each_case() {
     assert_eq!((snapshot.stop_on_failure, snapshot.time_out), (true, 3.0));
     assert_eq!(snapshot.tags.as_deref(), Some("x,y"));
     assert_eq!(snapshot.priority.as_deref(), Some("High"));
+    assert_eq!(snapshot.default_branch, "main");
     let of = |id: &str| (id.to_owned(), "1.0".to_owned(), "Web shop".to_owned());
     assert_eq!(snapshot.subject.map(|s| (s.id, s.identifier, s.name)), Some(of(&subject.id)));
     assert_eq!(snapshot.environment.map(|e| (e.id, e.name)), Some((environment.id, "Lab".into())));

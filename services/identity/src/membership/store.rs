@@ -2,9 +2,8 @@
 
 use assay_proto::{
     AccountId, CustomerId, Fault, InputColumns, OnConstraint, UserGroupId, UserId,
-    identity::{self, UserInput},
+    identity::UserInput,
 };
-use assay_runtime::list::Slice;
 use sqlx::{
     AssertSqlSafe, PgExecutor, PgTransaction, Postgres, postgres::PgArguments, query::QueryAs,
 };
@@ -197,38 +196,6 @@ pub(crate) async fn delete(
         .execute(&mut **tx)
         .await?;
     Ok(())
-}
-
-/// Lists a slice of the memberships of an account and of the invitations to its address.
-pub(crate) async fn list(
-    db: impl PgExecutor<'_>,
-    account: AccountId,
-    slice: &Slice,
-) -> Result<Vec<identity::Membership>, Fault> {
-    let columns = identity::Membership::COLUMNS;
-    let memberships = sqlx::query_as(AssertSqlSafe(format!(
-        "select {columns}
-         from (
-             select membership.*, customer.name as customer_name, customer.subdomain,
-                    coalesce(user_group.usage_permission, '') as usage_permission,
-                    membership.account_id is distinct from $1 as pending
-             from membership
-             join customer on customer.id = membership.customer_id
-             left join user_group on user_group.customer_id = membership.customer_id
-                                 and user_group.id = membership.user_group_id
-             where not customer.archived and customer.deleted_at is null
-         ) member
-         where id in (
-                select id from membership where account_id = $1
-                union
-                select user_id from invitation
-                where lower(email) = (select lower(email) from account where id = $1))
-           and not archived and id < $2 and ($3::text is null or customer_name ilike $3)
-         order by id desc
-         limit $4"
-    )));
-    let memberships = memberships.bind(account).bind(slice.before()?).bind(&slice.pattern);
-    Ok(memberships.bind(slice.limit).fetch_all(db).await?)
 }
 
 /// Replaces the account of a membership.

@@ -52,7 +52,7 @@ pub(super) fn check_may_change_email(caller: &Caller, user: &User) -> Result<(),
     user_group::rules::check_may_grant(caller, permissions, Permissions::default())
 }
 
-/// Rejects API tokens, which must not access other memberships of the account.
+/// Rejects API tokens, which must not join other customers.
 pub(super) fn reject_api_tokens(caller: &Caller) -> Result<(), Fault> {
     if caller.api_token.is_none() {
         return Ok(());

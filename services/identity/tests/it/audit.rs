@@ -14,7 +14,7 @@ use tonic::Code;
 
 use crate::world::{ADMIN, Identity, PASSWORD, Settings};
 
-async fn list(
+pub(crate) async fn list(
     identity: &Identity,
     caller: &Caller,
     request: ListAuditEntriesRequest,

@@ -5,18 +5,15 @@ use std::time::Instant;
 use anyhow::Result;
 use assay_auth::Caller;
 use assay_proto::{
-    Batch as _, CustomerId,
-    identity::{
-        AcceptMembershipRequest, ListMembershipsRequest, Membership, UpdateUserRequest, User,
-        UserInput,
-    },
+    CustomerId,
+    identity::{AcceptMembershipRequest, UpdateUserRequest, User, UserInput},
 };
 use assay_testkit::eventually;
-use futures::TryStreamExt;
 use tonic::{Code, Status};
 
 use crate::{
     api_token,
+    membership::memberships,
     world::{ADMIN, Identity, PASSWORD, link, readable, reason},
 };
 
@@ -36,13 +33,6 @@ async fn rename(
         fields: vec!["Email".to_owned()],
     };
     Ok(identity.users().update_user(caller.call(request)).await?.into_inner())
-}
-
-async fn memberships(identity: &Identity, caller: &Caller) -> Result<Vec<Membership>> {
-    let request = caller.call(ListMembershipsRequest { page: None });
-    let list = identity.users().list_memberships(request).await?.into_inner();
-    let batches: Vec<_> = list.try_collect().await?;
-    Ok(batches.into_iter().flat_map(|batch| batch.parse().unwrap()).collect())
 }
 
 async fn accept(identity: &Identity, caller: &Caller, id: &str) -> Result<(), Status> {
@@ -156,7 +146,7 @@ async fn an_existing_account_joins_a_customer_when_its_owner_accepts() -> Result
     let refused = identity.refine(&member, &there).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied);
 
-    let [pending, own] = &memberships(&identity, &member).await?[..] else {
+    let [own, pending] = &memberships(&identity, &member).await?[..] else {
         panic!("expected two memberships")
     };
     assert_eq!((pending.id.as_str(), pending.pending), (user.id.as_str(), true));

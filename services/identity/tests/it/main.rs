@@ -10,6 +10,7 @@ mod invitation;
 mod key_rotation;
 mod login;
 mod mail;
+mod membership;
 mod password_reset;
 mod refine;
 mod revocation;

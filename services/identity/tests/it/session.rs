@@ -6,12 +6,18 @@ use anyhow::Result;
 use assay_auth::Caller;
 use assay_proto::{
     Permission,
-    identity::{ListRevocationsRequest, UpdateUserRequest, UserInput},
+    identity::{
+        ListAuditEntriesRequest, ListRevocationsRequest, RefineRequest, UpdateUserRequest,
+        UserInput,
+    },
 };
 use assay_testkit::eventually;
 use tonic::{Code, Status};
 
-use crate::world::{ADMIN, Identity, Settings};
+use crate::{
+    api_token, audit,
+    world::{ADMIN, Identity, Settings},
+};
 
 async fn log_out(identity: &Identity, caller: &Caller) -> Result<(), Status> {
     identity.tokens().logout(caller.call(())).await.map(drop)
@@ -36,6 +42,54 @@ async fn logging_out_revokes_all_tokens_of_only_that_session() -> Result<()> {
     assert!(identity.accepts(&other).await);
     let again = log_out(&identity, &member).await.unwrap_err();
     assert_eq!(again.code(), Code::Unauthenticated);
+    Ok(())
+}
+
+#[tokio::test]
+async fn logging_out_ends_the_session_at_all_customers_of_the_account() -> Result<()> {
+    let identity = Identity::new().await?;
+    let (first, second) = (identity.customer("first").await?, identity.customer("second").await?);
+    let account = identity.account("grace@example.com").await?;
+    identity.membership(first, account, "Login, UserManagement").await?;
+    identity.membership(second, account, "Login").await?;
+    let colleague = identity.account("alan@example.com").await?;
+    identity.membership(first, colleague, "Login").await?;
+    let here = identity.caller_of("grace@example.com").await?;
+    let elsewhere = [first, second].into_iter().find(|id| *id != here.customer).expect("another");
+    let there = identity.caller(&identity.refine(&here, &elsewhere.to_string()).await?).await?;
+    let colleague = identity.caller_of("alan@example.com").await?;
+
+    log_out(&identity, &here).await?;
+    // No revoked token is exchanged for a new one, even before it is refused elsewhere.
+    let request = there.call(RefineRequest { customer_id: here.customer.to_string() });
+    let refused = identity.tokens().refine(request).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    eventually("the session to end", async || {
+        (!identity.accepts(&here).await && !identity.accepts(&there).await).then_some(())
+    })
+    .await;
+    assert!(identity.accepts(&colleague).await, "the session of a colleague");
+    Ok(())
+}
+
+#[tokio::test]
+async fn logging_out_is_audited_and_not_possible_with_an_api_token() -> Result<()> {
+    let identity = Identity::new().await?;
+    let caller = identity.caller_of(ADMIN).await?;
+    let secret = api_token::create(&identity, &caller, "Read", None).await?.secret;
+    let machine = api_token::exchange(&identity, &secret).await?;
+    let refused = log_out(&identity, &machine).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    assert!(refused.message().contains("DELETE /api/users/current/tokens/"), "{refused}");
+
+    let session = identity.caller_of(ADMIN).await?;
+    log_out(&identity, &session).await?;
+    assert!(identity.accepts(&machine).await, "the API token is not part of the session");
+    let action = Some("LoggedOut".to_owned());
+    let request = ListAuditEntriesRequest { action, ..Default::default() };
+    let entries = audit::list(&identity, &caller, request).await?;
+    let users: Vec<_> = entries.iter().map(|entry| entry.user_id.clone()).collect();
+    assert_eq!(users, [Some(session.user.to_string())], "{entries:?}");
     Ok(())
 }
 

@@ -129,6 +129,7 @@ mod tests {
                     archived: true,
                     report_template_id: None,
                     retention_in_days: None,
+                    default_branch: Some(String::new()),
                 }
             );
         }

@@ -9,7 +9,7 @@ use crate::{customer::Customer, world::id};
 
 const PROJECT_ENTRY: &str = "Id Name Description";
 const PROJECT: &str = "Id Name Description DataVersion ReportTemplateId OverallResult \
-    OverallStatus Archived CustomerId RetentionInDays";
+    OverallStatus Archived CustomerId RetentionInDays DefaultBranch";
 const CASE_ENTRY: &str = "Id Identifier Name Description LastPlanStatus LastReportStatus \
     LastResult LastSwName LastSwIdentifier ExecutionStatistics";
 const CASE: &str = "Id Identifier Name Description LastPlanStatus LastReportStatus LastResult \
@@ -24,7 +24,7 @@ const SET_ENTRY: &str = "Id Name Description LastExecuted LastSubjectId LastSwId
     LastSwName LastExecutionStatistic";
 const SET: &str = "Id Name Description LastExecuted LastSubjectId LastSwIdentifier LastSwName \
     LastExecutionStatistic TestCases SelectedSubjectId SelectedEnvironmentId Priority \
-    LastRunDuration Tags StopOnFailure TimeOut DataVersion Archived ProjectId";
+    LastRunDuration Tags StopOnFailure TimeOut DataVersion Archived ProjectId Gate";
 const SUBJECT_ENTRY: &str = "Id Identifier Name Uri SubjectType NeedsPublicIp SoftwareFileId \
     SoftwareFileName SoftwareFileSize InstallationFileId InstallationFileName InstructionFileId \
     InstructionFileName FrameworkFileId ModificationAllowed BaseSubjectId BaseSubjectIdentifier \

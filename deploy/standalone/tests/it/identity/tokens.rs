@@ -21,6 +21,8 @@ use crate::{
     world::{World, create_project, id},
 };
 
+const LOGOUT: &str = "/api/token/logout";
+
 /// The parts of a token.
 fn parts(token: &str) -> (Value, Value, String) {
     let parts: Vec<_> = token.split('.').collect();
@@ -158,16 +160,29 @@ async fn logging_out_ends_only_that_session() {
     let refined = refine_token(&grace.api, id(&customer)).await.ok();
     let refined = grace.api.with_token(refined["token"].as_str().unwrap());
 
-    let logout = refined.request(Method::POST, "/api/token/logout");
+    let stranger = Customer::of(own.assay.clone()).await;
+    let logout = refined.request(Method::POST, LOGOUT);
     assert_eq!(Answer::of(logout).await.expect(204).body, b"");
-    time_until_revoked(&refined).await;
-    time_until_revoked(&grace.api).await;
-    other.get("/api/projects").await.ok();
+    for revoked in [&refined, &grace.api] {
+        let elapsed = time_until_revoked(revoked).await;
+        assert!(elapsed < Duration::from_secs(1), "{elapsed:?}");
+        let again = Answer::of(revoked.request(Method::POST, LOGOUT)).await;
+        again.is_problem(401, "unauthenticated");
+    }
+    for alive in [&other, &own.api, &stranger.api] {
+        alive.get("/api/projects").await.ok();
+    }
     let token = json!({"Name": "CI", "UsagePermission": "Read"});
     let token = other.post("/api/users/current/tokens", token).await.created();
     let machine = own.anonymous().with_token(token["Secret"].as_str().unwrap());
-    let logout = machine.request(Method::POST, "/api/token/logout");
-    Answer::of(logout).await.is_problem(403, "forbidden");
+    let problem = Answer::of(machine.request(Method::POST, LOGOUT)).await;
+    let problem = problem.is_problem(403, "forbidden");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("DELETE /api/users/current/tokens/"), "{detail}");
+    machine.get("/api/projects").await.ok();
+    let entries = own.api.get("/api/management/audit?action=LoggedOut").await.ok();
+    assert_eq!(entries.as_array().unwrap().len(), 1, "{entries}");
+    assert_eq!(entries[0]["UserId"], grace.id.as_str());
 }
 
 #[tokio::test(flavor = "multi_thread")]
