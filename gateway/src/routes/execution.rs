@@ -5,6 +5,7 @@ mod export;
 mod filter;
 mod open;
 mod summary;
+mod verdict;
 
 use assay_auth::Caller;
 use assay_proto::execution::{
@@ -42,6 +43,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_history))
         .routes(routes!(get, cancel))
         .merge(summary::routes())
+        .merge(verdict::routes())
         .merge(export::routes())
         .routes(routes!(complete))
 }

@@ -7,6 +7,7 @@ mod options;
 mod reports;
 mod summary;
 mod upload;
+mod verdict;
 
 use std::time::Duration;
 
@@ -21,8 +22,9 @@ use self::{
     execution::{Execution, complete, open, wait},
     files::find,
     reports::{Report, reports},
-    summary::{publish, text},
+    summary::{markdown, publish, text},
     upload::upload,
+    verdict::verdict,
 };
 
 /// Timeout of a request. Assay may take minutes for a large upload.
@@ -43,7 +45,7 @@ struct Part {
 }
 
 /// Uploads reports or completes an execution. Returns whether the job may succeed: the execution
-/// passed, or nobody waited for it.
+/// passed or meets its rules, or nobody waited for it.
 pub async fn run(config: Config) -> anyhow::Result<bool> {
     let files = find(&config.files)?;
     if config.action == Action::Upload && files.is_empty() {
@@ -75,16 +77,27 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
             }
         }
     };
-    if config.wait {
+    if config.wait || config.gate {
         let timeout = Duration::from_mins(config.wait_minutes.into());
         execution = wait(&client, execution, timeout).await?;
     }
     let url = client.url(&execution.path());
     print!("{}", text(&execution, &url));
-    if let (true, Some(summary)) = (execution.has_ended(), &job.summary) {
-        publish(summary, &execution, &url)?;
+    let verdict = if config.gate { Some(verdict(&client, &execution).await?) } else { None };
+    for unmet in verdict.iter().flat_map(|verdict| &verdict.unmet) {
+        println!("  not met: {unmet}");
     }
-    Ok(!config.wait || execution.has_passed())
+    if let (true, Some(summary)) = (execution.has_ended(), &job.summary) {
+        let markdown = verdict.as_ref().map_or_else(
+            || markdown(&execution, &url),
+            |verdict| format!("{}\n[{url}]({url})\n\n", verdict.markdown),
+        );
+        publish(summary, &execution, &markdown)?;
+    }
+    Ok(match verdict {
+        Some(verdict) => verdict.has_passed,
+        None => !config.wait || execution.has_passed(),
+    })
 }
 
 /// Uploads the reports and completes the part of the job. If the execution of this run of the CI

@@ -30,8 +30,9 @@ The token needs the permission Execute, and Write if projects, test sets or test
 
 Exit codes:
 
-  0  the reports were uploaded; with --wait, the execution passed
-  1  with --wait, the execution did not pass
+  0  the reports were uploaded; with --wait, the execution passed; with --gate, it meets the rules
+  1  with --wait, the execution did not pass; with --gate, it does not meet the rules of its test
+     set
   2  an option is missing or not valid
   3  the reports were not uploaded, or no file matches
 

@@ -79,8 +79,11 @@ pub struct Config {
     /// Wait until the execution has ended, and exit with 1 unless it passed
     #[arg(long)]
     pub wait: bool,
+    /// Wait until the execution has ended, and exit with 1 unless it meets the rules of its test set
+    #[arg(long)]
+    pub gate: bool,
     /// Maximum time to wait for the end of the execution, in minutes
-    #[arg(long, default_value_t = 60, requires = "wait")]
+    #[arg(long, default_value_t = 60)]
     pub wait_minutes: u16,
     /// Succeed if no file matches
     #[arg(long)]

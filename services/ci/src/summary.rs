@@ -21,7 +21,8 @@ pub(crate) fn text(execution: &Execution, url: &str) -> String {
     text
 }
 
-fn markdown(execution: &Execution, url: &str) -> String {
+/// Returns the outcome as Markdown, with a table of the tests to look at.
+pub(crate) fn markdown(execution: &Execution, url: &str) -> String {
     let name = escaped(&execution.test_set_name);
     let mut text = format!("### [{name}]({url}): {}\n", counts(execution));
     if !execution.test_reports.is_empty() {
@@ -56,9 +57,12 @@ fn escaped(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
-/// Adds the outcome to the summary of the job.
-pub(crate) fn publish(summary: &Summary, execution: &Execution, url: &str) -> anyhow::Result<()> {
-    let markdown = markdown(execution, url);
+/// Adds a text in Markdown to the summary of the job.
+pub(crate) fn publish(
+    summary: &Summary,
+    execution: &Execution,
+    markdown: &str,
+) -> anyhow::Result<()> {
     match summary {
         Summary::File(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);

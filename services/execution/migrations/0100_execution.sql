@@ -56,6 +56,8 @@ create table execution (
     -- Up to ten executions that its results are compared with, the latest first: those of its series
     -- that had ended when it was requested.
     baseline uuid[] not null,
+    -- The rules for its verdict, of the test set.
+    gate jsonb not null,
     revision bigint not null default 1,
     -- The time at which its results and artifacts expired, and the time at which they were removed.
     expired_at timestamptz,

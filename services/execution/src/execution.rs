@@ -11,6 +11,7 @@ pub(crate) mod rules;
 mod start;
 pub(crate) mod store;
 mod summary;
+mod verdict;
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -18,9 +19,9 @@ use assay_proto::{
     catalog::FindRecordsRequest,
     execution::{
         CancelExecutionRequest, CompleteExecutionRequest, Execution, ExecutionBatch,
-        ExecutionSummary, GetExecutionRequest, GetExecutionSummaryRequest, ListExecutionsRequest,
-        OpenExecutionRequest, StartExecutionRequest, UpdateExecutionRequest,
-        execution_service_server,
+        ExecutionSummary, GetExecutionRequest, GetExecutionSummaryRequest, GetVerdictRequest,
+        ListExecutionsRequest, OpenExecutionRequest, StartExecutionRequest, UpdateExecutionRequest,
+        Verdict, execution_service_server,
     },
 };
 use assay_records::{Change, Check};
@@ -99,6 +100,17 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = ExecutionId::from_path(&request.id)?;
         Ok(Response::new(summary::of(&self.db, customer, project, id).await?))
+    }
+
+    async fn get_verdict(
+        &self,
+        request: Request<GetVerdictRequest>,
+    ) -> Result<Response<Verdict>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
+        let id = ExecutionId::from_path(&request.execution_id)?;
+        Ok(Response::new(verdict::of(&self.db, customer, project, id).await?))
     }
 
     async fn update_execution(

@@ -1,5 +1,6 @@
 //! `assay-ci` in jobs of CI systems.
 
+mod gate;
 mod guide;
 mod shards;
 mod tools;

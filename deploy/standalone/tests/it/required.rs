@@ -9,8 +9,9 @@ use crate::{
     matrix::operation::{DOCUMENT, Operation},
 };
 
-/// Fields that are required depending on another field: a web page needs a URI.
-const DEPENDENT: [&str; 1] = ["Uri"];
+/// Fields that are required depending on others: a web page needs a URI, a known failure a test case
+/// or all of them, and a review of several reports a selection.
+const DEPENDENT: [&str; 3] = ["Uri", "TestCaseId", "Fingerprint"];
 
 /// The example of a JSON body with one record, and the names of its required fields.
 fn body(operation: &Operation) -> Option<(Map<String, Value>, Vec<String>)> {

@@ -5,7 +5,7 @@ use assay_events::ExecutionAction;
 use assay_proto::{
     EnumColumn, EnumColumns, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId,
     TestResult, TestSetId, Timestamp,
-    catalog::Snapshot,
+    catalog::{Gate, Snapshot},
     events::ExecutionChanged,
     execution::{Execution, ExecutionMode, OpenExecutionInput},
     worst,
@@ -52,6 +52,9 @@ pub(crate) struct ExecutionState {
     /// only.
     #[sqlx(skip)]
     pub(crate) default_branch: String,
+    /// The rules for the verdict. Set for new executions only.
+    #[sqlx(skip)]
+    pub(crate) gate: Gate,
     /// Minutes from the request to the deadline. Set for new executions only.
     #[sqlx(skip)]
     pub(crate) deadline_in_min: f64,
@@ -103,16 +106,14 @@ impl ExecutionState {
         };
         let requested_by_id = caller.user.to_string();
         let mode = mode.into();
-        let default_branch = match snapshot.default_branch {
-            branch if branch.is_empty() => "main".to_owned(),
-            branch => branch,
-        };
+        let (default_branch, gate) = (snapshot.default_branch, snapshot.gate.unwrap_or_default());
         Self {
             execution,
             statistic,
             mode,
             requested_by_id,
             default_branch,
+            gate,
             revision: 1,
             ..Self::default()
         }

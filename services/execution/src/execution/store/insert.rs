@@ -2,7 +2,7 @@
 
 use assay_auth::Caller;
 use assay_proto::{CustomerId, ExecutionId, Fault, OnConstraint, ProjectId, name_of};
-use sqlx::PgTransaction;
+use sqlx::{PgTransaction, types::Json};
 
 use crate::{
     change, deletion, execution::rules::IdempotentRequest, progress::execution::ExecutionState,
@@ -29,11 +29,12 @@ pub(crate) async fn insert(
              test_cases_pending, test_cases_canceled, test_cases_aborted, test_cases_with_error,
              test_cases_passed, test_cases_failed, start_date_time, finish_date_time,
              total_duration_in_sec, revision, idempotency_key, idempotent_request, branch, commit,
-             build, ci_url, is_open, key, reporters, grace_in_sec, baseline, last_deadline, deadline)
+             build, ci_url, is_open, key, reporters, grace_in_sec, baseline, gate, last_deadline, deadline)
          values ($1, $2::uuid, $3::uuid, $4::uuid, $5, $6::uuid, $7, $8, $9::uuid, $10, $11, $12,
              $13, $14, $15, $16, $17, $18, case when $17 in ('Completed', 'Canceled') then now() end,
              $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $33, $34, $35, $36,
-             $37, $38, $39, $40, $41, now() + make_interval(secs => 60 * $32),
+             $37, $38, $39, $40, $41, $42,
+             now() + make_interval(secs => 60 * $32),
              now() + make_interval(secs => least(60 * $32, $40::int)))
          returning id, request_time",
     )
@@ -78,6 +79,7 @@ pub(crate) async fn insert(
     .bind(execution.reporters)
     .bind(execution.grace_in_sec)
     .bind(&baseline)
+    .bind(Json(&state.gate))
     .fetch_one(&mut **tx)
     .await
     .on_constraint("execution_idempotency_key_key", Fault::AlreadyExists("execution"))

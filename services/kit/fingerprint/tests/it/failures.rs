@@ -1,4 +1,4 @@
-//! Tests of the rules with failures that tools wrote. The README in `failures` describes them.
+//! Tests of the rules with failures that tools wrote. The README in `tests/failures` describes them.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

@@ -1,0 +1,122 @@
+//! Verdicts as Markdown.
+
+use std::fmt::Write;
+
+use assay_proto::execution::{Verdict, VerdictState};
+
+/// A verdict for the documentation.
+pub(super) const EXAMPLE: &str = "\
+### Nightly regression: failed
+
+118 of 120 test cases passed, 2 failed, 1 fixed, 0 flaky, 0 muted
+
+| | Rule | |
+|---|---|---|
+| ✅ | Complete | 120 test cases executed |
+| ❌ | NewFailures | 1 new failure, at most 0 allowed |
+
+| New failure | Message |
+|---|---|
+| checkout.pay_by_card | TimeoutError: no response after 30 s |
+";
+
+pub(super) fn of(verdict: &Verdict) -> String {
+    let (name, state) = (escaped(&verdict.test_set_name), state(verdict));
+    let statistic = verdict.statistic.clone().unwrap_or_default();
+    let changes = verdict.changes.unwrap_or_default();
+    let failed = statistic.test_cases_failed + statistic.test_cases_with_error;
+    let mut text = format!(
+        "### {name}: {state}\n\n{} of {} test cases passed, {failed} failed, {} fixed, {} flaky, \
+         {} muted\n",
+        statistic.test_cases_passed,
+        statistic.test_cases_total,
+        changes.fixed,
+        changes.flaky,
+        changes.muted
+    );
+    if !verdict.rules.is_empty() {
+        text.push_str("\n| | Rule | |\n|---|---|---|\n");
+    }
+    for rule in &verdict.rules {
+        let mark = if rule.is_met { "✅" } else { "❌" };
+        let _ = writeln!(text, "| {mark} | {} | {} |", rule.rule, escaped(&rule.message));
+    }
+    if !verdict.new_failures.is_empty() {
+        text.push_str("\n| New failure | Message |\n|---|---|\n");
+    }
+    for failure in &verdict.new_failures {
+        let headline = failure.headline.lines().next().unwrap_or_default();
+        let identifier = escaped(&failure.test_case_identifier);
+        let _ = writeln!(text, "| {identifier} | {} |", escaped(headline));
+    }
+    text
+}
+
+/// Returns the state in a word.
+pub(super) fn state(verdict: &Verdict) -> &'static str {
+    match verdict.state() {
+        VerdictState::Passed => "passed",
+        VerdictState::Failed => "failed",
+        VerdictState::Pending | VerdictState::Unspecified => "pending",
+    }
+}
+
+/// Escapes everything that Markdown or HTML in it could interpret, and line ends.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' => escaped.push(' '),
+            c if c.is_ascii_punctuation() && !matches!(c, '.' | ',' | ':' | '%' | '/' | '-') => {
+                escaped.extend(['\\', c]);
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_proto::{
+        ExecutionStatistic,
+        execution::{ExecutionChanges, NewFailure, RuleOutcome},
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_verdict_lists_its_rules_and_new_failures() {
+        let rule = |rule: &str, is_met, message: &str| RuleOutcome {
+            rule: rule.to_owned(),
+            is_met,
+            message: message.to_owned(),
+        };
+        let mut verdict = Verdict {
+            test_set_name: "Nightly regression".to_owned(),
+            statistic: Some(ExecutionStatistic {
+                test_cases_total: 120,
+                test_cases_passed: 118,
+                test_cases_failed: 2,
+                ..Default::default()
+            }),
+            changes: Some(ExecutionChanges { fixed: 1, ..Default::default() }),
+            rules: vec![
+                rule("Complete", true, "120 test cases executed"),
+                rule("NewFailures", false, "1 new failure, at most 0 allowed"),
+            ],
+            new_failures: vec![NewFailure {
+                test_case_identifier: "checkout.pay_by_card".to_owned(),
+                headline: "TimeoutError: no response after 30 s\nmore".to_owned(),
+            }],
+            ..Default::default()
+        };
+        verdict.set_state(VerdictState::Failed);
+        assert_eq!(of(&verdict).replace("\\_", "_"), EXAMPLE);
+    }
+
+    #[test]
+    fn texts_of_tests_are_not_interpreted() {
+        assert_eq!(escaped("a|b\n<b>[x](y)"), r"a\|b \<b\>\[x\]\(y\)");
+    }
+}

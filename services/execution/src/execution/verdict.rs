@@ -1,0 +1,52 @@
+//! The verdict of an execution: whether it meets the rules that its test set had when it was
+//! requested.
+
+mod rules;
+mod store;
+
+use assay_proto::{
+    CustomerId, ExecutionId, Fault, ProjectId,
+    execution::{Verdict, VerdictState},
+};
+use sqlx::PgPool;
+
+use self::rules::Facts;
+use super::summary;
+
+/// Returns the verdict of an execution of any project, or of this one.
+pub(super) async fn of(
+    db: &PgPool,
+    customer: CustomerId,
+    project: Option<ProjectId>,
+    id: ExecutionId,
+) -> Result<Verdict, Fault> {
+    let summary = summary::of(db, customer, project, id).await?;
+    let entry = summary.execution.unwrap_or_default();
+    let changes = summary.changes.unwrap_or_default();
+    let gate = store::gate(db, customer, id).await?;
+    let missing = store::not_executed(db, customer, id, &gate.required_test_cases).await?;
+    let new = store::new_failures(db, customer, id).await?;
+    let statistic = entry.statistic.clone().unwrap_or_default();
+    let facts = Facts {
+        status: entry.status(),
+        statistic: &statistic,
+        changes: &changes,
+        new_failures: new.count,
+        not_executed: &missing,
+    };
+    let rules = facts.outcomes(&gate);
+    let state = match &rules {
+        None => VerdictState::Pending,
+        Some(rules) if rules.iter().all(|rule| rule.is_met) => VerdictState::Passed,
+        Some(_) => VerdictState::Failed,
+    };
+    Ok(Verdict {
+        execution_id: entry.id,
+        test_set_name: entry.test_set_name,
+        state: state.into(),
+        rules: rules.unwrap_or_default(),
+        statistic: Some(statistic),
+        changes: Some(changes),
+        new_failures: new.first,
+    })
+}

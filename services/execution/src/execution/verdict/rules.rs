@@ -1,0 +1,186 @@
+//! The rules for verdicts.
+
+use assay_proto::{
+    ExecutionStatistic, ExecutionStatus,
+    catalog::Gate,
+    execution::{ExecutionChanges, RuleOutcome},
+};
+
+/// Maximum number of test cases that a message lists.
+const MOST_LISTED: usize = 5;
+
+/// The results and limits that a verdict depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Facts<'f> {
+    pub(super) status: ExecutionStatus,
+    pub(super) statistic: &'f ExecutionStatistic,
+    pub(super) changes: &'f ExecutionChanges,
+    /// The number of new failures that are not muted.
+    pub(super) new_failures: i32,
+    /// The required test cases without a result.
+    pub(super) not_executed: &'f [String],
+}
+
+impl Facts<'_> {
+    /// Returns the outcome of each rule that applies, or nothing before the execution has ended.
+    pub(super) fn outcomes(self, gate: &Gate) -> Option<Vec<RuleOutcome>> {
+        if !matches!(self.status, ExecutionStatus::Completed | ExecutionStatus::Canceled) {
+            return None;
+        }
+        let mut rules = vec![self.complete(), self.new_failures(gate.max_new_failures)];
+        if !gate.allow_known_failures {
+            rules.push(self.known_failures());
+        }
+        rules.extend(gate.max_flaky_tests.map(|most| self.flaky_tests(most)));
+        rules.extend(gate.min_pass_rate.map(|least| self.pass_rate(least)));
+        if !gate.required_test_cases.is_empty() {
+            rules.push(self.required_test_cases(gate.required_test_cases.len()));
+        }
+        Some(rules)
+    }
+
+    fn executed(self) -> i32 {
+        let statistic = self.statistic;
+        statistic.test_cases_passed + statistic.test_cases_failed + statistic.test_cases_with_error
+    }
+
+    /// Applies always: an execution that broke off says nothing about what it did not reach.
+    fn complete(self) -> RuleOutcome {
+        let aborted = self.statistic.test_cases_aborted;
+        let (is_met, message) = if self.status == ExecutionStatus::Canceled {
+            (false, "the execution was canceled".to_owned())
+        } else if aborted > 0 {
+            (false, format!("{} aborted", test_cases(aborted)))
+        } else if self.executed() == 0 {
+            (false, "no test case was executed".to_owned())
+        } else {
+            (true, format!("{} executed", test_cases(self.executed())))
+        };
+        outcome("Complete", is_met, message)
+    }
+
+    fn new_failures(self, most: i32) -> RuleOutcome {
+        let count = self.new_failures;
+        let message = format!("{}, at most {most} allowed", number(count, "new failure"));
+        outcome("NewFailures", count <= most, message)
+    }
+
+    fn known_failures(self) -> RuleOutcome {
+        let count = self.changes.muted;
+        let message = format!("{}, none allowed", number(count, "known failure"));
+        outcome("KnownFailures", count == 0, message)
+    }
+
+    fn flaky_tests(self, most: i32) -> RuleOutcome {
+        let count = self.changes.flaky;
+        let message = format!("{}, at most {most} allowed", number(count, "flaky test"));
+        outcome("FlakyTests", count <= most, message)
+    }
+
+    fn pass_rate(self, least: f64) -> RuleOutcome {
+        let (passed, executed) = (self.statistic.test_cases_passed, self.executed());
+        let rate = 100.0 * f64::from(passed) / f64::from(executed.max(1));
+        let message = format!("{rate:.1} % passed, at least {least} % required");
+        outcome("PassRate", rate >= least, message)
+    }
+
+    fn required_test_cases(self, required: usize) -> RuleOutcome {
+        let missing = self.not_executed;
+        let message = if missing.is_empty() {
+            format!("all {required} required test cases executed")
+        } else {
+            let listed = missing.iter().take(MOST_LISTED).map(String::as_str).collect::<Vec<_>>();
+            let more = if missing.len() > MOST_LISTED { ", …" } else { "" };
+            format!("{} of {required} not executed: {}{more}", missing.len(), listed.join(", "))
+        };
+        outcome("RequiredTestCases", missing.is_empty(), message)
+    }
+}
+
+fn outcome(rule: &str, is_met: bool, message: String) -> RuleOutcome {
+    RuleOutcome { rule: rule.to_owned(), is_met, message }
+}
+
+fn number(count: i32, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+fn test_cases(count: i32) -> String {
+    number(count, "test case")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A completed execution of ten test cases, nine of which passed.
+    fn statistic() -> ExecutionStatistic {
+        ExecutionStatistic {
+            test_cases_total: 10,
+            test_cases_passed: 9,
+            test_cases_failed: 1,
+            ..Default::default()
+        }
+    }
+
+    fn gate() -> Gate {
+        Gate { allow_known_failures: true, ..Gate::default() }
+    }
+
+    /// Returns the rules that are not met.
+    fn unmet(facts: Facts<'_>, gate: &Gate) -> Vec<String> {
+        let outcomes = facts.outcomes(gate).unwrap().into_iter();
+        outcomes.filter(|rule| !rule.is_met).map(|rule| rule.rule).collect()
+    }
+
+    #[test]
+    fn every_rule_can_fail_an_execution() {
+        let (statistic, changes) = (statistic(), ExecutionChanges::default());
+        let facts = Facts {
+            status: ExecutionStatus::Completed,
+            statistic: &statistic,
+            changes: &changes,
+            new_failures: 0,
+            not_executed: &[],
+        };
+        assert_eq!(unmet(facts, &gate()), Vec::<String>::new());
+
+        assert_eq!(unmet(Facts { new_failures: 1, ..facts }, &gate()), ["NewFailures"]);
+        let two = Gate { max_new_failures: 2, ..gate() };
+        assert!(unmet(Facts { new_failures: 2, ..facts }, &two).is_empty());
+        let muted = ExecutionChanges { muted: 1, flaky: 2, ..Default::default() };
+        let strict = Gate { allow_known_failures: false, max_flaky_tests: Some(1), ..gate() };
+        let of_muted = Facts { changes: &muted, ..facts };
+        assert!(unmet(of_muted, &gate()).is_empty());
+        assert_eq!(unmet(of_muted, &strict), ["KnownFailures", "FlakyTests"]);
+        let rate = |least| Gate { min_pass_rate: Some(least), ..gate() };
+        assert!(unmet(facts, &rate(90.0)).is_empty());
+        assert_eq!(unmet(facts, &rate(90.1)), ["PassRate"]);
+        let required = Gate { required_test_cases: vec!["a".to_owned()], ..gate() };
+        assert!(unmet(facts, &required).is_empty());
+        let missing = ["a".to_owned()];
+        assert_eq!(
+            unmet(Facts { not_executed: &missing, ..facts }, &required),
+            ["RequiredTestCases"]
+        );
+    }
+
+    #[test]
+    fn an_execution_that_broke_off_or_is_empty_does_not_pass() {
+        let changes = ExecutionChanges::default();
+        let aborted = ExecutionStatistic { test_cases_aborted: 1, ..statistic() };
+        let (empty, passed) = (ExecutionStatistic::default(), statistic());
+        let facts = |status, statistic| Facts {
+            status,
+            statistic,
+            changes: &changes,
+            new_failures: 0,
+            not_executed: &[],
+        };
+        let complete = |status, statistic| unmet(facts(status, statistic), &gate());
+        assert_eq!(complete(ExecutionStatus::Completed, &aborted), ["Complete"]);
+        assert_eq!(complete(ExecutionStatus::Completed, &empty), ["Complete"]);
+        assert_eq!(complete(ExecutionStatus::Canceled, &passed), ["Complete"]);
+        assert!(facts(ExecutionStatus::Running, &passed).outcomes(&gate()).is_none());
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of fingerprints.
+
+mod failures;
+mod hostile;
