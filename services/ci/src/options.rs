@@ -13,6 +13,7 @@ pub enum Action {
 
 /// Options of the program.
 #[derive(clap::Args, Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "these are flags of the program")]
 pub struct Config {
     /// Action
     #[arg(value_enum)]

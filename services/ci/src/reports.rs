@@ -56,14 +56,14 @@ pub(crate) fn reports(files: Vec<File>, with_attachments: bool) -> anyhow::Resul
     let (mut reports, mut of_folders) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
     for file in files {
         let part = Part { field: "file", name: base_name(&file.path), file };
-        match part.file.path.parent().filter(|folder| folders.contains(*folder)) {
-            Some(folder) => of_folders.entry(folder.to_owned()).or_default().push(part),
-            None => {
-                let attached = if with_attachments { attachments(&part.file)? } else { Vec::new() };
-                let parts = [part].into_iter().chain(attached).collect();
-                reports.push(Report { parts, is_folder: false });
-            }
+        let folder = part.file.path.parent().filter(|folder| folders.contains(*folder));
+        if let Some(folder) = folder.map(Path::to_owned) {
+            of_folders.entry(folder).or_default().push(part);
+            continue;
         }
+        let attached = if with_attachments { attachments(&part.file)? } else { Vec::new() };
+        let parts = [part].into_iter().chain(attached).collect();
+        reports.push(Report { parts, is_folder: false });
     }
     for (folder, parts) in of_folders {
         let report = Report { parts, is_folder: true };
@@ -165,7 +165,7 @@ fn attachment(path: String, roots: &[PathBuf]) -> Option<Part> {
         let is_inside = roots.iter().any(|root| file.starts_with(root));
         let metadata = fs::metadata(&file).ok()?;
         let fits = is_inside && metadata.is_file() && metadata.len() > 0;
-        fits.then(|| File { path: file, size: metadata.len() })
+        fits.then_some(File { path: file, size: metadata.len() })
     })?;
     Some(Part { field: "attachment", name: path, file })
 }
@@ -220,7 +220,8 @@ mod tests {
         let paths = ["beside.png", "above.png", "../../secret", "missing.png"];
         let absolute = folder.path().join("secret").display().to_string();
         let paths: Vec<_> = paths.into_iter().chain([absolute.as_str()]).collect();
-        let list: String = paths.iter().map(|path| format!("[[ATTACHMENT|{path}]]\n")).collect();
+        let list: Vec<_> = paths.iter().map(|path| format!("[[ATTACHMENT|{path}]]")).collect();
+        let list = list.join("\n");
         let text = format!(
             "<testsuite><testcase name=\"t\"><system-out>{list}</system-out></testcase></testsuite>"
         );

@@ -20,12 +20,12 @@ pub(crate) struct Verdict {
 #[serde(rename_all = "PascalCase")]
 struct Answer {
     state: String,
-    rules: Vec<Rule>,
+    rules: Vec<Outcome>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Rule {
+struct Outcome {
     rule: String,
     is_met: bool,
     message: String,
@@ -41,6 +41,6 @@ pub(crate) async fn verdict(client: &Client, execution: &Execution) -> anyhow::R
     let Answer { state, rules } = get(&path).await?.json().await?;
     let markdown = get(&format!("{path}.md")).await?.text().await?;
     let unmet = rules.into_iter().filter(|rule| !rule.is_met);
-    let unmet = unmet.map(|Rule { rule, message, .. }| format!("{rule}: {message}")).collect();
+    let unmet = unmet.map(|Outcome { rule, message, .. }| format!("{rule}: {message}")).collect();
     Ok(Verdict { has_passed: state == "Passed", unmet, markdown })
 }

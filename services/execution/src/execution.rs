@@ -146,7 +146,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         request: Request<OpenExecutionRequest>,
     ) -> Result<Response<Self::OpenExecutionStream>, Status> {
         let caller = Caller::of(&request)?;
-        let (project, id) = self.open(&caller, request.into_inner()).await?;
+        let (project, id) = Box::pin(self.open(&caller, request.into_inner())).await?;
         details(&self.db, caller.customer, project, id).await
     }
 

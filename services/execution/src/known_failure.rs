@@ -106,7 +106,8 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
     ) -> Result<Response<KnownFailure>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        let known = rules::check_new(request.known_failure.unwrap_or_default())?;
+        let latest = store::latest_end(&self.db).await?;
+        let known = rules::check_new(request.known_failure.unwrap_or_default(), latest)?;
         let project = self.project(&caller, &request.project_id).await?;
         let mut tx = begin(&self.db).await?;
         let id = store::create(&mut tx, &caller, project, &known).await?;
@@ -128,7 +129,7 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         let mut tx = begin(&self.db).await?;
         let current = store::lock(&mut tx, customer, project, id).await?;
         let input = change.apply("known failure", &current, &current.data_version)?;
-        rules::check_change(&current, &input)?;
+        rules::check_change(&current, &input, store::latest_end(&mut *tx).await?)?;
         store::save(&mut tx, customer, id, &input).await?;
         let changed = store::get(&mut *tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;

@@ -12,10 +12,10 @@ use crate::{
 
 /// Returns the fingerprint and the headline of a failure. Without a message, the fingerprint is the
 /// id of the test case, so that the failure has a cause of its own.
-pub(super) fn identity(cause: Option<&Cause>, case: Uuid) -> (Vec<u8>, String) {
+pub(super) fn identity(cause: Option<&Cause>, test_case: Uuid) -> (Vec<u8>, String) {
     match cause {
         Some(cause) => (cause.fingerprint.as_bytes().to_vec(), cause.headline.clone()),
-        None => (case.as_bytes().to_vec(), String::new()),
+        None => (test_case.as_bytes().to_vec(), String::new()),
     }
 }
 

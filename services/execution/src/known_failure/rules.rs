@@ -6,10 +6,9 @@ use assay_proto::{
     execution::{CreateKnownFailureInput, KnownFailure, KnownFailureInput},
 };
 use assay_records::Check;
-use chrono::{TimeDelta, Utc};
 
 /// Maximum time that a failure is muted, in days.
-const LONGEST: i64 = 90;
+pub(super) const LONGEST: i32 = 90;
 
 /// Maximum length of a ticket, in characters.
 const LONGEST_TICKET: usize = 255;
@@ -29,7 +28,10 @@ pub(crate) struct NewKnownFailure {
     pub(crate) muted_until: Timestamp,
 }
 
-pub(super) fn check_new(input: CreateKnownFailureInput) -> Result<NewKnownFailure, Fault> {
+pub(super) fn check_new(
+    input: CreateKnownFailureInput,
+    latest: Timestamp,
+) -> Result<NewKnownFailure, Fault> {
     let mut check = Check::default();
     check.texts(&input);
     let fingerprint = input.fingerprint.parse::<Fingerprint>();
@@ -42,7 +44,7 @@ pub(super) fn check_new(input: CreateKnownFailureInput) -> Result<NewKnownFailur
         check.refuse("TestCaseId", "must be given, or EveryCase must be true, and not both");
     }
     check_ticket(input.ticket.as_deref(), &mut check);
-    let muted_until = check_end(input.muted_until, &mut check);
+    let muted_until = check_end(input.muted_until, latest, &mut check);
     check.done()?;
     Ok(NewKnownFailure {
         fingerprint: fingerprint.map_err(Fault::internal)?,
@@ -53,12 +55,16 @@ pub(super) fn check_new(input: CreateKnownFailureInput) -> Result<NewKnownFailur
     })
 }
 
-pub(super) fn check_change(current: &KnownFailure, input: &KnownFailureInput) -> Result<(), Fault> {
+pub(super) fn check_change(
+    current: &KnownFailure,
+    input: &KnownFailureInput,
+    latest: Timestamp,
+) -> Result<(), Fault> {
     let mut check = Check::default();
     check.texts(input);
     check_ticket(input.ticket.as_deref(), &mut check);
     if input.muted_until != Some(current.muted_until.unwrap_or_default()) {
-        check_end(input.muted_until, &mut check);
+        check_end(input.muted_until, latest, &mut check);
     }
     check.done()
 }
@@ -67,12 +73,15 @@ pub(crate) fn check_ticket(ticket: Option<&str>, check: &mut Check) {
     check.line("Ticket", ticket.unwrap_or_default(), 0..=LONGEST_TICKET);
 }
 
-/// Checks the end of a known failure. A time in the past ends it.
-pub(crate) fn check_end(until: Option<Timestamp>, check: &mut Check) -> Timestamp {
-    let latest = Utc::now() + TimeDelta::days(LONGEST);
+/// Checks the end of a known failure, which is not after the latest one. A time in the past ends it.
+pub(crate) fn check_end(
+    until: Option<Timestamp>,
+    latest: Timestamp,
+    check: &mut Check,
+) -> Timestamp {
     match until {
         None => check.refuse("MutedUntil", "must be given"),
-        Some(until) if until.0 > latest => {
+        Some(until) if until > latest => {
             check.refuse("MutedUntil", format!("must be within {LONGEST} days"));
         }
         Some(_) => {}

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use assay_auth::Caller;
 use assay_fingerprint::Fingerprint;
 use assay_proto::{
-    CustomerId, Fault, KnownFailureId, OnConstraint, ProjectId, TestCaseId,
+    CustomerId, Fault, KnownFailureId, OnConstraint, ProjectId, TestCaseId, Timestamp,
     execution::{FailureMatch, KnownFailure, KnownFailureInput},
 };
 use assay_runtime::list::{Rows, Slice};
@@ -14,7 +14,7 @@ use sqlx::{
     query::QueryAs,
 };
 
-use super::rules::NewKnownFailure;
+use super::rules::{LONGEST, NewKnownFailure};
 
 /// Reads known failures. `rest` selects and orders them.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArguments> {
@@ -33,6 +33,12 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArgu
          ) as last on true
          {rest}"
     )))
+}
+
+/// Returns the time until which failures may be muted now.
+pub(crate) async fn latest_end(db: impl PgExecutor<'_>) -> Result<Timestamp, Fault> {
+    let latest = sqlx::query_scalar("select now() + make_interval(days => $1)");
+    Ok(latest.bind(LONGEST).fetch_one(db).await?)
 }
 
 /// Lists the known failures of a project, newest first.

@@ -101,17 +101,22 @@ pub(crate) fn check_result(
         execution_log_uri: link("ExecutionLogUri", input.execution_log_uri),
         installation_log_uri: link("InstallationLogUri", input.installation_log_uri),
     };
-    let mut cause = None;
+    let mut failed_by = None;
     // An invalid request is not stored, so its steps need no stored form.
     if check.is_ok() {
         let stored: Vec<StoredStep> = input.steps.into_iter().map(StoredStep::from).collect();
-        cause = failure::cause(outcome.result, &stored);
+        failed_by = failure::cause(outcome.result, &stored);
         match writer.write(&stored)? {
             Some(steps) => detail.steps = steps,
             None => check.refuse("Steps", format!("must have at most {} bytes", steps::LARGEST)),
         }
     }
-    Ok(Reported { case, name, slot, attempt: Attempt { number, outcome, detail, cause } })
+    Ok(Reported {
+        case,
+        name,
+        slot,
+        attempt: Attempt { number, outcome, detail, cause: failed_by },
+    })
 }
 
 /// Returns the instance that a result is for: the one with the number, or else the one of the

@@ -18,6 +18,7 @@ use self::{
     store::{LockedReport, ReportContext},
 };
 use super::{path::TestReportPath, rules};
+use crate::known_failure::store::latest_end;
 
 const REVIEWED: EventType = EventType::Reports(ReportsAction::Reviewed);
 
@@ -46,7 +47,8 @@ pub(super) async fn review_several(
     path: (Option<ProjectId>, ExecutionId),
     input: ReviewInput,
 ) -> Result<ReviewedTestReports, Fault> {
-    bulk::review(tx, caller, path, &Review::of(caller, input)?).await
+    let latest_end = latest_end(&mut **tx).await?;
+    bulk::review(tx, caller, path, &Review::of(caller, input, latest_end)?).await
 }
 
 /// Returns the data of the event.

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display};
 
+use assay_fingerprint::Fingerprint;
 use assay_proto::{CustomerId, ExecutionId, Fault, ProjectId};
 use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
@@ -233,7 +234,8 @@ pub(super) async fn failure_differences(
 }
 
 fn shown((fingerprint, headline): (Vec<u8>, String)) -> String {
-    let digits: String = fingerprint.iter().map(|byte| format!("{byte:02x}")).collect();
+    let fingerprint = Fingerprint::try_from(&fingerprint[..]);
+    let digits = fingerprint.map_or_else(|_| "?".to_owned(), |digits| digits.to_string());
     format!("{digits} {headline:?}")
 }
 

@@ -21,8 +21,9 @@ use crate::{
     world::{World, fields},
 };
 
-fn in_days(days: i64) -> Option<Timestamp> {
-    Some(Timestamp(Utc::now() + TimeDelta::days(days)))
+#[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
+fn in_days(days: i64) -> Timestamp {
+    Timestamp(Utc::now() + TimeDelta::days(days))
 }
 
 /// Returns a user of the customer who reviews.
@@ -83,7 +84,7 @@ async fn a_known_failure_is_muted_in_later_executions_until_its_date() -> Result
         fingerprint: entry.fingerprint.clone(),
         test_case_id: Some(entry.test_case_id.clone()),
         ticket: Some("SHOP-1".to_owned()),
-        muted_until: in_days(30),
+        muted_until: Some(in_days(30)),
         ..Default::default()
     };
     let created = create(&world, input.clone()).await?;
@@ -103,7 +104,7 @@ async fn a_known_failure_is_muted_in_later_executions_until_its_date() -> Result
         project_id: world.project.clone(),
         id: created.id.clone(),
         data_version: Some(created.data_version),
-        changes: Some(KnownFailureInput { muted_until: in_days(-1), ..Default::default() }),
+        changes: Some(KnownFailureInput { muted_until: Some(in_days(-1)), ..Default::default() }),
         fields: vec!["MutedUntil".to_owned()],
     };
     let reviewer = reviewer(&world).await;
@@ -142,7 +143,7 @@ async fn matches_show_what_a_known_failure_of_every_case_would_mute() -> Result<
     let input = CreateKnownFailureInput {
         fingerprint,
         every_case: true,
-        muted_until: in_days(1),
+        muted_until: Some(in_days(1)),
         ..Default::default()
     };
     create(&world, input).await?;
@@ -159,7 +160,7 @@ async fn invalid_known_failures_are_refused_with_reasons() -> Result<()> {
     let valid = CreateKnownFailureInput {
         fingerprint: entries[0].fingerprint.clone(),
         every_case: true,
-        muted_until: in_days(90),
+        muted_until: Some(in_days(90)),
         ..Default::default()
     };
     let other_case = Some(entries[1].test_case_id.clone());
@@ -180,7 +181,7 @@ async fn invalid_known_failures_are_refused_with_reasons() -> Result<()> {
             },
         ),
         ("Ticket", CreateKnownFailureInput { ticket: Some("x".repeat(256)), ..valid.clone() }),
-        ("MutedUntil", CreateKnownFailureInput { muted_until: in_days(91), ..valid.clone() }),
+        ("MutedUntil", CreateKnownFailureInput { muted_until: Some(in_days(91)), ..valid.clone() }),
         ("MutedUntil", CreateKnownFailureInput { muted_until: None, ..valid }),
     ] {
         assert_eq!(fields(&create(&world, input).await.unwrap_err()), [field]);
@@ -208,7 +209,7 @@ async fn many_failures_are_reviewed_at_once_and_known_from_then_on() -> Result<(
         ReviewInput {
             fingerprint: Some(lost.fingerprint.clone()),
             comment: Some("the queue is down".to_owned()),
-            known: Some(MuteInput { every_case: false, muted_until: in_days(7) }),
+            known: Some(MuteInput { every_case: false, muted_until: Some(in_days(7)) }),
             ..accepted()
         },
     )

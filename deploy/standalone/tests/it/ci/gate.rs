@@ -10,15 +10,16 @@ use crate::{customer::Customer, world::id};
 
 /// A report of twelve tests that fail with one cause, and of one that is fixed or not.
 fn report(failing: bool, also: &str) -> String {
-    let cases: String = (0..12)
-        .map(|nr| match failing {
-            true => format!(
-                "<testcase classname=\"shop\" name=\"t{nr}\"><failure message=\"ConnectionError: \
-                 10.0.0.{nr}:5{nr:03} refused after {nr} s\"/></testcase>"
-            ),
-            false => format!("<testcase classname=\"shop\" name=\"t{nr}\"/>"),
+    let cases: Vec<_> = (0..12)
+        .map(|nr| {
+            let failure = format!(
+                "<failure message=\"ConnectionError: 10.0.0.{nr}:5{nr:03} refused after {nr} s\"/>"
+            );
+            let failure = if failing { failure } else { String::new() };
+            format!("<testcase classname=\"shop\" name=\"t{nr}\">{failure}</testcase>")
         })
         .collect();
+    let cases = cases.concat();
     format!("<testsuite name=\"s\">{cases}{also}</testsuite>")
 }
 
@@ -51,6 +52,11 @@ async fn shards(job: &Job, key: &str, text: &str) -> Vec<(i32, String)> {
     futures::future::join_all(uploads).await
 }
 
+#[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
+fn in_days(days: i64) -> String {
+    (Utc::now() + TimeDelta::days(days)).to_rfc3339()
+}
+
 async fn summary(customer: &Customer, execution: &Value) -> Value {
     let path = format!("/api/projects/0/executions/{}/summary", id(execution));
     customer.api.get(&path).await.ok()["Changes"].clone()
@@ -80,15 +86,14 @@ async fn a_known_cause_does_not_fail_a_job_until_its_date() {
     let causes = customer.api.get(&format!("{at}/failures")).await.ok();
     assert_eq!(causes.as_array().unwrap().len(), 1, "{causes:#}");
     assert_eq!((&causes[0]["Count"], &causes[0]["Variants"]), (&json!(12), &json!(12)));
-    let until = |days| (Utc::now() + TimeDelta::days(days)).to_rfc3339();
     let review = json!({
         "Fingerprint": causes[0]["Fingerprint"], "Status": "Accepted", "Ticket": "SHOP-9",
-        "Known": {"EveryCase": true, "MutedUntil": until(30)},
+        "Known": {"EveryCase": true, "MutedUntil": in_days(30)},
     });
     let reviewed = customer.api.put(&format!("{at}/reviews"), review).await.ok();
     assert_eq!(reviewed, json!({"Reviewed": 12, "KnownFailures": 1}));
     let text = async |path: String| {
-        String::from_utf8(customer.api.get(&path).await.expect(200).body.to_vec()).unwrap()
+        String::from_utf8(customer.api.get(&path).await.expect(200).body.clone()).unwrap()
     };
     let markdown = text(format!("{at}/verdict.md")).await;
     assert!(markdown.contains("| ✅ | NewFailures |"), "{markdown}");
@@ -109,7 +114,7 @@ async fn a_known_cause_does_not_fail_a_job_until_its_date() {
     let project = format!("/api/projects/{}", red["ProjectId"].as_str().unwrap());
     let known = customer.api.get(&format!("{project}/knownfailures")).await.ok();
     let known = format!("{project}/knownfailures/{}", id(&known[0]));
-    customer.api.put(&known, json!({"MutedUntil": until(-1)})).await.ok();
+    customer.api.put(&known, json!({"MutedUntil": in_days(-1)})).await.ok();
     job.report(&report(true, FIXED).replace("t3", "other"));
     let (code, output) = job.assay_ci(upload).await;
     assert_eq!(code, 1, "{output}");

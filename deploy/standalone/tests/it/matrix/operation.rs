@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use chrono::Utc;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -187,7 +186,7 @@ pub(crate) fn body(operation: &Operation, own: impl Fn(&str) -> String) -> Value
         "create_webhook" => json!({"Url": "https://new.example/", "Events": ["Odd.Created"]}),
         "create_known_failure" => json!({
             "Fingerprint": own("fingerprint"), "TestCaseId": own("testCaseId"),
-            "MutedUntil": Utc::now(),
+            "MutedUntil": "2026-01-01T00:00:00Z",
         }),
         "start_execution" => json!({"Mode": "External"}),
         "lease_schedules" => json!({"TargetGroup": "none", "MaxSchedules": 1}),

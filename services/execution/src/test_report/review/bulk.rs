@@ -46,8 +46,12 @@ pub(super) struct Mute {
 }
 
 impl Review {
-    /// Checks a review that a caller wants to make.
-    pub(super) fn of(caller: &Caller, input: ReviewInput) -> Result<Self, Fault> {
+    /// Checks a review that a caller wants to make. Failures may be muted until the latest end.
+    pub(super) fn of(
+        caller: &Caller,
+        input: ReviewInput,
+        latest_end: Timestamp,
+    ) -> Result<Self, Fault> {
         let mut check = Check::default();
         check.texts(&input);
         if !is_review(input.status()) {
@@ -57,7 +61,7 @@ impl Review {
         let selection = selection(&input, &mut check)?;
         let mute = input.known.map(|known| Mute {
             every_case: known.every_case,
-            until: check.within("Known", |check| check_end(known.muted_until, check)),
+            until: check.within("Known", |check| check_end(known.muted_until, latest_end, check)),
         });
         check.done()?;
         require_permission(caller, input.status())?;
