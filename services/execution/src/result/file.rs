@@ -252,7 +252,7 @@ mod tests {
             zip.write_all(contents).unwrap();
         };
         add("1-result.json".to_owned(), result.to_string().as_bytes());
-        (0..attachments).for_each(|number| add(name(number), &[0; 1_000_000]));
+        (0..attachments).for_each(|number| add(name(number), &vec![0; 1_000_000]));
         zip.finish().unwrap().into_inner()
     }
 

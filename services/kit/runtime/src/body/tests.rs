@@ -106,7 +106,7 @@ async fn decompressed_bodies_count_with_their_size() {
     let (one, other) = (CustomerId::new(), CustomerId::new());
     let bomb = || stream::iter([Ok(piece("bomb")), Ok(last())]);
     let grow = |_: Body, memory: &mut Memory| (0..24).try_for_each(|_| memory.grow(100_000));
-    let (_, memory) = intake.read(one, bomb(), grow).await.unwrap();
+    let ((), memory) = intake.read(one, bomb(), grow).await.unwrap();
     assert_eq!(intake.memory.held_by(one), (4 + 24 * 100_000_usize).div_ceil(UNIT));
     assert!(intake.reserve(one, 1 << 20).now_or_never().is_none(), "it holds 2.4 of 3 MiB");
     assert!(intake.reserve(other, 1 << 20).now_or_never().is_some());
