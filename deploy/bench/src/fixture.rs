@@ -145,8 +145,12 @@ async fn create_plans(client: &Client, project: &str, cases: &[String]) -> Resul
 pub(crate) async fn upload(client: &Client, set: &str, suite: &str, tests: usize) -> Result<()> {
     let test = |n| format!(r#"<testcase classname="{suite}" name="test {n}" time="0.1"/>"#);
     let tests = (0..tests).map(test).collect::<String>();
-    let report = Bytes::from(format!(r#"<testsuite name="many">{tests}</testsuite>"#));
-    let path = format!("{set}/results");
+    send_report(client, set, &format!(r#"<testsuite name="many">{tests}</testsuite>"#)).await
+}
+
+/// Uploads a JUnit report as an execution of a test set.
+pub(crate) async fn send_report(client: &Client, set: &str, report: &str) -> Result<()> {
+    let (path, report) = (format!("{set}/results"), Bytes::from(report.to_owned()));
     let request =
         prepare_with(&Method::POST, &path, &client.token, "application/xml", Some(report));
     client.count(request).await

@@ -156,6 +156,14 @@ fn spread(values: &[f64]) -> String {
     format!("{}–{}", number(least), number(most))
 }
 
+/// Returns a percentile.
+pub(crate) fn percentile(values: &[f64], percent: usize) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+    sorted.get(at).copied().unwrap_or(f64::NAN)
+}
+
 /// Returns the median, the mean of the middle two of an even number of values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();

@@ -1,6 +1,7 @@
 //! The rows of the tables: what is measured.
 
 mod growth;
+mod judgement;
 mod junit;
 mod leases;
 mod pipeline;
@@ -49,6 +50,8 @@ pub(crate) enum Row {
     Pipeline,
     /// Start and stop of the programs
     Restart,
+    /// Executions of 20,000 tests with failures, and reads that judge them
+    Judgement,
     /// Reads among 10,000 and 10,000,000 instances; takes minutes and 6 GB, so only if it is named
     Growth,
 }
@@ -106,6 +109,7 @@ impl Row {
             Self::Stream => stream::measure(to).await,
             Self::Pipeline => pipeline::measure(to).await,
             Self::Restart => restart::measure(to).await,
+            Self::Judgement => judgement::measure(to).await,
             Self::Growth => growth::measure(to).await,
         }
     }
@@ -113,6 +117,11 @@ impl Row {
 
 /// Returns the median time of this number of reads of a path, in milliseconds.
 async fn time_to_read(client: &Client, path: &str, reads: usize) -> Result<f64> {
+    Ok(median(&times_to_read(client, path, reads).await?))
+}
+
+/// Returns the times of this number of reads of a path, in milliseconds.
+async fn times_to_read(client: &Client, path: &str, reads: usize) -> Result<Vec<f64>> {
     let request = prepare(&Method::GET, path, &client.token, None);
     let mut connection = Connection::open(client.address).await?;
     let mut times = Vec::new();
@@ -122,5 +131,5 @@ async fn time_to_read(client: &Client, path: &str, reads: usize) -> Result<f64> 
         ensure!(response.status.is_success(), "{path}: {}", response.status);
         times.push(began.elapsed().as_secs_f64() * 1000.0);
     }
-    Ok(median(&times))
+    Ok(times)
 }

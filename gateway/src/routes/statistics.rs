@@ -1,4 +1,7 @@
-//! `…/testsets/{testSetId}/stats` and `…/testcases/{testCaseId}/history`.
+//! `…/testsets/{testSetId}/stats`, `…/testcases/{testCaseId}/history`, and the results of several
+//! executions beside each other.
+
+mod grid;
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -19,7 +22,10 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(list_executions)).routes(routes!(list_runs))
+    OpenApiRouter::new()
+        .routes(routes!(list_executions))
+        .routes(routes!(list_runs))
+        .merge(grid::routes())
 }
 
 /// The executions to return; all by default. Empty parameters count as absent.

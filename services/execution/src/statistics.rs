@@ -1,15 +1,18 @@
 //! Statistics of the executions of a test set and of a test case.
 
+mod comparison;
 mod filter;
 mod flakiness;
+mod grid;
 mod store;
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestSetId,
+    CustomerId, EnvironmentId, ExecutionId, Fault, ProjectId, TestCaseId, TestSetId,
     catalog::FindRecordsRequest,
     execution::{
-        ExecutionStatisticBatch, ListExecutionStatisticsRequest, ListTestCaseRunsRequest,
+        ExecutionStatisticBatch, GetGridRequest, Grid, ListDifferencesRequest,
+        ListExecutionStatisticsRequest, ListTestCaseRunsRequest, ResultDifferenceBatch,
         TestCaseRun, TestCaseRunBatch, statistics_service_server,
     },
 };
@@ -17,8 +20,8 @@ use assay_runtime::list::{self, Batches, Rows, Slice};
 use sqlx::PgPool;
 use tonic::{Code, Request, Response, Status};
 
-use self::filter::Filter;
-use crate::{catalog::Catalog, parent};
+use self::{filter::Filter, grid::Part};
+use crate::{catalog::Catalog, execution, parent};
 
 /// The gRPC service of statistics.
 pub(crate) struct StatisticsService {
@@ -57,6 +60,7 @@ impl StatisticsService {
 #[tonic::async_trait]
 impl statistics_service_server::StatisticsService for StatisticsService {
     type ListExecutionStatisticsStream = Batches<ExecutionStatisticBatch>;
+    type ListDifferencesStream = Batches<ResultDifferenceBatch>;
     type ListTestCaseRunsStream = Batches<TestCaseRunBatch>;
 
     async fn list_execution_statistics(
@@ -81,6 +85,47 @@ impl statistics_service_server::StatisticsService for StatisticsService {
         list::answer(request.page, move |slice| {
             let (db, filter) = (db.clone(), filter.clone());
             async move { store::list(&db, customer, set, &filter, &slice).await }
+        })
+        .await
+    }
+
+    async fn get_grid(&self, request: Request<GetGridRequest>) -> Result<Response<Grid>, Status> {
+        let caller = Caller::of(&request)?;
+        let request = request.into_inner();
+        let project = ProjectId::from_path(&request.project_id)?;
+        let set = TestSetId::from_path(&request.test_set_id)?;
+        let part = Part::of(&request)?;
+        let parent = FindRecordsRequest {
+            project_id: request.project_id,
+            test_set_id: Some(request.test_set_id),
+            ..Default::default()
+        };
+        parent::check_exists(&self.db, &self.catalog, &caller, project, parent).await?;
+        Ok(Response::new(grid::of(&self.db, caller.customer, set, &part).await?))
+    }
+
+    async fn list_differences(
+        &self,
+        request: Request<ListDifferencesRequest>,
+    ) -> Result<Response<Self::ListDifferencesStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let request = request.into_inner();
+        let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
+        let id = ExecutionId::from_path(&request.execution_id)?;
+        let other = request.other_execution_id.as_deref();
+        let other = ExecutionId::from_field_if_any("otherExecutionId", other)?;
+        let state = execution::store::find(&self.db, customer, project, id).await?;
+        if let Some(other) = other {
+            let project = Some(ProjectId::from_record(&state.execution.project_id)?);
+            execution::store::find(&self.db, customer, project, other).await?;
+        }
+        // An execution does not differ from itself.
+        let before = state.baseline.first().map_or(id, |before| ExecutionId(*before));
+        let other = other.unwrap_or(before);
+        let db = self.db.clone();
+        list::answer(request.page, move |slice| {
+            let db = db.clone();
+            async move { comparison::list(&db, customer, (id, other), &slice).await }
         })
         .await
     }

@@ -2,6 +2,7 @@
 //! repairs them. They should never differ. Operators check this after restoring a backup, for
 //! example.
 
+mod derived;
 mod store;
 
 use std::fmt::Display;

@@ -148,6 +148,7 @@ impl Tenant {
         self.remember("executionId", &open);
         let latest = self.api.post(&executions, json!({})).await.created();
         self.remember("latestExecutionId", &latest);
+        self.remember("otherExecutionId", &latest);
         let request = json!({"TargetGroup": "pads", "MaxSchedules": 1});
         let leases = self.api.post("/api/automation/leases", request).await.ok();
         self.remember("leaseId", &leases[0]);

@@ -1,13 +1,12 @@
 //! Test reports in PostgreSQL. Every statement is bound to one customer.
 
 mod start;
+mod states;
 
 use std::collections::{HashMap, HashSet};
 
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, TestReportId,
-    events::{FailedTestCase, ReportState},
-    execution::TestReport,
+    CustomerId, ExecutionId, Fault, TestReportId, events::FailedTestCase, execution::TestReport,
     name_of,
 };
 use assay_runtime::list::{Rows, Slice};
@@ -16,9 +15,11 @@ use sqlx::{
     postgres::{PgArguments, PgRow},
     query::QueryAs,
 };
-use uuid::Uuid;
 
-pub(crate) use self::start::{count, insert};
+pub(crate) use self::{
+    start::{count, insert},
+    states::{ended, of_cases, of_ids, pending},
+};
 use super::path::TestReportPath;
 use crate::{
     column::column,
@@ -38,16 +39,6 @@ pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
         "select {columns}, revision
          from test_report join {OF_REPORTS} using (customer_id, execution_id) {rest}"
     )))
-}
-
-/// Returns the statement that reads the states of reports. `rest` selects and orders them.
-fn select_states(rest: &'static str) -> String {
-    let columns = ReportState::COLUMNS;
-    format!(
-        "select {columns}, test_case_identifier, requested_instances_count,
-                finished_instances_count, total_duration_in_sec, is_flaky, is_muted, ticket
-         from test_report {rest}"
-    )
 }
 
 pub(crate) async fn get(
@@ -99,32 +90,6 @@ pub(crate) async fn list(
     .bind(slice.limit)
     .fetch(db);
     slice.read(reports).await
-}
-
-/// Reads the reports of a locked execution for test cases that are given by id or by identifier.
-pub(crate) async fn of_cases(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    execution: ExecutionId,
-    ids: &[Uuid],
-    identifiers: &[&str],
-) -> Result<Vec<TestReportState>, Fault> {
-    // With a union, each half uses an index of its own.
-    let statement = [
-        select_states("where customer_id = $1 and execution_id = $2 and test_case_id = any($3)"),
-        select_states(
-            "where customer_id = $1 and execution_id = $2 and test_case_identifier = any($4)",
-        ),
-    ]
-    .join(" union ");
-    let reports = sqlx::query_as(AssertSqlSafe(statement))
-        .bind(customer)
-        .bind(execution)
-        .bind(ids)
-        .bind(identifiers)
-        .fetch_all(&mut **tx)
-        .await?;
-    Ok(reports)
 }
 
 /// Returns those of the identifiers that are of test cases of an execution.
@@ -231,30 +196,6 @@ pub(crate) async fn totals(
     Ok(totals.bind(customer).bind(execution).fetch_one(&mut **tx).await?)
 }
 
-/// Reads the pending reports of a locked execution.
-pub(crate) async fn pending(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    execution: ExecutionId,
-) -> Result<Vec<TestReportState>, Fault> {
-    let statement = select_states(
-        "where customer_id = $1 and execution_id = $2 and status in ('NotExecuted', 'Running')",
-    );
-    let reports = sqlx::query_as(AssertSqlSafe(statement)).bind(customer).bind(execution);
-    Ok(reports.fetch_all(&mut **tx).await?)
-}
-
-/// Reads reports of a locked execution.
-pub(crate) async fn of_ids(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    ids: &[TestReportId],
-) -> Result<Vec<TestReportState>, Fault> {
-    let statement = select_states("where customer_id = $1 and id = any($2)");
-    let reports = sqlx::query_as(AssertSqlSafe(statement)).bind(customer).bind(ids);
-    Ok(reports.fetch_all(&mut **tx).await?)
-}
-
 /// Marks reports as running whose schedules engines have leased.
 pub(crate) async fn mark_running(
     tx: &mut PgTransaction<'_>,
@@ -308,24 +249,6 @@ pub(crate) async fn comment(
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-/// Reads the ended reports of a locked execution, as events publish them.
-pub(crate) async fn ended(
-    tx: &mut PgTransaction<'_>,
-    customer: CustomerId,
-    execution: ExecutionId,
-) -> Result<Vec<ReportState>, Fault> {
-    let statement = select_states(
-        "where customer_id = $1 and execution_id = $2 and status not in ('NotExecuted', 'Running')
-         order by id",
-    );
-    let reports: Vec<TestReportState> = sqlx::query_as(AssertSqlSafe(statement))
-        .bind(customer)
-        .bind(execution)
-        .fetch_all(&mut **tx)
-        .await?;
-    Ok(reports.into_iter().map(|report| report.published).collect())
 }
 
 /// Lists the first test cases of a locked execution that have failed or could not run, in the order

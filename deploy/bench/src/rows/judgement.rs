@@ -1,0 +1,87 @@
+//! Reads that judge an execution of 20,000 tests: what is new in it, its causes, and its set.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use super::{Measurement, times_to_read};
+use crate::{
+    client::{Client, id},
+    fixture::{create_set, send_report},
+    report::{Figure, Section, Unit, percentile},
+};
+
+/// Number of tests in an execution.
+const TESTS: usize = 20_000;
+
+/// Number of tests that fail in it, and of their causes.
+const FAILING: usize = 400;
+const CAUSES: usize = 20;
+
+/// Number of executions. Each is compared with ten before it.
+const EXECUTIONS: usize = 12;
+
+/// Number of reads of each kind.
+const READS: usize = 40;
+
+pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {
+    let client = to.system.client();
+    let set = create_set(&client, "Judged").await?;
+    for execution in 0..EXECUTIONS {
+        let began = Instant::now();
+        send_report(&client, &set, &report(execution)).await?;
+        if execution == EXECUTIONS - 1 {
+            let name = format!("JUnit, 20,000 known tests, {FAILING} of which fail");
+            let figure = Figure::new(Section::Batches, &name, Unit::Seconds);
+            to.report.add(figure, to.system.shape, to.round, began.elapsed().as_secs_f64());
+        }
+    }
+    to.system.rest().await;
+    for (name, path) in paths(&client, &set).await? {
+        let times = times_to_read(&client, &path, READS).await?;
+        let name = format!("{name} of 20,000 tests: p95");
+        let figure = Figure::new(Section::Latency, &name, Unit::Millis).with_goal("50 ms");
+        to.report.add(figure, to.system.shape, to.round, percentile(&times, 95));
+    }
+    Ok(())
+}
+
+/// Returns a report in which other tests fail than in the one before, half of them.
+fn report(execution: usize) -> String {
+    let first = execution * FAILING / 2;
+    let tests: String = (0..TESTS).fold(String::new(), |tests, n| {
+        let failure = match n.checked_sub(first).filter(|failing| *failing < FAILING) {
+            Some(failing) => format!(
+                r#"<failure message="ServiceError: service-{} did not answer in {n} ms"/>"#,
+                char::from(b'a' + u8::try_from(failing % CAUSES).unwrap_or_default())
+            ),
+            None => String::new(),
+        };
+        let test = format!(r#"<testcase classname="judged" name="test {n}">{failure}</testcase>"#);
+        tests + &test
+    });
+    format!(r#"<testsuite name="many">{tests}</testsuite>"#)
+}
+
+/// Returns what is read.
+async fn paths(client: &Client, set: &str) -> Result<Vec<(&'static str, String)>> {
+    let (project, _) = set.split_once("/testsets/").context("not a test set")?;
+    let latest = id(&client.get(&format!("{project}/executions?limit=1")).await?[0])?;
+    let execution = format!("{project}/executions/{latest}");
+    let cause = client.get(&format!("{execution}/failures?limit=1")).await?[0]["Fingerprint"]
+        .as_str()
+        .context("no failure")?
+        .to_owned();
+    Ok(vec![
+        ("summary", format!("{execution}/summary")),
+        ("verdict", format!("{execution}/verdict")),
+        ("25 causes", format!("{execution}/failures?limit=25")),
+        ("25 causes of new failures", format!("{execution}/failures?change=New&limit=25")),
+        ("50 reports", format!("{execution}/reports?limit=50")),
+        ("50 new failures", format!("{execution}/reports?change=New&limit=50")),
+        ("50 reports of a cause", format!("{execution}/reports?fingerprint={cause}&limit=50")),
+        ("50 reports by name", format!("{execution}/reports?q=test%2019&limit=50")),
+        ("comparison", format!("{execution}/comparison?limit=100")),
+        ("grid of 50 by 20", format!("{set}/grid")),
+    ])
+}

@@ -1,0 +1,85 @@
+//! The states of the reports of a locked execution.
+
+use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, events::ReportState};
+use sqlx::{AssertSqlSafe, PgTransaction};
+use uuid::Uuid;
+
+use crate::progress::report::TestReportState;
+
+/// Returns the statement that reads the states of reports. `rest` selects and orders them.
+fn select_states(rest: &'static str) -> String {
+    let columns = ReportState::COLUMNS;
+    format!(
+        "select {columns}, test_case_identifier, requested_instances_count,
+                finished_instances_count, total_duration_in_sec, is_flaky, is_muted, ticket
+         from test_report {rest}"
+    )
+}
+
+/// Reads the reports of a locked execution for test cases that are given by id or by identifier.
+pub(crate) async fn of_cases(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    ids: &[Uuid],
+    identifiers: &[&str],
+) -> Result<Vec<TestReportState>, Fault> {
+    // With a union, each half uses an index of its own.
+    let statement = [
+        select_states("where customer_id = $1 and execution_id = $2 and test_case_id = any($3)"),
+        select_states(
+            "where customer_id = $1 and execution_id = $2 and test_case_identifier = any($4)",
+        ),
+    ]
+    .join(" union ");
+    let reports = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(customer)
+        .bind(execution)
+        .bind(ids)
+        .bind(identifiers)
+        .fetch_all(&mut **tx)
+        .await?;
+    Ok(reports)
+}
+
+/// Reads the pending reports of a locked execution.
+pub(crate) async fn pending(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<Vec<TestReportState>, Fault> {
+    let statement = select_states(
+        "where customer_id = $1 and execution_id = $2 and status in ('NotExecuted', 'Running')",
+    );
+    let reports = sqlx::query_as(AssertSqlSafe(statement)).bind(customer).bind(execution);
+    Ok(reports.fetch_all(&mut **tx).await?)
+}
+
+/// Reads reports of a locked execution.
+pub(crate) async fn of_ids(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    ids: &[TestReportId],
+) -> Result<Vec<TestReportState>, Fault> {
+    let statement = select_states("where customer_id = $1 and id = any($2)");
+    let reports = sqlx::query_as(AssertSqlSafe(statement)).bind(customer).bind(ids);
+    Ok(reports.fetch_all(&mut **tx).await?)
+}
+
+/// Reads the ended reports of a locked execution, as events publish them.
+pub(crate) async fn ended(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<Vec<ReportState>, Fault> {
+    let statement = select_states(
+        "where customer_id = $1 and execution_id = $2 and status not in ('NotExecuted', 'Running')
+         order by id",
+    );
+    let reports: Vec<TestReportState> = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(customer)
+        .bind(execution)
+        .fetch_all(&mut **tx)
+        .await?;
+    Ok(reports.into_iter().map(|report| report.published).collect())
+}
