@@ -43,7 +43,12 @@ impl Filter {
         })
     }
 
-    fn push_to(&self, sql: &mut QueryBuilder<sqlx::Postgres>) {
+    fn push_to(
+        &self,
+        sql: &mut QueryBuilder<sqlx::Postgres>,
+        customer: CustomerId,
+        execution: ExecutionId,
+    ) {
         for (column, value) in
             [("result", &self.result), ("status", &self.status), ("change", &self.change)]
         {
@@ -52,13 +57,10 @@ impl Filter {
             }
         }
         if let Some(fingerprint) = &self.fingerprint {
-            sql.push(
-                " and r.id in (
-                    select test_report_id from failure
-                    where customer_id = r.customer_id and execution_id = r.execution_id
-                      and fingerprint = ",
-            );
-            sql.push_bind(fingerprint.as_bytes().to_vec()).push(")");
+            // Not correlated, so that the reports are found by the index of causes.
+            sql.push(" and r.id in (select test_report_id from failure where customer_id = ");
+            sql.push_bind(customer).push(" and execution_id = ").push_bind(execution);
+            sql.push(" and fingerprint = ").push_bind(fingerprint.as_bytes().to_vec()).push(")");
         }
     }
 }
@@ -101,7 +103,7 @@ pub(super) async fn list(
         where r.customer_id = ",
     );
     sql.push_bind(customer).push(" and r.execution_id = ").push_bind(id);
-    filter.push_to(&mut sql);
+    filter.push_to(&mut sql, customer, id);
     if let Some(pattern) = &slice.pattern {
         sql.push(" and concat_ws(E'\\n', r.test_case_identifier, r.test_case_name) ilike ");
         sql.push_bind(pattern.clone());
