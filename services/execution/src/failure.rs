@@ -15,7 +15,7 @@ use assay_runtime::list::{Batches, answer};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
-use crate::{execution, instance::steps::StoredStep};
+use crate::{execution::store::find, instance::steps::StoredStep};
 
 /// Returns the cause of the failure of an attempt: the message of its first failed step that has
 /// one.
@@ -44,7 +44,7 @@ impl failure_service_server::FailureService for FailureService {
         let request = request.into_inner();
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = ExecutionId::from_path(&request.execution_id)?;
-        execution::store::find(&self.db, customer, project, id).await?;
+        find(&self.db, customer, project, id).await?;
         let change = Some(request.change()).filter(|change| *change != ResultChange::Unspecified);
         let (db, change) = (self.db.clone(), change.map(name_of));
         answer(request.page, move |slice| {

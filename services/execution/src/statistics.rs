@@ -21,7 +21,7 @@ use sqlx::PgPool;
 use tonic::{Code, Request, Response, Status};
 
 use self::{filter::Filter, grid::Part};
-use crate::{catalog::Catalog, execution, parent};
+use crate::{catalog::Catalog, execution::store::find, parent};
 
 /// The gRPC service of statistics.
 pub(crate) struct StatisticsService {
@@ -114,10 +114,10 @@ impl statistics_service_server::StatisticsService for StatisticsService {
         let id = ExecutionId::from_path(&request.execution_id)?;
         let other = request.other_execution_id.as_deref();
         let other = ExecutionId::from_field_if_any("otherExecutionId", other)?;
-        let state = execution::store::find(&self.db, customer, project, id).await?;
+        let state = find(&self.db, customer, project, id).await?;
         if let Some(other) = other {
             let project = Some(ProjectId::from_record(&state.execution.project_id)?);
-            execution::store::find(&self.db, customer, project, other).await?;
+            find(&self.db, customer, project, other).await?;
         }
         // An execution does not differ from itself.
         let before = state.baseline.first().map_or(id, |before| ExecutionId(*before));

@@ -28,7 +28,7 @@ use sqlx::PgPool;
 use tonic::{Request, Response, Status};
 
 use self::{entries::Filter, path::TestReportPath};
-use crate::{artifact::Artifacts, execution, instance};
+use crate::{artifact::Artifacts, execution::store::find, instance};
 
 /// The gRPC service of test reports and their instances.
 pub(crate) struct TestReportService {
@@ -56,7 +56,7 @@ impl test_report_service_server::TestReportService for TestReportService {
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = ExecutionId::from_path(&request.execution_id)?;
         let filter = Filter::of(&request)?;
-        let state = execution::store::find(&self.db, customer, project, id).await?;
+        let state = find(&self.db, customer, project, id).await?;
         let (db, context) = (self.db.clone(), Arc::new((state, filter)));
         answer(request.page, move |slice| {
             let (db, context) = (db.clone(), context.clone());

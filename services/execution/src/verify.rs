@@ -16,11 +16,7 @@ use assay_runtime::begin;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sqlx::PgPool;
 
-use crate::{
-    execution,
-    settle::events::{events, reports_changed},
-    test_report,
-};
+use crate::{execution, settle::events::events, test_report};
 
 const REBUILT: ExecutionAction = ExecutionAction::Rebuilt;
 
@@ -108,6 +104,6 @@ async fn published_state(
     let Some(project) = store::lock(&mut tx, customer, id).await? else { return Ok(None) };
     let state = execution::store::get(&mut *tx, customer, project, id).await?;
     let ended = test_report::store::ended(&mut tx, customer, id).await?;
-    let reports = reports_changed(&state, ReportsAction::Rebuilt, &ended);
+    let reports = state.reports_changed(ReportsAction::Rebuilt, &ended);
     Ok(Some(PublishedState { customer, execution: state.event(REBUILT), reports }))
 }

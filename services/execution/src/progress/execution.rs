@@ -1,12 +1,12 @@
 //! The state of an execution. Its row is locked while the state changes.
 
 use assay_auth::Caller;
-use assay_events::ExecutionAction;
+use assay_events::{ExecutionAction, ReportsAction};
 use assay_proto::{
     EnumColumn, EnumColumns, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId,
     TestResult, TestSetId, Timestamp,
     catalog::{Gate, Snapshot},
-    events::ExecutionChanged,
+    events::{ExecutionChanged, ReportState, ReportsChanged},
     execution::{Execution, ExecutionMode, OpenExecutionInput},
     worst,
 };
@@ -19,6 +19,9 @@ use crate::{
         rules::{earliest, overall},
     },
 };
+
+/// Maximum number of reports in an event. JetStream accepts messages of up to 1 MiB.
+const REPORTS_IN_EVENT: usize = 500;
 
 /// The totals over the reports of an execution.
 #[derive(Debug, sqlx::FromRow)]
@@ -248,6 +251,25 @@ impl ExecutionState {
             build: self.execution.build.clone(),
             ci_url: self.execution.ci_url.clone(),
         }
+    }
+
+    /// Returns the data of the events that `action` has happened to reports.
+    pub(crate) fn reports_changed(
+        &self,
+        action: ReportsAction,
+        reports: &[ReportState],
+    ) -> Vec<ReportsChanged> {
+        let execution = &self.execution;
+        let parts = reports.chunks(REPORTS_IN_EVENT).map(|reports| ReportsChanged {
+            execution_id: execution.id.clone(),
+            project_id: execution.project_id.clone(),
+            test_set_id: execution.test_set_id.clone(),
+            action: action.name().to_owned(),
+            software_name: execution.software_name.clone(),
+            software_identifier: execution.software_version.clone(),
+            reports: reports.to_vec(),
+        });
+        parts.collect()
     }
 
     /// Returns the execution as clients see it, without its reports.

@@ -3,14 +3,11 @@
 use assay_events::{Event, EventType, ExecutionAction, ReportsAction, publish_all};
 use assay_proto::{
     CustomerId, ExecutionId, Fault,
-    events::{ExecutionChanged, ReportState, ReportsChanged},
+    events::{ExecutionChanged, ReportState},
 };
 use sqlx::PgTransaction;
 
 use crate::{progress::execution::ExecutionState, test_report};
-
-/// Maximum number of reports in an event. JetStream accepts messages of up to 1 MiB.
-const REPORTS_IN_EVENT: usize = 500;
 
 /// Maximum number of failed test cases in the event of an execution's end, as its contract says.
 const FAILED_IN_EVENT: i64 = 10;
@@ -44,27 +41,8 @@ pub(crate) fn events(
 ) -> Result<Vec<Event>, Fault> {
     let record = &state.execution.id;
     let mut events = vec![Event::new(customer, record, EventType::Execution(action), changed)?];
-    for changed in reports_changed(state, of_reports, reports) {
+    for changed in state.reports_changed(of_reports, reports) {
         events.push(Event::new(customer, record, EventType::Reports(of_reports), &changed)?);
     }
     Ok(events)
-}
-
-/// Returns the data of the events of reports.
-pub(crate) fn reports_changed(
-    state: &ExecutionState,
-    action: ReportsAction,
-    reports: &[ReportState],
-) -> Vec<ReportsChanged> {
-    let execution = &state.execution;
-    let parts = reports.chunks(REPORTS_IN_EVENT).map(|reports| ReportsChanged {
-        execution_id: execution.id.clone(),
-        project_id: execution.project_id.clone(),
-        test_set_id: execution.test_set_id.clone(),
-        action: action.name().to_owned(),
-        software_name: execution.software_name.clone(),
-        software_identifier: execution.software_version.clone(),
-        reports: reports.to_vec(),
-    });
-    parts.collect()
 }

@@ -13,9 +13,8 @@ use sqlx::PgTransaction;
 
 use super::store;
 use crate::{
-    execution,
+    execution::store::find,
     known_failure::rules::{check_end, check_ticket},
-    settle::events::reports_changed,
     test_report::rules::{is_review, require_permission},
 };
 
@@ -111,7 +110,7 @@ pub(super) async fn review(
     review: &Review,
 ) -> Result<ReviewedTestReports, Fault> {
     let customer = caller.customer;
-    let state = execution::store::find(&mut **tx, customer, project, id).await?;
+    let state = find(&mut **tx, customer, project, id).await?;
     let reports = store::lock_selected(tx, customer, id, &review.selection).await?;
     if let Selection::Reports(sought) = &review.selection
         && reports.len() < sought.len()
@@ -125,7 +124,8 @@ pub(super) async fn review(
     let reviewed = store::save_selected(tx, customer, &reports, review).await?;
     let action = ReportsAction::Reviewed;
     let event_type = EventType::Reports(action);
-    let events: Result<Vec<_>, _> = reports_changed(&state, action, &reviewed)
+    let events: Result<Vec<_>, _> = state
+        .reports_changed(action, &reviewed)
         .iter()
         .map(|changed| Event::new(customer, id, event_type, changed))
         .collect();
