@@ -11,6 +11,7 @@ mod environment;
 mod execution;
 mod failure;
 mod favorite;
+mod insight;
 mod keys;
 mod known_failure;
 mod notification;
@@ -59,6 +60,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         environment::routes(),
         execution::routes(),
         failure::routes(),
+        insight::routes(),
         known_failure::routes(),
         automation::routes(),
         test_report::routes(),

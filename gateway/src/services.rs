@@ -118,6 +118,7 @@ clients! {
     ArtifactFiles = execution::artifact_service_client::ArtifactServiceClient;
     Automation = execution::automation_service_client::AutomationServiceClient;
     Failures = execution::failure_service_client::FailureServiceClient;
+    Insights = execution::insight_service_client::InsightServiceClient;
     KnownFailures = execution::known_failure_service_client::KnownFailureServiceClient;
     TestReports = execution::test_report_service_client::TestReportServiceClient;
     Statistics = execution::statistics_service_client::StatisticsServiceClient;

@@ -42,7 +42,8 @@ pub(super) fn describe_update(
     }
     content.schema = Some(Ref::from_schema_name(&changes).into());
     body.required = Some(if method == "GET" { Required::False } else { Required::True });
-    components.schemas.insert(changes, schema);
+    let known = components.schemas.insert(changes.clone(), schema.clone());
+    assert!(known.is_none_or(|known| known == schema), "{changes} is the name of two schemas");
     let description = "The `ETag` of the record that the change is based on; only its version is \
                        compared";
     operation.parameters.get_or_insert_default().push(header_parameter("If-Match", description));

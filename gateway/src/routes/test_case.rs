@@ -32,6 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(list_archived))
         .routes(routes!(list_favorites))
         .routes(routes!(list_recent))
+        .routes(routes!(list_never_run))
         .routes(routes!(get, update, delete))
         .routes(routes!(get_permanent).map(read_only))
         .merge(aliases::routes())
@@ -112,6 +113,24 @@ async fn list_recent(
     listing: Listing,
 ) -> Result<List, Problem> {
     list_of(cases, &caller, project_id, listing, ListFilter::Recent).await
+}
+
+/// Lists the test cases of a project that no execution has finished, newest first.
+///
+/// Archived items are excluded.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/testcases/neverrun",
+    operation_id = "list_test_cases_never_run", tag = "Test cases", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
+    responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
+)]
+async fn list_never_run(
+    State(cases): State<TestCases>,
+    caller: Caller,
+    Path(project_id): Path<String>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    list_of(cases, &caller, project_id, listing, ListFilter::NeverRun).await
 }
 
 async fn list_of(

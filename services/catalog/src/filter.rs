@@ -37,6 +37,7 @@ pub(crate) fn condition(filter: ListFilter, kind: RecordKind) -> String {
         ListFilter::Archive => {
             "archived and deleted_at is null and $2::uuid is not null".to_owned()
         }
+        ListFilter::NeverRun => "live and last_result is null and $2::uuid is not null".to_owned(),
         ListFilter::Favorites => marked("record_id", "favorite"),
         ListFilter::Recent => marked("unnest(record_ids)", "opening"),
     }

@@ -62,6 +62,8 @@ create table execution (
     -- The time at which its results and artifacts expired, and the time at which they were removed.
     expired_at timestamptz,
     pruned_at timestamptz,
+    -- The time at which its results were added to those of the days of their test cases.
+    rolled_up_at timestamptz,
     constraint execution_pkey primary key (customer_id, id),
     constraint execution_idempotency_key_key
         unique (customer_id, request_user_id, idempotency_key),

@@ -20,6 +20,13 @@ create index failure_execution_idx on failure (customer_id, execution_id, finger
 -- The executions with a cause, in their order.
 create index failure_cause_idx on failure (customer_id, project_id, fingerprint, execution_id);
 
+-- The failures whose results have not expired. Statements that only read failures use it.
+create view kept_failure as
+select f.*
+from failure f
+join execution e on e.customer_id = f.customer_id and e.id = f.execution_id
+where e.expired_at is null;
+
 -- Known failures: causes that are muted in executions that are requested before a time.
 create table known_failure (
     customer_id uuid not null,

@@ -10,6 +10,7 @@ mod debug;
 mod deletion;
 mod execution;
 mod failure;
+mod insight;
 mod instance;
 mod known_failure;
 mod lease;
@@ -36,6 +37,7 @@ use assay_proto::execution::{
     artifact_service_server::ArtifactServiceServer,
     automation_service_server::AutomationServiceServer, debug_service_server::DebugServiceServer,
     execution_service_server::ExecutionServiceServer, failure_service_server::FailureServiceServer,
+    insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
     result_service_server::ResultServiceServer, statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
@@ -51,14 +53,15 @@ use tonic::service::Routes;
 pub use self::{
     artifact::{ArtifactConfig, Artifacts, file_store::FileStoreConfig},
     deletion::{Deletions, purge_deleted},
+    insight::roll_up,
     retention::enforce_retention,
     verify::{PublishedState, published_states, rebuild, verify},
 };
 use self::{
     automation::AutomationService, catalog::Catalog, debug::DebugService,
-    execution::ExecutionService, failure::FailureService, known_failure::KnownFailureService,
-    limits::IngestLimits, result::ResultService, statistics::StatisticsService,
-    test_report::TestReportService,
+    execution::ExecutionService, failure::FailureService, insight::InsightService,
+    known_failure::KnownFailureService, limits::IngestLimits, result::ResultService,
+    statistics::StatisticsService, test_report::TestReportService,
 };
 pub use self::{lease::settings::LeaseSettings, queue::Queue, reconciler::Reconciler};
 
@@ -108,6 +111,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     customers.start(runtime, &database, &nats, deletion::Deletions);
     let artifacts = Artifacts::open(database.pool(), &config.artifacts)?;
     retention::spawn(runtime, &database, &artifacts);
+    insight::spawn(runtime, &database);
     deletion::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
@@ -146,6 +150,7 @@ pub fn services(
         artifacts: artifacts.clone(),
     };
     let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };
+    let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
     Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
@@ -154,6 +159,7 @@ pub fn services(
         .add_service(ArtifactServiceServer::new(artifacts))
         .add_service(StatisticsServiceServer::new(statistics))
         .add_service(FailureServiceServer::new(FailureService { db: db.clone() }))
+        .add_service(InsightServiceServer::new(insights))
         .add_service(KnownFailureServiceServer::new(known_failures))
         .add_service(DebugServiceServer::new(DebugService { db: db.clone() }))
 }

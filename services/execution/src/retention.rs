@@ -15,7 +15,7 @@ use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle};
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
-use crate::{artifact::Artifacts, deletion, removal};
+use crate::{artifact::Artifacts, deletion, insight, removal};
 
 /// Interval between the runs of the task.
 const PERIOD: Duration = Duration::from_mins(10);
@@ -63,7 +63,7 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database, artifacts: &Artifact
     });
 }
 
-/// Creates the next partitions and removes expired results. Only one replica removes at a time.
+/// Creates the next partitions, and removes expired results and the sums of old days. Only one replica removes at a time.
 pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(), Fault> {
     partition::create_next(db).await?;
     let Some(mut lock) = AdvisoryLock::try_acquire(db, "assay retention").await? else {
@@ -72,6 +72,7 @@ pub async fn enforce_retention(db: &PgPool, artifacts: &Artifacts) -> Result<(),
     while store::expire(db).await? > 0 {}
     partition::drop_expired(db).await?;
     prune(db, artifacts, &mut lock).await?;
+    insight::remove_old(db, &mut removal::throttle()).await?;
     lock.release().await
 }
 

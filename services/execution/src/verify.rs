@@ -43,8 +43,9 @@ pub async fn verify(db: &PgPool, mut report: impl FnMut(&dyn Display)) -> Result
             differences += 1;
         }
         if slice.len() < store::SLICE {
-            for difference in store::counter_differences(db).await? {
-                report(&difference);
+            let counters = store::counter_differences(db).await?;
+            for difference in counters.iter().chain(&store::day_differences(db).await?) {
+                report(difference);
                 differences += 1;
             }
             return Ok(differences);
@@ -72,7 +73,9 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
             tx.commit().await?;
         }
         if slice.len() < store::SLICE {
-            return Ok(repaired + store::repair_counters(db).await?);
+            return Ok(repaired
+                + store::repair_counters(db).await?
+                + store::repair_days(db).await?);
         }
         after = slice.last().copied();
     }

@@ -210,6 +210,8 @@ impl Model {
             ListFilter::Archive => record.archived && !record.deleted,
             ListFilter::Favorites => record.is_live() && record.is_favorite,
             ListFilter::Recent => record.is_live() && record.opened.is_some(),
+            // None of the actions runs a test case.
+            ListFilter::NeverRun => record.is_live(),
         };
         let mut records: Vec<&Record> = records.iter().filter(is_there).rev().collect();
         if on == ListFilter::Recent {

@@ -8,7 +8,9 @@ use assay_events::{
     ReportsAction, Stream, publish,
 };
 use assay_proto::{
-    ExecutionId, ExecutionStatus, ReportStatus, TestReportId, TestResult, events::ReportState,
+    ExecutionId, ExecutionStatus, ReportStatus, TestReportId, TestResult,
+    catalog::{ListFilter, RecordKind as Kind},
+    events::ReportState,
 };
 use assay_records::Action;
 use assay_runtime::Runtime;
@@ -244,4 +246,17 @@ async fn events_of_the_execution_service_are_applied_from_nats() {
     stop.cancel();
     tasks.join_all().await;
     server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn test_cases_without_a_finished_report_have_never_run() {
+    let shown = Shown::start().await;
+    let other = shown.user.case(&shown.project, "logout").await;
+    let never_run =
+        async || shown.user.filtered(Kind::TestCase, &shown.project.id, ListFilter::NeverRun).await;
+    assert_eq!(never_run().await, [other.id.as_str(), shown.case.id.as_str()]);
+
+    let report = shown.report(TestReportId::new(), 1, 1, TestResult::Passed);
+    shown.apply_reports(&shown.reports(ExecutionId::new(), vec![report])).await;
+    assert_eq!(never_run().await, [other.id.as_str()]);
 }

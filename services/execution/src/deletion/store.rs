@@ -127,7 +127,7 @@ pub(super) async fn reports(
 
 /// Statements that delete reports, after the rows that refer to them. Each is bound to a customer
 /// and the ids of the reports.
-pub(super) const REPORTS: [&str; 4] = [
+pub(super) const REPORTS: [&str; 5] = [
     "delete from lease where customer_id = $1 and schedule_id = any(array(
          select id from schedule where customer_id = $1 and test_report_id = any($2)
      ))",
@@ -135,6 +135,11 @@ pub(super) const REPORTS: [&str; 4] = [
     "delete from test_case_counter where customer_id = $1 and test_case_id = any(array(
          select test_case_id from test_report where customer_id = $1 and id = any($2)
      ))",
+    "delete from case_day d
+     using test_report r, execution e
+     where r.customer_id = $1 and r.id = any($2)
+       and e.customer_id = $1 and e.id = r.execution_id
+       and d.customer_id = $1 and d.project_id = e.project_id and d.test_case_id = r.test_case_id",
     "delete from test_report where customer_id = $1 and id = any($2)",
 ];
 

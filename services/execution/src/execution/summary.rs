@@ -2,7 +2,7 @@
 
 use assay_proto::{
     CustomerId, ExecutionId, ExecutionStatistic, Fault, ProjectId,
-    execution::{ExecutionChanges, ExecutionEntry, ExecutionSummary},
+    execution::{ChangeCounts, ExecutionEntry, ExecutionSummary},
 };
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
 use uuid::Uuid;
@@ -14,7 +14,7 @@ struct Row {
     #[sqlx(flatten)]
     statistic: ExecutionStatistic,
     #[sqlx(flatten)]
-    changes: ExecutionChanges,
+    changes: ChangeCounts,
     project_id: Uuid,
     baseline: Vec<Uuid>,
     revision: i64,

@@ -20,7 +20,7 @@ pub(super) async fn list(
              select f.fingerprint, f.headline, f.project_id, r.id, r.test_case_id, r.test_plan_id,
                     r.test_case_identifier, r.test_case_name, r.change,
                     dense_rank() over (partition by f.fingerprint order by r.id) as nr
-             from failure f
+             from kept_failure f
              join test_report r on r.customer_id = f.customer_id and r.id = f.test_report_id
              where f.customer_id = $1 and f.execution_id = $2
                and ($3::text is null or r.change = $3)
@@ -57,7 +57,7 @@ pub(super) async fn list(
          join listed using (fingerprint)
          cross join lateral (
              select f.execution_id, e.request_time
-             from failure f
+             from kept_failure f
              join execution e on e.customer_id = f.customer_id and e.id = f.execution_id
              where f.customer_id = $1 and f.project_id = page.project_id
                and f.fingerprint = page.fingerprint

@@ -23,7 +23,7 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArgu
         "select {columns} from known_failure k
          left join lateral (
              select e.request_time
-             from failure f
+             from kept_failure f
              join execution e on e.customer_id = f.customer_id and e.id = f.execution_id
              where f.customer_id = k.customer_id and f.project_id = k.project_id
                and f.fingerprint = k.fingerprint
@@ -97,7 +97,7 @@ pub(crate) async fn create(
         "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id,
              ticket, comment, muted_until, created_by_id, created_by, headline)
          select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, headline
-         from failure
+         from kept_failure
          where customer_id = $1 and project_id = $3 and fingerprint = $4
            and ($5::uuid is null or test_case_id = $5)
          order by execution_id desc
@@ -176,7 +176,7 @@ pub(super) async fn matches(
          from (
              select test_case_id, count(distinct execution_id)::int as executions,
                     (array_agg(test_report_id order by execution_id desc))[1] as report
-             from failure
+             from kept_failure
              where customer_id = $1 and project_id = $2 and fingerprint = $3
                and execution_id >= first_id_at(now() - make_interval(days => $4))
                and ($5::uuid is null or test_case_id > $5)

@@ -58,7 +58,7 @@ impl Filter {
         }
         if let Some(fingerprint) = &self.fingerprint {
             // Not correlated, so that the reports are found by the index of causes.
-            sql.push(" and r.id in (select test_report_id from failure where customer_id = ");
+            sql.push(" and r.id in (select test_report_id from kept_failure where customer_id = ");
             sql.push_bind(customer).push(" and execution_id = ").push_bind(execution);
             sql.push(" and fingerprint = ").push_bind(fingerprint.as_bytes().to_vec()).push(")");
         }
@@ -84,7 +84,7 @@ pub(super) async fn list(
               and result <> 'NotExecuted'
         ) as i on true
         left join lateral (
-            select fingerprint, headline from failure
+            select fingerprint, headline from kept_failure
             where customer_id = r.customer_id and test_report_id = r.id
             order by instance_nr
             limit 1

@@ -8,7 +8,7 @@ use assay_runtime::begin;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool, PgTransaction};
 
 use super::derived::{CHANGES, COUNTERS, EXECUTIONS, REPORTS};
-use crate::{execution::store::has_expired, failure::derive};
+use crate::{execution::store::has_expired, failure::derive, insight::days};
 
 /// Number of executions that one statement compares.
 pub(super) const SLICE: usize = 100;
@@ -172,6 +172,12 @@ pub(super) async fn counter_differences(db: impl PgExecutor<'_>) -> Result<Vec<D
     Ok(sqlx::query_as(AssertSqlSafe(statement)).fetch_all(db).await?)
 }
 
+/// Lists the days of test cases that differ from their reports.
+pub(super) async fn day_differences(db: impl PgExecutor<'_>) -> Result<Vec<Difference>, Fault> {
+    let statement = format!("{} limit 1000", days::differences());
+    Ok(sqlx::query_as(AssertSqlSafe(statement)).fetch_all(db).await?)
+}
+
 /// Locks an execution and returns its project. `None` if it was deleted.
 pub(super) async fn lock(
     tx: &mut PgTransaction<'_>,
@@ -231,6 +237,14 @@ pub(super) async fn repair_counters(db: &PgPool) -> Result<u64, Fault> {
         .execute(&mut *tx)
         .await?;
     let repaired = sqlx::query(AssertSqlSafe(statement)).execute(&mut *tx).await?.rows_affected();
+    tx.commit().await?;
+    Ok(repaired)
+}
+
+/// Derives the days of test cases from their reports. Returns the number of changed rows.
+pub(super) async fn repair_days(db: &PgPool) -> Result<u64, Fault> {
+    let mut tx = begin(db).await?;
+    let repaired = days::repair(&mut tx).await?;
     tx.commit().await?;
     Ok(repaired)
 }

@@ -4,9 +4,9 @@ use anyhow::Result;
 use assay_proto::{
     Batch, ResultChange, TestResult,
     execution::{
-        Execution, ExecutionChanges, ExecutionSummary, Failure, GetExecutionSummaryRequest,
-        GetGridRequest, Grid, ListDifferencesRequest, ListFailuresRequest, ListTestReportsRequest,
-        OpenExecutionInput, TestReportEntry,
+        ChangeCounts, Execution, ExecutionSummary, Failure, GetExecutionSummaryRequest,
+        GetGridRequest, GetVerdictRequest, Grid, ListDifferencesRequest, ListFailuresRequest,
+        ListTestReportsRequest, OpenExecutionInput, TestReportEntry,
     },
 };
 use futures::TryStreamExt;
@@ -54,7 +54,7 @@ pub(crate) async fn summary(
 
 /// Returns the numbers of test cases: new, still failing, fixed, flaky and not reviewed.
 async fn counts(world: &World, execution: &Execution) -> Result<[i32; 5]> {
-    let ExecutionChanges { new, still, fixed, flaky, unreviewed, .. } =
+    let ChangeCounts { new, still, fixed, flaky, unreviewed, .. } =
         summary(world, execution).await?.changes.unwrap();
     Ok([new, still, fixed, flaky, unreviewed])
 }
@@ -312,5 +312,32 @@ async fn a_grid_has_the_results_of_the_latest_executions() -> Result<()> {
             ("c", TestResult::Passed, TestResult::NotExecuted),
         ]
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn causes_of_expired_results_are_hidden_before_they_are_removed() -> Result<()> {
+    let world = World::new().await?;
+    let failing = || json!([failed("a", "lost")]);
+    let (old, young) =
+        (run(&world, "main", failing()).await?, run(&world, "main", failing()).await?);
+    sqlx::query("update execution set expired_at = now() where id::text = $1")
+        .bind(&old.id)
+        .execute(&world.db)
+        .await?;
+
+    let of = |execution: &Execution| ListFailuresRequest {
+        execution_id: execution.id.clone(),
+        ..Default::default()
+    };
+    assert_eq!(failures(&world, of(&old)).await?, []);
+    let cause = failures(&world, of(&young)).await?.remove(0);
+    assert_eq!(cause.first_execution_id, young.id, "an expired execution is not the first one");
+
+    let request = GetVerdictRequest { project_id: None, execution_id: old.id.clone() };
+    let verdict = world.executions().get_verdict(world.user.call(request)).await?.into_inner();
+    let headlines = reports(&world, &old).await?.into_iter().map(|report| report.headline);
+    assert_eq!(headlines.collect::<Vec<_>>(), [""], "the report itself is kept");
+    assert_eq!(verdict.new_failures[0].headline, "");
     Ok(())
 }

@@ -10,6 +10,7 @@ mod events;
 mod executions;
 mod exports;
 mod fairness;
+mod insights;
 mod instances;
 mod known_failures;
 mod leases;

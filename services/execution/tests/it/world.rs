@@ -65,7 +65,7 @@ pub(crate) struct World {
     catalog: Channel,
     /// Connection between the service and the catalog, which tests can cut.
     pub(crate) wire: Wire,
-    execution: Channel,
+    pub(crate) execution: Channel,
     reconciler: Reconciler,
     pub(crate) queue: Queue,
     pub(crate) project: String,

@@ -2,7 +2,7 @@
 
 use assay_proto::{TestResult, execution::StepResultInput};
 
-use crate::{Attempt, OUTPUT, Problem, Step, Test};
+use crate::{Attempt, OUTPUT, Problem, Step, Test, texts::storable};
 
 impl Test {
     /// Returns the steps of all attempts, one after the other.
@@ -54,8 +54,8 @@ impl Attempt {
         let step = |input: &str, result: TestResult, seconds: f64, text: String| StepResultInput {
             result: result.into(),
             duration_in_sec: seconds,
-            test_input: Some(numbered(input)),
-            actual_result: Some(text),
+            test_input: Some(storable(&numbered(input))),
+            actual_result: Some(storable(&text)),
             ..StepResultInput::default()
         };
         for Step { depth, name, result, seconds, message } in &self.steps {

@@ -13,7 +13,7 @@ use quick_xml::{
 };
 
 use self::pieces::{Excess, Pieces};
-use crate::{fault::broken, limits::DEEPEST};
+use crate::{fault::broken, limits::DEEPEST, texts::storable};
 
 /// Size of the beginning of a file that is searched for its encoding, in bytes.
 const HEAD: u64 = 512;
@@ -81,7 +81,7 @@ impl Attributes<'_> {
             let value = attribute.normalized_value(XmlVersion::Implicit1_0);
             // A value with unknown entities is kept verbatim.
             let value = value.unwrap_or_else(|_| attribute.value.clone());
-            handle(attribute.key.local_name().as_ref(), &value.replace('\0', "\u{fffd}"));
+            handle(attribute.key.local_name().as_ref(), &storable(&value));
         }
     }
 

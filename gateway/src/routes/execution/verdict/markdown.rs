@@ -80,7 +80,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use assay_proto::{
         ExecutionStatistic,
-        execution::{ExecutionChanges, NewFailure, RuleOutcome},
+        execution::{ChangeCounts, NewFailure, RuleOutcome},
     };
 
     use super::*;
@@ -100,7 +100,7 @@ mod tests {
                 test_cases_failed: 2,
                 ..Default::default()
             }),
-            changes: Some(ExecutionChanges { fixed: 1, ..Default::default() }),
+            changes: Some(ChangeCounts { fixed: 1, ..Default::default() }),
             rules: vec![
                 rule("Complete", true, "120 test cases executed"),
                 rule("NewFailures", false, "1 new failure, at most 0 allowed"),

@@ -3,7 +3,7 @@
 use assay_proto::{
     ExecutionStatistic, ExecutionStatus,
     catalog::Gate,
-    execution::{ExecutionChanges, RuleOutcome},
+    execution::{ChangeCounts, RuleOutcome},
 };
 
 /// Maximum number of test cases that a message lists.
@@ -14,7 +14,7 @@ const MOST_LISTED: usize = 5;
 pub(super) struct Facts<'f> {
     pub(super) status: ExecutionStatus,
     pub(super) statistic: &'f ExecutionStatistic,
-    pub(super) changes: &'f ExecutionChanges,
+    pub(super) changes: &'f ChangeCounts,
     /// The number of new failures that are not muted.
     pub(super) new_failures: i32,
     /// The required test cases without a result.
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn every_rule_can_fail_an_execution() {
-        let (statistic, changes) = (statistic(), ExecutionChanges::default());
+        let (statistic, changes) = (statistic(), ChangeCounts::default());
         let facts = Facts {
             status: ExecutionStatus::Completed,
             statistic: &statistic,
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(unmet(Facts { new_failures: 1, ..facts }, &gate()), ["NewFailures"]);
         let two = Gate { max_new_failures: 2, ..gate() };
         assert!(unmet(Facts { new_failures: 2, ..facts }, &two).is_empty());
-        let muted = ExecutionChanges { muted: 1, flaky: 2, ..Default::default() };
+        let muted = ChangeCounts { muted: 1, flaky: 2, ..Default::default() };
         let strict = Gate { allow_known_failures: false, max_flaky_tests: Some(1), ..gate() };
         let of_muted = Facts { changes: &muted, ..facts };
         assert!(unmet(of_muted, &gate()).is_empty());
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn an_execution_that_broke_off_or_is_empty_does_not_pass() {
-        let changes = ExecutionChanges::default();
+        let changes = ChangeCounts::default();
         let aborted = ExecutionStatistic { test_cases_aborted: 1, ..statistic() };
         let (empty, passed) = (ExecutionStatistic::default(), statistic());
         let facts = |status, statistic| Facts {

@@ -64,7 +64,7 @@ pub(super) async fn new_failures(
              limit $3
          ) as r
          left join lateral (
-             select headline from failure
+             select headline from kept_failure
              where customer_id = $1 and test_report_id = r.id
              order by instance_nr
              limit 1

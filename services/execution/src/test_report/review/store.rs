@@ -86,7 +86,7 @@ pub(super) async fn lock_selected(
            and status not in ('NotExecuted', 'Running', 'Canceled')
            and ($3::uuid[] is null or id = any($3))
            and ($4::bytea is null or id in (
-               select test_report_id from failure
+               select test_report_id from kept_failure
                where customer_id = $1 and execution_id = $2 and fingerprint = $4
            ))
            and ($5::text is null or result = $5)

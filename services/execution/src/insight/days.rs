@@ -1,0 +1,198 @@
+//! The results of each test case, day and branch, in PostgreSQL: they are added up when an execution
+//! has ended, and derived again to verify and to rebuild them.
+
+use std::time::Instant;
+
+use assay_proto::{CustomerId, ExecutionId, Fault};
+use assay_runtime::Throttle;
+use sqlx::{AssertSqlSafe, PgPool, PgTransaction};
+
+/// Number of days that are kept, today included.
+pub(crate) const MOST: i32 = 90;
+
+/// The columns that identify a row.
+const KEY: &str = "customer_id, project_id, test_case_id, day, branch";
+
+/// The other columns.
+const SUMS: &str = "runs, failures, new_failures, flaky_runs, recoveries, duration_in_sec, is_slow,
+    last_execution_id, last_failed";
+
+/// Returns a statement that derives rows from the reports of the executions `e` that `which` selects.
+/// The 200 slowest test cases of an execution are slow.
+fn derived(which: &str) -> String {
+    format!(
+        "select {KEY}, count(*)::int as runs, (count(*) filter (where failed))::int as failures,
+                (count(*) filter (where change = 'New'))::int as new_failures,
+                (count(*) filter (where is_flaky and not failed))::int as flaky_runs,
+                (count(*) filter (where change = 'Fixed'))::int as recoveries,
+                sum(total_duration_in_sec) as duration_in_sec,
+                bool_or(rank <= 200 and total_duration_in_sec > 0) as is_slow,
+                (array_agg(execution_id order by execution_id desc))[1] as last_execution_id,
+                (array_agg(failed order by execution_id desc))[1] as last_failed
+         from (
+             select e.customer_id, e.project_id, r.test_case_id,
+                    (e.request_time at time zone 'utc')::date as day,
+                    coalesce(e.branch, '') as branch, e.id as execution_id,
+                    r.result <> 'Passed' as failed, r.change, r.is_flaky, r.total_duration_in_sec,
+                    row_number() over (
+                        partition by e.customer_id, e.id
+                        order by r.total_duration_in_sec desc, r.id
+                    ) as rank
+             from live_execution e
+             join test_report r on r.customer_id = e.customer_id and r.execution_id = e.id
+             where r.result in ('Passed', 'Failed', 'Error') and {which}
+         ) as result
+         group by {KEY}"
+    )
+}
+
+/// Returns the first execution after another one that has ended and was not added yet, and locks
+/// it. Skips those that others have locked.
+pub(super) async fn next(
+    tx: &mut PgTransaction<'_>,
+    after: ExecutionId,
+) -> Result<Option<(CustomerId, ExecutionId)>, Fault> {
+    let next = sqlx::query_as(
+        "select customer_id, id from live_execution
+         where status in ('Completed', 'Canceled') and rolled_up_at is null and id > $1
+         order by id
+         limit 1
+         for no key update skip locked",
+    );
+    Ok(next.bind(after).fetch_optional(&mut **tx).await?)
+}
+
+/// Adds the results of an execution.
+pub(super) async fn add(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+) -> Result<(), Fault> {
+    let derived = derived("e.customer_id = $1 and e.id = $2");
+    let insert = format!(
+        "insert into case_day ({KEY}, {SUMS})
+         {derived}
+         order by test_case_id
+         on conflict on constraint case_day_pkey do update
+         set runs = case_day.runs + excluded.runs,
+             failures = case_day.failures + excluded.failures,
+             new_failures = case_day.new_failures + excluded.new_failures,
+             flaky_runs = case_day.flaky_runs + excluded.flaky_runs,
+             recoveries = case_day.recoveries + excluded.recoveries,
+             duration_in_sec = case_day.duration_in_sec + excluded.duration_in_sec,
+             is_slow = case_day.is_slow or excluded.is_slow,
+             last_failed = case when excluded.last_execution_id > case_day.last_execution_id
+                 then excluded.last_failed else case_day.last_failed end,
+             last_execution_id = greatest(case_day.last_execution_id, excluded.last_execution_id)"
+    );
+    for statement in [
+        insert.as_str(),
+        "update execution set rolled_up_at = now() where customer_id = $1 and id = $2",
+    ] {
+        let statement = sqlx::query(AssertSqlSafe(statement)).bind(customer).bind(execution);
+        statement.execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+/// Removes the days that are not kept any more, of all customers.
+pub(crate) async fn remove_old(db: &PgPool, throttle: &mut Throttle) -> Result<(), Fault> {
+    let remove = "
+        delete from case_day
+        where ctid = any(array(
+            select ctid from case_day
+            where day <= (now() at time zone 'utc')::date - $1
+            limit $2
+        ))";
+    loop {
+        let begun = Instant::now();
+        let batch = throttle.batch_size();
+        let removed = sqlx::query(remove).bind(MOST).bind(batch).execute(db).await?.rows_affected();
+        if removed == 0 {
+            return Ok(());
+        }
+        throttle.pause(begun.elapsed()).await;
+    }
+}
+
+/// Returns a statement that lists the differences between the stored rows and the derived ones, as
+/// the columns `noun`, `id`, `field`, `stored` and `derived`.
+pub(crate) fn differences() -> String {
+    let shown = |row: &str| {
+        format!(
+            "case when {row}.runs is not null then format(
+                '%s runs, %s failed, %s newly, %s flaky, %s recovered, %s s%s, last %s in %s',
+                {row}.runs, {row}.failures, {row}.new_failures, {row}.flaky_runs,
+                {row}.recoveries, {row}.duration_in_sec, case when {row}.is_slow then ', slow' end,
+                case when {row}.last_failed then 'failed' else 'passed' end,
+                {row}.last_execution_id
+            ) end"
+        )
+    };
+    let (stored, derived, pairs) = (shown("stored"), shown("derived"), pairs());
+    format!(
+        "select 'test case' as noun, test_case_id::text as id,
+                concat_ws(' ', 'results of', day, nullif(branch, '')) as field,
+                {stored} as stored, {derived} as derived
+         {pairs}
+         order by test_case_id, day, branch"
+    )
+}
+
+/// The stored rows and the derived ones that differ.
+fn pairs() -> String {
+    let derived = derived(&format!(
+        "e.rolled_up_at is not null and e.request_time
+             >= ((now() at time zone 'utc')::date - {MOST} + 1)::timestamp at time zone 'utc'"
+    ));
+    format!(
+        "from (
+             select stored.* from case_day stored
+             where day > (now() at time zone 'utc')::date - {MOST} and not exists (
+                 select from deletion d
+                 where d.customer_id = stored.customer_id
+                   and d.project_id in (stored.project_id, '00000000-0000-0000-0000-000000000000')
+             )
+         ) as stored
+         full join ({derived}) as derived using ({KEY})
+         where (stored.runs, stored.failures, stored.new_failures, stored.flaky_runs,
+                stored.recoveries, stored.is_slow, stored.last_execution_id, stored.last_failed)
+             is distinct from
+               (derived.runs, derived.failures, derived.new_failures, derived.flaky_runs,
+                derived.recoveries, derived.is_slow, derived.last_execution_id,
+                derived.last_failed)
+            or abs(stored.duration_in_sec - derived.duration_in_sec)
+               > 1e-6 * greatest(1, derived.duration_in_sec)"
+    )
+}
+
+/// Replaces the rows that differ from the derived ones, while no execution is added. Returns their
+/// number.
+pub(crate) async fn repair(tx: &mut PgTransaction<'_>) -> Result<u64, Fault> {
+    sqlx::query("lock table case_day in share row exclusive mode").execute(&mut **tx).await?;
+    let pairs = pairs();
+    let columns: Vec<_> = SUMS.split(',').map(|sum| format!("derived.{}", sum.trim())).collect();
+    let columns = columns.join(", ");
+    let updates: Vec<_> =
+        SUMS.split(',').map(str::trim).map(|sum| format!("{sum} = excluded.{sum}")).collect();
+    let updates = updates.join(", ");
+    let repair = format!(
+        "with differing as materialized (select {KEY}, {columns} {pairs}),
+         gone as (
+             delete from case_day
+             using differing
+             where differing.runs is null and case_day.customer_id = differing.customer_id
+               and case_day.project_id = differing.project_id
+               and case_day.test_case_id = differing.test_case_id
+               and case_day.day = differing.day and case_day.branch = differing.branch
+         ),
+         written as (
+             insert into case_day ({KEY}, {SUMS})
+             select {KEY}, {SUMS} from differing where runs is not null
+             on conflict on constraint case_day_pkey do update set {updates}
+         )
+         select count(*) from differing"
+    );
+    let repaired: i64 = sqlx::query_scalar(AssertSqlSafe(repair)).fetch_one(&mut **tx).await?;
+    Ok(repaired.unsigned_abs())
+}
