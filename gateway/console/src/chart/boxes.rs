@@ -1,0 +1,102 @@
+//! The distribution of durations as a box plot.
+
+use maud::{Markup, html};
+
+use super::round;
+use crate::text::duration;
+
+/// Quartiles of durations, in seconds, and the whiskers around them.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Boxes {
+    pub(crate) lower: f64,
+    pub(crate) first_quartile: f64,
+    pub(crate) median: f64,
+    pub(crate) third_quartile: f64,
+    pub(crate) upper: f64,
+    outliers: Vec<f64>,
+}
+
+impl Boxes {
+    /// Computes the quartiles of durations, with linear interpolation. Returns `None` without any.
+    pub(crate) fn of(mut durations: Vec<f64>) -> Option<Self> {
+        durations.sort_by(f64::total_cmp);
+        let (first_quartile, median, third_quartile) =
+            (quantile(&durations, 0.25)?, quantile(&durations, 0.5)?, quantile(&durations, 0.75)?);
+        let reach = 1.5 * (third_quartile - first_quartile);
+        let fence = first_quartile - reach..=third_quartile + reach;
+        let (inside, outliers): (Vec<_>, Vec<_>) =
+            durations.into_iter().partition(|seconds| fence.contains(seconds));
+        let (lower, upper) = (*inside.first()?, *inside.last()?);
+        Some(Self { lower, first_quartile, median, third_quartile, upper, outliers })
+    }
+
+    /// Returns by how many percent a duration differs from the median.
+    pub(crate) fn deviation(&self, seconds: f64) -> f64 {
+        if self.median > 0.0 { 100.0 * (seconds - self.median) / self.median } else { 0.0 }
+    }
+}
+
+/// Returns the value below which this share of sorted durations is.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "positions in a short list"
+)]
+fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let position = share * (sorted.len().checked_sub(1)? as f64);
+    let below = sorted[position.floor() as usize];
+    let above = sorted[position.ceil() as usize];
+    Some(below + (above - below) * position.fract())
+}
+
+/// Draws the box plot from zero to the longest duration.
+pub(crate) fn box_plot(boxes: &Boxes) -> Markup {
+    let longest = boxes.outliers.iter().copied().fold(boxes.upper, f64::max);
+    let x = |seconds: f64| round(10.0 + 980.0 * seconds / longest.max(0.001));
+    let [lower, first, median, third, upper] =
+        [boxes.lower, boxes.first_quartile, boxes.median, boxes.third_quartile, boxes.upper].map(x);
+    let label = format!(
+        "Durations: median {}, half of them from {} to {}, outliers: {}",
+        duration(boxes.median),
+        duration(boxes.first_quartile),
+        duration(boxes.third_quartile),
+        boxes.outliers.len(),
+    );
+    let width = (third - first).max(2.0);
+    html! {
+        svg.boxes viewBox="0 0 1000 40" preserveAspectRatio="none" role="img" aria-label=(label) {
+            path.axis d="M10 39.5H990" {}
+            path.line d=(format!("M{lower} 12v16M{lower} 20H{first}M{third} 20H{upper}M{upper} 12v16")) {}
+            path.box d=(format!("M{first} 6h{width}v28h-{width}z")) {}
+            path.median d=(format!("M{median} 6v28")) {}
+            @for seconds in &boxes.outliers {
+                path.outlier d=(format!("M{} 14v12", x(*seconds))) {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_are_interpolated_and_outliers_are_outside_the_whiskers() {
+        let boxes = Boxes::of(vec![4.0, 1.0, 3.0, 2.0, 100.0]).unwrap();
+        assert_eq!(
+            boxes,
+            Boxes {
+                lower: 1.0,
+                first_quartile: 2.0,
+                median: 3.0,
+                third_quartile: 4.0,
+                upper: 4.0,
+                outliers: vec![100.0]
+            }
+        );
+        assert!((boxes.deviation(3.3) - 10.0).abs() < 0.001);
+        assert_eq!(Boxes::of(Vec::new()), None);
+        assert_eq!(Boxes::of(vec![2.0]).unwrap().median, 2.0);
+    }
+}
