@@ -8,11 +8,11 @@ use crate::text::duration;
 /// Quartiles of durations, in seconds, and the whiskers around them.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Boxes {
-    pub(crate) lower: f64,
+    lower: f64,
     pub(crate) first_quartile: f64,
     pub(crate) median: f64,
     pub(crate) third_quartile: f64,
-    pub(crate) upper: f64,
+    upper: f64,
     outliers: Vec<f64>,
 }
 
@@ -28,6 +28,14 @@ impl Boxes {
             durations.into_iter().partition(|seconds| fence.contains(seconds));
         let (lower, upper) = (*inside.first()?, *inside.last()?);
         Some(Self { lower, first_quartile, median, third_quartile, upper, outliers })
+    }
+
+    pub(crate) fn shortest(&self) -> f64 {
+        self.outliers.iter().copied().fold(self.lower, f64::min)
+    }
+
+    pub(crate) fn longest(&self) -> f64 {
+        self.outliers.iter().copied().fold(self.upper, f64::max)
     }
 
     /// Returns by how many percent a duration differs from the median.
@@ -50,10 +58,11 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(below + (above - below) * position.fract())
 }
 
-/// Draws the box plot from zero to the longest duration.
+/// Draws the box plot from the shortest to the longest duration.
 pub(crate) fn box_plot(boxes: &Boxes) -> Markup {
-    let longest = boxes.outliers.iter().copied().fold(boxes.upper, f64::max);
-    let x = |seconds: f64| round(10.0 + 980.0 * seconds / longest.max(0.001));
+    let (shortest, longest) = (boxes.shortest(), boxes.longest());
+    let x =
+        |seconds: f64| round(20.0 + 960.0 * (seconds - shortest) / (longest - shortest).max(0.001));
     let [lower, first, median, third, upper] =
         [boxes.lower, boxes.first_quartile, boxes.median, boxes.third_quartile, boxes.upper].map(x);
     let label = format!(

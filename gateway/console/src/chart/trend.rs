@@ -63,9 +63,9 @@ pub(crate) fn durations(runs: &[(f64, Outcome)]) -> Markup {
     canvas.draw("trend", (WIDTH, HEIGHT), true, &label)
 }
 
-/// Returns the left edges and the widths of columns. A few columns are not wider than of thirty.
+/// Returns the left edges and the widths of columns. A few columns are not wider than of twenty.
 #[expect(clippy::cast_precision_loss, reason = "numbers of columns are small")]
 fn columns(count: usize) -> impl Iterator<Item = (f64, f64)> {
-    let step = WIDTH / count.max(30) as f64;
+    let step = WIDTH / count.max(20) as f64;
     (0..count).map(move |index| (index as f64 * step, step * 0.8))
 }

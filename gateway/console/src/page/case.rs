@@ -73,7 +73,7 @@ async fn page(
 fn sets_of(case: &TestCase, sets: &List<TestSetEntry>) -> Markup {
     html! {
         @if !sets.items.is_empty() {
-            p.facts { span.dim { "In " } @for set in &sets.items {
+            p.facts { @for set in &sets.items {
                 span.fact { a href=(format!("/projects/{}/sets/{}", case.project_id, set.id)) {
                     bdi { (plain(&set.name)) }
                 } }
@@ -92,7 +92,7 @@ fn overview(runs: &[TestCaseRun]) -> Markup {
     html! {
         section.charts {
             figure {
-                figcaption { "Latest runs: height is the duration, a mark below the line a run that did not pass" }
+                figcaption { "Durations of the latest runs; marked below if they did not pass" }
                 (durations(&timed))
             }
             @if let Some(boxes) = boxes { (distribution(&boxes)) }
@@ -111,11 +111,11 @@ fn distribution(boxes: &Boxes) -> Markup {
             figcaption { "Durations of passed runs" }
             (box_plot(boxes))
             dl.numbers.small {
-                div { dt { "Shortest" } dd { (duration(boxes.lower)) } }
+                div { dt { "Shortest" } dd { (duration(boxes.shortest())) } }
                 div { dt { "25 %" } dd { (duration(boxes.first_quartile)) } }
                 div { dt { "Median" } dd { (duration(boxes.median)) } }
                 div { dt { "75 %" } dd { (duration(boxes.third_quartile)) } }
-                div { dt { "Longest" } dd { (duration(boxes.upper)) } }
+                div { dt { "Longest" } dd { (duration(boxes.longest())) } }
             }
         }
     }
@@ -136,7 +136,7 @@ fn run_row(run: &TestCaseRun) -> Markup {
     let subject = subject(run.software_name.as_deref(), run.software_version.as_deref());
     let is_judged = matches!(run.status.as_str(), "Accepted" | "Rejected" | "Investigation");
     html! {
-        li.row.test {
+        li.row.past {
             span.mark {
                 @if run.is_flaky && run.result == Outcome::Passed { (flaky()) }
                 @else { (glyph(run.result)) }
@@ -146,7 +146,6 @@ fn run_row(run: &TestCaseRun) -> Markup {
                 span.facts { (facts([run.environment_name.as_deref(), subject.as_deref()])) }
             }
             span.marks { @if is_judged { span.badge.none { (run.status) } } }
-            span.history {}
             span.time { (duration(run.total_duration_in_sec)) }
         }
     }
