@@ -1,6 +1,7 @@
 "use strict";
 // Keys, copying, local times and progress. All pages work without this.
 (() => {
+  const help = document.getElementById("help");
   const all = (css, root = document) => [...root.querySelectorAll(css)];
   const one = (css, root = document) => root.querySelector(css);
 
@@ -54,6 +55,27 @@
     const timer = setInterval(refresh, 2000);
   };
 
+  // Selection of tests to judge.
+  const review = one("#review");
+  const boxes = all("[name=report][type=checkbox]");
+  const count = () => {
+    const selected = boxes.filter((box) => box.checked).length;
+    const output = one("#selected");
+    if (output) output.textContent = selected ? `${selected} selected` : "Select tests to judge them";
+    if (!review || !boxes.length) return;
+    const every = one("[name=fingerprint]", review)?.value;
+    for (const button of all("button", review)) button.disabled = !selected && !every;
+  };
+  for (const group of all(".group")) {
+    const every = one(".all", group);
+    if (!every) continue;
+    every.hidden = false;
+    every.addEventListener("change", () => {
+      for (const box of all("[name=report]", group)) box.checked = every.checked;
+    });
+  }
+  addEventListener("change", count);
+
   // Keys.
   const rows = all(".row").filter((row) => one("a", row));
   let at = rows.findIndex((row) => "#" + row.id === location.hash);
@@ -69,12 +91,15 @@
     if (rows.length) return go(at + by);
     link(by > 0 ? "next" : "prev")?.click();
   };
-  const help = one("#help");
+  const judge = (key) => review && one(`[data-key=${key}]`, review)?.click();
   const actions = {
     j: () => step(1),
     k: () => step(-1),
     u: () => link("up")?.click(),
     x: () => one("[type=checkbox]", rows[at] || document.createElement("p"))?.click(),
+    a: () => judge("a"),
+    r: () => judge("r"),
+    i: () => judge("i"),
     "/": () => one("input[name=q]")?.focus(),
     "?": () => help.showModal(),
   };
@@ -90,6 +115,7 @@
   keys.checked = localStorage.getItem("keys") !== "off";
   keys.addEventListener("change", () => localStorage.setItem("keys", keys.checked ? "on" : "off"));
 
+  count();
   localise(document);
   addCopyButtons(document);
   follow();

@@ -88,11 +88,12 @@ impl Api {
     /// Sends a record, and returns that of the response.
     pub(crate) async fn send<T: DeserializeOwned>(
         &self,
+        method: Method,
         path: &str,
         record: &impl Serialize,
     ) -> Result<T, Failure> {
         let json = serde_json::to_vec(record).map_err(|_| Failure::internal())?;
-        let (_, body) = self.call(Method::POST, path, Body::from(json)).await?;
+        let (_, body) = self.call(method, path, Body::from(json)).await?;
         parse(&body)
     }
 

@@ -65,6 +65,11 @@ impl Failure {
         Self::of(StatusCode::INTERNAL_SERVER_ERROR, "")
     }
 
+    /// A form is not filled in.
+    pub(crate) fn incomplete(detail: &str) -> Self {
+        Self::of(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+
     /// Another page has sent a form.
     pub(crate) fn foreign() -> Self {
         let detail = "The request was not sent by a page of this host. Go back, reload the page and \
@@ -117,6 +122,9 @@ fn advice(status: StatusCode) -> (&'static str, &'static str) {
             "Temporarily unavailable",
             "A part of Assay does not respond. Reload the page in a few seconds.",
         ),
+        StatusCode::UNPROCESSABLE_ENTITY => {
+            ("The request is not valid", "Go back and correct what the message below names.")
+        }
         status if status.is_client_error() => {
             ("The request is not valid", "Check the address and the filters in it.")
         }

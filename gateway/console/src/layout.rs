@@ -107,10 +107,11 @@ fn document(
 
 /// The keys that the script handles, which `?` shows.
 fn keys() -> Markup {
-    const KEYS: [(&str, &str); 7] = [
+    const KEYS: [(&str, &str); 8] = [
         ("j", "Next row, next test"),
         ("k", "Previous row, previous test"),
         ("x", "Select the row"),
+        ("a r i", "Accept, reject or investigate the selection"),
         ("Enter", "Open the row"),
         ("u", "Back to the list"),
         ("/", "Search"),

@@ -6,6 +6,7 @@ mod part;
 mod project;
 mod projects;
 mod report;
+mod review;
 mod row;
 mod set;
 mod upload;
@@ -22,6 +23,7 @@ pub(crate) fn routes() -> Router<Console> {
         set::routes(),
         execution::routes(),
         report::routes(),
+        review::routes(),
         case::routes(),
     ];
     let pages = pages.into_iter().fold(Router::new(), Router::merge);

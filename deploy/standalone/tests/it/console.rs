@@ -3,6 +3,7 @@
 mod hostile;
 mod look;
 mod pages;
+mod review;
 mod session;
 
 use assay_testkit::{Answer, Api};
@@ -28,8 +29,13 @@ struct Reader {
 }
 
 impl Reader {
+    /// A developer of a customer.
     async fn new(customer: &Customer) -> Self {
-        let member = customer.create_member("grace", DEVELOPER).await;
+        Self::with(customer, "grace", DEVELOPER).await
+    }
+
+    async fn with(customer: &Customer, name: &str, permissions: &str) -> Self {
+        let member = customer.create_member(name, permissions).await;
         let client = Client::builder().redirect(Policy::none()).build().unwrap();
         Self { url: customer.url(), member, client }
     }
@@ -82,6 +88,13 @@ impl Reader {
         let path = format!("/api/projects/{project}/executions/{}", id(&execution));
         (execution, path)
     }
+}
+
+/// Fills in the form of a request.
+fn filled(request: RequestBuilder, fields: &[(&str, &str)]) -> RequestBuilder {
+    let mut form = url::form_urlencoded::Serializer::new(String::new());
+    let form = form.extend_pairs(fields).finish();
+    request.header("content-type", "application/x-www-form-urlencoded").body(form)
 }
 
 /// A report of two tests; each fails with a message if it has one.

@@ -63,12 +63,12 @@ pub(crate) fn cells(letters: &str) -> Markup {
 /// Draws the shares of the results of an execution.
 pub(crate) fn bar(statistic: &Statistic) -> Markup {
     let parts = [
-        ("pass", statistic.test_cases_passed, "passed"),
-        ("fail", statistic.test_cases_failed, "failed"),
-        ("error", statistic.test_cases_with_error, "with an error"),
-        ("warn", statistic.test_cases_aborted, "aborted"),
-        ("none", statistic.test_cases_canceled, "canceled"),
-        ("wait", statistic.test_cases_pending, "pending"),
+        ("pass", statistic.passed, "passed"),
+        ("fail", statistic.failed, "failed"),
+        ("error", statistic.errors, "with an error"),
+        ("warn", statistic.aborted, "aborted"),
+        ("none", statistic.canceled, "canceled"),
+        ("wait", statistic.pending, "pending"),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|(_, count, _)| *count > 0).collect();
     let mut canvas = Canvas::default();
@@ -79,7 +79,7 @@ pub(crate) fn bar(statistic: &Statistic) -> Markup {
     }
     let counts = parts.iter().map(|(_, count, name)| format!("{} {name}", number(*count)));
     let counts = counts.collect::<Vec<_>>().join(", ");
-    let label = format!("{counts} of {}", number(statistic.test_cases_total));
+    let label = format!("{counts} of {}", number(statistic.total));
     canvas.draw("bar", (1000.0, 10.0), true, &label)
 }
 

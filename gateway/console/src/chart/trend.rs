@@ -14,13 +14,13 @@ const HEIGHT: f64 = 100.0;
 /// Draws the numbers of passed and failed tests of executions, the latest last.
 #[expect(clippy::cast_precision_loss, reason = "numbers of tests are small enough")]
 pub(crate) fn trend(statistics: &[Statistic]) -> Markup {
-    let most = statistics.iter().map(|statistic| statistic.test_cases_total).max();
+    let most = statistics.iter().map(|statistic| statistic.total).max();
     let scale = HEIGHT / most.unwrap_or_default().max(1) as f64;
     let mut canvas = Canvas::default();
     for (statistic, (x, width)) in statistics.iter().zip(columns(statistics.len())) {
-        let passed = statistic.test_cases_passed;
+        let passed = statistic.passed;
         let failed = statistic.failures();
-        let other = statistic.test_cases_total - passed - failed;
+        let other = statistic.total - passed - failed;
         let mut top = HEIGHT;
         for (class, count) in [("pass", passed), ("none", other), ("fail", failed)] {
             if count > 0 {
@@ -36,9 +36,9 @@ pub(crate) fn trend(statistics: &[Statistic]) -> Markup {
             "Failures in the last {} executions: from {} of {} to {} of {}",
             statistics.len(),
             number(first.failures()),
-            number(first.test_cases_total),
+            number(first.total),
             number(last.failures()),
-            number(last.test_cases_total),
+            number(last.total),
         ),
         _ => "No executions".to_owned(),
     };

@@ -18,13 +18,16 @@ use maud::{Markup, html};
 use uuid::Uuid;
 
 pub(super) use self::filter::{Filter, Tab};
-use super::part::projects_crumb;
+use super::{
+    part::projects_crumb,
+    review::{self, Announcement, Scope},
+};
 use crate::{
     Console,
     api::{Api, Project, Summary},
     failure::Failure,
     layout::{Crumb, Page},
-    session::Session,
+    session::{Claims, Session},
 };
 
 pub(super) fn routes() -> Router<Console> {
@@ -42,17 +45,20 @@ async fn page(
     Session { api, user }: Session,
     Path(id): Path<Uuid>,
     Query(filter): Query<Filter>,
+    Query(announcement): Query<Announcement>,
 ) -> Result<impl IntoResponse, Failure> {
     let summary = api.get::<Summary>(&format!("{}/summary", path(id)), &()).await?;
     let tab = filter.tab(&summary.changes);
     let (project, results) =
-        try_join!(project(&api, &summary), results(&api, id, tab, &filter, &summary))?;
+        try_join!(project(&api, &summary), results(&api, &user, tab, &filter, &summary))?;
 
     let execution = &summary.execution;
     let body = html! {
         (header::header(&summary))
         (header::tabs(&summary, tab))
+        (announcement.show())
         (results)
+        (review_form(&user, &summary, tab, &filter))
     };
     let set = format!("/projects/{}/sets/{}", summary.project_id, execution.test_set_id);
     let trail = vec![
@@ -71,16 +77,26 @@ async fn project(api: &Api, summary: &Summary) -> Result<Project, Failure> {
 
 async fn results(
     api: &Api,
-    id: Uuid,
+    user: &Claims,
     tab: Tab,
     filter: &Filter,
     summary: &Summary,
 ) -> Result<Markup, Failure> {
+    let id = summary.execution.id.parse().map_err(|_| Failure::internal())?;
+    let selectable = review::may_review(user);
     if filter.is_grouped(tab) {
-        Ok(causes::read(api, id, tab, filter).await?.section(id, tab, filter))
+        Ok(causes::read(api, id, tab, filter).await?.section(id, tab, filter, selectable))
     } else {
-        list::section(api, id, tab, filter, summary).await
+        list::section(api, id, tab, filter, summary, selectable).await
     }
+}
+
+/// The form that judges the selected tests.
+fn review_form(user: &Claims, summary: &Summary, tab: Tab, filter: &Filter) -> Markup {
+    let id = &summary.execution.id;
+    let next = format!("/executions/{id}?{}", filter.query(tab));
+    let scope = filter.fingerprint.as_deref().map_or(Scope::Selected, Scope::Cause);
+    review::form(user, id, &next, scope)
 }
 
 /// Shows the header of a running execution, which its page replaces every few seconds.

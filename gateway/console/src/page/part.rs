@@ -92,7 +92,7 @@ pub(super) fn execution_row(execution: &ExecutionEntry, with_set: bool) -> Marku
                 (bar(statistic))
                 span.small {
                     @if failures > 0 { b.fail { (counted(failures, "failure")) } " of " }
-                    (counted(statistic.test_cases_total, "test"))
+                    (counted(statistic.total, "test"))
                 }
             }
             span.time { @if let Some(seconds) = seconds { (duration(seconds)) } }

@@ -99,7 +99,7 @@ fn test_set(project: &Project, set: &TestSetEntry) -> Markup {
                     (bar(last))
                     p.small {
                         @if last.failures() > 0 { b.fail { (counted(last.failures(), "failure")) } " of " }
-                        (counted(last.test_cases_total, "test"))
+                        (counted(last.total, "test"))
                     }
                 }
                 None => p.small { "Not executed yet" }

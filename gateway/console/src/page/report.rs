@@ -16,10 +16,14 @@ use maud::html;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{part::projects_crumb, unless_empty};
+use super::{
+    part::projects_crumb,
+    review::{self, Announcement, Scope},
+    unless_empty,
+};
 use crate::{
     Console,
-    api::{Api, Attempt, Instance, InstanceEntry, List, Report, TestCaseRun},
+    api::{Api, Attempt, Instance, InstanceEntry, List, Report, TestCaseRun, address},
     failure::Failure,
     layout::{Crumb, Page},
     session::Session,
@@ -59,6 +63,7 @@ async fn page(
     Session { api, user }: Session,
     Path(id): Path<Uuid>,
     Query(view): Query<View>,
+    Query(announcement): Query<Announcement>,
 ) -> Result<impl IntoResponse, Failure> {
     let report = report(&api, id).await?;
     let history =
@@ -71,13 +76,16 @@ async fn page(
     };
     let attempt = instance.as_ref().map(|instance| instance.attempt(&view));
 
+    let here = address(&format!("/reports/{id}"), &view);
     let body = html! {
         (head::head(&report, &runs.items, &view))
+        (announcement.show())
         (steps::choices(&report, &instances.items, instance.as_ref(), &view))
         @match (instance.as_ref(), attempt) {
             (Some(instance), Some(attempt)) => (steps::steps(&report, instance, attempt)),
-            _ => p.empty { "No instance has finished yet, so there are no steps." }
+            _ => p.empty { "No instance has finished yet. Its steps appear here." }
         }
+        @if report.is_finished() { (review::form(&user, &report.execution_id, &here, Scope::One(&report.id))) }
     };
     let project = format!("/projects/{}", report.project_id);
     let set = format!("{project}/sets/{}", report.test_set_id);
@@ -116,7 +124,7 @@ impl Instance {
     fn attempt(&self, view: &View) -> &Attempt {
         let number = view.attempt.as_deref().and_then(|number| number.parse().ok());
         let asked = number
-            .and_then(|number: i64| self.attempts.iter().find(|attempt| attempt.attempt == number));
+            .and_then(|number: i64| self.attempts.iter().find(|attempt| attempt.number == number));
         asked.unwrap_or(&self.last)
     }
 }

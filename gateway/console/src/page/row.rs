@@ -2,25 +2,57 @@
 
 use maud::{Markup, html};
 
+use super::review::FORM;
 use crate::{
     api::{Outcome, ReportEntry, address},
     chart::{flaky, glyph, strip},
     text::{clean, duration, plain, short_time},
 };
 
-/// A row of a list. `from` is the query of the list, which the page of the test leads back to.
-pub(super) fn row(report: &ReportEntry, from: &str, with_headline: bool) -> Markup {
+/// The rows of a list.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    /// Query of the list, which the page of a test leads back to.
+    pub(super) from: &'a str,
+    /// Whether rows can be selected, to judge them.
+    pub(super) selectable: bool,
+    /// Whether rows show the message of the failure.
+    pub(super) with_headline: bool,
+}
+
+impl Rows<'_> {
+    /// Returns the address of the page of a test.
+    pub(super) fn address(&self, id: &str) -> String {
+        address(&format!("/reports/{id}"), &[("from", self.from)])
+    }
+
+    /// A box that selects a test.
+    pub(super) fn selection(&self, id: &str, name: &str) -> Markup {
+        html! {
+            @if self.selectable {
+                input type="checkbox" name="report" form=(FORM) value=(id)
+                    aria-label=(format!("Select {}", clean(name)));
+            }
+        }
+    }
+}
+
+/// A row of a list.
+pub(super) fn row(report: &ReportEntry, rows: Rows<'_>) -> Markup {
     let is_flaky = report.is_flaky && report.result == Outcome::Passed;
     let headline = report.headline.lines().next().unwrap_or_default();
     html! {
         li.row.test id=(format!("r-{}", report.id)) {
-            span.mark { @if is_flaky { (flaky()) } @else { (glyph(report.result)) } }
+            span.mark {
+                (rows.selection(&report.id, &report.test_case_name))
+                @if is_flaky { (flaky()) } @else { (glyph(report.result)) }
+            }
             span.what {
-                a href=(address(&format!("/reports/{}", report.id), &[("from", from)])) {
+                a href=(rows.address(&report.id)) {
                     bdi { (plain(&report.test_case_name)) }
                 }
                 (identifier(&report.test_case_identifier, &report.test_case_name))
-                @if with_headline && !headline.is_empty() {
+                @if rows.with_headline && !headline.is_empty() {
                     code.headline title=(clean(headline)) { (plain(headline)) }
                 }
             }

@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
-use http::{HeaderMap, StatusCode, header::SET_COOKIE, request::Parts};
+use http::{HeaderMap, Method, StatusCode, header::SET_COOKIE, request::Parts};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +72,7 @@ async fn login(
 ) -> Result<Response, Failure> {
     let (api, next) = (Api::new(&console, &parts, None), Next::parse(&next));
     let login = Login { email: email.trim(), password: &password };
-    let token = match api.send::<Token>("/api/token/login", &login).await {
+    let token = match api.send::<Token>(Method::POST, "/api/token/login", &login).await {
         Ok(Token { token }) => token,
         Err(failure) => return Ok(rejected(failure, &email, &next)),
     };

@@ -24,10 +24,8 @@ impl Next {
         let is_path = text.starts_with('/') && !text.starts_with("//");
         let is_safe = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
         let is_session = text.starts_with("/login") || text.starts_with("/logout");
-        match is_path && text.bytes().all(is_safe) && !is_session {
-            true => Self(text.to_owned()),
-            false => Self::default(),
-        }
+        let is_own = is_path && text.bytes().all(is_safe) && !is_session;
+        if is_own { Self(text.to_owned()) } else { Self::default() }
     }
 
     pub(crate) fn as_str(&self) -> &str {

@@ -27,13 +27,15 @@ impl Render for Ansi<'_> {
     }
 }
 
+/// Kinds of emphasis: the code that starts it, the one that ends it, and the class.
+const EMPHASIS: [(u16, u16, &str); 4] =
+    [(1, 22, "ab"), (2, 22, "ad"), (3, 23, "ai"), (4, 24, "au")];
+
 /// The style of characters.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Style {
-    bold: bool,
-    dim: bool,
-    italic: bool,
-    underline: bool,
+    /// Whether each kind of emphasis applies.
+    emphasis: [bool; EMPHASIS.len()],
     /// Colour of the text, from 0 to 15.
     colour: Option<u16>,
 }
@@ -45,13 +47,7 @@ impl Style {
         while let Some(code) = codes.next() {
             match code {
                 0 => *self = Self::default(),
-                1 => self.bold = true,
-                2 => self.dim = true,
-                3 => self.italic = true,
-                4 => self.underline = true,
-                22 => (self.bold, self.dim) = (false, false),
-                23 => self.italic = false,
-                24 => self.underline = false,
+                1..=4 | 22..=24 => self.emphasise(code),
                 30..=37 => self.colour = Some(code - 30),
                 90..=97 => self.colour = Some(code - 90 + 8),
                 39 => self.colour = None,
@@ -62,13 +58,17 @@ impl Style {
         }
     }
 
+    fn emphasise(&mut self, code: u16) {
+        for (applies, (start, end, _)) in self.emphasis.iter_mut().zip(EMPHASIS) {
+            *applies = (*applies || code == start) && code != end;
+        }
+    }
+
     fn classes(self) -> String {
-        let named =
-            [(self.bold, "ab"), (self.dim, "ad"), (self.italic, "ai"), (self.underline, "au")];
-        let named =
-            named.into_iter().filter_map(|(is_set, class)| is_set.then(|| class.to_owned()));
+        let emphasis = self.emphasis.into_iter().zip(EMPHASIS).filter(|(applies, _)| *applies);
+        let emphasis = emphasis.map(|(_, (_, _, class))| class.to_owned());
         let colour = self.colour.map(|colour| format!("a{colour}"));
-        named.chain(colour).collect::<Vec<_>>().join(" ")
+        emphasis.chain(colour).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -138,9 +138,10 @@ impl Perform for Screen<'_> {
 
     fn csi_dispatch(&mut self, params: &Params, intermediates: &[u8], _: bool, action: u8) {
         if action == b'm' && intermediates.is_empty() {
-            match params.is_empty() {
-                true => self.style = Style::default(),
-                false => self.style.apply(params),
+            if params.is_empty() {
+                self.style = Style::default();
+            } else {
+                self.style.apply(params);
             }
         }
     }

@@ -8,7 +8,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     match millis {
         0 => "0 ms".to_owned(),
         1..1000 => format!("{millis} ms"),
-        1000..9_950 => format!("{:.1} s", seconds),
+        1000..9_950 => format!("{seconds:.1} s"),
         9_950..59_500 => format!("{whole} s"),
         59_500..3_599_500 => format!("{} min {:02} s", whole / 60, whole % 60),
         3_599_500..172_800_000 => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),

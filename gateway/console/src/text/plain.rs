@@ -1,9 +1,8 @@
 //! Untrusted text without formatting, such as the name of a test.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Write as _};
 
 use maud::{Escaper, Render};
-use std::fmt::Write as _;
 
 /// Renders an untrusted text: escaped, without control characters, and with visible characters in
 /// place of those that change the direction of text.
@@ -27,9 +26,10 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     }
     let mut cleaned = String::with_capacity(text.len());
     for char in text.chars().filter(|char| !is_dropped(*char)) {
-        match is_directional(char) {
-            true => cleaned.push_str(&name(char)),
-            false => cleaned.push(char),
+        if is_directional(char) {
+            cleaned.push_str(&name(char));
+        } else {
+            cleaned.push(char);
         }
     }
     Cow::Owned(cleaned)

@@ -34,21 +34,27 @@ impl ExecutionEntry {
 
 /// Numbers of test cases by their results.
 #[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "PascalCase")]
 pub(crate) struct Statistic {
-    pub(crate) test_cases_total: i64,
-    pub(crate) test_cases_passed: i64,
-    pub(crate) test_cases_failed: i64,
-    pub(crate) test_cases_with_error: i64,
-    pub(crate) test_cases_aborted: i64,
-    pub(crate) test_cases_canceled: i64,
-    pub(crate) test_cases_pending: i64,
+    #[serde(rename = "TestCasesTotal")]
+    pub(crate) total: i64,
+    #[serde(rename = "TestCasesPassed")]
+    pub(crate) passed: i64,
+    #[serde(rename = "TestCasesFailed")]
+    pub(crate) failed: i64,
+    #[serde(rename = "TestCasesWithError")]
+    pub(crate) errors: i64,
+    #[serde(rename = "TestCasesAborted")]
+    pub(crate) aborted: i64,
+    #[serde(rename = "TestCasesCanceled")]
+    pub(crate) canceled: i64,
+    #[serde(rename = "TestCasesPending")]
+    pub(crate) pending: i64,
 }
 
 impl Statistic {
     /// Returns the number of test cases that failed or had an error.
     pub(crate) fn failures(&self) -> i64 {
-        self.test_cases_failed + self.test_cases_with_error
+        self.failed + self.errors
     }
 }
 

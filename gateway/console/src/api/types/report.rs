@@ -50,6 +50,11 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// Returns whether the test has ended, so that its result can be judged.
+    pub(crate) fn is_finished(&self) -> bool {
+        !matches!(self.status.as_str(), "NotExecuted" | "Running")
+    }
+
     /// Returns the path of the instances.
     pub(crate) fn instances(&self) -> String {
         let Self { project_id, test_case_id, test_plan_id, id, .. } = self;
@@ -85,7 +90,8 @@ pub(crate) struct Instance {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Attempt {
-    pub(crate) attempt: i64,
+    #[serde(rename = "Attempt")]
+    pub(crate) number: i64,
     pub(crate) duration_in_sec: f64,
     pub(crate) result: Outcome,
     pub(crate) artifacts_uri: String,
@@ -99,7 +105,8 @@ pub(crate) struct Attempt {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Step {
-    pub(crate) step_nr: i64,
+    #[serde(rename = "StepNr")]
+    pub(crate) number: i64,
     pub(crate) duration_in_sec: f64,
     pub(crate) test_input: String,
     pub(crate) actual_result: String,

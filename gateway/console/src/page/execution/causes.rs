@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
     page::{
         part::pager,
-        row::{identifier, row},
+        row::{Rows, identifier, row},
     },
     text::{ansi, counted, number, plain, short_time},
 };
@@ -77,9 +77,10 @@ pub(super) async fn order(
 }
 
 impl Causes {
-    pub(super) fn section(&self, id: Uuid, tab: Tab, filter: &Filter) -> Markup {
+    pub(super) fn section(&self, id: Uuid, tab: Tab, filter: &Filter, selectable: bool) -> Markup {
         let page = format!("/executions/{id}");
         let from = filter.query(tab);
+        let rows = Rows { from: &from, selectable, with_headline: false };
         let hidden = [("change", tab.change())];
         let next = self.causes.next.clone().map(|cursor| filter.at(Some(cursor)));
         let first = filter.cursor.is_some().then(|| filter.at(None));
@@ -89,17 +90,20 @@ impl Causes {
                 (super::header::search(&id.to_string(), &hidden, filter.q.as_deref()))
             }
             @if self.causes.items.is_empty() { (nothing(tab, filter)) }
-            @for cause in &self.causes.items { (self.group(&page, cause, tab, &from, id)) }
+            @for cause in &self.causes.items { (self.group(&page, cause, tab, rows, id)) }
             (pager(&page, first.as_ref(), next.as_ref()))
         }
     }
 
-    fn group(&self, page: &str, cause: &Cause, tab: Tab, from: &str, id: Uuid) -> Markup {
+    fn group(&self, page: &str, cause: &Cause, tab: Tab, rows: Rows<'_>, id: Uuid) -> Markup {
         let all = Filter { fingerprint: Some(cause.fingerprint.clone()), ..tab.filter() };
         let shown = i64::try_from(cause.reports.len()).unwrap_or(i64::MAX);
         html! {
             section.group {
                 header {
+                    @if rows.selectable {
+                        input.all type="checkbox" hidden aria-label="Select the tests of this cause";
+                    }
                     @if cause.headline.is_empty() { p.headline.dim { "Without a message" } }
                     @else { pre.headline { (ansi(&cause.headline)) } }
                     p.facts {
@@ -112,11 +116,11 @@ impl Causes {
                 }
                 ul.rows { @for report in &cause.reports {
                     @match self.reports.get(&report.id) {
-                        Some(report) => (row(report, from, false)),
+                        Some(report) => (row(report, rows)),
                         None => li.row.test id=(format!("r-{}", report.id)) {
-                            span.mark {}
+                            span.mark { (rows.selection(&report.id, &report.test_case_name)) }
                             span.what {
-                                a href=(address(&format!("/reports/{}", report.id), &[("from", from)])) {
+                                a href=(rows.address(&report.id)) {
                                     bdi { (plain(&report.test_case_name)) }
                                 }
                                 (identifier(&report.test_case_identifier, &report.test_case_name))

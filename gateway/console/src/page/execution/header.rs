@@ -81,12 +81,12 @@ fn ci_run(summary: &Summary) -> Option<Markup> {
 fn legend(summary: &Summary) -> Markup {
     let statistic = &summary.execution.statistic;
     let parts = [
-        ("pass", statistic.test_cases_passed, "passed"),
-        ("fail", statistic.test_cases_failed, "failed"),
-        ("error", statistic.test_cases_with_error, "with an error"),
-        ("warn", statistic.test_cases_aborted, "aborted"),
-        ("none", statistic.test_cases_canceled, "canceled"),
-        ("wait", statistic.test_cases_pending, "pending"),
+        ("pass", statistic.passed, "passed"),
+        ("fail", statistic.failed, "failed"),
+        ("error", statistic.errors, "with an error"),
+        ("warn", statistic.aborted, "aborted"),
+        ("none", statistic.canceled, "canceled"),
+        ("wait", statistic.pending, "pending"),
     ];
     html! {
         ul.legend {
@@ -114,7 +114,7 @@ pub(super) fn tabs(summary: &Summary, current: Tab) -> Markup {
                     Tab::Still => ("Still failing", "fail", changes.still),
                     Tab::Flaky => ("Flaky", "flaky", changes.flaky),
                     Tab::Fixed => ("Fixed", "pass", changes.fixed),
-                    Tab::All => ("All", "all", summary.execution.statistic.test_cases_total),
+                    Tab::All => ("All", "all", summary.execution.statistic.total),
                 };
                 @let path = format!("/executions/{}", summary.execution.id);
                 a class=(if count == 0 { "zero" } else { class })

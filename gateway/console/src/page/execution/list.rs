@@ -10,7 +10,7 @@ use crate::{
     page::{
         Listed,
         part::{choice, pager},
-        row::row,
+        row::{Rows, row},
     },
     text::ansi,
 };
@@ -47,19 +47,20 @@ pub(super) async fn section(
     tab: Tab,
     filter: &Filter,
     summary: &Summary,
+    selectable: bool,
 ) -> Result<Markup, Failure> {
     let reports = list(api, id, tab, filter).await?;
     let page = format!("/executions/{id}");
     let from = filter.query(tab);
+    let with_headline = filter.fingerprint.is_none();
+    let rows = Rows { from: &from, selectable, with_headline };
     let first = filter.cursor.is_some().then(|| filter.at(None));
     let next = reports.next.map(|cursor| filter.at(Some(cursor)));
     Ok(html! {
         @if filter.fingerprint.is_some() { (cause(&page, tab, &reports.items)) }
         @else { (tools(&page, tab, filter)) }
         @if reports.items.is_empty() { (nothing(tab, filter, summary)) }
-        ul.rows { @for report in &reports.items {
-            (row(report, &from, filter.fingerprint.is_none()))
-        } }
+        ul.rows { @for report in &reports.items { (row(report, rows)) } }
         (pager(&page, first.as_ref(), next.as_ref()))
     })
 }

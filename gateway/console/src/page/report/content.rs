@@ -68,8 +68,8 @@ impl Place<'_> {
     pub(super) fn link(&self, step: &Step, part: Part) -> String {
         let wanted = Wanted {
             instance: self.instance.id.clone(),
-            attempt: self.attempt.attempt.to_string(),
-            step: step.step_nr,
+            attempt: self.attempt.number.to_string(),
+            step: step.number,
             part,
         };
         address(&format!("/reports/{}/content", self.report.id), &wanted)
@@ -88,7 +88,7 @@ pub(super) async fn content(
     let entry = chosen(&instances.items, &view).ok_or_else(Failure::not_found)?;
     let instance = instance(&api, &report, &entry.id).await?;
     let steps = &instance.attempt(&view).steps;
-    let step = steps.iter().find(|other| other.step_nr == step).ok_or_else(Failure::not_found)?;
+    let step = steps.iter().find(|other| other.number == step).ok_or_else(Failure::not_found)?;
     let headers = [
         (CONTENT_TYPE, "text/plain; charset=utf-8"),
         (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),

@@ -39,13 +39,13 @@ pub(super) fn choices(
             }
         }
         @if let Some(instance) = shown && !instance.attempts.is_empty() {
-            @let current = instance.attempt(view).attempt;
+            @let current = instance.attempt(view).number;
             nav.tabs.small-tabs aria-label="Attempts" {
                 @for attempt in instance.attempts.iter().chain([&instance.last]) {
-                    a href=(to(&instance.id, Some(attempt.attempt)))
-                        aria-current=[(attempt.attempt == current).then_some("page")]
+                    a href=(to(&instance.id, Some(attempt.number)))
+                        aria-current=[(attempt.number == current).then_some("page")]
                     {
-                        (glyph(attempt.result)) " Attempt " (attempt.attempt) " "
+                        (glyph(attempt.result)) " Attempt " (attempt.number) " "
                         span.dim { (duration(attempt.duration_in_sec)) }
                     }
                 }
@@ -58,7 +58,7 @@ pub(super) fn steps(report: &Report, instance: &Instance, attempt: &Attempt) -> 
     let mut rest = Rest::of_page();
     let (failed, others): (Vec<_>, Vec<_>) =
         attempt.steps.iter().partition(|step| step.result.is_failure());
-    let first_failed = failed.first().map(|step| step.step_nr);
+    let first_failed = failed.first().map(|step| step.number);
     let ordered = failed.into_iter().chain(others);
     let at = content::Place { report, instance, attempt };
     html! {
@@ -66,7 +66,7 @@ pub(super) fn steps(report: &Report, instance: &Instance, attempt: &Attempt) -> 
         @if attempt.steps.is_empty() { p.empty { "This run has no steps." } }
         @let only = attempt.steps.len() == 1;
         div.steps { @for step in ordered.take(STEPS) {
-            (panel(step, only || first_failed == Some(step.step_nr), &at, &mut rest))
+            (panel(step, only || first_failed == Some(step.number), &at, &mut rest))
         } }
         @if attempt.steps.len() > STEPS {
             p.hint {
@@ -84,7 +84,7 @@ fn panel(step: &Step, is_open: bool, at: &content::Place<'_>, rest: &mut Rest) -
             summary {
                 (glyph(step.result))
                 span.what {
-                    "Step " (step.step_nr)
+                    "Step " (step.number)
                     @if !step.test_input.is_empty() { " " bdi.dim { (plain(title(&step.test_input))) } }
                 }
                 @if !before.is_empty() { span.history { (strip(&before)) } }
@@ -143,7 +143,7 @@ fn pictures(step: &Step) -> Markup {
             div.pictures { @for (index, link) in links.iter().enumerate() {
                 @match link {
                     Link::Artifact(path) => a href=(path) {
-                        img src=(path) loading="lazy" alt=(format!("Screenshot {} of step {}", index + 1, step.step_nr));
+                        img src=(path) loading="lazy" alt=(format!("Screenshot {} of step {}", index + 1, step.number));
                     },
                     Link::Elsewhere(url) => a href=(url) rel="noopener noreferrer" {
                         "Screenshot " (index + 1) " (" bdi { (plain(link.file_name())) } ")"
