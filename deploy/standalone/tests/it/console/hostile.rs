@@ -12,10 +12,11 @@ async fn hostile_texts_are_shown_and_not_run() {
     let customer = Customer::new().await;
     let reader = Reader::new(&customer).await;
     let (execution, path) = reader.start().await;
-    let long = "\u{1b}[31m<script>window.harmed = 1</script>\u{202e}\u{1b}[0m\n".repeat(1300);
+    let long = "\u{1b}[31m<script>window.harmed = 1</script>\u{202e}\u{1b}[0m\n".repeat(1200);
     let steps: Vec<_> = (1..=60)
         .map(|nr| {
-            json!({"StepNr": nr, "Result": "Failed", "ActualResult": long, "TestInput": NAME,
+            let actual = if nr <= 12 { &long } else { NAME };
+            json!({"StepNr": nr, "Result": "Failed", "ActualResult": actual, "TestInput": NAME,
                 "ExpectedResult": NAME, "DurationInSec": 1, "SoftVerification": [NAME]})
         })
         .collect();

@@ -75,8 +75,8 @@ async fn pages_of_another_customer_are_not_found() {
 #[tokio::test]
 async fn an_installation_can_do_without_pages() {
     let world = World::start_with(|settings| settings.edge.console = false).await;
-    world.anonymous().get("/").await.is_problem(404, "not_found");
-    world.anonymous().get("/login").await.is_problem(404, "not_found");
+    world.anonymous().get("/").await.expect(404);
+    world.anonymous().get("/login").await.expect(404);
     world.api.get("/api/projects").await.ok();
     world.stop().await;
 }
