@@ -60,11 +60,9 @@
   const boxes = all("[name=report][type=checkbox]");
   const count = () => {
     const selected = boxes.filter((box) => box.checked).length;
-    const output = one("#selected");
-    if (output) output.textContent = selected ? `${selected} selected` : "Select tests to judge them";
     if (!review || !boxes.length) return;
-    const every = one("[name=fingerprint]", review)?.value;
-    for (const button of all("button", review)) button.disabled = !selected && !every;
+    one("#selected").textContent = `${selected} selected`;
+    review.hidden = !selected && !one("[name=fingerprint]", review);
   };
   for (const group of all(".group")) {
     const every = one(".all", group);

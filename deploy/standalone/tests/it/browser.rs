@@ -43,24 +43,35 @@ impl Browser {
     /// Opens a browser in which pages cannot run scripts.
     pub(crate) async fn open_without_scripts() -> Self {
         const BLOCKED: u8 = 2;
-        Self::open_with(json!({"profile.managed_default_content_settings.javascript": BLOCKED}))
+        let blocked = json!({"profile.managed_default_content_settings.javascript": BLOCKED});
+        Self::open_with(json!({"prefs": blocked})).await
+    }
+
+    /// Opens a browser with a width in pixels that prefers dark colours or light ones.
+    pub(crate) async fn open_in(width: u32, is_dark: bool) -> Self {
+        let scheme = format!("--blink-settings=preferredColorScheme={}", u8::from(!is_dark));
+        let screen = json!({"width": width, "height": 900, "pixelRatio": 1, "mobile": false});
+        Self::open_with(json!({"args": [scheme], "mobileEmulation": {"deviceMetrics": screen}}))
             .await
     }
 
-    async fn open_with(preferences: Value) -> Self {
+    /// Opens a browser with further options, and arguments in addition to those of all.
+    async fn open_with(mut options: Value) -> Self {
         let (driver, port) = match driver().await {
             Some(started) => started,
             None => driver().await.expect("chromedriver exited twice"),
         };
-        let arguments = json!([
+        let arguments = [
             "--headless=new",
             "--disable-dev-shm-usage",
             // Containers do not allow namespaces, and root does not need them.
             "--no-sandbox",
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
             "--window-size=1200,2000",
-        ]);
-        let options = json!({"goog:chromeOptions": {"args": arguments, "prefs": preferences}});
+        ];
+        let own = options["args"].as_array().cloned().unwrap_or_default();
+        options["args"] = arguments.into_iter().map(Value::from).chain(own).collect();
+        let options = json!({"goog:chromeOptions": options});
         let client = ClientBuilder::new(HttpConnector::new())
             .capabilities(options.as_object().unwrap().clone())
             .connect(&format!("http://127.0.0.1:{port}"))

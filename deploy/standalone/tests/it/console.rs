@@ -1,5 +1,6 @@
 //! The console: pages to read and judge results.
 
+mod accessibility;
 mod hostile;
 mod look;
 mod pages;

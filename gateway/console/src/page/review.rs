@@ -51,9 +51,10 @@ pub(super) enum Scope<'a> {
 
 /// The form that judges test reports and returns to the page `next`.
 pub(super) fn form(user: &Claims, execution: &str, next: &str, scope: Scope<'_>) -> Markup {
+    let is_bulk = !matches!(scope, Scope::One(_));
     html! {
         @if may_review(user) {
-            form.review-form id=(FORM) method="post" action=(format!("/executions/{execution}/reviews")) {
+            form.review-form.bulk[is_bulk] id=(FORM) method="post" action=(format!("/executions/{execution}/reviews")) {
                 input type="hidden" name="next" value=(next);
                 (reports(scope))
                 label.field.grow { span { "Comment" } input name="comment" maxlength="4000"; }
@@ -77,7 +78,7 @@ pub(super) fn form(user: &Claims, execution: &str, next: &str, scope: Scope<'_>)
 fn reports(scope: Scope<'_>) -> Markup {
     html! {
         @match scope {
-            Scope::Selected => output #selected { "Select tests to judge them" },
+            Scope::Selected => output #selected { "Selected tests" },
             Scope::One(id) => input type="hidden" name="report" value=(id);,
             Scope::Cause(fingerprint) => {
                 label.field {

@@ -12,6 +12,9 @@ use crate::{
 /// Maximum number of steps on the page.
 const STEPS: usize = 50;
 
+/// Maximum number of pictures of a step, and of checks that failed without failing it.
+const EXTRAS: usize = 20;
+
 /// Links to the instances, and to the attempts of the one that is shown.
 pub(super) fn choices(
     report: &Report,
@@ -64,6 +67,7 @@ pub(super) fn steps(report: &Report, instance: &Instance, attempt: &Attempt) -> 
     html! {
         (files(attempt))
         @if attempt.steps.is_empty() { p.empty { "This run has no steps." } }
+        @else { h2 { "Steps" } }
         @let only = attempt.steps.len() == 1;
         div.steps { @for step in ordered.take(STEPS) {
             (panel(step, only || first_failed == Some(step.number), &at, &mut rest))
@@ -95,7 +99,7 @@ fn panel(step: &Step, is_open: bool, at: &content::Place<'_>, rest: &mut Rest) -
             @if step.test_input.len() > title(&step.test_input).len() {
                 (text(step, content::Part::Input, at, rest))
             }
-            @for message in &step.soft_verification {
+            @for message in step.soft_verification.iter().take(EXTRAS) {
                 div.text { h3 { "Check that failed" } pre tabindex="0" { (ansi(rest.cut(message).head)) } }
             }
             (pictures(step))
@@ -137,7 +141,7 @@ fn pictures(step: &Step) -> Markup {
     let all = step.screenshots.iter().map(String::as_str);
     let all =
         all.chain([step.thumbnail.as_str()].into_iter().filter(|_| step.screenshots.is_empty()));
-    let links: Vec<_> = all.filter_map(link).collect();
+    let links: Vec<_> = all.filter_map(link).take(EXTRAS).collect();
     html! {
         @if !links.is_empty() {
             div.pictures { @for (index, link) in links.iter().enumerate() {
