@@ -97,6 +97,10 @@ fn document(
                 (sprite())
                 header.top { (header) }
                 main #main tabindex="-1" { (body) }
+                footer {
+                    a href="/docs" { "API documentation" }
+                    span.keyboard { "Press " kbd { "?" } " for keys" }
+                }
                 (keys())
             }
         }

@@ -14,17 +14,21 @@ mod text;
 
 use axum::{
     Router,
+    body::to_bytes,
     http::Extensions,
     middleware::from_fn,
     response::{IntoResponse, Response},
 };
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 
 use self::failure::Problem;
 
 /// The extensions of the request to a page, in those of its calls to the interface.
 #[derive(Clone)]
 pub struct Visit(pub Extensions);
+
+/// Maximum size of a problem, in bytes.
+const PROBLEM_LIMIT: usize = 1 << 20;
 
 /// The interface that pages call.
 #[derive(Clone)]
@@ -48,12 +52,46 @@ pub async fn explain(response: Response) -> Response {
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    let body = axum::body::to_bytes(body, 1 << 20).await.unwrap_or_default();
-    let page = Problem::read(parts.status, &body).into_response();
-    for length in [http::header::CONTENT_LENGTH, CONTENT_TYPE] {
-        parts.headers.remove(length);
+    let body = to_bytes(body, PROBLEM_LIMIT).await.unwrap_or_default();
+    let (page, body) = Problem::read(parts.status, &body).into_response().into_parts();
+    parts.headers.remove(CONTENT_LENGTH);
+    for (name, value) in &page.headers {
+        parts.headers.insert(name, value.clone());
     }
-    let (page, body) = page.into_parts();
-    parts.headers.extend(page.headers);
     Response::from_parts(parts, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_refused_request_is_explained_by_a_page() {
+        let problem = r#"{"detail": "too many requests from <here>", "traceId": "4711"}"#;
+        let response = Response::builder()
+            .status(429)
+            .header(CONTENT_TYPE, "application/problem+json")
+            .header("retry-after", "7")
+            .body(Body::from(problem))
+            .unwrap();
+        let (parts, body) = explain(response).await.into_parts();
+        assert_eq!(
+            (parts.status.as_u16(), &parts.headers["retry-after"]),
+            (429, &"7".parse().unwrap())
+        );
+        assert_eq!(parts.headers[CONTENT_TYPE], "text/html; charset=utf-8");
+        let page = to_bytes(body, usize::MAX).await.unwrap();
+        let page = String::from_utf8_lossy(&page);
+        for text in ["Too many requests", "from &lt;here&gt;", "4711"] {
+            assert!(page.contains(text), "{page}");
+        }
+    }
+
+    #[tokio::test]
+    async fn other_responses_are_kept() {
+        let response = explain("a page".into_response()).await;
+        assert_eq!(to_bytes(response.into_body(), usize::MAX).await.unwrap(), "a page");
+    }
 }

@@ -54,7 +54,8 @@ pub(super) fn form(user: &Claims, execution: &str, next: &str, scope: Scope<'_>)
     let is_bulk = !matches!(scope, Scope::One(_));
     html! {
         @if may_review(user) {
-            form.review-form.bulk[is_bulk] id=(FORM) method="post" action=(format!("/executions/{execution}/reviews")) {
+            @if !is_bulk { h2 { "Review" } }
+            form.review-form.bulk[is_bulk] id=(FORM) aria-label="Review" method="post" action=(format!("/executions/{execution}/reviews")) {
                 input type="hidden" name="next" value=(next);
                 (reports(scope))
                 label.field.grow { span { "Comment" } input name="comment" maxlength="4000"; }

@@ -7,6 +7,7 @@ use crate::{
     api::{Outcome, Report, TestCaseRun, address},
     chart::{Boxes, flaky, glyph},
     page::{
+        execution::Filter,
         part::{facts, subject, verdict},
         row::identifier,
     },
@@ -18,9 +19,9 @@ const SHOWN: usize = 10;
 
 /// Returns the address of the list that a test belongs to.
 pub(super) fn list(report: &Report, view: &View) -> String {
-    let query = view.from.as_deref().unwrap_or_default();
-    let mark = if query.is_empty() { "" } else { "?" };
-    format!("/executions/{}{mark}{query}#r-{}", report.execution_id, report.id)
+    let filter = Filter::parse(view.from.as_deref().unwrap_or_default());
+    let list = address(&format!("/executions/{}", report.execution_id), &filter);
+    format!("{list}#r-{}", report.id)
 }
 
 pub(super) fn head(report: &Report, runs: &[TestCaseRun], view: &View) -> Markup {
