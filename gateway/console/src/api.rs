@@ -97,6 +97,11 @@ impl Api {
         parse(&body)
     }
 
+    /// Deletes a record.
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), Failure> {
+        self.call(Method::DELETE, path, Body::empty()).await.map(drop)
+    }
+
     /// Sends a request without a body.
     pub(crate) async fn post(&self, path: &str) -> Result<(), Failure> {
         self.call(Method::POST, path, Body::empty()).await.map(drop)

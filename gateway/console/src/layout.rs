@@ -44,7 +44,7 @@ impl IntoResponse for Page<'_> {
                 } }
             }
             form.user method="post" action="/logout" {
-                span.name { bdi { (plain(&user.name)) } }
+                a.name href="/account" { bdi { (plain(&user.name)) } }
                 button.quiet { "Log out" }
             }
         };

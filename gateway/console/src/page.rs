@@ -1,5 +1,6 @@
 //! The pages, in a module for each noun.
 
+mod account;
 mod case;
 mod execution;
 mod part;
@@ -25,6 +26,7 @@ pub(crate) fn routes() -> Router<Console> {
         report::routes(),
         review::routes(),
         case::routes(),
+        account::routes(),
     ];
     let pages = pages.into_iter().fold(Router::new(), Router::merge);
     pages.route("/{*path}", any(async || Failure::not_found()))

@@ -16,6 +16,7 @@ use http::{
     header::{COOKIE, SET_COOKIE},
     request::Parts,
 };
+use serde::Deserialize;
 
 pub(crate) use self::{claims::Claims, login::routes, next::Next};
 use crate::{Console, api::Api, failure::Failure};
@@ -39,6 +40,26 @@ impl FromRequestParts<Console> for Session {
         let token = token(&parts.headers).ok_or(Failure::Unauthenticated)?;
         let user = Claims::of(&token).ok_or(Failure::Unauthenticated)?;
         Ok(Self { api: Api::new(console, parts, Some(&token)), user })
+    }
+}
+
+/// A token as the interface returns it.
+#[derive(Deserialize)]
+pub(crate) struct Token {
+    token: String,
+}
+
+impl Token {
+    /// Makes the response begin a session with this token.
+    pub(crate) fn store(
+        &self,
+        mut response: Response,
+        headers: &HeaderMap,
+    ) -> Result<Response, Failure> {
+        let lifetime = Claims::of(&self.token).ok_or_else(Failure::internal)?.lifetime();
+        let cookie = cookie(&self.token, lifetime, headers).ok_or_else(Failure::internal)?;
+        response.headers_mut().append(SET_COOKIE, cookie);
+        Ok(response)
     }
 }
 
@@ -68,7 +89,7 @@ fn token(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Returns the header that stores a token for its lifetime.
-fn store(token: &str, seconds: i64, headers: &HeaderMap) -> Option<HeaderValue> {
+fn cookie(token: &str, seconds: i64, headers: &HeaderMap) -> Option<HeaderValue> {
     let is_trustworthy = origin::is_trustworthy(headers);
     let name = if is_trustworthy { OWN_COOKIE } else { PLAIN_COOKIE };
     let cookie = Cookie::build((name, token))
@@ -82,7 +103,7 @@ fn store(token: &str, seconds: i64, headers: &HeaderMap) -> Option<HeaderValue> 
 
 /// Removes the cookie from the browser.
 fn forget(response: &mut Response, headers: &HeaderMap) {
-    if let Some(removed) = store("", 0, headers) {
+    if let Some(removed) = cookie("", 0, headers) {
         response.headers_mut().append(SET_COOKIE, removed);
     }
 }
@@ -106,10 +127,10 @@ mod tests {
 
     #[test]
     fn the_cookie_is_bound_to_the_host_where_the_browser_allows_that() {
-        let own = store("t", 43_200, &headers(&[("sec-fetch-site", "same-origin")])).unwrap();
+        let own = cookie("t", 43_200, &headers(&[("sec-fetch-site", "same-origin")])).unwrap();
         assert_eq!(own, "__Host-assay=t; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=43200");
         let origin = headers(&[("origin", "http://acme.assay.test")]);
-        let plain = store("t", 60, &origin).unwrap();
+        let plain = cookie("t", 60, &origin).unwrap();
         assert_eq!(plain, "assay=t; HttpOnly; SameSite=Lax; Path=/; Max-Age=60");
     }
 

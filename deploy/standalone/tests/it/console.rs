@@ -1,6 +1,7 @@
 //! The console: pages to read and judge results.
 
 mod accessibility;
+mod account;
 mod hostile;
 mod look;
 mod pages;

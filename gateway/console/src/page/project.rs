@@ -151,7 +151,10 @@ fn first_steps(project: &Project) -> Markup {
     html! {
         section.empty {
             h2 { "No executions yet" }
-            p { "Upload the report of a test run. With an API token, run this where your reports are:" }
+            p {
+                "Upload the report of a test run. With an " a href="/account" { "API token" }
+                ", run this where your reports are:"
+            }
             (upload::by_names(&project.name, "nightly"))
             p { "Or only with " code { "curl" } ":" }
             (upload::to_project(&project.id))

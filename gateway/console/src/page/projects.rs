@@ -80,8 +80,8 @@ fn first_steps() -> Markup {
         section.empty {
             h2 { "No projects yet" }
             p {
-                "A project appears here as soon as a test run is uploaded. Create an API token, then \
-                 run this where your test reports are:"
+                "A project appears here as soon as a test run is uploaded. Create an "
+                a href="/account" { "API token" } ", then run this where your test reports are:"
             }
             (upload::by_names("shop", "nightly"))
         }

@@ -82,7 +82,10 @@ async fn page(
         @if executions.items.is_empty() && !is_filtered {
             section.empty {
                 h2 { "No executions yet" }
-                p { "Upload the report of a test run. With an API token, run one of these:" }
+                p {
+                    "Upload the report of a test run. With an " a href="/account" { "API token" }
+                    ", run one of these:"
+                }
                 (upload::by_names(&of.name, &name))
                 (upload::to_set(&project.to_string(), &set.to_string()))
             }

@@ -41,7 +41,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// A text with a button that copies it.
-fn copyable(text: &str) -> Markup {
+pub(super) fn copyable(text: &str) -> Markup {
     html! { div.code data-copy="" { pre tabindex="0" { (plain(text)) } } }
 }
 

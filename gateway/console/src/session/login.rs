@@ -6,11 +6,11 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
-use http::{HeaderMap, Method, StatusCode, header::SET_COOKIE, request::Parts};
+use http::{HeaderMap, Method, StatusCode, request::Parts};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
-use super::{Claims, Next, Session, forget, store};
+use super::{Next, Session, Token, forget};
 use crate::{
     Console,
     api::Api,
@@ -45,11 +45,6 @@ struct Login<'a> {
     password: &'a str,
 }
 
-#[derive(Deserialize)]
-struct Token {
-    token: String,
-}
-
 /// Shows the form, or the next page to users who are logged in.
 async fn form(session: Result<Session, Failure>, Query(target): Query<Target>) -> Response {
     let next = Next::parse(&target.next);
@@ -72,15 +67,10 @@ async fn login(
 ) -> Result<Response, Failure> {
     let (api, next) = (Api::new(&console, &parts, None), Next::parse(&next));
     let login = Login { email: email.trim(), password: &password };
-    let token = match api.send::<Token>(Method::POST, "/api/token/login", &login).await {
-        Ok(Token { token }) => token,
-        Err(failure) => return Ok(rejected(failure, &email, &next)),
-    };
-    let lifetime = Claims::of(&token).ok_or_else(Failure::internal)?.lifetime();
-    let mut response = Redirect::to(next.as_str()).into_response();
-    let cookie = store(&token, lifetime, &parts.headers).ok_or_else(Failure::internal)?;
-    response.headers_mut().append(SET_COOKIE, cookie);
-    Ok(response)
+    match api.send::<Token>(Method::POST, "/api/token/login", &login).await {
+        Ok(token) => token.store(Redirect::to(next.as_str()).into_response(), &parts.headers),
+        Err(failure) => Ok(rejected(failure, &email, &next)),
+    }
 }
 
 /// Shows the form again, with the reason.

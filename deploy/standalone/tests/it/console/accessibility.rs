@@ -42,6 +42,7 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
         format!("/executions/{}?view=all", id(&execution)),
         format!("/reports/{}", id(&reports[0])),
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
+        "/account".to_owned(),
         "/nothing".to_owned(),
     ];
     for (width, is_dark) in [(1200, false), (1200, true), (360, false), (360, true)] {

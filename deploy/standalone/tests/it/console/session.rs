@@ -7,8 +7,14 @@ use super::{Reader, filled};
 use crate::{customer::Customer, people::password_of};
 
 /// Paths to which pages send forms.
-const FORMS: [&str; 3] =
-    ["/login", "/logout", "/executions/019cade2-11c0-7c16-bf3e-17fae47e173e/reviews"];
+const FORMS: [&str; 6] = [
+    "/login",
+    "/logout",
+    "/executions/019cade2-11c0-7c16-bf3e-17fae47e173e/reviews",
+    "/account/customer",
+    "/account/tokens",
+    "/account/tokens/019cade2-11c0-7c16-bf3e-17fae47e173e/delete",
+];
 
 impl Reader {
     /// Sends the form of the login from a page of this host.
