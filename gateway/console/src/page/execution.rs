@@ -54,8 +54,7 @@ async fn page(
 
     let execution = &summary.execution;
     let body = html! {
-        (header::header(&summary))
-        (header::tabs(&summary, tab))
+        (header::header(&summary, tab, &filter))
         (announcement.show())
         (results)
         (review_form(&user, &summary, tab, &filter))
@@ -100,11 +99,17 @@ fn review_form(user: &Claims, summary: &Summary, tab: Tab, filter: &Filter) -> M
 }
 
 /// Shows the header of a running execution, which its page replaces every few seconds.
-async fn progress(Session { api, .. }: Session, Path(id): Path<Uuid>) -> Result<Response, Failure> {
+async fn progress(
+    Session { api, .. }: Session,
+    Path(id): Path<Uuid>,
+    Query(filter): Query<Filter>,
+) -> Result<Response, Failure> {
     let (summary, tag) = api.get_tagged::<Summary>(&format!("{}/summary", path(id))).await?;
+    let tab = filter.tab(&summary.changes);
     let mut headers = HeaderMap::new();
     headers.extend(tag.map(|tag| (ETAG, tag)));
-    Ok((headers, Html(header::header(&summary).into_string())).into_response())
+    let header = header::header(&summary, tab, &filter).into_string();
+    Ok((headers, Html(header)).into_response())
 }
 
 /// Returns the ids of the test reports that a list shows, in its order, and the filter of the next

@@ -99,6 +99,7 @@ async fn progress_of_a_running_execution_appears_without_a_reload() {
     let result = json!([{"Identifier": "pays", "Result": "Passed"}]);
     reader.api().post(&format!("{path}/results"), result).await.expect(200);
     browser.read_until("#summary .legend", |text| text.contains("1 passed")).await;
+    browser.read_until(".tabs [aria-current]", |text| text == "1 All").await;
     reader.api().post(&format!("{path}/complete"), json!({})).await.expect(200);
     browser.read_until("#summary .badge", |text| text == "Passed").await;
     browser.client.clone().close().await.unwrap();

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::Tab;
+use super::{Filter, Tab};
 use crate::{
     api::{Summary, address},
     chart::bar,
@@ -24,10 +24,12 @@ fn state(summary: &Summary) -> &str {
     if execution.status == "Completed" { execution.result.label() } else { &execution.status }
 }
 
-/// The header. While the execution runs, the script replaces it.
-pub(super) fn header(summary: &Summary) -> Markup {
+/// The header with the links to the parts. While the execution runs, the script replaces it.
+pub(super) fn header(summary: &Summary, tab: Tab, filter: &Filter) -> Markup {
     let execution = &summary.execution;
-    let progress = execution.is_running().then(|| format!("/executions/{}/progress", execution.id));
+    let query = filter.query(tab);
+    let progress = format!("/executions/{}/progress?{query}", execution.id);
+    let progress = execution.is_running().then_some(progress);
     html! {
         header #summary data-progress=[progress] {
             div.head {
@@ -39,6 +41,7 @@ pub(super) fn header(summary: &Summary) -> Markup {
             (facts_of(summary))
             (bar(&execution.statistic))
             (legend(summary))
+            (tabs(summary, tab))
         }
     }
 }
@@ -104,7 +107,7 @@ fn legend(summary: &Summary) -> Markup {
 }
 
 /// Links to the parts of the results, with their numbers.
-pub(super) fn tabs(summary: &Summary, current: Tab) -> Markup {
+fn tabs(summary: &Summary, current: Tab) -> Markup {
     let changes = &summary.changes;
     html! {
         nav.tabs aria-label="Results" {
