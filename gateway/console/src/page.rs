@@ -3,6 +3,7 @@
 mod account;
 mod case;
 mod execution;
+mod known_failure;
 mod part;
 mod project;
 mod projects;
@@ -26,6 +27,7 @@ pub(crate) fn routes() -> Router<Console> {
         report::routes(),
         review::routes(),
         case::routes(),
+        known_failure::routes(),
         account::routes(),
     ];
     let pages = pages.into_iter().fold(Router::new(), Router::merge);

@@ -115,7 +115,10 @@ fn latest(project: &Project, executions: &List<ExecutionEntry>, filter: &Filter)
     let next = next.map(|cursor| Filter { cursor: Some(cursor), ..filter.clone() });
     html! {
         section aria-labelledby="executions" {
-            h2 #executions { "Executions" }
+            div.head {
+                h2 #executions { "Executions" }
+                a.aside href=(format!("{path}/knownfailures")) { "Known failures" }
+            }
             (filters(&path, filter))
             @if executions.items.is_empty() {
                 p.empty { "No execution matches these filters. " a href=(path) { "Show all" } }

@@ -42,10 +42,12 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
         format!("/executions/{}?view=all", id(&execution)),
         format!("/reports/{}", id(&reports[0])),
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
+        format!("/projects/{project}/knownfailures"),
         "/account".to_owned(),
         "/nothing".to_owned(),
     ];
-    for (width, is_dark) in [(1200, false), (1200, true), (360, false), (360, true)] {
+    // 320 pixels are a screen at 400 %.
+    for (width, is_dark) in [(1200, false), (1200, true), (360, false), (360, true), (320, false)] {
         let browser = Browser::open_in(width, is_dark).await;
         browser.client.goto(&format!("{}/login", reader.url)).await.unwrap();
         let shown = "return [innerWidth, matchMedia('(prefers-color-scheme: dark)').matches]";

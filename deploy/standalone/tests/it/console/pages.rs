@@ -59,6 +59,7 @@ async fn pages_of_another_customer_are_not_found() {
     let project = execution["ProjectId"].as_str().unwrap();
     for page in [
         format!("/projects/{project}"),
+        format!("/projects/{project}/knownfailures"),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
         format!("/executions/{}", id(&execution)),
         format!("/executions/{}/progress", id(&execution)),

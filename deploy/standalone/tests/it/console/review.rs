@@ -1,6 +1,7 @@
 //! Failures are judged together.
 
 use assay_testkit::Answer;
+use chrono::{TimeDelta, Utc};
 use fantoccini::Locator;
 use reqwest::Method;
 use serde_json::json;
@@ -69,4 +70,54 @@ async fn a_review_needs_the_permission_and_a_selection() {
     assert_eq!(done.expect(303).headers["location"], format!("{page}?reviewed=1&muted=0"));
     let judged = reader.api().get(&format!("{path}/reports?status=Accepted")).await.ok();
     assert_eq!(judged, json!([judged[0]]), "{judged}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cause_is_muted_in_the_next_run_until_somebody_ends_it() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    reader.upload(&junit("", "")).await;
+    let (execution, path) = reader.upload(&junit(REFUSED, REFUSED)).await;
+    let failures = reader.api().get(&format!("{path}/failures")).await.ok();
+    let fingerprint = failures[0]["Fingerprint"].as_str().unwrap();
+    let browser = Browser::open().await;
+
+    let cause = format!("/executions/{}?change=New&fingerprint={fingerprint}", id(&execution));
+    reader.open(&browser, &cause).await;
+    browser.click(&format!("option[value='{fingerprint}']")).await;
+    set_date(&browser, &in_days(30)).await;
+    browser.type_into("[name=ticket]", "SHOP-1").await;
+    browser.click("#review [value=Accepted]").await;
+    browser.read_until("[role=status]", |text| text == "2 tests reviewed, 2 failures muted.").await;
+
+    let (next, path) = reader.upload(&junit(REFUSED, REFUSED)).await;
+    let summary = reader.api().get(&format!("{path}/summary")).await.ok();
+    assert_eq!(summary["Changes"]["Muted"], 2);
+    reader.open(&browser, &format!("/executions/{}", id(&next))).await;
+    browser.read_until(".group", |text| text.contains("muted") && text.contains("SHOP-1")).await;
+
+    browser.click(".legend a").await;
+    for left in [1, 0] {
+        browser.click(".rows button").await;
+        assay_testkit::eventually("the list", || async {
+            let rows = browser.client.find_all(Locator::Css(".rows .row")).await.ok()?;
+            (rows.len() == left).then_some(())
+        })
+        .await;
+    }
+    let (_, path) = reader.upload(&junit(REFUSED, REFUSED)).await;
+    let summary = reader.api().get(&format!("{path}/summary")).await.ok();
+    assert_eq!(summary["Changes"]["Muted"], 0);
+    browser.client.clone().close().await.unwrap();
+}
+
+/// Fills in the date, as the picker does.
+async fn set_date(browser: &Browser, date: &str) {
+    let script = "document.querySelector('[name=until]').value = arguments[0]";
+    browser.client.execute(script, vec![json!(date)]).await.unwrap();
+}
+
+#[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
+fn in_days(days: i64) -> String {
+    (Utc::now() + TimeDelta::days(days)).format("%Y-%m-%d").to_string()
 }

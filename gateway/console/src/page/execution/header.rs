@@ -97,7 +97,11 @@ fn legend(summary: &Summary) -> Markup {
                 li { i class=(class) {} b { (number(count)) } " " (label) }
             }
             @if summary.changes.muted > 0 {
-                li.hint { (number(summary.changes.muted)) " muted" }
+                li {
+                    a href=(format!("/projects/{}/knownfailures", summary.project_id)) {
+                        (number(summary.changes.muted)) " muted"
+                    }
+                }
             }
             @if summary.changes.unreviewed > 0 {
                 li.hint { (number(summary.changes.unreviewed)) " to review" }
