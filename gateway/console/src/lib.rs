@@ -22,6 +22,7 @@ use axum::{
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 
 use self::failure::Problem;
+pub use self::session::token;
 
 /// The extensions of the request to a page, in those of its calls to the interface.
 #[derive(Clone)]

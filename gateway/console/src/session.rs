@@ -78,8 +78,8 @@ pub(crate) async fn guard(request: Request, handler: Handler) -> Response {
     Redirect::to(&here.unwrap_or_default().login()).into_response()
 }
 
-/// Returns the token in the cookie.
-fn token(headers: &HeaderMap) -> Option<String> {
+/// Returns the token in the cookie of a request, not verified.
+pub fn token(headers: &HeaderMap) -> Option<String> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let cookies: Vec<_> = lines.flat_map(Cookie::split_parse).flatten().collect();
     let value = |name| cookies.iter().find(|cookie| cookie.name() == name).map(Cookie::value);

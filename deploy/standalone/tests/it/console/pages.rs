@@ -3,6 +3,7 @@
 use super::{Reader, junit};
 use crate::{
     customer::Customer,
+    installation::Installation,
     world::{World, id},
 };
 
@@ -79,5 +80,26 @@ async fn an_installation_can_do_without_pages() {
     world.anonymous().get("/").await.expect(404);
     world.anonymous().get("/login").await.expect(404);
     world.api.get("/api/projects").await.ok();
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn requests_for_pages_are_charged_to_their_customer_and_refused_by_a_page() {
+    let world = World::start_with(|settings| settings.edge.requests_per_customer = 20).await;
+    let customer = Customer::of(Installation::clone(&world)).await;
+    let busy = Reader::new(&customer).await;
+    let other = Customer::of(Installation::clone(&world)).await;
+    let mut answer = busy.get("/").await;
+    for _ in 0..30 {
+        if answer.status == 429 {
+            break;
+        }
+        answer.expect(200);
+        answer = busy.get("/").await;
+    }
+    let refused = answer.expect(429);
+    assert!(String::from_utf8_lossy(&refused.body).contains("Too many requests"), "{refused}");
+    assert!(refused.headers.contains_key("retry-after"), "{refused}");
+    other.api.get("/api/projects").await.ok();
     world.stop().await;
 }
