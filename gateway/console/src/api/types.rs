@@ -83,3 +83,54 @@ pub(crate) struct GridCase {
     pub(crate) test_case_name: String,
     pub(crate) outcomes: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Reads the example of a response in the documentation of the interface.
+    fn read<T: DeserializeOwned>(document: &Value, path: &str) -> T {
+        let response = &document["paths"][path]["get"]["responses"]["200"];
+        let example = response["content"]["application/json"]["example"].clone();
+        serde_json::from_value(example).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    #[test]
+    fn records_are_those_of_the_documentation() {
+        const PROJECT: &str = "/api/projects/{projectId}";
+        const REPORT: &str = "/api/projects/0/testcases/0/testplans/0/testreports/{testReportId}";
+        const INSTANCES: &str = "/api/projects/{projectId}/testcases/{testCaseId}/testplans\
+            /{testPlanId}/testreports/{testReportId}/instances";
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+        let file = std::fs::read_to_string(file).unwrap();
+        let document = &serde_json::from_str(&file).unwrap();
+        let of_project = |rest: &str| format!("{PROJECT}{rest}");
+
+        read::<Project>(document, PROJECT);
+        read::<TestSet>(document, "/api/projects/0/testsets/{testSetId}");
+        read::<Report>(document, REPORT);
+        let case = read::<TestCase>(document, "/api/projects/0/testcases/{testCaseId}");
+        assert!(!case.identifier.is_empty());
+        let sets: Vec<TestSetEntry> = read(document, &of_project("/testsets"));
+        assert_eq!(sets[0].last_execution_statistic.map(|statistic| statistic.total), Some(1));
+        let executions: Vec<ExecutionEntry> = read(document, &of_project("/executions"));
+        assert!(!executions[0].is_running());
+        let execution = of_project("/executions/{executionId}");
+        let causes: Vec<Cause> = read(document, &format!("{execution}/failures"));
+        assert_eq!(causes[0].reports.len(), 1);
+        let reports: Vec<ReportEntry> = read(document, &format!("{execution}/reports"));
+        assert_eq!((reports[0].result, reports[0].history.as_str()), (Outcome::Passed, "PPPPF"));
+        let runs: Vec<TestCaseRun> = read(document, &of_project("/testcases/{testCaseId}/history"));
+        assert_eq!(runs[0].result, Outcome::Passed);
+        let grid: Grid = read(document, &of_project("/testsets/{testSetId}/grid"));
+        assert_eq!(grid.cases[0].outcomes, "PPPPF");
+        let instances: Vec<InstanceEntry> = read(document, INSTANCES);
+        assert_eq!(instances[0].variant, "Project=firefox");
+        let instance: Instance = read(document, &format!("{INSTANCES}/{{instanceId}}"));
+        assert_eq!((instance.attempts[0].number, instance.last.number), (1, 2));
+        assert_eq!(instance.last.steps[0].history.len(), 1);
+    }
+}

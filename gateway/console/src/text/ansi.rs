@@ -204,4 +204,27 @@ mod tests {
         let hostile = "\u{1b}[31ma\u{1b}[32mb".repeat(10_000);
         assert!(shown(&hostile).len() < hostile.len());
     }
+
+    /// Removes the elements that the functions of this crate write, and returns the rest.
+    fn without_own_elements(html: &str) -> String {
+        let mut rest = html.replace("</span>", "");
+        while let Some((before, after)) = rest.split_once("<span class=\"") {
+            let (class, after) = after.split_once("\">").unwrap();
+            assert!(class.chars().all(|char| char.is_ascii_alphanumeric() || char == ' '));
+            rest = format!("{before}{after}");
+        }
+        rest
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_contains_markup(text in "[\u{1b}\\[\\]0-9;m<>\"'&a-zé\u{202e}\u{9b}\n\r]{0,80}") {
+            for html in [shown(&text), super::super::plain(&text).render().into_string()] {
+                let opened = html.matches("<span").count();
+                assert_eq!(opened, html.matches("</span>").count(), "{html}");
+                let rest = without_own_elements(&html);
+                assert!(!rest.contains(['<', '>', '\u{1b}', '\r', '\u{202e}']), "{html}");
+            }
+        }
+    }
 }
