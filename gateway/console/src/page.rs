@@ -2,6 +2,7 @@
 
 mod account;
 mod case;
+mod cases;
 mod execution;
 mod known_failure;
 mod part;
@@ -27,6 +28,7 @@ pub(crate) fn routes() -> Router<Console> {
         report::routes(),
         review::routes(),
         case::routes(),
+        cases::routes(),
         known_failure::routes(),
         account::routes(),
     ];

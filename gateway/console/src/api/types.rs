@@ -43,6 +43,25 @@ pub(crate) struct TestCase {
     pub(crate) description: Option<String>,
 }
 
+/// A test case as an entry of a list.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct TestCaseEntry {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) identifier: String,
+    pub(crate) last_result: Option<Outcome>,
+    /// Its latest results, newest first.
+    pub(crate) execution_statistics: Vec<CaseStatistic>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct CaseStatistic {
+    pub(crate) result: Outcome,
+    pub(crate) average_duration_in_sec: f64,
+}
+
 /// A result of a test case.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -114,6 +133,8 @@ mod tests {
         read::<Report>(document, REPORT);
         let case = read::<TestCase>(document, "/api/projects/0/testcases/{testCaseId}");
         assert!(!case.identifier.is_empty());
+        let entries: Vec<TestCaseEntry> = read(document, &of_project("/testcases"));
+        assert_eq!(entries[0].execution_statistics.len(), 1);
         let sets: Vec<TestSetEntry> = read(document, &of_project("/testsets"));
         assert_eq!(sets[0].last_execution_statistic.map(|statistic| statistic.total), Some(1));
         let executions: Vec<ExecutionEntry> = read(document, &of_project("/executions"));

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    Listed,
+    Listed, cases,
     part::{self, choice, projects_crumb, text_field},
     unless_empty, upload,
 };
@@ -67,7 +67,10 @@ async fn page(
 
     let is_new = executions.items.is_empty() && filter == Filter::default();
     let body = html! {
-        div.head { h1 { bdi { (plain(&project.name)) } } }
+        div.head {
+            h1 { bdi { (plain(&project.name)) } }
+            @if !is_new { (cases::search(&format!("/projects/{id}/cases"), None)) }
+        }
         @if let Some(description) = &project.description { p.lead { (plain(description)) } }
         @if is_new { (first_steps(&project)) }
         @if !sets.items.is_empty() { (test_sets(&project, &sets)) }

@@ -43,6 +43,7 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
         format!("/reports/{}", id(&reports[0])),
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
         format!("/projects/{project}/knownfailures"),
+        format!("/projects/{project}/cases"),
         "/account".to_owned(),
         "/nothing".to_owned(),
     ];

@@ -61,6 +61,7 @@ async fn pages_of_another_customer_are_not_found() {
     for page in [
         format!("/projects/{project}"),
         format!("/projects/{project}/knownfailures"),
+        format!("/projects/{project}/cases"),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
         format!("/executions/{}", id(&execution)),
         format!("/executions/{}/progress", id(&execution)),
