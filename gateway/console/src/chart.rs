@@ -1,12 +1,12 @@
 //! Charts and symbols as SVG. Results differ in shape or height as well as in colour.
 
-mod boxes;
+mod quartiles;
 mod strip;
 mod symbol;
 mod trend;
 
 pub(crate) use self::{
-    boxes::{Boxes, box_plot},
+    quartiles::{Quartiles, box_plot},
     strip::{bar, cells, strip},
     symbol::{flaky, glyph, sprite},
     trend::{durations, trend},

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Console,
     api::{List, Outcome, Project, TestCase, TestCaseRun, TestSetEntry},
-    chart::{Boxes, box_plot, durations, flaky, glyph},
+    chart::{Quartiles, box_plot, durations, flaky, glyph},
     failure::Failure,
     layout::{Crumb, Page},
     page::row::identifier,
@@ -87,7 +87,7 @@ fn overview(runs: &[TestCaseRun]) -> Markup {
     let timed = runs.iter().rev().map(|run| (run.total_duration_in_sec, run.result));
     let timed: Vec<_> = timed.collect();
     let passed = runs.iter().filter(|run| run.result == Outcome::Passed);
-    let boxes = Boxes::of(passed.clone().map(|run| run.total_duration_in_sec).collect());
+    let quartiles = Quartiles::of(passed.clone().map(|run| run.total_duration_in_sec).collect());
     let flakiness = runs.first().map_or(0.0, |run| run.flakiness_score);
     html! {
         section.charts {
@@ -95,7 +95,7 @@ fn overview(runs: &[TestCaseRun]) -> Markup {
                 figcaption { "Durations of the latest runs; marked below if they did not pass" }
                 (durations(&timed))
             }
-            @if let Some(boxes) = boxes { (distribution(&boxes)) }
+            @if let Some(quartiles) = quartiles { (distribution(&quartiles)) }
         }
         dl.numbers {
             div { dt { "Runs shown" } dd { (runs.len()) } }
@@ -105,17 +105,17 @@ fn overview(runs: &[TestCaseRun]) -> Markup {
     }
 }
 
-fn distribution(boxes: &Boxes) -> Markup {
+fn distribution(quartiles: &Quartiles) -> Markup {
     html! {
         figure {
             figcaption { "Durations of passed runs" }
-            (box_plot(boxes))
+            (box_plot(quartiles))
             dl.numbers.small {
-                div { dt { "Shortest" } dd { (duration(boxes.shortest())) } }
-                div { dt { "25 %" } dd { (duration(boxes.first_quartile)) } }
-                div { dt { "Median" } dd { (duration(boxes.median)) } }
-                div { dt { "75 %" } dd { (duration(boxes.third_quartile)) } }
-                div { dt { "Longest" } dd { (duration(boxes.longest())) } }
+                div { dt { "Shortest" } dd { (duration(quartiles.shortest())) } }
+                div { dt { "25 %" } dd { (duration(quartiles.first_quartile)) } }
+                div { dt { "Median" } dd { (duration(quartiles.median)) } }
+                div { dt { "75 %" } dd { (duration(quartiles.third_quartile)) } }
+                div { dt { "Longest" } dd { (duration(quartiles.longest())) } }
             }
         }
     }

@@ -36,11 +36,11 @@ pub(super) fn pager(
 }
 
 /// A result with its name.
-pub(super) fn verdict(outcome: Outcome, label: &str) -> Markup {
+pub(super) fn result_badge(outcome: Outcome, label: &str) -> Markup {
     html! { span class=(format!("badge {}", outcome.class())) { (label) } }
 }
 
-/// A short fact beside others, with an icon-free label for readers that need it.
+/// Short facts beside each other; empty ones are left out.
 pub(super) fn facts<'a>(facts: impl IntoIterator<Item = Option<&'a str>>) -> Markup {
     let facts = facts.into_iter().flatten().filter(|fact| !fact.is_empty());
     html! { @for fact in facts { span.fact { bdi { (plain(fact)) } } } }

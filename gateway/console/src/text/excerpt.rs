@@ -7,9 +7,9 @@ const END: usize = 16 << 10;
 const SHORT_END: usize = 512;
 
 /// How many bytes of text a page may still show.
-pub(crate) struct Rest(usize);
+pub(crate) struct Allowance(usize);
 
-impl Rest {
+impl Allowance {
     /// Returns the allowance of a page.
     pub(crate) fn of_page() -> Self {
         Self(64 << 10)
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_page_with_many_long_texts_is_bounded() {
-        let (mut rest, text) = (Rest::of_page(), "x".repeat(1 << 20));
+        let (mut rest, text) = (Allowance::of_page(), "x".repeat(1 << 20));
         let shown = |excerpt: Excerpt<'_>| excerpt.head.len() + excerpt.tail.len();
         let total: usize = (0..50).map(|_| shown(rest.cut(&text))).sum();
         assert!(total < 128 << 10, "{total}");

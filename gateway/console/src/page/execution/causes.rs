@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Filter, Tab, path};
+use super::{Filter, Tab, header::search, path};
 use crate::{
     api::{Api, Cause, List, ReportEntry, address},
     failure::Failure,
@@ -81,13 +81,12 @@ impl Causes {
         let page = format!("/executions/{id}");
         let from = filter.query(tab);
         let rows = Rows { from: &from, selectable, with_headline: false };
-        let hidden = [("change", tab.change())];
         let next = self.causes.next.clone().map(|cursor| filter.at(Some(cursor)));
         let first = filter.cursor.is_some().then(|| filter.at(None));
         html! {
             div.tools {
                 p.hint { "Failures with the same cause are together, the most frequent first." }
-                (super::header::search(&id.to_string(), &hidden, filter.q.as_deref()))
+                (search(&id.to_string(), tab, "Search messages", filter.q.as_deref()))
             }
             @if self.causes.items.is_empty() { (nothing(tab, filter)) }
             @for cause in &self.causes.items { (self.group(&page, cause, tab, rows, id)) }

@@ -6,7 +6,7 @@ use super::{Filter, Tab};
 use crate::{
     api::{Summary, address},
     chart::bar,
-    page::part::{facts, revision, subject, verdict},
+    page::part::{facts, result_badge, revision, subject},
     text::{Link, between, clean, counted, duration, link, long_time, number, plain},
 };
 
@@ -36,7 +36,7 @@ pub(super) fn header(summary: &Summary, tab: Tab, filter: &Filter) -> Markup {
                 h1 { bdi { (plain(&execution.test_set_name)) } }
                 @if execution.is_running() {
                     span.badge.wait { span.spinner aria-hidden="true" {} (execution.status) }
-                } @else { (verdict(execution.result, state(summary))) }
+                } @else { (result_badge(execution.result, state(summary))) }
             }
             (facts_of(summary))
             (bar(&execution.statistic))
@@ -133,14 +133,12 @@ fn tabs(summary: &Summary, current: Tab) -> Markup {
     }
 }
 
-/// A search in the names of tests.
-pub(super) fn search(id: &str, hidden: &[(&str, Option<&str>)], q: Option<&str>) -> Markup {
+/// A search in a part of the results.
+pub(super) fn search(id: &str, tab: Tab, label: &str, q: Option<&str>) -> Markup {
     html! {
         form.search role="search" action=(format!("/executions/{id}")) {
-            @for (name, value) in hidden {
-                @if let Some(value) = value { input type="hidden" name=(name) value=(value); }
-            }
-            input type="search" name="q" aria-label="Search tests" placeholder="Search tests"
+            @if let Some(change) = tab.change() { input type="hidden" name="change" value=(change); }
+            input type="search" name="q" aria-label=(label) placeholder=(label)
                 value=(clean(q.unwrap_or_default()));
             button { "Search" }
         }

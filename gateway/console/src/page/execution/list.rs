@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use uuid::Uuid;
 
-use super::{Filter, Tab, header, path};
+use super::{Filter, Tab, header::search, path};
 use crate::{
     api::{Api, List, ReportEntry, Summary, address},
     failure::Failure,
@@ -97,9 +97,8 @@ fn tools(page: &str, tab: Tab, filter: &Filter) -> Markup {
         } @else {
             div.tools {
                 p.hint { (meaning(tab)) }
-                (header::search(
-                    page.trim_start_matches("/executions/"),
-                    &[("change", tab.change())],
+                (search(
+                    page.trim_start_matches("/executions/"), tab, "Search tests",
                     filter.q.as_deref(),
                 ))
             }

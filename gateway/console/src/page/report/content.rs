@@ -48,7 +48,7 @@ impl Part {
 }
 
 /// The attempt that texts belong to.
-pub(super) struct Place<'a> {
+pub(super) struct Shown<'a> {
     pub(super) report: &'a Report,
     pub(super) instance: &'a Instance,
     pub(super) attempt: &'a Attempt,
@@ -56,23 +56,23 @@ pub(super) struct Place<'a> {
 
 /// The query of a text.
 #[derive(Deserialize, Serialize)]
-pub(super) struct Wanted {
+pub(super) struct ContentQuery {
     instance: String,
     attempt: String,
     step: i64,
     part: Part,
 }
 
-impl Place<'_> {
+impl Shown<'_> {
     /// Returns the address of a text.
     pub(super) fn link(&self, step: &Step, part: Part) -> String {
-        let wanted = Wanted {
+        let query = ContentQuery {
             instance: self.instance.id.clone(),
             attempt: self.attempt.number.to_string(),
             step: step.number,
             part,
         };
-        address(&format!("/reports/{}/content", self.report.id), &wanted)
+        address(&format!("/reports/{}/content", self.report.id), &query)
     }
 }
 
@@ -80,7 +80,7 @@ impl Place<'_> {
 pub(super) async fn content(
     Session { api, .. }: Session,
     Path(id): Path<Uuid>,
-    Query(Wanted { instance: asked, attempt, step, part }): Query<Wanted>,
+    Query(ContentQuery { instance: asked, attempt, step, part }): Query<ContentQuery>,
 ) -> Result<impl IntoResponse, Failure> {
     let report = report(&api, id).await?;
     let view = View { instance: Some(asked), attempt: Some(attempt), from: None };

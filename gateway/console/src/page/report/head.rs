@@ -5,10 +5,10 @@ use maud::{Markup, html};
 use super::View;
 use crate::{
     api::{Outcome, Report, TestCaseRun, address},
-    chart::{Boxes, flaky, glyph},
+    chart::{Quartiles, flaky, glyph},
     page::{
         execution::Filter,
-        part::{facts, subject, verdict},
+        part::{facts, result_badge, subject},
         row::identifier,
     },
     text::{duration, long_time, plain},
@@ -46,7 +46,7 @@ fn badges(report: &Report) -> Markup {
         _ => None,
     };
     html! {
-        (verdict(report.result, report.result.label()))
+        (result_badge(report.result, report.result.label()))
         @if let Some(change) = change { span class="badge none" { (change) } }
         @if report.is_flaky { span.badge.flaky { "flaky" } }
         @if report.is_muted { span.badge.none { "muted" } }
@@ -71,16 +71,16 @@ fn facts_of(report: &Report, runs: &[TestCaseRun]) -> Markup {
     let requested = runs.iter().find(|run| run.id == report.id).map(|run| run.request_time);
     let time = requested.or(report.finish_date_time);
     let passed = runs.iter().filter(|run| run.result == Outcome::Passed && run.id != report.id);
-    let boxes = Boxes::of(passed.map(|run| run.total_duration_in_sec).collect());
+    let quartiles = Quartiles::of(passed.map(|run| run.total_duration_in_sec).collect());
     let subject = subject(report.subject_name.as_deref(), report.subject_identifier.as_deref());
     html! {
         p.facts {
             @if let Some(time) = time { span.fact { (long_time(time)) } }
             span.fact {
                 (duration(seconds))
-                @if let Some(boxes) = boxes {
+                @if let Some(quartiles) = quartiles {
                     span.dim {
-                        ", median " (duration(boxes.median)) " (" (signed(boxes.deviation(seconds))) ")"
+                        ", median " (duration(quartiles.median)) " (" (signed(quartiles.deviation(seconds))) ")"
                     }
                 }
             }

@@ -6,7 +6,7 @@ use super::{View, content};
 use crate::{
     api::{Attempt, Instance, InstanceEntry, Outcome, Report, Step, address},
     chart::{glyph, strip},
-    text::{Link, Rest, ansi, counted, duration, link, number, plain},
+    text::{Allowance, Link, ansi, counted, duration, link, number, plain},
 };
 
 /// Maximum number of steps on the page.
@@ -58,12 +58,12 @@ pub(super) fn choices(
 }
 
 pub(super) fn steps(report: &Report, instance: &Instance, attempt: &Attempt) -> Markup {
-    let mut rest = Rest::of_page();
+    let mut rest = Allowance::of_page();
     let (failed, others): (Vec<_>, Vec<_>) =
         attempt.steps.iter().partition(|step| step.result.is_failure());
     let first_failed = failed.first().map(|step| step.number);
     let ordered = failed.into_iter().chain(others);
-    let at = content::Place { report, instance, attempt };
+    let at = content::Shown { report, instance, attempt };
     html! {
         (files(attempt))
         @if attempt.steps.is_empty() { p.empty { "This run has no steps." } }
@@ -81,7 +81,7 @@ pub(super) fn steps(report: &Report, instance: &Instance, attempt: &Attempt) -> 
     }
 }
 
-fn panel(step: &Step, is_open: bool, at: &content::Place<'_>, rest: &mut Rest) -> Markup {
+fn panel(step: &Step, is_open: bool, at: &content::Shown<'_>, rest: &mut Allowance) -> Markup {
     let before: Vec<Outcome> = step.history.iter().rev().map(|run| run.result).collect();
     html! {
         details.step open[is_open || step.result.is_failure()] {
@@ -114,7 +114,7 @@ fn title(text: &str) -> &str {
 }
 
 /// A text of a step, or both ends of it with a link to the whole.
-fn text(step: &Step, part: content::Part, at: &content::Place<'_>, rest: &mut Rest) -> Markup {
+fn text(step: &Step, part: content::Part, at: &content::Shown<'_>, rest: &mut Allowance) -> Markup {
     let whole = part.of(step);
     let excerpt = rest.cut(whole);
     html! {

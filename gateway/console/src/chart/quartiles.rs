@@ -7,7 +7,7 @@ use crate::text::duration;
 
 /// Quartiles of durations, in seconds, and the whiskers around them.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Boxes {
+pub(crate) struct Quartiles {
     lower: f64,
     pub(crate) first_quartile: f64,
     pub(crate) median: f64,
@@ -16,7 +16,7 @@ pub(crate) struct Boxes {
     outliers: Vec<f64>,
 }
 
-impl Boxes {
+impl Quartiles {
     /// Computes the quartiles of durations, with linear interpolation. Returns `None` without any.
     pub(crate) fn of(mut durations: Vec<f64>) -> Option<Self> {
         durations.sort_by(f64::total_cmp);
@@ -59,27 +59,33 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
 }
 
 /// Draws the box plot from the shortest to the longest duration.
-pub(crate) fn box_plot(boxes: &Boxes) -> Markup {
-    let (shortest, longest) = (boxes.shortest(), boxes.longest());
+pub(crate) fn box_plot(quartiles: &Quartiles) -> Markup {
+    let (shortest, longest) = (quartiles.shortest(), quartiles.longest());
     let x =
         |seconds: f64| round(20.0 + 960.0 * (seconds - shortest) / (longest - shortest).max(0.001));
-    let [lower, first, median, third, upper] =
-        [boxes.lower, boxes.first_quartile, boxes.median, boxes.third_quartile, boxes.upper].map(x);
+    let [lower, first, median, third, upper] = [
+        quartiles.lower,
+        quartiles.first_quartile,
+        quartiles.median,
+        quartiles.third_quartile,
+        quartiles.upper,
+    ]
+    .map(x);
     let label = format!(
         "Durations: median {}, half of them from {} to {}, outliers: {}",
-        duration(boxes.median),
-        duration(boxes.first_quartile),
-        duration(boxes.third_quartile),
-        boxes.outliers.len(),
+        duration(quartiles.median),
+        duration(quartiles.first_quartile),
+        duration(quartiles.third_quartile),
+        quartiles.outliers.len(),
     );
     let width = (third - first).max(2.0);
     html! {
-        svg.boxes viewBox="0 0 1000 40" preserveAspectRatio="none" role="img" aria-label=(label) {
+        svg.quartiles viewBox="0 0 1000 40" preserveAspectRatio="none" role="img" aria-label=(label) {
             path.axis d="M10 39.5H990" {}
             path.line d=(format!("M{lower} 12v16M{lower} 20H{first}M{third} 20H{upper}M{upper} 12v16")) {}
             path.box d=(format!("M{first} 6h{width}v28h-{width}z")) {}
             path.median d=(format!("M{median} 6v28")) {}
-            @for seconds in &boxes.outliers {
+            @for seconds in &quartiles.outliers {
                 path.outlier d=(format!("M{} 14v12", x(*seconds))) {}
             }
         }
@@ -92,10 +98,10 @@ mod tests {
 
     #[test]
     fn quartiles_are_interpolated_and_outliers_are_outside_the_whiskers() {
-        let boxes = Boxes::of(vec![4.0, 1.0, 3.0, 2.0, 100.0]).unwrap();
+        let quartiles = Quartiles::of(vec![4.0, 1.0, 3.0, 2.0, 100.0]).unwrap();
         assert_eq!(
-            boxes,
-            Boxes {
+            quartiles,
+            Quartiles {
                 lower: 1.0,
                 first_quartile: 2.0,
                 median: 3.0,
@@ -104,7 +110,7 @@ mod tests {
                 outliers: vec![100.0]
             }
         );
-        assert!((boxes.deviation(3.3) - 10.0).abs() < 0.001);
-        assert_eq!(Boxes::of(Vec::new()), None);
+        assert!((quartiles.deviation(3.3) - 10.0).abs() < 0.001);
+        assert_eq!(Quartiles::of(Vec::new()), None);
     }
 }
