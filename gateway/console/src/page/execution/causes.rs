@@ -86,7 +86,7 @@ impl Causes {
         html! {
             div.tools {
                 p.hint { "Failures with the same cause are together, the most frequent first." }
-                (search(&id.to_string(), tab, "Search messages", filter.q.as_deref()))
+                (search(&page, tab, "Search messages", filter.q.as_deref()))
             }
             @if self.causes.items.is_empty() { (nothing(tab, filter)) }
             @for cause in &self.causes.items { (self.group(&page, cause, tab, rows, id)) }

@@ -134,9 +134,9 @@ fn tabs(summary: &Summary, current: Tab) -> Markup {
 }
 
 /// A search in a part of the results.
-pub(super) fn search(id: &str, tab: Tab, label: &str, q: Option<&str>) -> Markup {
+pub(super) fn search(page: &str, tab: Tab, label: &str, q: Option<&str>) -> Markup {
     html! {
-        form.search role="search" action=(format!("/executions/{id}")) {
+        form.search role="search" action=(page) {
             @if let Some(change) = tab.change() { input type="hidden" name="change" value=(change); }
             input type="search" name="q" aria-label=(label) placeholder=(label)
                 value=(clean(q.unwrap_or_default()));

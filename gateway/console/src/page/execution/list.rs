@@ -97,10 +97,7 @@ fn tools(page: &str, tab: Tab, filter: &Filter) -> Markup {
         } @else {
             div.tools {
                 p.hint { (meaning(tab)) }
-                (search(
-                    page.trim_start_matches("/executions/"), tab, "Search tests",
-                    filter.q.as_deref(),
-                ))
+                (search(page, tab, "Search tests", filter.q.as_deref()))
             }
         }
     }
