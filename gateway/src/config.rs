@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, num::NonZeroUsize};
 
 use assay_runtime::{Networks, nats::NatsServers};
+use clap::ArgAction;
 
 use crate::cors::Origin;
 
@@ -31,9 +32,12 @@ pub struct Config {
 /// Settings of the HTTP interface.
 #[derive(clap::Args, Clone, Debug)]
 pub struct EdgeConfig {
-    /// Address and port on which `/api` and `/docs` are served
+    /// Address and port on which the pages, `/api` and `/docs` are served
     #[arg(long, env = "ASSAY_HTTP_LISTEN", default_value = "127.0.0.1:8080")]
     pub http_listen: SocketAddr,
+    /// Whether the console is served: pages to read and judge results, at `/`
+    #[arg(long, env = "ASSAY_CONSOLE", default_value_t = true, action = ArgAction::Set)]
+    pub console: bool,
     /// Proxies whose `X-Forwarded-For` header is trusted, as comma-separated addresses or networks;
     /// none by default
     #[arg(long, env = "ASSAY_TRUSTED_PROXIES", default_value = "")]

@@ -6,10 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use assay_console::Visit;
 use axum::{
     Router,
     extract::{Request, State},
-    middleware::{Next, from_fn_with_state},
+    middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
 };
 use futures::FutureExt;
@@ -20,7 +21,7 @@ use http::{
 use tokio::time::timeout;
 
 use crate::{
-    address::Proxies,
+    address::{ClientAddress, Proxies},
     compression::Compression,
     config::EdgeConfig,
     cors::Cors,
@@ -70,6 +71,23 @@ impl Edge {
     ) -> Router<S> {
         routes.layer(from_fn_with_state((self.clone(), pace), pass))
     }
+}
+
+/// Lets pages call these routes: with the limits of the request to the page, which has passed the
+/// edge.
+pub(crate) fn within<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
+    routes.layer(from_fn(call))
+}
+
+/// Passes the call of a page on to its route.
+async fn call(mut request: Request, next: Next) -> Response {
+    if let Some(Visit(page)) = request.extensions_mut().remove() {
+        let extensions = request.extensions_mut();
+        page.get::<ClientAddress>().map(|client| extensions.insert(*client));
+        page.get::<RequestLimits>().map(|limits| extensions.insert(limits.clone()));
+    }
+    let failed = FailedRequest::of(&request);
+    failed.explain(next.run(request).await)
 }
 
 /// Passes a request on to its route if it is within its limits.
@@ -146,9 +164,10 @@ async fn run(request: Request, next: Next) -> Response {
     })
 }
 
-/// Forbids caches to store responses, and browsers to guess their media type.
+/// Forbids caches to store responses, unless their routes allow it, and browsers to guess their
+/// media type.
 fn protect(headers: &mut HeaderMap) {
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.append(VARY, HeaderValue::from_static("authentication, authorization"));
 }

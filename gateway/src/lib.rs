@@ -1,4 +1,5 @@
-//! The gateway: the one documented HTTP interface in front of the services.
+//! The gateway: the one documented HTTP interface in front of the services, and the console, which
+//! uses it.
 //!
 //! It handles HTTP (routes, media types, status codes, caching, limits) and authenticates callers.
 //! The services authorize and carry out requests.
@@ -39,7 +40,11 @@ use assay_runtime::{
     Runtime,
     http::{self, Connections},
 };
-use axum::{Router, routing::get};
+use axum::{
+    Router,
+    middleware::map_response,
+    routing::{any, get},
+};
 use tokio::net::TcpListener;
 
 pub use self::{
@@ -50,6 +55,7 @@ pub use self::{
 };
 use self::{
     edge::{Edge, Pace},
+    problem::Problem,
     services::Services,
 };
 
@@ -69,9 +75,17 @@ pub fn app(upstream: Upstream, config: &EdgeConfig) -> Router {
     let (slow, _) = routes::slow().split_for_parts();
     let pages = openapi::documentation()
         .route("/reset-password", get(reset_password::page))
-        .route("/livez", get(|| async { "ok" }));
+        .route("/livez", get(|| async { "ok" }))
+        // Pages answer all other paths.
+        .route("/api/{*path}", any(async || Problem::not_found()));
     let edge = Edge::new(config);
-    let (quick, slow) = (edge.protect(quick, Pace::Quick), edge.protect(slow, Pace::Slow));
     let services = Services::new(upstream, config.calls_at_once());
-    quick.merge(slow).merge(edge.protect(pages, Pace::Slow)).with_state(services)
+    let console = config.console.then(|| {
+        let api = edge::within(quick.clone()).with_state(services.clone());
+        let console = edge.protect(assay_console::routes(api), Pace::Quick);
+        console.layer(map_response(assay_console::explain))
+    });
+    let (quick, slow) = (edge.protect(quick, Pace::Quick), edge.protect(slow, Pace::Slow));
+    let app = quick.merge(slow).merge(edge.protect(pages, Pace::Slow)).with_state(services);
+    app.merge(console.unwrap_or_default())
 }

@@ -99,7 +99,8 @@ impl Limits {
         pace: Pace,
     ) -> Result<RequestLimits, Problem> {
         let (arrived, address) = (Instant::now(), client.0.map(network));
-        let caller = self.0.callers.identify(address, token(headers));
+        let session = token(headers).is_none().then(|| assay_console::token(headers)).flatten();
+        let caller = self.0.callers.identify(address, token(headers).or(session.as_deref()));
         match self.enter(address, caller, pace).await {
             Ok(used) => Ok(RequestLimits(Arc::new((self.clone(), Mutex::new(used))))),
             Err(problem) => {

@@ -22,6 +22,9 @@ use utoipa::ToSchema;
 
 use crate::nested::Nested;
 
+/// The media type of pages.
+const HTML: &str = "text/html; charset=utf-8";
+
 /// The code of a change that was based on an outdated version.
 const STALE: &str = "stale_data_version";
 
@@ -196,10 +199,12 @@ impl FailedRequest {
         Self { uri: request.uri().clone(), is_conditional }
     }
 
-    /// Gives the response its body if the request has failed, wherever that was.
+    /// Gives the response its body if the request has failed, wherever that was. Pages explain
+    /// their failures themselves.
     pub(crate) fn explain(self, mut response: Response) -> Response {
         let status = response.status();
-        if !status.is_client_error() && !status.is_server_error() {
+        let is_page = response.headers().get(CONTENT_TYPE).is_some_and(|it| it == HTML);
+        if !status.is_client_error() && !status.is_server_error() || is_page {
             return response;
         }
         let problem = response.extensions_mut().remove().unwrap_or_else(|| Problem::of(status));

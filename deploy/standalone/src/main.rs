@@ -102,13 +102,14 @@ async fn run(
     servers: &Servers,
     admin: &Admin,
 ) -> Result<()> {
+    let has_console = settings.edge.console;
     let assay = tokio::select! {
         started = Assay::start(backends, settings) => started?,
         error = servers.failed() => return Err(error),
         () = stop_signal() => return Ok(()),
     };
     admin.programs.open();
-    print_welcome(&assay, admin.address);
+    print_welcome(&assay, has_console, admin.address);
     let failed = tokio::select! {
         () = stop_signal() => Ok(()),
         () = assay.stopped() => Ok(()),
@@ -136,8 +137,11 @@ async fn check_address(address: SocketAddr) -> Result<()> {
     }
 }
 
-fn print_welcome(assay: &Assay, admin: Option<SocketAddr>) {
+fn print_welcome(assay: &Assay, has_console: bool, admin: Option<SocketAddr>) {
     let url = format!("http://{}", assay.address);
+    if has_console {
+        println!("Console:        {url}");
+    }
     println!("Assay is ready: {url}/api");
     println!("Documentation:  {url}/docs");
     if let Some(admin) = admin {

@@ -2,11 +2,13 @@
 
 mod artifacts;
 mod asyncapi;
+mod browser;
 mod budget;
 mod canary;
 mod catalog;
 mod ci;
 mod conformance;
+mod console;
 mod customer;
 mod deletion;
 mod docs_page;

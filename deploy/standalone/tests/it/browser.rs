@@ -1,0 +1,112 @@
+//! A browser that tests control.
+
+use std::{process::Stdio, time::Duration};
+
+use assay_testkit::eventually;
+use fantoccini::{Client, ClientBuilder, Locator, elements::Element};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+};
+
+/// Debian's browser in a new session without access to other hosts.
+pub(crate) struct Browser {
+    pub(crate) client: Client,
+    _driver: Child,
+}
+
+/// Starts the driver of the browser, and returns it with its port. Returns `None` if it exits: it
+/// binds a port of IPv4 first, which another program may have in IPv6.
+async fn driver() -> Option<(Child, u16)> {
+    let mut driver = Command::new("chromedriver")
+        .arg("--port=0")
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{error}: run deploy/local/install test"));
+    let mut output = BufReader::new(driver.stdout.take()?).lines();
+    while let Some(line) = output.next_line().await.unwrap() {
+        if let Some((_, port)) = line.split_once("successfully on port ") {
+            return Some((driver, port.trim_end_matches('.').parse().unwrap()));
+        }
+    }
+    None
+}
+
+impl Browser {
+    pub(crate) async fn open() -> Self {
+        Self::open_with(json!({})).await
+    }
+
+    /// Opens a browser in which pages cannot run scripts.
+    pub(crate) async fn open_without_scripts() -> Self {
+        const BLOCKED: u8 = 2;
+        let blocked = json!({"profile.managed_default_content_settings.javascript": BLOCKED});
+        Self::open_with(json!({"prefs": blocked})).await
+    }
+
+    /// Opens a browser with a width in pixels that prefers dark colours or light ones.
+    pub(crate) async fn open_in(width: u32, is_dark: bool) -> Self {
+        let scheme = format!("--blink-settings=preferredColorScheme={}", u8::from(!is_dark));
+        let screen = json!({"width": width, "height": 900, "pixelRatio": 1, "mobile": false});
+        Self::open_with(json!({"args": [scheme], "mobileEmulation": {"deviceMetrics": screen}}))
+            .await
+    }
+
+    /// Opens a browser with further options, and arguments in addition to those of all.
+    async fn open_with(mut options: Value) -> Self {
+        let (driver, port) = match driver().await {
+            Some(started) => started,
+            None => driver().await.expect("chromedriver exited twice"),
+        };
+        let arguments = [
+            "--headless=new",
+            "--disable-dev-shm-usage",
+            // Containers do not allow namespaces, and root does not need them.
+            "--no-sandbox",
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            "--window-size=1200,2000",
+        ];
+        let own = options["args"].as_array().cloned().unwrap_or_default();
+        options["args"] = arguments.into_iter().map(Value::from).chain(own).collect();
+        let options = json!({"goog:chromeOptions": options});
+        let client = ClientBuilder::new(HttpConnector::new())
+            .capabilities(options.as_object().unwrap().clone())
+            .connect(&format!("http://127.0.0.1:{port}"))
+            .await
+            .unwrap();
+        Self { client, _driver: driver }
+    }
+
+    /// Waits for an element.
+    pub(crate) async fn find(&self, css: &str) -> Element {
+        let wait = self.client.wait().at_most(Duration::from_secs(20));
+        wait.for_element(Locator::Css(css)).await.unwrap_or_else(|error| panic!("{css}: {error}"))
+    }
+
+    pub(crate) async fn click(&self, css: &str) {
+        self.find(css).await.click().await.unwrap_or_else(|error| panic!("{css}: {error}"));
+    }
+
+    pub(crate) async fn type_into(&self, css: &str, text: &str) {
+        self.find(css).await.send_keys(text).await.unwrap();
+    }
+
+    /// Reads the text of an element until it is right.
+    pub(crate) async fn read_until(&self, css: &str, is_right: impl Fn(&str) -> bool) -> String {
+        eventually(css, || async {
+            let text = self.client.find(Locator::Css(css)).await.ok()?.text().await.ok()?;
+            is_right(&text).then_some(text)
+        })
+        .await
+    }
+
+    /// The URLs of all resources that the page has loaded.
+    pub(crate) async fn loaded(&self) -> Vec<String> {
+        let names = "return performance.getEntriesByType('resource').map(entry => entry.name)";
+        let names: Value = self.client.execute(names, Vec::new()).await.unwrap();
+        serde_json::from_value(names).unwrap()
+    }
+}

@@ -1,0 +1,66 @@
+//! Pages meet the Web Content Accessibility Guidelines, as far as axe can check them.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use super::{Reader, junit};
+use crate::{browser::Browser, customer::Customer, world::id};
+
+const CHECK: &str = "
+    const done = arguments[0];
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+    const nodes = rule => rule.nodes.map(node => `${rule.id}: ${node.html}`);
+    axe.run({runOnly: tags}).then(found => done(found.violations.flatMap(nodes)));";
+
+impl Browser {
+    /// Returns the violations on the page, and whether it is wider than the window.
+    async fn violations(&self) -> (Value, Value) {
+        let axe = "../../target/tools/node/node_modules/axe-core/axe.min.js";
+        let axe = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(axe));
+        let axe = axe.expect("axe: run deploy/local/install test");
+        self.client.execute(&axe, Vec::new()).await.unwrap();
+        let violations = self.client.execute_async(CHECK, Vec::new()).await.unwrap();
+        let is_wide = "return document.documentElement.scrollWidth > innerWidth";
+        (violations, self.client.execute(is_wide, Vec::new()).await.unwrap())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    reader.upload(&junit("", "no printer")).await;
+    let (execution, path) = reader.upload(&junit("no bank", "no printer")).await;
+    let reports = reader.api().get(&format!("{path}/reports")).await.ok();
+    let project = execution["ProjectId"].as_str().unwrap();
+    let pages = [
+        "/".to_owned(),
+        format!("/projects/{project}"),
+        format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
+        format!("/executions/{}", id(&execution)),
+        format!("/executions/{}?view=all", id(&execution)),
+        format!("/reports/{}", id(&reports[0])),
+        format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
+        format!("/projects/{project}/knownfailures"),
+        format!("/projects/{project}/cases"),
+        "/account".to_owned(),
+        "/nothing".to_owned(),
+    ];
+    // 320 pixels are a screen at 400 %.
+    for (width, is_dark) in [(1200, false), (1200, true), (360, false), (360, true), (320, false)] {
+        let browser = Browser::open_in(width, is_dark).await;
+        browser.client.goto(&format!("{}/login", reader.url)).await.unwrap();
+        let shown = "return [innerWidth, matchMedia('(prefers-color-scheme: dark)').matches]";
+        let shown = browser.client.execute(shown, Vec::new()).await.unwrap();
+        assert_eq!(shown, json!([width, is_dark]));
+        let none = (json!([]), Value::Bool(false));
+        assert_eq!(browser.violations().await, none, "/login {width} {is_dark}");
+        reader.log_in(&browser).await;
+        for page in &pages {
+            reader.open(&browser, page).await;
+            assert_eq!(browser.violations().await, none, "{page} {width} {is_dark}");
+        }
+        browser.client.clone().close().await.unwrap();
+    }
+}

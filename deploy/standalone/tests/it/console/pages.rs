@@ -1,0 +1,106 @@
+//! Headers and failures of pages.
+
+use super::{Reader, junit};
+use crate::{
+    customer::Customer,
+    installation::Installation,
+    world::{World, id},
+};
+
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
+                      media-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
+                      frame-ancestors 'none'";
+
+#[tokio::test]
+async fn pages_are_not_stored_and_load_only_files_of_their_host() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let page = reader.get("/").await;
+    page.expect(200);
+    assert_eq!(page.headers["content-security-policy"], POLICY);
+    assert_eq!(page.headers["referrer-policy"], "same-origin");
+    assert_eq!(page.headers["cache-control"], "no-store");
+    let html = String::from_utf8_lossy(&page.body);
+    let (_, style) = html.split_once("href=\"/assets/").unwrap();
+    let (_, style) = style.split_once("href=\"/assets/").unwrap();
+    let style = format!("/assets/{}", style.split('"').next().unwrap());
+
+    let style = reader.get(&style).await;
+    assert_eq!(style.expect(200).headers["content-type"], "text/css; charset=utf-8");
+    assert_eq!(style.headers["cache-control"], "public, max-age=31536000, immutable");
+    let old = reader.get("/assets/0000000000000000/console.css").await;
+    assert_eq!(old.expect(200).headers["cache-control"], "no-store");
+}
+
+#[tokio::test]
+async fn failures_are_pages_and_those_of_the_interface_are_problems() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    for missing in [
+        "/executions/019cade2-11c0-7c16-bf3e-17fae47e173e",
+        "/reports/019cade2-11c0-7c16-bf3e-17fae47e173e",
+        "/cases/019cade2-11c0-7c16-bf3e-17fae47e173e",
+        "/nothing/here",
+    ] {
+        let answer = reader.get(missing).await;
+        assert_eq!(answer.expect(404).headers["content-type"], "text/html; charset=utf-8");
+        assert!(String::from_utf8_lossy(&answer.body).contains("Page not found"), "{answer}");
+    }
+    reader.api().get("/api/nothing").await.is_problem(404, "not_found");
+    // The interface ignores the cookie.
+    reader.get("/api/projects").await.is_problem(401, "unauthenticated");
+}
+
+#[tokio::test]
+async fn pages_of_another_customer_are_not_found() {
+    let (owner, stranger) = (Customer::new().await, Customer::new().await);
+    let (owner, stranger) = (Reader::new(&owner).await, Reader::new(&stranger).await);
+    let (execution, path) = owner.upload(&junit("no bank", "")).await;
+    let reports = owner.api().get(&format!("{path}/reports")).await.ok();
+    let project = execution["ProjectId"].as_str().unwrap();
+    for page in [
+        format!("/projects/{project}"),
+        format!("/projects/{project}/knownfailures"),
+        format!("/projects/{project}/cases"),
+        format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
+        format!("/executions/{}", id(&execution)),
+        format!("/executions/{}/progress", id(&execution)),
+        format!("/reports/{}", id(&reports[0])),
+        format!("/reports/{}/next", id(&reports[0])),
+        format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
+    ] {
+        let own = owner.get(&page).await;
+        assert!(own.status.is_success() || own.status.is_redirection(), "{own}");
+        stranger.get(&page).await.expect(404);
+    }
+}
+
+#[tokio::test]
+async fn an_installation_can_do_without_pages() {
+    let world = World::start_with(|settings| settings.edge.console = false).await;
+    world.anonymous().get("/").await.expect(404);
+    world.anonymous().get("/login").await.expect(404);
+    world.api.get("/api/projects").await.ok();
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn requests_for_pages_are_charged_to_their_customer_and_refused_by_a_page() {
+    let world = World::start_with(|settings| settings.edge.requests_per_customer = 20).await;
+    let customer = Customer::of(Installation::clone(&world)).await;
+    let busy = Reader::new(&customer).await;
+    let other = Customer::of(Installation::clone(&world)).await;
+    let mut answer = busy.get("/").await;
+    for _ in 0..30 {
+        if answer.status == 429 {
+            break;
+        }
+        answer.expect(200);
+        answer = busy.get("/").await;
+    }
+    let refused = answer.expect(429);
+    assert!(String::from_utf8_lossy(&refused.body).contains("Too many requests"), "{refused}");
+    assert!(refused.headers.contains_key("retry-after"), "{refused}");
+    other.api.get("/api/projects").await.ok();
+    world.stop().await;
+}

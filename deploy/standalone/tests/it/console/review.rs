@@ -1,0 +1,123 @@
+//! Failures are judged together.
+
+use assay_testkit::Answer;
+use chrono::{TimeDelta, Utc};
+use fantoccini::Locator;
+use reqwest::Method;
+use serde_json::json;
+
+use super::{Reader, filled, junit};
+use crate::{browser::Browser, customer::Customer, world::id};
+
+const REFUSED: &str = "Error: connect ECONNREFUSED 127.0.0.1:38231";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_failures_of_a_cause_are_judged_in_one_request_with_and_without_scripts() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    for (browser, with_scripts) in
+        [(Browser::open().await, true), (Browser::open_without_scripts().await, false)]
+    {
+        let (execution, path) = reader.upload(&junit(REFUSED, REFUSED)).await;
+        let page = format!("/executions/{}", id(&execution));
+        reader.open(&browser, &page).await;
+        if with_scripts {
+            browser.click(".group .all").await;
+            browser.read_until("#selected", |text| text == "2 selected").await;
+        } else {
+            for row in browser.client.find_all(Locator::Css(".row input")).await.unwrap() {
+                row.click().await.unwrap();
+            }
+        }
+        browser.type_into("[name=comment]", "the bank is closed").await;
+        browser.type_into("[name=ticket]", "SHOP-1").await;
+        browser.click("#review [value=Accepted]").await;
+        browser.read_until("[role=status]", |text| text == "2 tests reviewed.").await;
+        let reports = reader.api().get(&format!("{path}/reports")).await.ok();
+        for report in reports.as_array().unwrap() {
+            assert_eq!(report["Status"], "Accepted");
+            assert_eq!(report["Comment"], "the bank is closed");
+            assert_eq!(report["Ticket"], "SHOP-1");
+        }
+        browser.client.clone().close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_review_needs_the_permission_and_a_selection() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, path) = reader.upload(&junit(REFUSED, "")).await;
+    let page = format!("/executions/{}", id(&execution));
+    let reports = reader.api().get(&format!("{path}/reports?result=Failed")).await.ok();
+    let report = id(&reports[0]);
+    let viewer = Reader::with(&customer, "vera", "Login, Read").await;
+
+    let send = async |reader: &Reader, fields: &[(&str, &str)]| {
+        let request = reader.request(Method::POST, &format!("{page}/reviews"));
+        let request = request.header("origin", &reader.url);
+        Answer::of(filled(request, fields)).await
+    };
+    let fields = [("report", report), ("status", "Accepted"), ("next", page.as_str())];
+    send(&viewer, &fields).await.expect(403);
+    assert!(!String::from_utf8_lossy(&viewer.get(&page).await.body).contains("id=\"review\""));
+    send(&reader, &fields[1..]).await.expect(422);
+
+    let until = [fields[0], fields[1], fields[2], ("until", "2999-01-01")];
+    let refused = send(&reader, &until).await;
+    assert!(String::from_utf8_lossy(&refused.expect(422).body).contains("90 days"), "{refused}");
+    let done = send(&reader, &fields).await;
+    assert_eq!(done.expect(303).headers["location"], format!("{page}?reviewed=1&muted=0"));
+    let judged = reader.api().get(&format!("{path}/reports?status=Accepted")).await.ok();
+    assert_eq!(judged, json!([judged[0]]), "{judged}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cause_is_muted_in_the_next_run_until_somebody_ends_it() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    reader.upload(&junit("", "")).await;
+    let (execution, path) = reader.upload(&junit(REFUSED, REFUSED)).await;
+    let failures = reader.api().get(&format!("{path}/failures")).await.ok();
+    let fingerprint = failures[0]["Fingerprint"].as_str().unwrap();
+    let browser = Browser::open().await;
+
+    let cause = format!("/executions/{}?change=New&fingerprint={fingerprint}", id(&execution));
+    reader.open(&browser, &cause).await;
+    browser.click(&format!("option[value='{fingerprint}']")).await;
+    set_date(&browser, &in_days(30)).await;
+    browser.type_into("[name=ticket]", "SHOP-1").await;
+    browser.click("#review [value=Accepted]").await;
+    browser.read_until("[role=status]", |text| text == "2 tests reviewed, 2 failures muted.").await;
+
+    let (next, path) = reader.upload(&junit(REFUSED, REFUSED)).await;
+    let summary = reader.api().get(&format!("{path}/summary")).await.ok();
+    assert_eq!(summary["Changes"]["Muted"], 2);
+    reader.open(&browser, &format!("/executions/{}", id(&next))).await;
+    browser.read_until(".group", |text| text.contains("muted") && text.contains("SHOP-1")).await;
+
+    browser.click(".legend a").await;
+    for left in [1, 0] {
+        browser.click(".rows button").await;
+        assay_testkit::eventually("the list", || async {
+            let rows = browser.client.find_all(Locator::Css(".rows .row")).await.ok()?;
+            (rows.len() == left).then_some(())
+        })
+        .await;
+    }
+    let (_, path) = reader.upload(&junit(REFUSED, REFUSED)).await;
+    let summary = reader.api().get(&format!("{path}/summary")).await.ok();
+    assert_eq!(summary["Changes"]["Muted"], 0);
+    browser.client.clone().close().await.unwrap();
+}
+
+/// Fills in the date, as the picker does.
+async fn set_date(browser: &Browser, date: &str) {
+    let script = "document.querySelector('[name=until]').value = arguments[0]";
+    browser.client.execute(script, vec![json!(date)]).await.unwrap();
+}
+
+#[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
+fn in_days(days: i64) -> String {
+    (Utc::now() + TimeDelta::days(days)).format("%Y-%m-%d").to_string()
+}

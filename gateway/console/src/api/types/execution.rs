@@ -1,0 +1,101 @@
+//! Executions and their causes of failures.
+
+use serde::Deserialize;
+
+use super::{Outcome, Time};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct ExecutionEntry {
+    pub(crate) id: String,
+    pub(crate) test_set_id: String,
+    pub(crate) test_set_name: String,
+    pub(crate) software_name: Option<String>,
+    pub(crate) software_version: Option<String>,
+    pub(crate) environment_name: Option<String>,
+    pub(crate) request_user: String,
+    pub(crate) request_time: Time,
+    pub(crate) tags: String,
+    pub(crate) completion_date_time: Option<Time>,
+    pub(crate) result: Outcome,
+    pub(crate) branch: Option<String>,
+    pub(crate) commit: Option<String>,
+    pub(crate) build: Option<String>,
+    pub(crate) ci_url: Option<String>,
+    pub(crate) status: String,
+    pub(crate) statistic: Statistic,
+}
+
+impl ExecutionEntry {
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.status.as_str(), "Queued" | "Running")
+    }
+}
+
+/// Numbers of test cases by their results.
+#[derive(Clone, Copy, Default, Deserialize)]
+pub(crate) struct Statistic {
+    #[serde(rename = "TestCasesTotal")]
+    pub(crate) total: i64,
+    #[serde(rename = "TestCasesPassed")]
+    pub(crate) passed: i64,
+    #[serde(rename = "TestCasesFailed")]
+    pub(crate) failed: i64,
+    #[serde(rename = "TestCasesWithError")]
+    pub(crate) errors: i64,
+    #[serde(rename = "TestCasesAborted")]
+    pub(crate) aborted: i64,
+    #[serde(rename = "TestCasesCanceled")]
+    pub(crate) canceled: i64,
+    #[serde(rename = "TestCasesPending")]
+    pub(crate) pending: i64,
+}
+
+impl Statistic {
+    /// Returns the number of test cases that failed or had an error.
+    pub(crate) fn failures(&self) -> i64 {
+        self.failed + self.errors
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Summary {
+    pub(crate) execution: ExecutionEntry,
+    pub(crate) project_id: String,
+    pub(crate) changes: Changes,
+    pub(crate) compared_with: Option<String>,
+}
+
+/// Numbers of test cases by their changes.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Changes {
+    pub(crate) new: i64,
+    pub(crate) still: i64,
+    pub(crate) fixed: i64,
+    pub(crate) flaky: i64,
+    pub(crate) muted: i64,
+    pub(crate) unreviewed: i64,
+}
+
+/// A cause of failures.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Cause {
+    pub(crate) fingerprint: String,
+    pub(crate) headline: String,
+    pub(crate) count: i64,
+    pub(crate) variants: i64,
+    pub(crate) first_execution_id: String,
+    pub(crate) first_seen: Time,
+    pub(crate) reports: Vec<FailedReport>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct FailedReport {
+    pub(crate) id: String,
+    pub(crate) test_case_identifier: String,
+    pub(crate) test_case_name: String,
+}

@@ -1,0 +1,59 @@
+//! Results of tests.
+
+use serde::Deserialize;
+
+/// The result of a test, or that there is none.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
+pub(crate) enum Outcome {
+    Passed,
+    Failed,
+    Error,
+    Aborted,
+    Canceled,
+    NotExecuted,
+    /// An execution does not have the test case.
+    #[default]
+    #[serde(other)]
+    Absent,
+}
+
+impl Outcome {
+    /// Reads a letter of a history.
+    pub(crate) fn of_letter(letter: char) -> Self {
+        match letter {
+            'P' => Self::Passed,
+            'F' => Self::Failed,
+            'E' => Self::Error,
+            'A' => Self::Aborted,
+            'C' => Self::Canceled,
+            'N' => Self::NotExecuted,
+            _ => Self::Absent,
+        }
+    }
+
+    pub(crate) fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Error)
+    }
+
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Passed => "Passed",
+            Self::Failed => "Failed",
+            Self::Error => "Error",
+            Self::Aborted => "Aborted",
+            Self::Canceled => "Canceled",
+            Self::NotExecuted => "Not executed",
+            Self::Absent => "No result",
+        }
+    }
+
+    /// Returns the CSS class of the result.
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Self::Passed => "pass",
+            Self::Failed | Self::Error => "fail",
+            Self::Aborted => "warn",
+            Self::Canceled | Self::NotExecuted | Self::Absent => "none",
+        }
+    }
+}

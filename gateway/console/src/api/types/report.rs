@@ -1,0 +1,127 @@
+//! Test reports with their instances and steps.
+
+use serde::Deserialize;
+
+use super::{Outcome, Time};
+
+/// A test report as an entry of a list.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct ReportEntry {
+    pub(crate) id: String,
+    pub(crate) test_case_identifier: String,
+    pub(crate) test_case_name: String,
+    pub(crate) result: Outcome,
+    pub(crate) status: String,
+    pub(crate) change: String,
+    pub(crate) attempts: i64,
+    pub(crate) duration_in_sec: f64,
+    pub(crate) headline: String,
+    pub(crate) history: String,
+    pub(crate) failing_since: Option<Time>,
+    pub(crate) is_muted: bool,
+    pub(crate) is_flaky: bool,
+    pub(crate) ticket: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Report {
+    pub(crate) id: String,
+    pub(crate) project_id: String,
+    pub(crate) execution_id: String,
+    pub(crate) test_set_id: String,
+    pub(crate) test_case_id: String,
+    pub(crate) test_plan_id: String,
+    pub(crate) test_case_identifier: String,
+    pub(crate) test_case_name: String,
+    pub(crate) comment: Option<String>,
+    pub(crate) finish_date_time: Option<Time>,
+    pub(crate) result: Outcome,
+    pub(crate) status: String,
+    pub(crate) change: String,
+    pub(crate) total_duration_in_sec: f64,
+    pub(crate) subject_name: Option<String>,
+    pub(crate) subject_identifier: Option<String>,
+    pub(crate) environment_name: Option<String>,
+    pub(crate) is_flaky: bool,
+    pub(crate) is_muted: bool,
+    pub(crate) ticket: String,
+}
+
+impl Report {
+    /// Returns whether the test has ended, so that its result can be judged.
+    pub(crate) fn is_finished(&self) -> bool {
+        !matches!(self.status.as_str(), "NotExecuted" | "Running")
+    }
+
+    /// Returns the path of the instances.
+    pub(crate) fn instances(&self) -> String {
+        let Self { project_id, test_case_id, test_plan_id, id, .. } = self;
+        format!(
+            "/api/projects/{project_id}/testcases/{test_case_id}/testplans/{test_plan_id}\
+             /testreports/{id}/instances"
+        )
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct InstanceEntry {
+    pub(crate) id: String,
+    pub(crate) instance_nr: i64,
+    pub(crate) duration_in_sec: f64,
+    pub(crate) result: Outcome,
+    pub(crate) variant: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Instance {
+    pub(crate) id: String,
+    /// Earlier attempts.
+    pub(crate) attempts: Vec<Attempt>,
+    /// The last attempt.
+    #[serde(flatten)]
+    pub(crate) last: Attempt,
+}
+
+/// One attempt at an instance.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Attempt {
+    #[serde(rename = "Attempt")]
+    pub(crate) number: i64,
+    pub(crate) duration_in_sec: f64,
+    pub(crate) result: Outcome,
+    pub(crate) artifacts_uri: String,
+    pub(crate) report_uri: String,
+    pub(crate) debug_log_uri: String,
+    pub(crate) execution_log_uri: String,
+    pub(crate) installation_log_uri: String,
+    pub(crate) steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Step {
+    #[serde(rename = "StepNr")]
+    pub(crate) number: i64,
+    pub(crate) duration_in_sec: f64,
+    pub(crate) test_input: String,
+    pub(crate) actual_result: String,
+    pub(crate) expected_result: String,
+    pub(crate) result: Outcome,
+    pub(crate) screenshots: Vec<String>,
+    pub(crate) thumbnail: String,
+    #[serde(default)]
+    pub(crate) history: Vec<StepRun>,
+    pub(crate) soft_verification: Vec<String>,
+}
+
+/// A result of the same step before.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct StepRun {
+    pub(crate) result: Outcome,
+}

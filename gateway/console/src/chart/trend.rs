@@ -1,0 +1,71 @@
+//! Results over time.
+
+use maud::Markup;
+
+use super::{Canvas, summary};
+use crate::{
+    api::{Outcome, Statistic},
+    text::number,
+};
+
+const WIDTH: f64 = 1000.0;
+const HEIGHT: f64 = 100.0;
+
+/// Draws the numbers of passed and failed tests of executions, the latest last.
+#[expect(clippy::cast_precision_loss, reason = "numbers of tests are small enough")]
+pub(crate) fn trend(statistics: &[Statistic]) -> Markup {
+    let most = statistics.iter().map(|statistic| statistic.total).max();
+    let scale = HEIGHT / most.unwrap_or_default().max(1) as f64;
+    let mut canvas = Canvas::default();
+    for (statistic, (x, width)) in statistics.iter().zip(columns(statistics.len())) {
+        let passed = statistic.passed;
+        let failed = statistic.failures();
+        let other = statistic.total - passed - failed;
+        let mut top = HEIGHT;
+        for (class, count) in [("pass", passed), ("none", other), ("fail", failed)] {
+            if count > 0 {
+                // One failure among many tests stays visible.
+                let height = (count as f64 * scale).max(3.0).min(top);
+                top -= height;
+                canvas.rectangle(class, [x, top, width, height]);
+            }
+        }
+    }
+    let label = match (statistics.first(), statistics.last()) {
+        (Some(first), Some(last)) => format!(
+            "Failures in the last {} executions: from {} of {} to {} of {}",
+            statistics.len(),
+            number(first.failures()),
+            number(first.total),
+            number(last.failures()),
+            number(last.total),
+        ),
+        _ => "No executions".to_owned(),
+    };
+    canvas.draw("trend", (WIDTH, HEIGHT), true, &label)
+}
+
+/// Draws the durations of runs of a test, the latest last. Those that did not pass have a mark below
+/// the line.
+pub(crate) fn durations(runs: &[(f64, Outcome)]) -> Markup {
+    const BASE: f64 = 90.0;
+    let longest = runs.iter().map(|(seconds, _)| *seconds).fold(0.001, f64::max);
+    let mut canvas = Canvas::default();
+    for ((seconds, outcome), (x, width)) in runs.iter().zip(columns(runs.len())) {
+        let height = (BASE * seconds / longest).max(2.0);
+        canvas.rectangle(outcome.class(), [x, BASE - height, width, height]);
+        if *outcome != Outcome::Passed {
+            canvas.rectangle(outcome.class(), [x, BASE + 4.0, width, 6.0]);
+        }
+    }
+    let outcomes: Vec<_> = runs.iter().map(|(_, outcome)| *outcome).collect();
+    let label = format!("Durations of the last {} runs: {}", runs.len(), summary(&outcomes));
+    canvas.draw("trend", (WIDTH, HEIGHT), true, &label)
+}
+
+/// Returns the left edges and the widths of columns. A few columns are not wider than of twenty.
+#[expect(clippy::cast_precision_loss, reason = "numbers of columns are small")]
+fn columns(count: usize) -> impl Iterator<Item = (f64, f64)> {
+    let step = WIDTH / count.max(20) as f64;
+    (0..count).map(move |index| (index as f64 * step, step * 0.8))
+}

@@ -1,0 +1,71 @@
+//! Customers that the user is a member of.
+
+use axum::{
+    Form,
+    response::{IntoResponse, Redirect, Response},
+};
+use http::{HeaderMap, Method};
+use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{
+    failure::Failure,
+    session::{Session, Token},
+    text::plain,
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Membership {
+    customer_id: String,
+    customer_name: String,
+    user_group_name: String,
+    current: bool,
+    pending: bool,
+}
+
+/// The field of the form.
+#[derive(Deserialize)]
+pub(super) struct Choice {
+    customer: Uuid,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct RefineInput {
+    customer_id: Uuid,
+}
+
+/// Exchanges the token of the session for one for another customer.
+pub(super) async fn switch(
+    Session { api, .. }: Session,
+    headers: HeaderMap,
+    Form(Choice { customer }): Form<Choice>,
+) -> Result<Response, Failure> {
+    let choice = RefineInput { customer_id: customer };
+    let token = api.send::<Token>(Method::POST, "/api/token/refine", &choice).await?;
+    token.store(Redirect::to("/").into_response(), &headers)
+}
+
+pub(super) fn row(membership: &Membership) -> Markup {
+    html! {
+        li.row.past {
+            span.mark {}
+            span.what {
+                b { bdi { (plain(&membership.customer_name)) } }
+                span.facts { span.fact { bdi { (plain(&membership.user_group_name)) } } }
+            }
+            span.marks {
+                @if membership.current { span.badge.pass { "current" } }
+                @if membership.pending { span.badge.none { "invited" } }
+            }
+            form.time method="post" action="/account/customer" {
+                input type="hidden" name="customer" value=(membership.customer_id);
+                @if !membership.current && !membership.pending {
+                    button aria-label=(format!("Switch to {}", membership.customer_name)) { "Switch" }
+                }
+            }
+        }
+    }
+}

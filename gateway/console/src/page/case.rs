@@ -1,0 +1,152 @@
+//! `/cases/{testCaseId}`: the runs of a test case.
+
+use axum::{
+    Router,
+    extract::{Path, Query},
+    response::IntoResponse,
+    routing::get,
+};
+use futures::try_join;
+use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    Listed,
+    part::{facts, pager, projects_crumb, subject},
+    unless_empty,
+};
+use crate::{
+    Console,
+    api::{List, Outcome, Project, TestCase, TestCaseRun, TestSetEntry},
+    chart::{Quartiles, box_plot, durations, flaky, glyph},
+    failure::Failure,
+    layout::{Crumb, Page},
+    page::row::identifier,
+    session::Session,
+    text::{duration, plain, short_time},
+};
+
+/// Number of runs on a page.
+const RUNS: u32 = 50;
+
+pub(super) fn routes() -> Router<Console> {
+    Router::new().route("/cases/{case}", get(page))
+}
+
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Cursor {
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+async fn page(
+    Session { api, user }: Session,
+    Path(id): Path<Uuid>,
+    Query(at): Query<Cursor>,
+) -> Result<impl IntoResponse, Failure> {
+    let case = api.get::<TestCase>(&format!("/api/projects/0/testcases/{id}"), &()).await?;
+    let project = format!("/api/projects/{}", case.project_id);
+    let (history, sets) =
+        (format!("{project}/testcases/{id}/history"), format!("{project}/testcases/{id}/testsets"));
+    let listed = Listed { limit: RUNS, filter: &at };
+    let (project, runs, sets) = try_join!(
+        api.get::<Project>(&project, &()),
+        api.list::<TestCaseRun>(&history, &listed),
+        api.list::<TestSetEntry>(&sets, &[("limit", 20)]),
+    )?;
+    let body = html! {
+        div.head { h1 { bdi { (plain(&case.name)) } } }
+        (identifier(&case.identifier, &case.name))
+        @if let Some(description) = &case.description { p.lead { (plain(description)) } }
+        (sets_of(&case, &sets))
+        @if runs.items.is_empty() { p.empty { "This test has not been executed yet." } }
+        @else { (overview(&runs.items)) (history_of(&case, &runs, &at)) }
+    };
+    let project = Crumb(format!("/projects/{}", case.project_id), project.name);
+    let title = case.name.clone();
+    Ok(Page { user: &user, title, trail: vec![projects_crumb(), project], refresh: None, body }
+        .into_response())
+}
+
+fn sets_of(case: &TestCase, sets: &List<TestSetEntry>) -> Markup {
+    html! {
+        @if !sets.items.is_empty() {
+            p.facts { @for set in &sets.items {
+                span.fact { a href=(format!("/projects/{}/sets/{}", case.project_id, set.id)) {
+                    bdi { (plain(&set.name)) }
+                } }
+            } }
+        }
+    }
+}
+
+/// Durations and results of the runs, and how much they vary.
+fn overview(runs: &[TestCaseRun]) -> Markup {
+    let timed = runs.iter().rev().map(|run| (run.total_duration_in_sec, run.result));
+    let timed: Vec<_> = timed.collect();
+    let passed = runs.iter().filter(|run| run.result == Outcome::Passed);
+    let quartiles = Quartiles::of(passed.clone().map(|run| run.total_duration_in_sec).collect());
+    let flakiness = runs.first().map_or(0.0, |run| run.flakiness_score);
+    html! {
+        section.charts {
+            figure {
+                figcaption { "Durations of the latest runs; marked below if they did not pass" }
+                (durations(&timed))
+            }
+            @if let Some(quartiles) = quartiles { (distribution(&quartiles)) }
+        }
+        dl.numbers {
+            div { dt { "Runs shown" } dd { (runs.len()) } }
+            div { dt { "Passed" } dd { (passed.count()) } }
+            div { dt { "Flakiness" } dd { (format!("{:.0} %", 100.0 * flakiness)) } }
+        }
+    }
+}
+
+fn distribution(quartiles: &Quartiles) -> Markup {
+    html! {
+        figure {
+            figcaption { "Durations of passed runs" }
+            (box_plot(quartiles))
+            dl.numbers.small {
+                div { dt { "Shortest" } dd { (duration(quartiles.shortest())) } }
+                div { dt { "25 %" } dd { (duration(quartiles.first_quartile)) } }
+                div { dt { "Median" } dd { (duration(quartiles.median)) } }
+                div { dt { "75 %" } dd { (duration(quartiles.third_quartile)) } }
+                div { dt { "Longest" } dd { (duration(quartiles.longest())) } }
+            }
+        }
+    }
+}
+
+fn history_of(case: &TestCase, runs: &List<TestCaseRun>, at: &Cursor) -> Markup {
+    let path = format!("/cases/{}", case.id);
+    let first = at.cursor.is_some().then(Cursor::default);
+    let next = runs.next.clone().map(|cursor| Cursor { cursor: Some(cursor) });
+    html! {
+        h2 { "Runs" }
+        ol.rows { @for run in &runs.items { (run_row(run)) } }
+        (pager(&path, first.as_ref(), next.as_ref()))
+    }
+}
+
+fn run_row(run: &TestCaseRun) -> Markup {
+    let subject = subject(run.software_name.as_deref(), run.software_version.as_deref());
+    let is_judged = matches!(run.status.as_str(), "Accepted" | "Rejected" | "Investigation");
+    html! {
+        li.row.past {
+            span.mark {
+                @if run.is_flaky && run.result == Outcome::Passed { (flaky()) }
+                @else { (glyph(run.result)) }
+            }
+            span.what {
+                a href=(format!("/reports/{}", run.id)) { (short_time(run.request_time)) }
+                span.facts { (facts([run.environment_name.as_deref(), subject.as_deref()])) }
+            }
+            span.marks { @if is_judged { span.badge.none { (run.status) } } }
+            span.time { (duration(run.total_duration_in_sec)) }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! `/projects/{projectId}/cases`: the test cases of a project.
+
+use axum::{
+    Router,
+    extract::{Path, Query},
+    response::IntoResponse,
+    routing::get,
+};
+use futures::try_join;
+use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    Listed,
+    part::{pager, projects_crumb},
+    row::identifier,
+    unless_empty,
+};
+use crate::{
+    Console,
+    api::{Outcome, Project, TestCaseEntry},
+    chart::{glyph, strip},
+    failure::Failure,
+    layout::{Crumb, Page},
+    session::Session,
+    text::{clean, duration, plain},
+};
+
+/// Number of test cases on a page.
+const CASES: u32 = 50;
+
+pub(super) fn routes() -> Router<Console> {
+    Router::new().route("/projects/{project}/cases", get(page))
+}
+
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Filter {
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    q: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+async fn page(
+    Session { api, user }: Session,
+    Path(id): Path<Uuid>,
+    Query(filter): Query<Filter>,
+) -> Result<impl IntoResponse, Failure> {
+    let project = format!("/api/projects/{id}");
+    let (cases, listed) =
+        (format!("{project}/testcases"), Listed { limit: CASES, filter: &filter });
+    let (project, cases) =
+        try_join!(api.get::<Project>(&project, &()), api.list::<TestCaseEntry>(&cases, &listed))?;
+    let path = format!("/projects/{id}/cases");
+    let first = filter.cursor.is_some().then(|| Filter { cursor: None, ..filter.clone() });
+    let next = cases.next.clone();
+    let next = next.map(|cursor| Filter { cursor: Some(cursor), ..filter.clone() });
+    let body = html! {
+        div.head { h1 { "Test cases" } (search(&path, filter.q.as_deref())) }
+        @if cases.items.is_empty() {
+            p.empty { "No test case has this text in its name or identifier." }
+        }
+        ul.rows.spaced { @for case in &cases.items { (row(case)) } }
+        (pager(&path, first.as_ref(), next.as_ref()))
+    };
+    let title = "Test cases".to_owned();
+    let trail = vec![projects_crumb(), Crumb(format!("/projects/{id}"), project.name)];
+    Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
+}
+
+/// A search in the test cases of the path.
+pub(super) fn search(path: &str, q: Option<&str>) -> Markup {
+    html! {
+        form.search role="search" action=(path) {
+            input type="search" name="q" aria-label="Search test cases"
+                placeholder="Search test cases" value=(clean(q.unwrap_or_default()));
+            button { "Search" }
+        }
+    }
+}
+
+fn row(case: &TestCaseEntry) -> Markup {
+    let latest = case.execution_statistics.first();
+    let outcomes: Vec<_> = case.execution_statistics.iter().rev().map(|run| run.result).collect();
+    html! {
+        li.row.test {
+            span.mark { (glyph(case.last_result.unwrap_or(Outcome::Absent))) }
+            span.what {
+                a href=(format!("/cases/{}", case.id)) { bdi { (plain(&case.name)) } }
+                (identifier(&case.identifier, &case.name))
+            }
+            span.marks {}
+            span.history { @if !outcomes.is_empty() { (strip(&outcomes)) } }
+            span.time { @if let Some(run) = latest { (duration(run.average_duration_in_sec)) } }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The results of an execution that a page shows: the query of its URL.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{api::Changes, page::unless_empty};
+
+/// The results to show. The parameters are those of the interface; `view=all` shows all results
+/// although some are new.
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(crate) struct Filter {
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) view: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) change: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) result: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) fingerprint: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) q: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) cursor: Option<String>,
+}
+
+/// A part of the results.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Tab {
+    New,
+    Still,
+    Flaky,
+    Fixed,
+    All,
+}
+
+impl Tab {
+    pub(super) const EACH: [Self; 5] =
+        [Self::New, Self::Still, Self::Flaky, Self::Fixed, Self::All];
+
+    /// Returns the change that the interface filters by.
+    pub(super) fn change(self) -> Option<&'static str> {
+        match self {
+            Self::New => Some("New"),
+            Self::Still => Some("Still"),
+            Self::Flaky => Some("Flaky"),
+            Self::Fixed => Some("Fixed"),
+            Self::All => None,
+        }
+    }
+
+    /// Returns the filter that shows this part.
+    pub(super) fn filter(self) -> Filter {
+        let view = (self == Self::All).then(|| "all".to_owned());
+        Filter { view, change: self.change().map(str::to_owned), ..Filter::default() }
+    }
+}
+
+impl Filter {
+    /// Returns the part that the URL asks for.
+    pub(super) fn explicit_tab(&self) -> Option<Tab> {
+        let change = self.change.as_deref();
+        let tab = change
+            .and_then(|change| Tab::EACH.into_iter().find(|tab| tab.change() == Some(change)));
+        let is_filtered = self.view.is_some() || self.result.is_some() || self.status.is_some();
+        let is_filtered = is_filtered || self.fingerprint.is_some() || self.q.is_some();
+        tab.or(is_filtered.then_some(Tab::All))
+    }
+
+    /// Returns the part to show: by default the first one that needs attention.
+    pub(super) fn tab(&self, changes: &Changes) -> Tab {
+        self.explicit_tab().unwrap_or(match changes {
+            changes if changes.new > 0 => Tab::New,
+            changes if changes.still > 0 => Tab::Still,
+            changes if changes.flaky > 0 => Tab::Flaky,
+            _ => Tab::All,
+        })
+    }
+
+    /// Returns whether the results are shown by causes, rather than as a plain list.
+    pub(super) fn is_grouped(&self, tab: Tab) -> bool {
+        let is_plain = self.result.is_some() || self.status.is_some() || self.fingerprint.is_some();
+        matches!(tab, Tab::New | Tab::Still) && !is_plain
+    }
+
+    /// Returns the filter for the page of a cursor.
+    pub(super) fn at(&self, cursor: Option<String>) -> Self {
+        Self { cursor, ..self.clone() }
+    }
+
+    /// Returns the query of the URL, for links that lead back.
+    pub(crate) fn query(&self, tab: Tab) -> String {
+        let view = self.explicit_tab().is_none().then(|| tab.filter());
+        let view = view.map(|shown| Self { cursor: self.cursor.clone(), ..shown });
+        serde_urlencoded::to_string(view.as_ref().unwrap_or(self)).unwrap_or_default()
+    }
+
+    /// Reads the query of a URL.
+    pub(crate) fn parse(query: &str) -> Self {
+        serde_urlencoded::from_str(query).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_part_that_needs_attention_is_shown() {
+        let none = Changes::default();
+        let still = Changes { still: 1, flaky: 1, ..Changes::default() };
+        let new = Changes { new: 1, still: 1, ..Changes::default() };
+        for (query, changes, expected) in [
+            ("", &new, Tab::New),
+            ("", &still, Tab::Still),
+            ("", &none, Tab::All),
+            ("view=all", &new, Tab::All),
+            ("q=pay", &new, Tab::All),
+            ("change=Fixed", &new, Tab::Fixed),
+            ("change=&result=", &new, Tab::New),
+            ("change=New&fingerprint=1", &none, Tab::New),
+        ] {
+            assert_eq!(Filter::parse(query).tab(changes), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn links_lead_back_to_what_was_shown() {
+        assert_eq!(Filter::default().query(Tab::New), "change=New");
+        assert_eq!(Filter::default().query(Tab::All), "view=all");
+        let query = "change=New&q=a+b";
+        assert_eq!(Filter::parse(query).query(Tab::New), query);
+    }
+}

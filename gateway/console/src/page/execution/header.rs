@@ -1,0 +1,146 @@
+//! The outcome of an execution: facts, bar and numbers.
+
+use maud::{Markup, html};
+
+use super::{Filter, Tab};
+use crate::{
+    api::{Summary, address},
+    chart::bar,
+    page::part::{facts, result_badge, revision, subject},
+    text::{Link, between, clean, counted, duration, link, long_time, number, plain},
+};
+
+/// Returns the title of the page: the numbers first, because tabs of browsers are narrow.
+pub(super) fn title(summary: &Summary) -> String {
+    let (new, name) = (summary.changes.new, &summary.execution.test_set_name);
+    match new {
+        0 => format!("{} · {name}", state(summary)),
+        new => format!("{} · {name}", counted(new, "new failure")),
+    }
+}
+
+fn state(summary: &Summary) -> &str {
+    let execution = &summary.execution;
+    if execution.status == "Completed" { execution.result.label() } else { &execution.status }
+}
+
+/// The header with the links to the parts. While the execution runs, the script replaces it.
+pub(super) fn header(summary: &Summary, tab: Tab, filter: &Filter) -> Markup {
+    let execution = &summary.execution;
+    let query = filter.query(tab);
+    let progress = format!("/executions/{}/progress?{query}", execution.id);
+    let progress = execution.is_running().then_some(progress);
+    html! {
+        header #summary data-progress=[progress] {
+            div.head {
+                h1 { bdi { (plain(&execution.test_set_name)) } }
+                @if execution.is_running() {
+                    span.badge.wait { span.spinner aria-hidden="true" {} (execution.status) }
+                } @else { (result_badge(execution.result, state(summary))) }
+            }
+            (facts_of(summary))
+            (bar(&execution.statistic))
+            (legend(summary))
+            (tabs(summary, tab))
+        }
+    }
+}
+
+fn facts_of(summary: &Summary) -> Markup {
+    let execution = &summary.execution;
+    let seconds = execution.completion_date_time.map(|end| between(execution.request_time, end));
+    let subject =
+        subject(execution.software_name.as_deref(), execution.software_version.as_deref());
+    let revision = revision(execution.branch.as_deref(), execution.commit.as_deref());
+    html! {
+        p.facts {
+            span.fact { (long_time(execution.request_time)) }
+            @if let Some(seconds) = seconds { span.fact { (duration(seconds)) } }
+            (facts([
+                revision.as_deref(),
+                execution.environment_name.as_deref(),
+                subject.as_deref(),
+                Some(execution.request_user.as_str()),
+                Some(execution.tags.as_str()),
+            ]))
+            @if let Some(run) = ci_run(summary) { span.fact { (run) } }
+            @if let Some(before) = &summary.compared_with {
+                span.fact { a href=(format!("/executions/{before}")) { "previous run" } }
+            }
+        }
+    }
+}
+
+/// The link to the run of the CI system.
+fn ci_run(summary: &Summary) -> Option<Markup> {
+    let execution = &summary.execution;
+    let build = execution.build.as_deref().unwrap_or("run");
+    let url = link(execution.ci_url.as_deref()?)?;
+    let (Link::Elsewhere(url) | Link::Artifact(url)) = url;
+    Some(html! { a href=(url) rel="noopener noreferrer" { "CI " bdi { (plain(build)) } } })
+}
+
+/// The numbers of results, in the order of the bar.
+fn legend(summary: &Summary) -> Markup {
+    let statistic = &summary.execution.statistic;
+    let parts = [
+        ("pass", statistic.passed, "passed"),
+        ("fail", statistic.failed, "failed"),
+        ("error", statistic.errors, "with an error"),
+        ("warn", statistic.aborted, "aborted"),
+        ("none", statistic.canceled, "canceled"),
+        ("wait", statistic.pending, "pending"),
+    ];
+    html! {
+        ul.legend {
+            @for (class, count, label) in parts.into_iter().filter(|(_, count, _)| *count > 0) {
+                li { i class=(class) {} b { (number(count)) } " " (label) }
+            }
+            @if summary.changes.muted > 0 {
+                li {
+                    a href=(format!("/projects/{}/knownfailures", summary.project_id)) {
+                        (number(summary.changes.muted)) " muted"
+                    }
+                }
+            }
+            @if summary.changes.unreviewed > 0 {
+                li.hint { (number(summary.changes.unreviewed)) " to review" }
+            }
+        }
+    }
+}
+
+/// Links to the parts of the results, with their numbers.
+fn tabs(summary: &Summary, current: Tab) -> Markup {
+    let changes = &summary.changes;
+    html! {
+        nav.tabs aria-label="Results" {
+            @for tab in Tab::EACH {
+                @let (label, class, count) = match tab {
+                    Tab::New => ("New", "fail", changes.new),
+                    Tab::Still => ("Still failing", "fail", changes.still),
+                    Tab::Flaky => ("Flaky", "flaky", changes.flaky),
+                    Tab::Fixed => ("Fixed", "pass", changes.fixed),
+                    Tab::All => ("All", "all", summary.execution.statistic.total),
+                };
+                @let path = format!("/executions/{}", summary.execution.id);
+                a class=(if count == 0 { "zero" } else { class })
+                    href=(address(&path, &tab.filter()))
+                    aria-current=[(tab == current).then_some("page")]
+                { b { (number(count)) } " " (label) }
+            }
+        }
+    }
+}
+
+/// A search in a part of the results.
+pub(super) fn search(page: &str, tab: Tab, label: &str, q: Option<&str>) -> Markup {
+    html! {
+        form.search role="search" action=(page) {
+            @if let Some(change) = tab.change() { input type="hidden" name="change" value=(change); }
+            input type="search" name="q" aria-label=(label) placeholder=(label)
+                value=(clean(q.unwrap_or_default()));
+            button { "Search" }
+        }
+    }
+}

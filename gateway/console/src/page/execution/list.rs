@@ -1,0 +1,127 @@
+//! Results of an execution as a plain list.
+
+use maud::{Markup, html};
+use uuid::Uuid;
+
+use super::{Filter, Tab, header::search, path};
+use crate::{
+    api::{Api, List, ReportEntry, Summary, address},
+    failure::Failure,
+    page::{
+        Listed,
+        part::{choice, pager},
+        row::{Rows, row},
+    },
+    text::ansi,
+};
+
+/// Number of results on a page.
+const RESULTS: u32 = 50;
+
+async fn list(
+    api: &Api,
+    id: Uuid,
+    tab: Tab,
+    filter: &Filter,
+) -> Result<List<ReportEntry>, Failure> {
+    let change = tab.change().map(str::to_owned);
+    let filter = Filter { view: None, change, ..filter.clone() };
+    api.list(&format!("{}/reports", path(id)), &Listed { limit: RESULTS, filter: &filter }).await
+}
+
+/// Returns the ids of the test reports in the order of the page.
+pub(super) async fn order(
+    api: &Api,
+    id: Uuid,
+    tab: Tab,
+    filter: &Filter,
+) -> Result<(Vec<String>, Option<Filter>), Failure> {
+    let List { items, next } = list(api, id, tab, filter).await?;
+    let ids = items.into_iter().map(|report| report.id).collect();
+    Ok((ids, next.map(|cursor| filter.at(Some(cursor)))))
+}
+
+pub(super) async fn section(
+    api: &Api,
+    id: Uuid,
+    tab: Tab,
+    filter: &Filter,
+    summary: &Summary,
+    selectable: bool,
+) -> Result<Markup, Failure> {
+    let reports = list(api, id, tab, filter).await?;
+    let page = format!("/executions/{id}");
+    let from = filter.query(tab);
+    let with_headline = filter.fingerprint.is_none();
+    let rows = Rows { from: &from, selectable, with_headline };
+    let first = filter.cursor.is_some().then(|| filter.at(None));
+    let next = reports.next.map(|cursor| filter.at(Some(cursor)));
+    Ok(html! {
+        @if filter.fingerprint.is_some() { (cause(&page, tab, &reports.items)) }
+        @else { (tools(&page, tab, filter)) }
+        @if reports.items.is_empty() { (nothing(tab, filter, summary)) }
+        ul.rows { @for report in &reports.items { (row(report, rows)) } }
+        (pager(&page, first.as_ref(), next.as_ref()))
+    })
+}
+
+/// The message of the cause that the list is about.
+fn cause(page: &str, tab: Tab, reports: &[ReportEntry]) -> Markup {
+    let headline = reports.first().map(|report| report.headline.as_str()).unwrap_or_default();
+    html! {
+        div.tools {
+            p { a href=(address(page, &tab.filter())) { "« All causes" } }
+        }
+        @if !headline.is_empty() { pre.headline.alone { (ansi(headline)) } }
+    }
+}
+
+fn tools(page: &str, tab: Tab, filter: &Filter) -> Markup {
+    let results = ["Passed", "Failed", "Error", "Aborted", "Canceled", "NotExecuted"];
+    let statuses = ["InReview", "Investigation", "Accepted", "Rejected"];
+    html! {
+        @if tab == Tab::All {
+            form.filters role="search" action=(page) {
+                input type="hidden" name="view" value="all";
+                label.field.wide {
+                    span { "Test" }
+                    input type="search" name="q" value=[filter.q.as_deref()];
+                }
+                (choice("result", "Result", &results, filter.result.as_deref()))
+                (choice("status", "Review", &statuses, filter.status.as_deref()))
+                button { "Filter" }
+                @if filter.q.is_some() || filter.result.is_some() || filter.status.is_some() {
+                    a.button.quiet href=(address(page, &tab.filter())) { "Clear" }
+                }
+            }
+        } @else {
+            div.tools {
+                p.hint { (meaning(tab)) }
+                (search(page, tab, "Search tests", filter.q.as_deref()))
+            }
+        }
+    }
+}
+
+fn meaning(tab: Tab) -> &'static str {
+    match tab {
+        Tab::Flaky => "Passed after an attempt that did not.",
+        Tab::Fixed => "Passed, and failed before.",
+        Tab::New => "Fail, and passed before or never ran.",
+        Tab::Still => "Fail, and failed before.",
+        Tab::All => "",
+    }
+}
+
+fn nothing(tab: Tab, filter: &Filter, summary: &Summary) -> Markup {
+    let is_filtered = filter.q.is_some() || filter.result.is_some() || filter.status.is_some();
+    html! {
+        p.empty {
+            @if is_filtered { "No test matches these filters." }
+            @else if summary.execution.is_running() { "No results yet. They appear as they arrive." }
+            @else if tab == Tab::Flaky { "No flaky tests: each passed or failed at the first attempt." }
+            @else if tab == Tab::Fixed { "Nothing is fixed that failed before." }
+            @else { "No results." }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! `/projects/{projectId}/knownfailures`: the causes that are muted, until they are ended.
+
+use axum::{
+    Router,
+    extract::{Path, Query},
+    response::{IntoResponse, Redirect},
+    routing::{get, post},
+};
+use futures::try_join;
+use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    Listed,
+    part::{pager, projects_crumb},
+    unless_empty,
+};
+use crate::{
+    Console,
+    api::{Project, Time},
+    failure::Failure,
+    layout::{Crumb, Page},
+    session::{Claims, Session},
+    text::{ansi, clean, plain, short_time},
+};
+
+/// Number of known failures on a page.
+const KNOWN_FAILURES: u32 = 50;
+
+pub(super) fn routes() -> Router<Console> {
+    Router::new()
+        .route("/projects/{project}/knownfailures", get(page))
+        .route("/projects/{project}/knownfailures/{known}/delete", post(delete))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct KnownFailure {
+    id: String,
+    headline: String,
+    test_case_id: Option<String>,
+    ticket: String,
+    comment: String,
+    muted_until: Time,
+    created_by: String,
+    last_seen: Option<Time>,
+}
+
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Cursor {
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+async fn page(
+    Session { api, user }: Session,
+    Path(id): Path<Uuid>,
+    Query(at): Query<Cursor>,
+) -> Result<impl IntoResponse, Failure> {
+    let (project, listed) =
+        (format!("/api/projects/{id}"), Listed { limit: KNOWN_FAILURES, filter: &at });
+    let known = format!("{project}/knownfailures");
+    let (project, known) =
+        try_join!(api.get::<Project>(&project, &()), api.list::<KnownFailure>(&known, &listed),)?;
+    let path = format!("/projects/{id}/knownfailures");
+    let first = at.cursor.is_some().then(Cursor::default);
+    let next = known.next.clone().map(|cursor| Cursor { cursor: Some(cursor) });
+    let body = html! {
+        div.head { h1 { "Known failures" } }
+        p.lead {
+            "Failures with these causes are muted until the date: they do not count as new. Review \
+             failures of an execution to add some."
+        }
+        @if known.items.is_empty() { p.empty { "No failure is muted." } }
+        ul.rows.spaced { @for one in &known.items { (row(&path, one, &user)) } }
+        (pager(&path, first.as_ref(), next.as_ref()))
+    };
+    let title = "Known failures".to_owned();
+    let trail = vec![projects_crumb(), Crumb(format!("/projects/{id}"), project.name)];
+    Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
+}
+
+fn row(path: &str, known: &KnownFailure, user: &Claims) -> Markup {
+    html! {
+        li.row.past {
+            span.mark {}
+            div.what {
+                pre { (ansi(&known.headline)) }
+                @if !known.comment.is_empty() { p.small { bdi { (plain(&known.comment)) } } }
+                span.facts {
+                    span.fact { "until " (short_time(known.muted_until)) }
+                    span.fact {
+                        @match &known.test_case_id {
+                            Some(case) => a href=(format!("/cases/{case}")) { "one test" },
+                            None => "every test",
+                        }
+                    }
+                    span.fact { "by " bdi { (plain(&known.created_by)) } }
+                    @if let Some(time) = known.last_seen { span.fact { "last seen " (short_time(time)) } }
+                }
+            }
+            span.marks {
+                @if !known.ticket.is_empty() { span.badge.none { bdi { (plain(&known.ticket)) } } }
+            }
+            @if user.may("Accept") {
+                form.time method="post" action=(format!("{path}/{}/delete", known.id)) {
+                    button aria-label=(format!("End: {}", clean(&known.headline))) { "End" }
+                }
+            }
+        }
+    }
+}
+
+/// Ends a known failure: its failures in later executions count again.
+async fn delete(
+    Session { api, .. }: Session,
+    Path((project, known)): Path<(Uuid, Uuid)>,
+) -> Result<Redirect, Failure> {
+    api.delete(&format!("/api/projects/{project}/knownfailures/{known}")).await?;
+    Ok(Redirect::to(&format!("/projects/{project}/knownfailures")))
+}

@@ -1,0 +1,126 @@
+//! Parts that several pages have.
+
+use maud::{Markup, html};
+use serde::Serialize;
+
+use crate::{
+    api::{ExecutionEntry, Outcome, address},
+    chart::{bar, glyph},
+    layout::Crumb,
+    text::{between, clean, counted, duration, plain, short_time},
+};
+
+/// Returns the crumb of the list of projects.
+pub(super) fn projects_crumb() -> Crumb {
+    Crumb("/".to_owned(), "Projects".to_owned())
+}
+
+/// Links to the next page of a list, and back to its first.
+pub(super) fn pager(
+    path: &str,
+    first: Option<&impl Serialize>,
+    next: Option<&impl Serialize>,
+) -> Markup {
+    html! {
+        @if first.is_some() || next.is_some() {
+            nav.pager aria-label="Pages" {
+                @if let Some(query) = first {
+                    a.button href=(address(path, query)) { "« First page" }
+                }
+                @if let Some(query) = next {
+                    a.button href=(address(path, query)) rel="next" { "Next page »" }
+                }
+            }
+        }
+    }
+}
+
+/// A result with its name.
+pub(super) fn result_badge(outcome: Outcome, label: &str) -> Markup {
+    html! { span class=(format!("badge {}", outcome.class())) { (label) } }
+}
+
+/// Short facts beside each other; empty ones are left out.
+pub(super) fn facts<'a>(facts: impl IntoIterator<Item = Option<&'a str>>) -> Markup {
+    let facts = facts.into_iter().flatten().filter(|fact| !fact.is_empty());
+    html! { @for fact in facts { span.fact { bdi { (plain(fact)) } } } }
+}
+
+/// Returns the name and the identifier of software, if there is one.
+pub(super) fn subject(name: Option<&str>, identifier: Option<&str>) -> Option<String> {
+    let parts = [name, identifier].into_iter().flatten().filter(|part| !part.is_empty());
+    let subject = parts.collect::<Vec<_>>().join(" ");
+    (!subject.is_empty()).then_some(subject)
+}
+
+/// Branch and short commit, such as `main@1a2b3c4`.
+pub(super) fn revision(branch: Option<&str>, commit: Option<&str>) -> Option<String> {
+    let commit = commit.map(|commit| commit.chars().take(9).collect::<String>());
+    match (branch, commit) {
+        (Some(branch), Some(commit)) => Some(format!("{branch} @ {commit}")),
+        (branch, commit) => branch.map(str::to_owned).or(commit),
+    }
+}
+
+/// An execution as a row of a list.
+pub(super) fn execution_row(execution: &ExecutionEntry, with_set: bool) -> Markup {
+    let statistic = &execution.statistic;
+    let failures = statistic.failures();
+    let revision = revision(execution.branch.as_deref(), execution.commit.as_deref());
+    let seconds = execution.completion_date_time.map(|end| between(execution.request_time, end));
+    html! {
+        li.row.run {
+            span.mark {
+                @if execution.is_running() {
+                    span.spinner role="img" aria-label=(execution.status) {}
+                } @else { (glyph(execution.result)) }
+            }
+            span.what {
+                a href=(format!("/executions/{}", execution.id)) {
+                    @if with_set { bdi { (plain(&execution.test_set_name)) } ", " }
+                    (short_time(execution.request_time))
+                }
+                span.facts {
+                    (facts([
+                        revision.as_deref(),
+                        execution.environment_name.as_deref(),
+                        Some(execution.tags.as_str()),
+                    ]))
+                }
+            }
+            span.share {
+                (bar(statistic))
+                span.small {
+                    @if failures > 0 { b.fail { (counted(failures, "failure")) } " of " }
+                    (counted(statistic.total, "test"))
+                }
+            }
+            span.time { @if let Some(seconds) = seconds { (duration(seconds)) } }
+        }
+    }
+}
+
+/// A labelled field of a filter.
+pub(super) fn text_field(name: &str, label: &str, value: Option<&str>) -> Markup {
+    html! {
+        label.field {
+            span { (label) }
+            input name=(name) value=(clean(value.unwrap_or_default()));
+        }
+    }
+}
+
+/// A labelled choice of a filter.
+pub(super) fn choice(name: &str, label: &str, options: &[&str], value: Option<&str>) -> Markup {
+    html! {
+        label.field {
+            span { (label) }
+            select name=(name) {
+                option value="" { "any" }
+                @for option in options {
+                    option value=(option) selected[value == Some(option)] { (option) }
+                }
+            }
+        }
+    }
+}

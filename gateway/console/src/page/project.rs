@@ -1,0 +1,169 @@
+//! `/projects/{projectId}`: the test sets and the latest executions of a project.
+
+use axum::{
+    Router,
+    extract::{Path, Query},
+    response::IntoResponse,
+    routing::get,
+};
+use futures::try_join;
+use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    Listed, cases,
+    part::{self, choice, projects_crumb, text_field},
+    unless_empty, upload,
+};
+use crate::{
+    Console,
+    api::{ExecutionEntry, List, Project, TestSetEntry},
+    chart::bar,
+    failure::Failure,
+    layout::Page,
+    session::Session,
+    text::{counted, plain},
+};
+
+const SETS: u32 = 60;
+const EXECUTIONS: u32 = 25;
+
+pub(super) fn routes() -> Router<Console> {
+    Router::new().route("/projects/{project}", get(page))
+}
+
+/// The executions to show, as the interface names them.
+#[derive(Clone, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Filter {
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    tag: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    from_date: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    to_date: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+async fn page(
+    Session { api, user }: Session,
+    Path(id): Path<Uuid>,
+    Query(filter): Query<Filter>,
+) -> Result<impl IntoResponse, Failure> {
+    let path = format!("/api/projects/{id}");
+    let (sets, executions) = (format!("{path}/testsets"), format!("{path}/executions"));
+    let listed = Listed { limit: EXECUTIONS, filter: &filter };
+    let (project, sets, executions) = try_join!(
+        api.get::<Project>(&path, &()),
+        api.list::<TestSetEntry>(&sets, &[("limit", SETS)]),
+        api.list::<ExecutionEntry>(&executions, &listed),
+    )?;
+
+    let is_new = executions.items.is_empty() && filter == Filter::default();
+    let body = html! {
+        div.head {
+            h1 { bdi { (plain(&project.name)) } }
+            @if !is_new { (cases::search(&format!("/projects/{id}/cases"), None)) }
+        }
+        @if let Some(description) = &project.description { p.lead { (plain(description)) } }
+        @if is_new { (first_steps(&project)) }
+        @if !sets.items.is_empty() { (test_sets(&project, &sets)) }
+        @if !is_new { (latest(&project, &executions, &filter)) }
+    };
+    let title = project.name.clone();
+    Ok(Page { user: &user, title, trail: vec![projects_crumb()], refresh: None, body }
+        .into_response())
+}
+
+fn test_sets(project: &Project, sets: &List<TestSetEntry>) -> Markup {
+    html! {
+        section aria-labelledby="sets" {
+            h2 #sets { "Test sets" }
+            ul.cards { @for set in &sets.items { (test_set(project, set)) } }
+            @if sets.next.is_some() { p.hint { "Only the newest are shown." } }
+        }
+    }
+}
+
+fn test_set(project: &Project, set: &TestSetEntry) -> Markup {
+    html! {
+        li.card {
+            a href=(format!("/projects/{}/sets/{}", project.id, set.id)) {
+                bdi { (plain(&set.name)) }
+            }
+            @match &set.last_execution_statistic {
+                Some(last) => {
+                    (bar(last))
+                    p.small {
+                        @if last.failures() > 0 { b.fail { (counted(last.failures(), "failure")) } " of " }
+                        (counted(last.total, "test"))
+                    }
+                }
+                None => p.small { "Not executed yet" }
+            }
+        }
+    }
+}
+
+fn latest(project: &Project, executions: &List<ExecutionEntry>, filter: &Filter) -> Markup {
+    let path = format!("/projects/{}", project.id);
+    let first = filter.cursor.is_some().then(|| Filter { cursor: None, ..filter.clone() });
+    let next = executions.next.clone();
+    let next = next.map(|cursor| Filter { cursor: Some(cursor), ..filter.clone() });
+    html! {
+        section aria-labelledby="executions" {
+            div.head {
+                h2 #executions { "Executions" }
+                a.aside href=(format!("{path}/knownfailures")) { "Known failures" }
+            }
+            (filters(&path, filter))
+            @if executions.items.is_empty() {
+                p.empty { "No execution matches these filters. " a href=(path) { "Show all" } }
+            }
+            ol.rows { @for execution in &executions.items { (part::execution_row(execution, true)) } }
+            (part::pager(&path, first.as_ref(), next.as_ref()))
+        }
+    }
+}
+
+fn filters(path: &str, filter: &Filter) -> Markup {
+    let results = ["Passed", "Failed", "Error", "Aborted", "Canceled"];
+    let date = |name: &str, label: &str, value: &Option<String>| {
+        html! {
+            label.field { span { (label) } input type="date" name=(name) value=[value.as_deref()]; }
+        }
+    };
+    html! {
+        form.filters action=(path) {
+            (choice("result", "Result", &results, filter.result.as_deref()))
+            (text_field("branch", "Branch", filter.branch.as_deref()))
+            (text_field("tag", "Tag", filter.tag.as_deref()))
+            (date("fromDate", "From", &filter.from_date))
+            (date("toDate", "To", &filter.to_date))
+            button { "Filter" }
+            @if *filter != Filter::default() { a.button.quiet href=(path) { "Clear" } }
+        }
+    }
+}
+
+/// Explains how the first results get here.
+fn first_steps(project: &Project) -> Markup {
+    html! {
+        section.empty {
+            h2 { "No executions yet" }
+            p {
+                "Upload the report of a test run. With an " a href="/account" { "API token" }
+                ", run this where your reports are:"
+            }
+            (upload::by_names(&project.name, "nightly"))
+            p { "Or only with " code { "curl" } ":" }
+            (upload::to_project(&project.id))
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `/reports/{testReportId}`: the result of one test, with its steps.
+
+mod content;
+mod head;
+mod neighbour;
+mod steps;
+
+use axum::{
+    Router,
+    extract::{Path, Query},
+    response::IntoResponse,
+    routing::get,
+};
+use futures::try_join;
+use maud::html;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    part::projects_crumb,
+    review::{self, Announcement, Scope},
+    unless_empty,
+};
+use crate::{
+    Console,
+    api::{Api, Attempt, Instance, InstanceEntry, List, Report, TestCaseRun, address},
+    failure::Failure,
+    layout::{Crumb, Page},
+    session::Session,
+    text::clean,
+};
+
+/// Number of instances that can be chosen on the page.
+const INSTANCES: u32 = 100;
+
+/// Number of runs of the test case that the result is compared with.
+const RUNS: u32 = 20;
+
+pub(super) fn routes() -> Router<Console> {
+    Router::new()
+        .route("/reports/{report}", get(page))
+        .route("/reports/{report}/next", get(neighbour::next))
+        .route("/reports/{report}/previous", get(neighbour::previous))
+        .route("/reports/{report}/content", get(content::content))
+}
+
+/// The part of the result to show, and the list that has led here.
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct View {
+    /// Id of an instance; by default the first one that failed.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    instance: Option<String>,
+    /// Number of an attempt; by default the last one.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    attempt: Option<String>,
+    /// Query of the list of results.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+}
+
+async fn page(
+    Session { api, user }: Session,
+    Path(id): Path<Uuid>,
+    Query(view): Query<View>,
+    Query(announcement): Query<Announcement>,
+) -> Result<impl IntoResponse, Failure> {
+    let report = report(&api, id).await?;
+    let history =
+        format!("/api/projects/{}/testcases/{}/history", report.project_id, report.test_case_id);
+    let (instances, runs) =
+        try_join!(instances(&api, &report), api.list::<TestCaseRun>(&history, &[("limit", RUNS)]))?;
+    let instance = match chosen(&instances.items, &view) {
+        Some(entry) => Some(instance(&api, &report, &entry.id).await?),
+        None => None,
+    };
+    let attempt = instance.as_ref().map(|instance| instance.attempt(&view));
+
+    let here = address(&format!("/reports/{id}"), &view);
+    let body = html! {
+        (head::head(&report, &runs.items, &view))
+        (announcement.show())
+        (steps::choices(&report, &instances.items, instance.as_ref(), &view))
+        @match (instance.as_ref(), attempt) {
+            (Some(instance), Some(attempt)) => (steps::steps(&report, instance, attempt)),
+            _ => p.empty { "No instance has finished yet. Its steps appear here." }
+        }
+        @if report.is_finished() { (review::form(&user, &report.execution_id, &here, Scope::One(&report.id))) }
+    };
+    let project = format!("/projects/{}", report.project_id);
+    let set = format!("{project}/sets/{}", report.test_set_id);
+    let trail = vec![
+        projects_crumb(),
+        Crumb(project, "Project".to_owned()),
+        Crumb(set, "Test set".to_owned()),
+        Crumb(head::list(&report, &view), "Execution".to_owned()),
+    ];
+    let title = format!("{} · {}", report.result.label(), clean(&report.test_case_name));
+    Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
+}
+
+async fn report(api: &Api, id: Uuid) -> Result<Report, Failure> {
+    api.get(&format!("/api/projects/0/testcases/0/testplans/0/testreports/{id}"), &()).await
+}
+
+async fn instances(api: &Api, report: &Report) -> Result<List<InstanceEntry>, Failure> {
+    api.list(&report.instances(), &[("limit", INSTANCES)]).await
+}
+
+async fn instance(api: &Api, report: &Report, id: &str) -> Result<Instance, Failure> {
+    api.get(&format!("{}/{id}", report.instances()), &()).await
+}
+
+/// Returns the instance to show.
+fn chosen<'a>(instances: &'a [InstanceEntry], view: &View) -> Option<&'a InstanceEntry> {
+    let asked = view.instance.as_deref();
+    let asked = asked.and_then(|id| instances.iter().find(|instance| instance.id == id));
+    let failed = || instances.iter().find(|instance| instance.result.is_failure());
+    asked.or_else(failed).or_else(|| instances.first())
+}
+
+impl Instance {
+    /// Returns the attempt to show.
+    fn attempt(&self, view: &View) -> &Attempt {
+        let number = view.attempt.as_deref().and_then(|number| number.parse().ok());
+        let asked = number
+            .and_then(|number: i64| self.attempts.iter().find(|attempt| attempt.number == number));
+        asked.unwrap_or(&self.last)
+    }
+}

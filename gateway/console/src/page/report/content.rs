@@ -1,0 +1,97 @@
+//! A whole text of a step, as a file that browsers show without running anything in it.
+
+use axum::{
+    extract::{Path, Query},
+    response::IntoResponse,
+};
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{View, chosen, instance, instances, report};
+use crate::{
+    api::{Attempt, Instance, Report, Step, address},
+    failure::Failure,
+    session::Session,
+};
+
+/// A text of a step.
+#[derive(Clone, Copy, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Part {
+    Actual,
+    Expected,
+    Input,
+}
+
+impl Part {
+    pub(super) fn of(self, step: &Step) -> &str {
+        match self {
+            Self::Actual => &step.actual_result,
+            Self::Expected => &step.expected_result,
+            Self::Input => &step.test_input,
+        }
+    }
+
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Actual => "Actual result",
+            Self::Expected => "Expected result",
+            Self::Input => "Input",
+        }
+    }
+
+    /// Returns the CSS class of the text.
+    pub(super) fn class(self, step: &Step) -> &'static str {
+        if self == Self::Actual && step.result.is_failure() { "failed" } else { "" }
+    }
+}
+
+/// The attempt that texts belong to.
+pub(super) struct Shown<'a> {
+    pub(super) report: &'a Report,
+    pub(super) instance: &'a Instance,
+    pub(super) attempt: &'a Attempt,
+}
+
+/// The query of a text.
+#[derive(Deserialize, Serialize)]
+pub(super) struct ContentQuery {
+    instance: String,
+    attempt: String,
+    step: i64,
+    part: Part,
+}
+
+impl Shown<'_> {
+    /// Returns the address of a text.
+    pub(super) fn link(&self, step: &Step, part: Part) -> String {
+        let query = ContentQuery {
+            instance: self.instance.id.clone(),
+            attempt: self.attempt.number.to_string(),
+            step: step.number,
+            part,
+        };
+        address(&format!("/reports/{}/content", self.report.id), &query)
+    }
+}
+
+/// Shows a text.
+pub(super) async fn content(
+    Session { api, .. }: Session,
+    Path(id): Path<Uuid>,
+    Query(ContentQuery { instance: asked, attempt, step, part }): Query<ContentQuery>,
+) -> Result<impl IntoResponse, Failure> {
+    let report = report(&api, id).await?;
+    let view = View { instance: Some(asked), attempt: Some(attempt), from: None };
+    let instances = instances(&api, &report).await?;
+    let entry = chosen(&instances.items, &view).ok_or_else(Failure::not_found)?;
+    let instance = instance(&api, &report, &entry.id).await?;
+    let steps = &instance.attempt(&view).steps;
+    let step = steps.iter().find(|other| other.number == step).ok_or_else(Failure::not_found)?;
+    let headers = [
+        (CONTENT_TYPE, "text/plain; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
+    ];
+    Ok((headers, part.of(step).to_owned()))
+}

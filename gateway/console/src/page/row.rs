@@ -1,0 +1,94 @@
+//! A test as a row of a list of results.
+
+use maud::{Markup, html};
+
+use super::review::FORM;
+use crate::{
+    api::{Outcome, ReportEntry, address},
+    chart::{flaky, glyph, strip},
+    text::{clean, duration, plain, short_time},
+};
+
+/// The rows of a list.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    /// Query of the list, which the page of a test leads back to.
+    pub(super) from: &'a str,
+    /// Whether rows can be selected, to judge them.
+    pub(super) selectable: bool,
+    /// Whether rows show the message of the failure.
+    pub(super) with_headline: bool,
+}
+
+impl Rows<'_> {
+    /// Returns the address of the page of a test.
+    pub(super) fn address(&self, id: &str) -> String {
+        address(&format!("/reports/{id}"), &[("from", self.from)])
+    }
+
+    /// A box that selects a test.
+    pub(super) fn selection(&self, id: &str, name: &str) -> Markup {
+        html! {
+            @if self.selectable {
+                input type="checkbox" name="report" form=(FORM) value=(id)
+                    aria-label=(format!("Select {}", clean(name)));
+            }
+        }
+    }
+}
+
+/// A row of a list.
+pub(super) fn row(report: &ReportEntry, rows: Rows<'_>) -> Markup {
+    let is_flaky = report.is_flaky && report.result == Outcome::Passed;
+    let headline = report.headline.lines().next().unwrap_or_default();
+    html! {
+        li.row.test id=(format!("r-{}", report.id)) {
+            span.mark {
+                (rows.selection(&report.id, &report.test_case_name))
+                @if is_flaky { (flaky()) } @else { (glyph(report.result)) }
+            }
+            span.what {
+                a href=(rows.address(&report.id)) {
+                    bdi { (plain(&report.test_case_name)) }
+                }
+                (identifier(&report.test_case_identifier, &report.test_case_name))
+                @if rows.with_headline && !headline.is_empty() {
+                    code.headline title=(clean(headline)) { (plain(headline)) }
+                }
+            }
+            (marks(report))
+            span.history { (strip(&history(report))) }
+            span.time { (duration(report.duration_in_sec)) }
+        }
+    }
+}
+
+/// The identifier of a test case, unless it is its name.
+pub(super) fn identifier(identifier: &str, name: &str) -> Markup {
+    html! {
+        @if identifier != name && !identifier.is_empty() {
+            span.id { bdi { (plain(identifier)) } }
+        }
+    }
+}
+
+/// Returns the results before this one, and this one.
+fn history(report: &ReportEntry) -> Vec<Outcome> {
+    report.history.chars().map(Outcome::of_letter).chain([report.result]).collect()
+}
+
+fn marks(report: &ReportEntry) -> Markup {
+    html! {
+        span.marks {
+            @if report.is_muted { span.badge.none { "muted" } }
+            @if !report.ticket.is_empty() { span.badge.none { bdi { (plain(&report.ticket)) } } }
+            @if matches!(report.status.as_str(), "Accepted" | "Rejected" | "Investigation") {
+                span.badge.none { (report.status) }
+            }
+            @if report.attempts > 1 { span.small { (report.attempts) " attempts" } }
+            @if report.change == "Still" && let Some(since) = report.failing_since {
+                span.small { "since " (short_time(since)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! `/projects/{projectId}/sets/{testSetId}`: the results of a test set in its latest executions.
+
+use axum::{
+    Router,
+    extract::{Path, Query},
+    response::IntoResponse,
+    routing::get,
+};
+use futures::try_join;
+use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    part::{self, pager, projects_crumb, text_field},
+    unless_empty, upload,
+};
+use crate::{
+    Console,
+    api::{Api, ExecutionEntry, Grid, Project, TestSet},
+    chart::{cells, glyph, trend},
+    failure::Failure,
+    layout::{Crumb, Page},
+    session::Session,
+    text::plain,
+};
+
+/// Number of executions in the grid.
+const COLUMNS: u32 = 20;
+
+/// Number of executions in the list below the grid.
+const EXECUTIONS: usize = 10;
+
+pub(super) fn routes() -> Router<Console> {
+    Router::new().route("/projects/{project}/sets/{set}", get(page))
+}
+
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Filter {
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    #[serde(
+        deserialize_with = "unless_empty",
+        rename = "environmentId",
+        skip_serializing_if = "Option::is_none"
+    )]
+    environment: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+#[derive(Serialize)]
+struct GridQuery<'a> {
+    executions: u32,
+    limit: u32,
+    #[serde(flatten)]
+    filter: &'a Filter,
+}
+
+async fn page(
+    Session { api, user }: Session,
+    Path((project, set)): Path<(Uuid, Uuid)>,
+    Query(filter): Query<Filter>,
+) -> Result<impl IntoResponse, Failure> {
+    let path = format!("/api/projects/{project}/testsets/{set}");
+    let (grid, latest) = (format!("{path}/grid"), format!("{path}/executions"));
+    let grid_query = GridQuery { executions: COLUMNS, limit: 50, filter: &filter };
+    let project_path = format!("/api/projects/{project}");
+    let same_series = Filter { cursor: None, ..filter.clone() };
+    let (of, grid, executions) = try_join!(
+        api.get::<Project>(&project_path, &()),
+        api.get::<Grid>(&grid, &grid_query),
+        api.list::<ExecutionEntry>(&latest, &same_series),
+    )?;
+    let name = name(&api, &path, &executions.items).await?;
+
+    let is_filtered = filter.branch.is_some() || filter.environment.is_some();
+    let page = format!("/projects/{project}/sets/{set}");
+    let body = html! {
+        div.head { h1 { bdi { (plain(&name)) } } }
+        @if executions.items.is_empty() && !is_filtered {
+            section.empty {
+                h2 { "No executions yet" }
+                p {
+                    "Upload the report of a test run. With an " a href="/account" { "API token" }
+                    ", run one of these:"
+                }
+                (upload::by_names(&of.name, &name))
+                (upload::to_set(&project.to_string(), &set.to_string()))
+            }
+        } @else {
+            (filters(&page, &filter))
+            @if executions.items.is_empty() { p.empty { "No execution matches these filters." } }
+            @else {
+                (history(&executions.items))
+                (table(&grid))
+                (grid_pager(&page, &grid, &filter))
+                (latest_list(&executions.items))
+            }
+        }
+    };
+    let project = Crumb(format!("/projects/{project}"), of.name);
+    Ok(Page {
+        user: &user,
+        title: name,
+        trail: vec![projects_crumb(), project],
+        refresh: None,
+        body,
+    }
+    .into_response())
+}
+
+/// Returns the name of the set. Its record has all of its test cases, so that it is only read if no
+/// execution has the name.
+async fn name(api: &Api, path: &str, executions: &[ExecutionEntry]) -> Result<String, Failure> {
+    match executions.first() {
+        Some(execution) => Ok(execution.test_set_name.clone()),
+        None => Ok(api.get::<TestSet>(path, &()).await?.name),
+    }
+}
+
+fn filters(page: &str, filter: &Filter) -> Markup {
+    html! {
+        form.filters action=(page) {
+            (text_field("branch", "Branch", filter.branch.as_deref()))
+            @if let Some(environment) = &filter.environment {
+                input type="hidden" name="environmentId" value=(environment);
+            }
+            button { "Filter" }
+            @if filter.branch.is_some() || filter.environment.is_some() {
+                a.button.quiet href=(page) { "Clear" }
+            }
+        }
+    }
+}
+
+fn history(executions: &[ExecutionEntry]) -> Markup {
+    let statistics: Vec<_> = executions.iter().rev().map(|one| one.statistic).collect();
+    html! {
+        figure {
+            figcaption { "Tests of the latest executions; failures on top" }
+            (trend(&statistics))
+        }
+    }
+}
+
+fn table(grid: &Grid) -> Markup {
+    html! {
+        h2 { "Tests" }
+        div.grid tabindex="0" role="region" aria-label="Results of the tests in the latest executions" {
+            table {
+                thead { tr {
+                    th scope="col" { "Test" }
+                    td {
+                        ol.columns { @for execution in &grid.executions {
+                            li { a href=(format!("/executions/{}", execution.id))
+                                title=(execution.request_time.format("%-d %b %Y, %H:%M UTC"))
+                            { (glyph(execution.result)) } }
+                        } }
+                    }
+                } }
+                tbody { @for case in &grid.cases { tr.row {
+                    th scope="row" {
+                        a href=(format!("/cases/{}", case.test_case_id))
+                            title=(crate::text::clean(&case.test_case_identifier))
+                        { bdi { (plain(&case.test_case_name)) } }
+                    }
+                    td { (cells(&case.outcomes)) }
+                } } }
+            }
+        }
+    }
+}
+
+fn grid_pager(page: &str, grid: &Grid, filter: &Filter) -> Markup {
+    let first = filter.cursor.is_some().then(|| Filter { cursor: None, ..filter.clone() });
+    let next = grid.next_cursor.clone();
+    let next = next.map(|cursor| Filter { cursor: Some(cursor), ..filter.clone() });
+    pager(page, first.as_ref(), next.as_ref())
+}
+
+fn latest_list(executions: &[ExecutionEntry]) -> Markup {
+    html! {
+        h2 { "Executions" }
+        ol.rows { @for execution in executions.iter().take(EXECUTIONS) {
+            (part::execution_row(execution, false))
+        } }
+    }
+}

@@ -1,0 +1,19 @@
+//! Texts for people: untrusted ones made safe, numbers, durations and times.
+
+mod ansi;
+mod duration;
+mod excerpt;
+mod link;
+mod number;
+mod plain;
+mod time;
+
+pub(crate) use self::{
+    ansi::ansi,
+    duration::duration,
+    excerpt::Allowance,
+    link::{Link, link},
+    number::{counted, number},
+    plain::{clean, plain},
+    time::{between, long_time, short_time},
+};
