@@ -7,7 +7,7 @@ use axum::{
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use http::{
     HeaderName, HeaderValue, StatusCode,
-    header::{CONTENT_TYPE, LOCATION},
+    header::{CONTENT_TYPE, LINK, LOCATION},
 };
 use serde::Serialize;
 use tonic::{Status, Streaming};
@@ -31,6 +31,17 @@ pub(crate) trait Resource: Serialize {
     fn data_version(&self) -> Option<&str> {
         None
     }
+
+    /// The link to the page of the console that shows the record.
+    fn page(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// Returns the header with the link to the page of a record (RFC 8288).
+fn page_link(record: &impl Resource) -> Option<[(HeaderName, HeaderValue); 1]> {
+    let link = format!("<{}>; rel=\"alternate\"; type=\"text/html\"", record.page()?);
+    Some([(LINK, HeaderValue::try_from(link).ok()?)])
 }
 
 /// A resource as JSON, with its entity tag.
@@ -40,7 +51,8 @@ impl<T: Resource> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         match serde_json::to_vec(&self.0) {
             Ok(json) => {
-                ([JSON], entity_tag::of_body(self.0.data_version(), &json), json).into_response()
+                let tag = entity_tag::of_body(self.0.data_version(), &json);
+                ([JSON], page_link(&self.0), tag, json).into_response()
             }
             Err(error) => serialization_error(&error).into_response(),
         }
@@ -105,15 +117,15 @@ impl<T: StreamedResource> IntoResponse for Streamed<T> {
     fn into_response(self) -> Response {
         const END: &[u8] = b"]}";
         let Self { first, items, rest } = self;
-        let version = first.data_version();
+        let (version, link) = (first.data_version(), page_link(&first));
         match (beginning(&first, &items, END), rest) {
             (Ok(mut json), None) => {
                 json.extend_from_slice(END);
-                ([JSON], entity_tag::of_body(version, &json), json).into_response()
+                ([JSON], link, entity_tag::of_body(version, &json), json).into_response()
             }
             (Ok(open), Some(rest)) => {
                 let body = continued(open, rest, END);
-                ([JSON], entity_tag::unrepeatable(version), body).into_response()
+                ([JSON], link, entity_tag::unrepeatable(version), body).into_response()
             }
             (Err(error), _) => serialization_error(&error).into_response(),
         }

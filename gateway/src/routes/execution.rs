@@ -52,6 +52,10 @@ impl Resource for Execution {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
+
+    fn page(&self) -> Option<&str> {
+        Some(&self.url)
+    }
 }
 
 impl StreamedResource for Execution {

@@ -81,17 +81,15 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
         let timeout = Duration::from_mins(config.wait_minutes.into());
         execution = wait(&client, execution, timeout).await?;
     }
-    let url = client.url(&execution.path());
-    print!("{}", text(&execution, &url));
+    print!("{}", text(&execution));
     let verdict = if config.gate { Some(verdict(&client, &execution).await?) } else { None };
     for unmet in verdict.iter().flat_map(|verdict| &verdict.unmet) {
         println!("  not met: {unmet}");
     }
     if let (true, Some(summary)) = (execution.has_ended(), &job.summary) {
-        let markdown = verdict.as_ref().map_or_else(
-            || markdown(&execution, &url),
-            |verdict| format!("{}\n[{url}]({url})\n\n", verdict.markdown),
-        );
+        let markdown = verdict
+            .as_ref()
+            .map_or_else(|| markdown(&execution), |verdict| format!("{}\n", verdict.markdown));
         publish(summary, &execution, &markdown)?;
     }
     Ok(match verdict {

@@ -12,8 +12,9 @@ use anyhow::Context;
 use crate::{environment::Summary, execution::Execution};
 
 /// Returns the outcome in a line, and a line for each test to look at.
-pub(crate) fn text(execution: &Execution, url: &str) -> String {
-    let mut text = format!("{}: {}\n{url}\n", execution.test_set_name, counts(execution));
+pub(crate) fn text(execution: &Execution) -> String {
+    let mut text =
+        format!("{}: {}\n{}\n", execution.test_set_name, counts(execution), execution.url);
     for report in &execution.test_reports {
         let flaky = if report.is_flaky { ", flaky" } else { "" };
         let _ = writeln!(text, "  {}{flaky}: {}", report.result, report.test_case_identifier);
@@ -22,9 +23,9 @@ pub(crate) fn text(execution: &Execution, url: &str) -> String {
 }
 
 /// Returns the outcome as Markdown, with a table of the tests to look at.
-pub(crate) fn markdown(execution: &Execution, url: &str) -> String {
+pub(crate) fn markdown(execution: &Execution) -> String {
     let name = escaped(&execution.test_set_name);
-    let mut text = format!("### [{name}]({url}): {}\n", counts(execution));
+    let mut text = format!("### [{name}]({}): {}\n", execution.url, counts(execution));
     if !execution.test_reports.is_empty() {
         text.push_str("\n| Result | Test |\n|---|---|\n");
     }
@@ -90,6 +91,7 @@ mod tests {
             id: "e".to_owned(),
             project_id: "p".to_owned(),
             test_set_name: "Nightly".to_owned(),
+            url: "http://assay/e".to_owned(),
             completion_date_time: Some("2026-11-23T12:00:00Z".to_owned()),
             result: "Failed".to_owned(),
             statistic: Statistic { total: 2, passed: 1, failed: 1 },
@@ -100,7 +102,7 @@ mod tests {
             }],
         };
 
-        let markdown = markdown(&execution, "http://assay/e");
+        let markdown = markdown(&execution);
 
         assert_eq!(
             markdown,

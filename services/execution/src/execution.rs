@@ -37,7 +37,7 @@ use self::{
     filter::{Fields, ListFilter},
 };
 use crate::{
-    catalog::Catalog, lease::settings::LeaseSettings, limits::IngestLimits, parent,
+    catalog::Catalog, lease::settings::LeaseSettings, limits::IngestLimits, page::Pages, parent,
     progress::report::Ending, queue::Queue, settle::end_execution,
 };
 
@@ -48,6 +48,7 @@ pub(crate) struct ExecutionService {
     pub(crate) queue: Queue,
     pub(crate) limits: IngestLimits,
     pub(crate) settings: LeaseSettings,
+    pub(crate) pages: Pages,
 }
 
 #[tonic::async_trait]
@@ -88,7 +89,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let id = ExecutionId::from_path(&request.id)?;
-        details(&self.db, caller.customer, project, id).await
+        details(&self.db, &self.pages, caller.customer, project, id).await
     }
 
     async fn get_execution_summary(
@@ -99,7 +100,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let request = request.into_inner();
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = ExecutionId::from_path(&request.id)?;
-        Ok(Response::new(summary::of(&self.db, customer, project, id).await?))
+        Ok(Response::new(summary::of(&self.db, &self.pages, customer, project, id).await?))
     }
 
     async fn get_verdict(
@@ -110,7 +111,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let request = request.into_inner();
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = ExecutionId::from_path(&request.execution_id)?;
-        Ok(Response::new(verdict::of(&self.db, customer, project, id).await?))
+        Ok(Response::new(verdict::of(&self.db, &self.pages, customer, project, id).await?))
     }
 
     async fn update_execution(
@@ -138,7 +139,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let id = self.start(&caller, request).await?;
-        details(&self.db, caller.customer, project, id).await
+        details(&self.db, &self.pages, caller.customer, project, id).await
     }
 
     async fn open_execution(
@@ -147,7 +148,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
     ) -> Result<Response<Self::OpenExecutionStream>, Status> {
         let caller = Caller::of(&request)?;
         let (project, id) = Box::pin(self.open(&caller, request.into_inner())).await?;
-        details(&self.db, caller.customer, project, id).await
+        details(&self.db, &self.pages, caller.customer, project, id).await
     }
 
     async fn complete_execution(
@@ -177,7 +178,7 @@ impl execution_service_server::ExecutionService for ExecutionService {
             }
             tx.commit().await.map_err(Fault::from)?;
         }
-        details(&self.db, customer, project, id).await
+        details(&self.db, &self.pages, customer, project, id).await
     }
 
     async fn cancel_execution(

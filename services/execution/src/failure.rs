@@ -4,6 +4,8 @@ pub(crate) mod derive;
 mod list;
 pub(crate) mod store;
 
+use std::sync::Arc;
+
 use assay_auth::Caller;
 use assay_fingerprint::Failure as Cause;
 use assay_proto::{
@@ -44,12 +46,12 @@ impl failure_service_server::FailureService for FailureService {
         let request = request.into_inner();
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = ExecutionId::from_path(&request.execution_id)?;
-        find(&self.db, customer, project, id).await?;
+        let state = Arc::new(find(&self.db, customer, project, id).await?);
         let change = Some(request.change()).filter(|change| *change != ResultChange::Unspecified);
         let (db, change) = (self.db.clone(), change.map(name_of));
         answer(request.page, move |slice| {
-            let (db, change) = (db.clone(), change.clone());
-            async move { list::list(&db, customer, id, change.as_deref(), &slice).await }
+            let (db, state, change) = (db.clone(), state.clone(), change.clone());
+            async move { list::list(&db, customer, &state, change.as_deref(), &slice).await }
         })
         .await
     }

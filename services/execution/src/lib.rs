@@ -15,6 +15,7 @@ mod instance;
 mod known_failure;
 mod lease;
 mod limits;
+mod page;
 mod parent;
 mod period;
 mod progress;
@@ -54,6 +55,7 @@ pub use self::{
     artifact::{ArtifactConfig, Artifacts, file_store::FileStoreConfig},
     deletion::{Deletions, purge_deleted},
     insight::roll_up,
+    page::Pages,
     retention::enforce_retention,
     verify::{PublishedState, published_states, rebuild, verify},
 };
@@ -110,13 +112,14 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
         .only(RecordKind::Customer.noun());
     customers.start(runtime, &database, &nats, deletion::Deletions);
     let artifacts = Artifacts::open(database.pool(), &config.artifacts)?;
+    let pages = Pages::new(&config.artifacts.public);
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);
     deletion::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
     let (db, shares) = (database.pool(), database.shares());
-    let services = services(db, shares, catalog, queue, config.leases, artifacts);
+    let services = services(db, shares, catalog, queue, config.leases, artifacts, pages);
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let app = guard(services, verifier, shares);
     let listener = TcpListener::bind(config.grpc_listen).await?;
@@ -132,6 +135,7 @@ pub fn services(
     queue: Queue,
     leases: LeaseSettings,
     artifacts: Artifacts,
+    pages: Pages,
 ) -> Routes {
     let (catalog, limits) = (Catalog::new(catalog), IngestLimits::new(shares));
     let statistics = StatisticsService { db: db.clone(), catalog: catalog.clone() };
@@ -142,12 +146,14 @@ pub fn services(
         queue: queue.clone(),
         limits: limits.clone(),
         settings: leases,
+        pages: pages.clone(),
     };
     let results = ResultService {
         db: db.clone(),
         catalog: catalog.clone(),
         limits: limits.clone(),
         artifacts: artifacts.clone(),
+        pages,
     };
     let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };

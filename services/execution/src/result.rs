@@ -55,6 +55,7 @@ use crate::{
         store,
     },
     limits::IngestLimits,
+    page::Pages,
     settle::add_results,
 };
 
@@ -64,6 +65,7 @@ pub(crate) struct ResultService {
     pub(crate) catalog: Catalog,
     pub(crate) limits: IngestLimits,
     pub(crate) artifacts: Artifacts,
+    pub(crate) pages: Pages,
 }
 
 #[tonic::async_trait]
@@ -157,7 +159,7 @@ impl result_service_server::ResultService for ResultService {
         origin.check(&OriginNames::PARAMETERS, &mut check);
         check.done()?;
 
-        let Self { db, catalog, limits, artifacts } = self;
+        let Self { db, catalog, limits, artifacts, pages } = self;
         let parse = |body, memory: &mut Memory| file::read(body, Some(""), "", memory);
         let read = limits.intake.read(caller.customer, pieces, parse).await?;
         let (Report { results, digest, attachments }, mut memory) = read;
@@ -186,7 +188,7 @@ impl result_service_server::ResultService for ResultService {
             Ok::<_, Status>(id)
         };
         let id = start_once(db, &caller, idempotent.as_ref(), store).await?;
-        details(db, caller.customer, project, id).await
+        details(db, pages, caller.customer, project, id).await
     }
 }
 
@@ -208,7 +210,7 @@ impl ResultService {
         mut added: Added,
         mut memory: Memory,
     ) -> Result<ReportedResults, Status> {
-        let Self { db, catalog, limits, artifacts } = self;
+        let Self { db, catalog, limits, artifacts, .. } = self;
         let customer = caller.customer;
         let state = limits.read(customer, store::get(db, customer, project, execution)).await?;
         let (mut adopted, mut staged) = (None, Vec::new());

@@ -1,6 +1,6 @@
 //! Test reports: the outcome of one test case in one execution.
 
-mod entries;
+pub(crate) mod entries;
 pub(crate) mod list;
 mod path;
 mod review;

@@ -20,6 +20,10 @@ impl Resource for ExecutionSummary {
     fn data_version(&self) -> Option<&str> {
         Some(&self.data_version)
     }
+
+    fn page(&self) -> Option<&str> {
+        Some(&self.url)
+    }
 }
 
 /// Returns the outcome of an execution, and how it differs from those before.

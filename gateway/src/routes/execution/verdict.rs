@@ -29,7 +29,11 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(get_badge))
 }
 
-impl Resource for Verdict {}
+impl Resource for Verdict {
+    fn page(&self) -> Option<&str> {
+        Some(&self.url)
+    }
+}
 
 /// Returns the verdict of an execution: whether it meets the rules of its test set.
 ///

@@ -7,12 +7,13 @@ use sqlx::PgPool;
 use tonic::{Response, Status};
 
 use super::store;
-use crate::test_report::list::of_execution;
+use crate::{page::Pages, test_report::list::of_execution};
 
 /// Returns an execution in parts: the first has everything and the first test reports, the others
 /// only more test reports.
 pub(crate) async fn details(
     db: &PgPool,
+    pages: &Pages,
     customer: CustomerId,
     project: ProjectId,
     id: ExecutionId,
@@ -20,7 +21,8 @@ pub(crate) async fn details(
     let execution = store::get(db, customer, project, id).await?.into_details();
     let mut parts = Box::pin(of_execution(db.clone(), customer, id));
     let test_reports = parts.try_next().await?.unwrap_or_default();
-    let first = Execution { test_reports, ..execution };
+    let url = pages.execution(&execution.id);
+    let first = Execution { url, test_reports, ..execution };
     let others = parts
         .map_ok(|test_reports| Execution { test_reports, ..Execution::default() })
         .map_err(Status::from);

@@ -7,6 +7,8 @@ use assay_proto::{
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
 use uuid::Uuid;
 
+use crate::page::Pages;
+
 #[derive(FromRow)]
 struct Row {
     #[sqlx(flatten)]
@@ -24,6 +26,7 @@ struct Row {
 /// are counted; an index has only these.
 pub(super) async fn of(
     db: impl PgExecutor<'_>,
+    pages: &Pages,
     customer: CustomerId,
     project: Option<ProjectId>,
     id: ExecutionId,
@@ -57,6 +60,7 @@ pub(super) async fn of(
         project_id: project_id.to_string(),
         changes: Some(changes),
         compared_with: baseline.first().map(Uuid::to_string),
+        url: pages.execution(&id.to_string()),
         data_version: revision.to_string(),
     })
 }

@@ -12,15 +12,17 @@ use sqlx::PgPool;
 
 use self::rules::Facts;
 use super::summary;
+use crate::page::Pages;
 
 /// Returns the verdict of an execution of any project, or of this one.
 pub(super) async fn of(
     db: &PgPool,
+    pages: &Pages,
     customer: CustomerId,
     project: Option<ProjectId>,
     id: ExecutionId,
 ) -> Result<Verdict, Fault> {
-    let summary = summary::of(db, customer, project, id).await?;
+    let summary = summary::of(db, pages, customer, project, id).await?;
     let entry = summary.execution.unwrap_or_default();
     let changes = summary.changes.unwrap_or_default();
     let gate = store::gate(db, customer, id).await?;
@@ -48,5 +50,6 @@ pub(super) async fn of(
         statistic: Some(statistic),
         changes: Some(changes),
         new_failures: new.first,
+        url: summary.url,
     })
 }

@@ -1,24 +1,57 @@
 //! The causes of the failures of an execution, in PostgreSQL.
 
+use std::collections::HashMap;
+
 use assay_fingerprint::Fingerprint;
 use assay_proto::{CustomerId, ExecutionId, Fault, execution::Failure};
 use assay_runtime::list::{Rows, Slice};
-use sqlx::PgPool;
+use sqlx::{FromRow, PgPool};
+use uuid::Uuid;
+
+use crate::{progress::execution::ExecutionState, test_report::entries};
+
+/// A cause with the ids of its first reports.
+#[derive(FromRow)]
+struct Cause {
+    #[sqlx(flatten)]
+    failure: Failure,
+    report_ids: Vec<Uuid>,
+}
 
 /// Lists causes, those with the most test cases first, each with its first five reports.
 pub(super) async fn list(
     db: &PgPool,
     customer: CustomerId,
-    execution: ExecutionId,
+    state: &ExecutionState,
     change: Option<&str>,
     slice: &Slice,
 ) -> Result<Rows<Failure>, Fault> {
+    let id = ExecutionId::from_record(&state.execution.id)?;
+    let causes = causes(db, customer, id, change, slice).await?;
+    let ids: Vec<_> = causes.iter().flat_map(|cause| &cause.report_ids).copied().collect();
+    let reports = entries::of_ids(db, customer, state, &ids).await?;
+    let reports: HashMap<_, _> =
+        reports.iter().map(|report| (report.id.as_str(), report)).collect();
+    let failures = causes.into_iter().map(|Cause { failure, report_ids }| {
+        let ids = report_ids.iter().map(Uuid::to_string);
+        let reports = ids.filter_map(|id| reports.get(id.as_str()).copied().cloned()).collect();
+        Failure { reports, ..failure }
+    });
+    Ok(failures.collect::<Vec<_>>().into())
+}
+
+async fn causes(
+    db: &PgPool,
+    customer: CustomerId,
+    execution: ExecutionId,
+    change: Option<&str>,
+    slice: &Slice,
+) -> Result<Vec<Cause>, Fault> {
     let after = slice.after.as_deref().map(str::parse::<Fingerprint>).transpose();
     let after = after.map_err(|_| Fault::invalid("cursor", "must be a cursor from a response"))?;
     let failures = sqlx::query_as(
         "with failed as materialized (
-             select f.fingerprint, f.headline, f.project_id, r.id, r.test_case_id, r.test_plan_id,
-                    r.test_case_identifier, r.test_case_name, r.change,
+             select f.fingerprint, f.headline, f.project_id, r.id,
                     dense_rank() over (partition by f.fingerprint order by r.id) as nr
              from kept_failure f
              join test_report r on r.customer_id = f.customer_id and r.id = f.test_report_id
@@ -40,19 +73,15 @@ pub(super) async fn list(
              limit $6
          ),
          listed as (
-             select fingerprint, jsonb_agg(jsonb_build_object(
-                 'Id', id, 'TestCaseId', test_case_id, 'TestPlanId', test_plan_id,
-                 'TestCaseIdentifier', test_case_identifier, 'TestCaseName', test_case_name,
-                 'Change', change
-             ) order by id) as reports
+             select fingerprint, array_agg(id order by id) as report_ids
              from (
-                 select distinct on (fingerprint, id) * from failed
+                 select distinct fingerprint, id from failed
                  where nr <= 5 and fingerprint in (select fingerprint from page)
              ) as first_reports
              group by fingerprint
          )
          select encode(fingerprint, 'hex') as fingerprint, headline, count, variants,
-                first.execution_id as first_execution_id, first.request_time as first_seen, reports
+                first.execution_id as first_execution_id, first.request_time as first_seen, report_ids
          from page
          join listed using (fingerprint)
          cross join lateral (
@@ -66,7 +95,7 @@ pub(super) async fn list(
          ) as first
          order by count desc, page.fingerprint desc",
     );
-    let failures: Vec<Failure> = failures
+    Ok(failures
         .bind(customer)
         .bind(execution)
         .bind(change)
@@ -74,6 +103,5 @@ pub(super) async fn list(
         .bind(after.as_ref().map(|fingerprint| &fingerprint.as_bytes()[..]))
         .bind(slice.limit)
         .fetch_all(db)
-        .await?;
-    Ok(failures.into())
+        .await?)
 }

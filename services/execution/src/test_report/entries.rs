@@ -75,6 +75,38 @@ pub(super) async fn list(
 ) -> Result<Rows<TestReportEntry>, Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
     let after = TestReportId::from_field_if_any("cursor", slice.after.as_deref())?;
+    let mut sql = select(customer, state, id);
+    filter.push_to(&mut sql, customer, id);
+    if let Some(pattern) = &slice.pattern {
+        sql.push(" and concat_ws(E'\\n', r.test_case_identifier, r.test_case_name) ilike ");
+        sql.push_bind(pattern.clone());
+    }
+    if let Some(after) = after {
+        sql.push(" and r.id > ").push_bind(after);
+    }
+    sql.push(" order by r.id limit ").push_bind(slice.limit);
+    Ok(read(db, state, id, sql).await?.into())
+}
+
+/// Reads these reports of an execution.
+pub(crate) async fn of_ids(
+    db: &PgPool,
+    customer: CustomerId,
+    state: &ExecutionState,
+    reports: &[Uuid],
+) -> Result<Vec<TestReportEntry>, Fault> {
+    let id = ExecutionId::from_record(&state.execution.id)?;
+    let mut sql = select(customer, state, id);
+    sql.push(" and r.id = any(").push_bind(reports).push(")");
+    read(db, state, id, sql).await
+}
+
+/// Selects the reports `r` of an execution.
+fn select(
+    customer: CustomerId,
+    state: &ExecutionState,
+    id: ExecutionId,
+) -> QueryBuilder<sqlx::Postgres> {
     let columns = TestReportEntry::COLUMNS;
     let mut sql = QueryBuilder::new(format!("select {columns} from test_report r"));
     sql.push(
@@ -103,21 +135,21 @@ pub(super) async fn list(
         where r.customer_id = ",
     );
     sql.push_bind(customer).push(" and r.execution_id = ").push_bind(id);
-    filter.push_to(&mut sql, customer, id);
-    if let Some(pattern) = &slice.pattern {
-        sql.push(" and concat_ws(E'\\n', r.test_case_identifier, r.test_case_name) ilike ");
-        sql.push_bind(pattern.clone());
-    }
-    if let Some(after) = after {
-        sql.push(" and r.id > ").push_bind(after);
-    }
-    sql.push(" order by r.id limit ").push_bind(slice.limit);
+    sql
+}
+
+async fn read(
+    db: &PgPool,
+    state: &ExecutionState,
+    id: ExecutionId,
+    mut sql: QueryBuilder<sqlx::Postgres>,
+) -> Result<Vec<TestReportEntry>, Fault> {
     let entries: Vec<TestReportEntry> = sql.build_query_as().fetch_all(db).await?;
     let entries = entries.into_iter().map(|entry| {
         let failing_since = failing_since(&entry, id, &state.baseline);
         TestReportEntry { failing_since, ..entry }
     });
-    Ok(entries.collect::<Vec<_>>().into())
+    Ok(entries.collect())
 }
 
 /// Returns the time of the first execution since which the test case has failed without passing, if

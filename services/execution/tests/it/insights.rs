@@ -43,7 +43,7 @@ async fn ranking(world: &World, request: ListInsightsRequest) -> Result<Vec<Stri
 fn lasting(identifier: &str, seconds: f64) -> Value {
     json!({
         "Identifier": identifier, "Result": "Passed",
-        "Steps": [{ "StepNr": 1, "Result": "Passed", "DurationInSec": seconds }],
+        "StartDateTime": "2026-11-20T11:00:00Z", "DurationInSec": seconds,
     })
 }
 

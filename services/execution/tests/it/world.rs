@@ -16,7 +16,7 @@ use std::{
 use anyhow::{Context, Result};
 use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
 use assay_execution::{
-    ArtifactConfig, Artifacts, FileStoreConfig, LeaseSettings, Queue, Reconciler,
+    ArtifactConfig, Artifacts, FileStoreConfig, LeaseSettings, Pages, Queue, Reconciler,
 };
 use assay_proto::{
     DESCRIPTORS,
@@ -100,6 +100,7 @@ impl World {
             queue.clone(),
             LEASES,
             artifacts.clone(),
+            Pages::new(&artifact_config.public),
         );
         let address = serve(&runtime, &keys, services).await?;
         let execution = grpc::connect(&format!("http://{address}"))?;

@@ -69,7 +69,7 @@ impl Client {
     }
 
     /// Returns the URL of a path that begins with `/api`.
-    pub fn url(&self, path: &str) -> String {
+    fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
 

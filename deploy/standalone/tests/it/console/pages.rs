@@ -1,5 +1,7 @@
 //! Headers and failures of pages.
 
+use serde_json::json;
+
 use super::{Reader, junit};
 use crate::{
     customer::Customer,
@@ -103,4 +105,24 @@ async fn requests_for_pages_are_charged_to_their_customer_and_refused_by_a_page(
     assert!(refused.headers.contains_key("retry-after"), "{refused}");
     other.api.get("/api/projects").await.ok();
     world.stop().await;
+}
+
+#[tokio::test]
+async fn answers_that_begin_and_end_an_execution_link_to_its_page() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, path) = reader.start().await;
+    let completed = reader.api().post(&format!("{path}/complete"), json!({})).await;
+    let link = format!("/executions/{}", id(&execution));
+
+    for page in [&execution, &completed.expect(200).json()] {
+        assert!(page["Url"].as_str().unwrap().ends_with(&link), "{page}");
+    }
+    for read in ["", "/summary", "/verdict"] {
+        let answer = reader.api().get(&format!("{path}{read}")).await;
+        let header = answer.headers["link"].to_str().unwrap();
+        let rest = header.split_once(&link).unwrap().1;
+        assert_eq!(rest, ">; rel=\"alternate\"; type=\"text/html\"");
+    }
+    reader.get(&link).await.expect(200);
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Outcome, Time};
+use super::{Outcome, ReportEntry, Time};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -89,13 +89,5 @@ pub(crate) struct Cause {
     pub(crate) variants: i64,
     pub(crate) first_execution_id: String,
     pub(crate) first_seen: Time,
-    pub(crate) reports: Vec<FailedReport>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(crate) struct FailedReport {
-    pub(crate) id: String,
-    pub(crate) test_case_identifier: String,
-    pub(crate) test_case_name: String,
+    pub(crate) reports: Vec<ReportEntry>,
 }

@@ -1,35 +1,25 @@
 //! Failures of an execution by their causes.
 
-use std::collections::HashMap;
-
-use futures::try_join;
 use maud::{Markup, html};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Filter, Tab, header::search, path};
 use crate::{
-    api::{Api, Cause, List, ReportEntry, address},
+    api::{Api, Cause, List, address},
     failure::Failure,
     page::{
         part::pager,
-        row::{Rows, identifier, row},
+        row::{Rows, row},
     },
-    text::{ansi, counted, number, plain, short_time},
+    text::{ansi, counted, number, short_time},
 };
 
 /// Number of causes on a page.
 const CAUSES: u32 = 25;
 
-/// Number of test reports that are read to show histories. The causes name up to five for each of
-/// them.
-const REPORTS: u32 = 200;
-
-/// The causes of a page, with what is known of their test reports.
-pub(super) struct Causes {
-    causes: List<Cause>,
-    reports: HashMap<String, ReportEntry>,
-}
+/// The causes of a page.
+pub(super) struct Causes(List<Cause>);
 
 #[derive(Serialize)]
 struct Query<'a> {
@@ -55,12 +45,7 @@ pub(super) async fn read(
     tab: Tab,
     filter: &Filter,
 ) -> Result<Causes, Failure> {
-    let query = Query { limit: REPORTS, change: tab.change(), q: None, cursor: None };
-    let reports = format!("{}/reports", path(id));
-    let (causes, reports) =
-        try_join!(list(api, id, tab, filter), api.list::<ReportEntry>(&reports, &query))?;
-    let reports = reports.items.into_iter().map(|report| (report.id.clone(), report)).collect();
-    Ok(Causes { causes, reports })
+    Ok(Causes(list(api, id, tab, filter).await?))
 }
 
 /// Returns the ids of the test reports in the order of the page.
@@ -81,15 +66,15 @@ impl Causes {
         let page = format!("/executions/{id}");
         let from = filter.query(tab);
         let rows = Rows { from: &from, selectable, with_headline: false };
-        let next = self.causes.next.clone().map(|cursor| filter.at(Some(cursor)));
+        let next = self.0.next.clone().map(|cursor| filter.at(Some(cursor)));
         let first = filter.cursor.is_some().then(|| filter.at(None));
         html! {
             div.tools {
                 p.hint { "Failures with the same cause are together, the most frequent first." }
                 (search(&page, tab, "Search messages", filter.q.as_deref()))
             }
-            @if self.causes.items.is_empty() { (nothing(tab, filter)) }
-            @for cause in &self.causes.items { (self.group(&page, cause, tab, rows, id)) }
+            @if self.0.items.is_empty() { (nothing(tab, filter)) }
+            @for cause in &self.0.items { (self.group(&page, cause, tab, rows, id)) }
             (pager(&page, first.as_ref(), next.as_ref()))
         }
     }
@@ -113,20 +98,7 @@ impl Causes {
                         span.fact { (seen(cause, id)) }
                     }
                 }
-                ul.rows { @for report in &cause.reports {
-                    @match self.reports.get(&report.id) {
-                        Some(report) => (row(report, rows)),
-                        None => li.row.test id=(format!("r-{}", report.id)) {
-                            span.mark { (rows.selection(&report.id, &report.test_case_name)) }
-                            span.what {
-                                a href=(rows.address(&report.id)) {
-                                    bdi { (plain(&report.test_case_name)) }
-                                }
-                                (identifier(&report.test_case_identifier, &report.test_case_name))
-                            }
-                        }
-                    }
-                } }
+                ul.rows { @for report in &cause.reports { (row(report, rows)) } }
                 @if cause.count > shown {
                     p.more { a href=(address(page, &all)) { "Show all " (counted(cause.count, "test")) } }
                 }

@@ -6,7 +6,7 @@ use assay_proto::execution::{Verdict, VerdictState};
 
 /// A verdict for the documentation.
 pub(super) const EXAMPLE: &str = "\
-### Nightly regression: failed
+### [Nightly regression](https://assay.example.com/executions/019cade2-11c0-7b21-8d4f-0a96c3e15f72): failed
 
 118 of 120 test cases passed, 2 failed, 1 fixed, 0 flaky, 0 muted
 
@@ -26,8 +26,9 @@ pub(super) fn of(verdict: &Verdict) -> String {
     let changes = verdict.changes.unwrap_or_default();
     let failed = statistic.test_cases_failed + statistic.test_cases_with_error;
     let mut text = format!(
-        "### {name}: {state}\n\n{} of {} test cases passed, {failed} failed, {} fixed, {} flaky, \
+        "### [{name}]({}): {state}\n\n{} of {} test cases passed, {failed} failed, {} fixed, {} flaky, \
          {} muted\n",
+        verdict.url,
         statistic.test_cases_passed,
         statistic.test_cases_total,
         changes.fixed,
@@ -93,6 +94,8 @@ mod tests {
             message: message.to_owned(),
         };
         let mut verdict = Verdict {
+            url: "https://assay.example.com/executions/019cade2-11c0-7b21-8d4f-0a96c3e15f72"
+                .to_owned(),
             test_set_name: "Nightly regression".to_owned(),
             statistic: Some(ExecutionStatistic {
                 test_cases_total: 120,

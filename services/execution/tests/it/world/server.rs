@@ -5,7 +5,7 @@ use std::{net::TcpListener, sync::Mutex};
 
 use anyhow::{Context, Result};
 use assay_auth::guard;
-use assay_execution::{Artifacts, LeaseSettings, Queue, Reconciler};
+use assay_execution::{Artifacts, LeaseSettings, Pages, Queue, Reconciler};
 use assay_proto::DESCRIPTORS;
 use assay_runtime::{
     Database, DatabaseConfig, PoolConfig, Runtime,
@@ -52,7 +52,9 @@ impl Server {
         let catalog = grpc::connect(&world.catalog_url)?;
         let artifacts = Artifacts::open(database.pool(), &world.artifact_config)?;
         let (db, shares) = (database.pool(), database.shares());
-        let services = assay_execution::services(db, shares, catalog, queue, LEASES, artifacts);
+        let pages = Pages::new(&world.artifact_config.public);
+        let services =
+            assay_execution::services(db, shares, catalog, queue, LEASES, artifacts, pages);
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
