@@ -206,12 +206,11 @@ impl Model {
             Kind::Set => &self.sets,
         };
         let is_there = |record: &&Record| match on {
-            ListFilter::Unspecified => record.is_live(),
+            // None of the actions runs a test case.
+            ListFilter::Unspecified | ListFilter::NeverRun => record.is_live(),
             ListFilter::Archive => record.archived && !record.deleted,
             ListFilter::Favorites => record.is_live() && record.is_favorite,
             ListFilter::Recent => record.is_live() && record.opened.is_some(),
-            // None of the actions runs a test case.
-            ListFilter::NeverRun => record.is_live(),
         };
         let mut records: Vec<&Record> = records.iter().filter(is_there).rev().collect();
         if on == ListFilter::Recent {

@@ -74,34 +74,35 @@ impl Causes {
                 (search(&page, tab, "Search messages", filter.q.as_deref()))
             }
             @if self.0.items.is_empty() { (nothing(tab, filter)) }
-            @for cause in &self.0.items { (self.group(&page, cause, tab, rows, id)) }
+            @for cause in &self.0.items { (group(&page, cause, tab, rows, id)) }
             (pager(&page, first.as_ref(), next.as_ref()))
         }
     }
+}
 
-    fn group(&self, page: &str, cause: &Cause, tab: Tab, rows: Rows<'_>, id: Uuid) -> Markup {
-        let all = Filter { fingerprint: Some(cause.fingerprint.clone()), ..tab.filter() };
-        let shown = i64::try_from(cause.reports.len()).unwrap_or(i64::MAX);
-        html! {
-            section.group {
-                header {
-                    @if rows.selectable {
-                        input.all type="checkbox" hidden aria-label="Select the tests of this cause";
-                    }
-                    @if cause.headline.is_empty() { p.headline.dim { "Without a message" } }
-                    @else { pre.headline { (ansi(&cause.headline)) } }
-                    p.facts {
-                        span.fact { b { (counted(cause.count, "test")) } }
-                        @if cause.variants > 1 {
-                            span.fact { (number(cause.variants)) " different messages" }
-                        }
-                        span.fact { (seen(cause, id)) }
-                    }
+/// Returns a cause with its first tests.
+fn group(page: &str, cause: &Cause, tab: Tab, rows: Rows<'_>, id: Uuid) -> Markup {
+    let all = Filter { fingerprint: Some(cause.fingerprint.clone()), ..tab.filter() };
+    let shown = i64::try_from(cause.reports.len()).unwrap_or(i64::MAX);
+    html! {
+        section.group {
+            header {
+                @if rows.selectable {
+                    input.all type="checkbox" hidden aria-label="Select the tests of this cause";
                 }
-                ul.rows { @for report in &cause.reports { (row(report, rows)) } }
-                @if cause.count > shown {
-                    p.more { a href=(address(page, &all)) { "Show all " (counted(cause.count, "test")) } }
+                @if cause.headline.is_empty() { p.headline.dim { "Without a message" } }
+                @else { pre.headline { (ansi(&cause.headline)) } }
+                p.facts {
+                    span.fact { b { (counted(cause.count, "test")) } }
+                    @if cause.variants > 1 {
+                        span.fact { (number(cause.variants)) " different messages" }
+                    }
+                    span.fact { (seen(cause, id)) }
                 }
+            }
+            ul.rows { @for report in &cause.reports { (row(report, rows)) } }
+            @if cause.count > shown {
+                p.more { a href=(address(page, &all)) { "Show all " (counted(cause.count, "test")) } }
             }
         }
     }
