@@ -4,6 +4,7 @@ mod account;
 mod case;
 mod cases;
 mod execution;
+mod insight;
 mod known_failure;
 mod part;
 mod project;
@@ -29,6 +30,7 @@ pub(crate) fn routes() -> Router<Console> {
         review::routes(),
         case::routes(),
         cases::routes(),
+        insight::routes(),
         known_failure::routes(),
         account::routes(),
     ];

@@ -111,6 +111,7 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         let project = self.project(&caller, &request.project_id).await?;
         let mut tx = begin(&self.db).await?;
         let id = store::create(&mut tx, &caller, project, &known).await?;
+        store::check_number(&mut tx, caller.customer, project).await?;
         let known = store::get(&mut *tx, caller.customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(known))

@@ -1,8 +1,9 @@
 //! Reads that judge an execution of 20,000 tests: what is new in it, its causes, and its set.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use tokio::time::sleep;
 
 use super::{Measurement, times_to_read};
 use crate::{
@@ -20,6 +21,9 @@ const CAUSES: usize = 20;
 
 /// Number of executions. Each is compared with ten before it.
 const EXECUTIONS: usize = 12;
+
+/// Maximum time until the results of ended executions are added up.
+const ROLLUP: Duration = Duration::from_mins(2);
 
 /// Number of reads of each kind.
 const READS: usize = 40;
@@ -57,10 +61,38 @@ fn report(execution: usize) -> String {
             ),
             None => String::new(),
         };
-        let test = format!(r#"<testcase classname="judged" name="test {n}">{failure}</testcase>"#);
-        tests + &test
+        let time = n % 97;
+        tests
+            + &format!(
+                r#"<testcase classname="judged" name="test {n}" time="{time}">{failure}</testcase>"#
+            )
     });
     format!(r#"<testsuite name="many">{tests}</testsuite>"#)
+}
+
+/// Waits until the rankings of the project contain an execution, and returns their paths.
+async fn rankings(
+    client: &Client,
+    project: &str,
+    execution: &str,
+) -> Result<Vec<(&'static str, String)>> {
+    let began = Instant::now();
+    loop {
+        let newest = client.get(&format!("{project}/insights?kind=NewlyFailing&limit=1")).await?;
+        if newest[0]["LastExecutionId"] == execution {
+            break;
+        }
+        ensure!(began.elapsed() < ROLLUP, "the results are not added up");
+        sleep(Duration::from_millis(200)).await;
+    }
+    let ranking = |kind: &str| format!("{project}/insights?kind={kind}&days=90&limit=20");
+    Ok(vec![
+        ("20 flaky", ranking("Flaky")),
+        ("20 newly failing", ranking("NewlyFailing")),
+        ("20 most failed", ranking("MostFailed")),
+        ("20 slowest", ranking("Slowest")),
+        ("none that never ran", format!("{project}/testcases/neverrun?limit=20")),
+    ])
 }
 
 /// Returns what is read.
@@ -72,7 +104,8 @@ async fn paths(client: &Client, set: &str) -> Result<Vec<(&'static str, String)>
         .as_str()
         .context("no failure")?
         .to_owned();
-    Ok(vec![
+    let mut paths = rankings(client, project, &latest).await?;
+    paths.extend([
         ("summary", format!("{execution}/summary")),
         ("verdict", format!("{execution}/verdict")),
         ("25 causes", format!("{execution}/failures?limit=25")),
@@ -83,5 +116,6 @@ async fn paths(client: &Client, set: &str) -> Result<Vec<(&'static str, String)>
         ("50 reports by name", format!("{execution}/reports?q=test%2019&limit=50")),
         ("comparison", format!("{execution}/comparison?limit=100")),
         ("grid of 50 by 20", format!("{set}/grid")),
-    ])
+    ]);
+    Ok(paths)
 }

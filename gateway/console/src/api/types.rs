@@ -103,6 +103,23 @@ pub(crate) struct GridCase {
     pub(crate) outcomes: String,
 }
 
+/// A test case that needs attention.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Insight {
+    pub(crate) test_case_id: String,
+    pub(crate) test_case_identifier: String,
+    pub(crate) test_case_name: String,
+    pub(crate) runs: i64,
+    pub(crate) failures: i64,
+    pub(crate) flaky_runs: i64,
+    pub(crate) recoveries: i64,
+    pub(crate) average_duration_in_sec: f64,
+    pub(crate) last_execution_id: String,
+    pub(crate) last_run: Time,
+    pub(crate) outcomes: String,
+}
+
 #[cfg(test)]
 mod tests {
     use serde::de::DeserializeOwned;
@@ -148,6 +165,12 @@ mod tests {
         assert_eq!(runs[0].result, Outcome::Passed);
         let grid: Grid = read(document, &of_project("/testsets/{testSetId}/grid"));
         assert_eq!(grid.cases[0].outcomes, "PPPPF");
+        let insights: Vec<Insight> = read(document, &of_project("/insights"));
+        assert_eq!(insights[0].outcomes, "PPFPPPFP");
+        let summary: Summary = read(document, &format!("{execution}/summary"));
+        assert_eq!(summary.changes.new, 1);
+        let verdict: Verdict = read(document, &format!("{execution}/verdict"));
+        assert_eq!(verdict.state, "Failed");
         let instances: Vec<InstanceEntry> = read(document, INSTANCES);
         assert_eq!(instances[0].variant, "Project=firefox");
         let instance: Instance = read(document, &format!("{INSTANCES}/{{instanceId}}"));

@@ -62,7 +62,7 @@ async fn page(
         @if cases.items.is_empty() {
             p.empty { "No test case has this text in its name or identifier." }
         }
-        ul.rows.spaced { @for case in &cases.items { (row(case)) } }
+        ul.rows.spaced { @for case in &cases.items { (case_row(case)) } }
         (pager(&path, first.as_ref(), next.as_ref()))
     };
     let title = "Test cases".to_owned();
@@ -81,7 +81,8 @@ pub(super) fn search(path: &str, q: Option<&str>) -> Markup {
     }
 }
 
-fn row(case: &TestCaseEntry) -> Markup {
+/// A test case as a row of a list.
+pub(super) fn case_row(case: &TestCaseEntry) -> Markup {
     let latest = case.execution_statistics.first();
     let outcomes: Vec<_> = case.execution_statistics.iter().rev().map(|run| run.result).collect();
     html! {

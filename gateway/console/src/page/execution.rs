@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     Console,
-    api::{Api, Project, Summary},
+    api::{Api, Project, Summary, Verdict},
     failure::Failure,
     layout::{Crumb, Page},
     session::{Claims, Session},
@@ -49,12 +49,16 @@ async fn page(
 ) -> Result<impl IntoResponse, Failure> {
     let summary = api.get::<Summary>(&format!("{}/summary", path(id)), &()).await?;
     let tab = filter.tab(&summary.changes);
-    let (project, results) =
-        try_join!(project(&api, &summary), results(&api, &user, tab, &filter, &summary))?;
+    let verdict_path = format!("{}/verdict", path(id));
+    let (project, verdict, results) = try_join!(
+        project(&api, &summary),
+        api.get::<Verdict>(&verdict_path, &()),
+        results(&api, &user, tab, &filter, &summary),
+    )?;
 
     let execution = &summary.execution;
     let body = html! {
-        (header::header(&summary, tab, &filter))
+        (header::header(&summary, Some(&verdict), tab, &filter))
         (announcement.show())
         (results)
         (review_form(&user, &summary, tab, &filter))
@@ -108,7 +112,7 @@ async fn progress(
     let tab = filter.tab(&summary.changes);
     let mut headers = HeaderMap::new();
     headers.extend(tag.map(|tag| (ETAG, tag)));
-    let header = header::header(&summary, tab, &filter).into_string();
+    let header = header::header(&summary, None, tab, &filter).into_string();
     Ok((headers, Html(header)).into_response())
 }
 

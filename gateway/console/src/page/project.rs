@@ -120,7 +120,10 @@ fn latest(project: &Project, executions: &List<ExecutionEntry>, filter: &Filter)
         section aria-labelledby="executions" {
             div.head {
                 h2 #executions { "Executions" }
-                a.aside href=(format!("{path}/knownfailures")) { "Known failures" }
+                span.aside {
+                    a href=(format!("{path}/insights")) { "Insights" } " · "
+                    a href=(format!("{path}/knownfailures")) { "Known failures" }
+                }
             }
             (filters(&path, filter))
             @if executions.items.is_empty() {

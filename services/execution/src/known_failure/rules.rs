@@ -10,6 +10,9 @@ use assay_records::Check;
 /// Maximum time that a failure is muted, in days.
 pub(super) const LONGEST: i32 = 90;
 
+/// Maximum number of known failures of a project.
+pub(super) const MOST: i64 = 10_000;
+
 /// Maximum length of a ticket, in characters.
 const LONGEST_TICKET: usize = 255;
 

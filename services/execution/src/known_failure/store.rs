@@ -14,7 +14,7 @@ use sqlx::{
     query::QueryAs,
 };
 
-use super::rules::{LONGEST, NewKnownFailure};
+use super::rules::{LONGEST, MOST, NewKnownFailure};
 
 /// Reads known failures. `rest` selects and orders them.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArguments> {
@@ -122,6 +122,26 @@ pub(crate) async fn create(
         let field = if known.test_case.is_some() { "TestCaseId" } else { "Fingerprint" };
         Fault::invalid(field, "must be of a failure of the project")
     })
+}
+
+/// Fails if a project has more known failures than it may have.
+pub(crate) async fn check_number(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+) -> Result<(), Fault> {
+    let count = sqlx::query_scalar(
+        "select count(*) from known_failure where customer_id = $1 and project_id = $2",
+    );
+    let count: i64 = count.bind(customer).bind(project).fetch_one(&mut **tx).await?;
+    if count <= MOST {
+        return Ok(());
+    }
+    let reason = format!(
+        "a project may have {MOST} known failures: mute causes for every test case, or delete \
+         known failures that have ended"
+    );
+    Err(Fault::Refused { code: "too_many_known_failures", reason })
 }
 
 /// Writes the fields that clients change.

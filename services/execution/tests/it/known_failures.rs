@@ -263,3 +263,34 @@ async fn a_review_of_several_reports_is_all_or_nothing() -> Result<()> {
     assert_eq!(open_points(&world, &one).await?, (0, 1));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_project_has_a_limited_number_of_known_failures() -> Result<()> {
+    let world = World::new().await?;
+    let execution = run(&world, "main", json!([failed("a", "lost"), failed("b", "slow")])).await?;
+    let [first, second] = &reports(&world, &execution).await?[..] else { panic!() };
+    let known = |fingerprint: &str| CreateKnownFailureInput {
+        fingerprint: fingerprint.to_owned(),
+        muted_until: Some(in_days(1)),
+        every_case: true,
+        ..Default::default()
+    };
+    create(&world, known(&first.fingerprint)).await?;
+    let others = "insert into known_failure (customer_id, id, project_id, fingerprint, headline,
+                      ticket, comment, muted_until, created_by_id, created_by)
+                  select customer_id, gen_random_uuid(), project_id, int4send(n), '', '', '',
+                         now(), created_by_id, ''
+                  from known_failure cross join generate_series(2, 10000) as n";
+    world.change(others).await?;
+
+    let refused = create(&world, known(&second.fingerprint)).await.unwrap_err();
+    assert!(refused.message().contains("10000 known failures"), "{refused}");
+    let until = Some(in_days(1));
+    let mute = MuteInput { muted_until: until, ..Default::default() };
+    let selection = vec![second.id.clone()];
+    let input = ReviewInput { reports: selection, known: Some(mute), ..accepted() };
+    let again = review(&world, &execution, input).await.unwrap_err();
+    assert_eq!(again.message(), refused.message());
+    assert_eq!(world.count("select count(*) from known_failure").await?, 10_000);
+    Ok(())
+}

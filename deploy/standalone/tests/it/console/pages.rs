@@ -1,5 +1,6 @@
 //! Headers and failures of pages.
 
+use assay_testkit::eventually;
 use serde_json::json;
 
 use super::{Reader, junit};
@@ -125,4 +126,31 @@ async fn answers_that_begin_and_end_an_execution_link_to_its_page() {
         assert_eq!(rest, ">; rel=\"alternate\"; type=\"text/html\"");
     }
     reader.get(&link).await.expect(200);
+}
+
+#[tokio::test]
+async fn tests_that_need_attention_have_a_page() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    reader.upload(&junit("", "")).await;
+    let (execution, _) = reader.upload(&junit("no bank", "")).await;
+    let project = execution["ProjectId"].as_str().unwrap();
+    let case = json!({"Identifier": "checkout.invoice", "Name": "pays by invoice"});
+    reader.api().post(&format!("/api/projects/{project}/testcases"), case).await.created();
+    let text = async |path: &str| {
+        let page = reader.get(path).await;
+        String::from_utf8_lossy(&page.expect(200).body).into_owned()
+    };
+
+    let insights = format!("/projects/{project}/insights");
+    let newly_failing = eventually("the results of the ended execution", || async {
+        Some(text(&insights).await).filter(|page| page.contains("pays by card"))
+    });
+    let newly_failing = newly_failing.await;
+    assert!(!newly_failing.contains("pays by transfer"), "{newly_failing}");
+    let never_run = text(&format!("{insights}?kind=NeverRun")).await;
+    assert!(never_run.contains("pays by invoice"), "{never_run}");
+    assert!(!never_run.contains("pays by card"), "{never_run}");
+    let page = text(&format!("/executions/{}", id(&execution))).await;
+    assert!(page.contains("Gate failed") && page.contains("1 new failure"), "{page}");
 }

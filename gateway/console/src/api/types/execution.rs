@@ -91,3 +91,18 @@ pub(crate) struct Cause {
     pub(crate) first_seen: Time,
     pub(crate) reports: Vec<ReportEntry>,
 }
+
+/// Whether an execution meets the rules of its test set.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Verdict {
+    pub(crate) state: String,
+    pub(crate) rules: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Rule {
+    pub(crate) is_met: bool,
+    pub(crate) message: String,
+}

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{Filter, Tab};
 use crate::{
-    api::{Summary, address},
+    api::{Summary, Verdict, address},
     chart::bar,
     page::part::{facts, result_badge, revision, subject},
     text::{Link, between, clean, counted, duration, link, long_time, number, plain},
@@ -25,7 +25,12 @@ fn state(summary: &Summary) -> &str {
 }
 
 /// The header with the links to the parts. While the execution runs, the script replaces it.
-pub(super) fn header(summary: &Summary, tab: Tab, filter: &Filter) -> Markup {
+pub(super) fn header(
+    summary: &Summary,
+    verdict: Option<&Verdict>,
+    tab: Tab,
+    filter: &Filter,
+) -> Markup {
     let execution = &summary.execution;
     let query = filter.query(tab);
     let progress = format!("/executions/{}/progress?{query}", execution.id);
@@ -41,6 +46,7 @@ pub(super) fn header(summary: &Summary, tab: Tab, filter: &Filter) -> Markup {
             (facts_of(summary))
             (bar(&execution.statistic))
             (legend(summary))
+            @if let Some(verdict) = verdict { (gate(verdict)) }
             (tabs(summary, tab))
         }
     }
@@ -66,6 +72,21 @@ fn facts_of(summary: &Summary) -> Markup {
             @if let Some(run) = ci_run(summary) { span.fact { (run) } }
             @if let Some(before) = &summary.compared_with {
                 span.fact { a href=(format!("/executions/{before}")) { "previous run" } }
+            }
+        }
+    }
+}
+
+/// Whether the execution meets the rules of its test set, and which ones it does not.
+fn gate(verdict: &Verdict) -> Markup {
+    let unmet = verdict.rules.iter().filter(|rule| !rule.is_met);
+    html! {
+        p.facts {
+            @if verdict.state == "Passed" {
+                span.fact { span.badge.pass { "Gate passed" } }
+            } @else if verdict.state == "Failed" {
+                span.fact { span.badge.fail { "Gate failed" } }
+                @for rule in unmet { span.fact { (plain(&rule.message)) } }
             }
         }
     }

@@ -14,7 +14,10 @@ use sqlx::PgTransaction;
 use super::store;
 use crate::{
     execution::store::find,
-    known_failure::rules::{check_end, check_ticket},
+    known_failure::{
+        self,
+        rules::{check_end, check_ticket},
+    },
     test_report::rules::{is_review, require_permission},
 };
 
@@ -118,7 +121,12 @@ pub(super) async fn review(
         return Err(unfinished(sought, &reports));
     }
     let known_failures = match review.mute {
-        Some(mute) => store::mute(tx, caller, id, &reports, review, mute).await?,
+        Some(mute) => {
+            let muted = store::mute(tx, caller, id, &reports, review, mute).await?;
+            let project = ProjectId::from_record(&state.execution.project_id)?;
+            known_failure::store::check_number(tx, customer, project).await?;
+            muted
+        }
         None => 0,
     };
     let reviewed = store::save_selected(tx, customer, &reports, review).await?;

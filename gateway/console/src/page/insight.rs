@@ -1,0 +1,229 @@
+//! `/projects/{projectId}/insights`: the test cases of a project that need attention.
+
+use axum::{
+    Router,
+    extract::{Path, Query},
+    response::IntoResponse,
+    routing::get,
+};
+use futures::try_join;
+use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    Listed,
+    cases::case_row,
+    part::{pager, projects_crumb, text_field},
+    row::identifier,
+    unless_empty,
+};
+use crate::{
+    Console,
+    api::{Api, Insight, Outcome, Project, TestCaseEntry, address},
+    chart::{glyph, strip},
+    failure::Failure,
+    layout::{Crumb, Page},
+    session::Session,
+    text::{counted, duration, number, plain, short_time},
+};
+
+/// Number of test cases on a page.
+const CASES: u32 = 25;
+
+/// Default number of days, and those to choose from.
+const DAYS: &str = "14";
+const PERIODS: [&str; 5] = ["1", "7", "14", "30", "90"];
+
+pub(super) fn routes() -> Router<Console> {
+    Router::new().route("/projects/{project}/insights", get(page))
+}
+
+/// A reason why test cases need attention.
+struct Kind {
+    /// The name in URLs, and in the interface.
+    name: &'static str,
+    label: &'static str,
+    explanation: &'static str,
+}
+
+const FLAKY: &str = "Flaky";
+
+/// The name of a list of its own in the interface.
+const NEVER_RUN: &str = "NeverRun";
+
+/// The first kind is the default.
+const KINDS: [Kind; 5] = [
+    Kind {
+        name: "NewlyFailing",
+        label: "Newly failing",
+        explanation: "Tests that began to fail in this time, and failed last.",
+    },
+    Kind {
+        name: FLAKY,
+        label: "Flaky",
+        explanation: "Tests that passed after a failed attempt, or recovered at least twice.",
+    },
+    Kind {
+        name: "MostFailed",
+        label: "Most failed",
+        explanation: "Tests that failed in this time, the most frequent first.",
+    },
+    Kind {
+        name: "Slowest",
+        label: "Slowest",
+        explanation: "The tests with the longest average duration.",
+    },
+    Kind {
+        name: NEVER_RUN,
+        label: "Never run",
+        explanation: "Tests that no execution has finished, newest first.",
+    },
+];
+
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Filter {
+    #[serde(deserialize_with = "unless_empty")]
+    kind: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    days: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+impl Filter {
+    /// Returns the kind that the URL asks for.
+    fn kind(&self) -> &'static Kind {
+        let named = |kind: &&Kind| Some(kind.name) == self.kind.as_deref();
+        KINDS.iter().find(named).unwrap_or(&KINDS[0])
+    }
+
+    /// Returns the filter of another kind.
+    fn with(&self, kind: &Kind) -> Self {
+        Self { kind: Some(kind.name.to_owned()), cursor: None, ..self.clone() }
+    }
+}
+
+async fn page(
+    Session { api, user }: Session,
+    Path(id): Path<Uuid>,
+    Query(filter): Query<Filter>,
+) -> Result<impl IntoResponse, Failure> {
+    let kind = filter.kind();
+    let filter = Filter { cursor: filter.cursor.clone(), ..filter.with(kind) };
+    let project = format!("/api/projects/{id}");
+    let (project, (rows, next)) =
+        try_join!(api.get::<Project>(&project, &()), rows(&api, &project, kind, &filter))?;
+    let path = format!("/projects/{id}/insights");
+    let first = filter.cursor.is_some().then(|| Filter { cursor: None, ..filter.clone() });
+    let next = next.map(|cursor| Filter { cursor: Some(cursor), ..filter.clone() });
+    let body = html! {
+        div.head { h1 { "Insights" } }
+        (tabs(&path, kind, &filter))
+        @if kind.name != NEVER_RUN { (period(&path, kind, &filter)) }
+        p.hint { (kind.explanation) }
+        @if rows.is_empty() { p.empty { "There is no such test." } }
+        ul.rows.spaced { @for row in &rows { (row) } }
+        (pager(&path, first.as_ref(), next.as_ref()))
+    };
+    let title = format!("{} · {}", kind.label, project.name);
+    let trail = vec![projects_crumb(), Crumb(format!("/projects/{id}"), project.name)];
+    Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
+}
+
+/// Reads the rows of a page, and the cursor of the next one.
+async fn rows(
+    api: &Api,
+    project: &str,
+    kind: &Kind,
+    filter: &Filter,
+) -> Result<(Vec<Markup>, Option<String>), Failure> {
+    if kind.name == NEVER_RUN {
+        let query = [("limit", Some(CASES.to_string())), ("cursor", filter.cursor.clone())];
+        let path = format!("{project}/testcases/neverrun");
+        let cases = api.list::<TestCaseEntry>(&path, &query).await?;
+        return Ok((cases.items.iter().map(case_row).collect(), cases.next));
+    }
+    let listed = Listed { limit: CASES, filter };
+    let insights = api.list::<Insight>(&format!("{project}/insights"), &listed).await?;
+    let rows = insights.items.iter().map(|insight| row(insight, kind));
+    Ok((rows.collect(), insights.next))
+}
+
+fn tabs(path: &str, current: &Kind, filter: &Filter) -> Markup {
+    html! {
+        nav.tabs aria-label="Insights" {
+            @for kind in &KINDS {
+                a href=(address(path, &filter.with(kind)))
+                    aria-current=[(kind.name == current.name).then_some("page")]
+                { (kind.label) }
+            }
+        }
+    }
+}
+
+/// The form that chooses the executions.
+fn period(path: &str, kind: &Kind, filter: &Filter) -> Markup {
+    let days = filter.days.as_deref().unwrap_or(DAYS);
+    html! {
+        form.filters action=(path) {
+            input type="hidden" name="kind" value=(kind.name);
+            label.field {
+                span { "Days" }
+                select name="days" {
+                    @for period in PERIODS {
+                        option value=(period) selected[period == days] { (period) }
+                    }
+                }
+            }
+            (text_field("branch", "Branch", filter.branch.as_deref()))
+            button { "Filter" }
+        }
+    }
+}
+
+fn row(insight: &Insight, kind: &Kind) -> Markup {
+    let outcomes: Vec<_> = insight.outcomes.chars().map(Outcome::of_letter).collect();
+    let last = outcomes.last().copied().unwrap_or(Outcome::Absent);
+    html! {
+        li.row.test {
+            span.mark { (glyph(last)) }
+            span.what {
+                a href=(format!("/cases/{}", insight.test_case_id)) {
+                    bdi { (plain(&insight.test_case_name)) }
+                }
+                (identifier(&insight.test_case_identifier, &insight.test_case_name))
+                span.facts { (reasons(insight, kind)) }
+            }
+            span.marks {
+                a.small href=(format!("/executions/{}", insight.last_execution_id)) {
+                    (short_time(insight.last_run))
+                }
+            }
+            span.history { @if !outcomes.is_empty() { (strip(&outcomes)) } }
+            span.time { (duration(insight.average_duration_in_sec)) }
+        }
+    }
+}
+
+/// The numbers that put a test case into the ranking.
+fn reasons(insight: &Insight, kind: &Kind) -> Markup {
+    let of_runs = format!("of {}", counted(insight.runs, "run"));
+    html! {
+        @if kind.name == FLAKY {
+            @if insight.flaky_runs > 0 {
+                span.fact { (number(insight.flaky_runs)) " passed after a retry, " (of_runs) }
+            }
+            @if insight.recoveries > 0 {
+                span.fact { "recovered in " (counted(insight.recoveries, "run")) }
+            }
+        } @else if insight.failures > 0 {
+            span.fact { b.fail { (number(insight.failures)) " failed" } " " (of_runs) }
+        } @else {
+            span.fact { (counted(insight.runs, "run")) }
+        }
+    }
+}
