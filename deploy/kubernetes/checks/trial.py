@@ -275,11 +275,22 @@ def use(trial):
     )
     # The event travels from the catalog to the notification service through NATS.
     deadline = time.monotonic() + PATIENCE
-    while project["Id"] not in ask(f"{gateway}/api/notifications", token=token):
+    while project["Id"] not in notifications(gateway, token):
         assert time.monotonic() < deadline, "the notification of a new project is missing"
         time.sleep(0.1)
     for line in "\n".join(trial.logs(last=0)).splitlines():
         assert '"level":"ERROR"' not in line, line
+
+
+def notifications(gateway, token):
+    """Returns the body of the list, or nothing while the gateway connects to a service that has just
+    started."""
+    try:
+        return ask(f"{gateway}/api/notifications", token=token)
+    except urllib.error.HTTPError as error:
+        if error.code != 503:
+            raise
+        return ""
 
 
 def ask(url, body=None, token=None):

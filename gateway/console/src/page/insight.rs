@@ -125,7 +125,7 @@ async fn page(
         (tabs(&path, kind, &filter))
         @if kind.name != NEVER_RUN { (period(&path, kind, &filter)) }
         p.hint { (kind.explanation) }
-        @if rows.is_empty() { p.empty { "There is no such test." } }
+        @if rows.is_empty() { p.empty { "No test matches this view." } }
         ul.rows.spaced { @for row in &rows { (row) } }
         (pager(&path, first.as_ref(), next.as_ref()))
     };

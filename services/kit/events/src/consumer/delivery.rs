@@ -40,6 +40,11 @@ impl Delivery {
         addressee.is_some_and(|addressee| addressee.as_str() != consumer)
     }
 
+    /// Whether the message is acknowledged, rejected or terminated.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Relaxed)
+    }
+
     pub(super) async fn acknowledge(&self) {
         self.settle(AckKind::Ack).await;
     }
@@ -49,6 +54,14 @@ impl Delivery {
         self.settle(AckKind::Nak(delay)).await;
     }
 
+    /// Requests redelivery of the message at once, and waits until the server has processed this and
+    /// all earlier acknowledgements.
+    pub(super) async fn reject_confirmed(&self) {
+        if !self.settled.swap(true, Ordering::Relaxed) {
+            self.wait_for(self.message.double_ack_with(AckKind::Nak(None))).await;
+        }
+    }
+
     /// Prevents redelivery of the message.
     pub(super) async fn terminate(&self) {
         self.settle(AckKind::Term).await;
@@ -56,7 +69,7 @@ impl Delivery {
 
     /// Extends the acknowledgement deadline while the message is processed.
     pub(super) async fn progress(&self) {
-        if !self.settled.load(Ordering::Relaxed) {
+        if !self.is_settled() {
             self.send(AckKind::Progress).await;
         }
     }
@@ -67,9 +80,13 @@ impl Delivery {
         }
     }
 
-    /// Sends an acknowledgement. If it is lost, the message is redelivered, which is harmless.
     async fn send(&self, kind: AckKind) {
-        if let Ok(Err(error)) = timeout(RESPONSE_TIMEOUT, self.message.ack_with(kind)).await {
+        self.wait_for(self.message.ack_with(kind)).await;
+    }
+
+    /// Waits for an acknowledgement. If it is lost, the message is redelivered, which is harmless.
+    async fn wait_for(&self, acknowledgement: impl Future<Output = Result<(), async_nats::Error>>) {
+        if let Ok(Err(error)) = timeout(RESPONSE_TIMEOUT, acknowledgement).await {
             tracing::debug!(%error, "cannot acknowledge a message");
         }
     }

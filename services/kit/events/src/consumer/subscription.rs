@@ -15,7 +15,7 @@ use async_nats::{
     },
 };
 use futures::{FutureExt as _, StreamExt as _};
-use tokio::time::{Instant, interval, sleep, timeout};
+use tokio::time::{Instant, interval, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{definition::Consumer, delivery::Delivery};
@@ -46,8 +46,9 @@ const ACK_WAIT: Duration = Duration::from_secs(2);
 /// Interval in which acknowledgement deadlines are extended.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Maximum time until the server has confirmed the end of a subscription. A stop waits for it.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum time until the server has ended a request. A stop waits for it. Longer than a request,
+/// and shorter than the acknowledgement deadline.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Maximum number of unacknowledged messages.
 const MOST_PENDING: i64 = 20_000;
@@ -125,35 +126,33 @@ impl<'a> Subscription<'a> {
     }
 
     /// Requests redelivery of all messages in process and of all buffered ones, in order, to the
-    /// next consumer.
+    /// next consumer. Waits until the server has queued them: it reads acknowledgements and requests
+    /// from two queues, so that a later request could receive later messages first.
     pub(super) async fn reject_all(&mut self, processing: &[Delivery]) {
         self.close().await;
-        for delivery in processing.iter().chain(&self.buffer) {
-            delivery.reject(None).await;
+        let deliveries = processing.iter().chain(&self.buffer);
+        let rejected: Vec<_> = deliveries.filter(|delivery| !delivery.is_settled()).collect();
+        if let Some((last, rest)) = rejected.split_last() {
+            for delivery in rest {
+                delivery.reject(None).await;
+            }
+            last.reject_confirmed().await;
         }
     }
 
-    /// Ends the request, as the server would redeliver rejected messages to it, and buffers the
-    /// messages that are on the way. Binding makes the server drop the request: nats-server 2.9 loses
-    /// a redelivery until the acknowledgement deadline when it finds out by itself.
+    /// Buffers messages until the server ends the request, as it would redeliver rejected messages to
+    /// it, and deliver later ones to an inbox without a subscription.
     async fn close(&mut self) {
         let Some(mut messages) = self.messages.take() else { return };
-        if !self.nats.is_connected() {
-            return;
-        }
-        let rest = async {
-            if messages.drain().await.is_err() {
+        let limit = Instant::now() + CLOSE_TIMEOUT;
+        while self.expected > 0 && self.nats.is_connected() {
+            let Ok(Some(message)) = timeout_at(limit, messages.next()).await else {
+                tracing::debug!("NATS does not end a request");
                 return;
+            };
+            if let Err(error) = self.accept(message) {
+                tracing::debug!(error = format!("{error:#}"), "request ended");
             }
-            while let Some(message) = messages.next().await {
-                if let Err(error) = self.accept(message) {
-                    tracing::debug!(error = format!("{error:#}"), "request ended");
-                }
-            }
-            let _ = self.bind().await;
-        };
-        if timeout(CLOSE_TIMEOUT, rest).await.is_err() {
-            tracing::debug!("NATS does not confirm the end of a subscription");
         }
     }
 
