@@ -18,6 +18,8 @@ mod notification;
 mod password;
 mod project;
 mod results;
+mod share_link;
+mod shared;
 mod statistics;
 mod subject;
 mod test_case;
@@ -60,6 +62,8 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         environment::routes(),
         execution::routes(),
         failure::routes(),
+        share_link::routes(),
+        shared::routes(),
         insight::routes(),
         known_failure::routes(),
         automation::routes(),

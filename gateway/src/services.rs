@@ -119,6 +119,9 @@ clients! {
     Automation = execution::automation_service_client::AutomationServiceClient;
     Failures = execution::failure_service_client::FailureServiceClient;
     Insights = execution::insight_service_client::InsightServiceClient;
+    ShareLinks = execution::share_link_service_client::ShareLinkServiceClient;
+    SharedExecutions =
+        execution::shared_execution_service_client::SharedExecutionServiceClient;
     KnownFailures = execution::known_failure_service_client::KnownFailureServiceClient;
     TestReports = execution::test_report_service_client::TestReportServiceClient;
     Statistics = execution::statistics_service_client::StatisticsServiceClient;

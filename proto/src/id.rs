@@ -84,6 +84,7 @@ ids! {
     TestReportId "test report",
     InstanceId "instance",
     KnownFailureId "known failure",
+    ShareLinkId "share link",
     ArtifactId "artifact",
     ScheduleId "schedule",
     LeaseId "lease",

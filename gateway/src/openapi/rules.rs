@@ -15,6 +15,9 @@ use super::{problems, versions};
 /// `/package.Service/Method`.
 const METHOD: &str = "x-grpc-method";
 
+/// Parameter of a path with the secret of a share link.
+const SECRET: &str = "token";
+
 pub(super) fn apply(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
     problems::define(components);
@@ -52,25 +55,34 @@ pub(super) fn operations(
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-/// Declares the ids in a path as UUIDs, named like its segments; handlers take them as plain
-/// strings.
+/// Declares the ids in a path as UUIDs, named like its segments, and the secret of a share link;
+/// handlers take them as plain strings.
 fn describe_path_parameters(path: &str, operation: &mut Operation) {
     let parameters = operation.parameters.get_or_insert_default();
-    let is_id = |name: &str| name.ends_with("Id");
+    let is_here = |name: &str| name.ends_with("Id") || name == SECRET;
     parameters.retain(|parameter| match parameter {
         RefOr::T(parameter) => {
-            parameter.parameter_in != ParameterIn::Path || !is_id(&parameter.name)
+            parameter.parameter_in != ParameterIn::Path || !is_here(&parameter.name)
         }
         RefOr::Ref(_) => true,
     });
     let names = path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
-    for (position, name) in names.filter(|name| is_id(name)).enumerate() {
+    for (position, name) in names.filter(|name| is_here(name)).enumerate() {
         let parameter = ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Path)
-            .required(Required::True)
-            .description(Some(format!("Id of the {}", noun(name))))
-            .schema(Some(uuid()));
+            .required(Required::True);
+        let parameter = if name == SECRET {
+            let text = ObjectBuilder::new().schema_type(Type::String);
+            let example = Some("s5bYfVxkUdSrfYlNqQ0lMvGkTgNfIeXpWcHjDzRaEto".into());
+            parameter
+                .description(Some("Secret of the share link"))
+                .schema(Some(text))
+                .example(example)
+        } else {
+            let description = format!("Id of the {}", noun(name));
+            parameter.description(Some(description)).schema(Some(uuid()))
+        };
         parameters.insert(position, parameter.build().into());
     }
 }

@@ -5,7 +5,7 @@ mod export;
 mod filter;
 mod open;
 mod summary;
-mod verdict;
+pub(super) mod verdict;
 
 use assay_auth::Caller;
 use assay_proto::execution::{

@@ -169,6 +169,17 @@ impl Artifacts {
         Ok(())
     }
 
+    /// Removes the links of an instance that are not to artifacts, before [`Artifacts::resolve`].
+    pub(crate) fn remove_foreign(instance: &mut Instance) {
+        for text in texts_mut(instance).filter(|text| !rules::is_name(text)) {
+            text.clear();
+        }
+        let earlier = instance.attempts.iter_mut().flat_map(|attempt| &mut attempt.steps);
+        for step in earlier.chain(&mut instance.steps) {
+            step.screenshots.retain(|link| !link.is_empty());
+        }
+    }
+
     /// Removes the artifacts of an execution: first the files, then the rows.
     pub(crate) async fn remove(
         &self,

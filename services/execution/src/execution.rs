@@ -10,8 +10,8 @@ mod reporter;
 pub(crate) mod rules;
 mod start;
 pub(crate) mod store;
-mod summary;
-mod verdict;
+pub(crate) mod summary;
+pub(crate) mod verdict;
 
 use assay_auth::Caller;
 use assay_proto::{

@@ -1,7 +1,7 @@
 //! Failures: the instances whose last attempt failed, with a fingerprint of the cause.
 
 pub(crate) mod derive;
-mod list;
+pub(crate) mod list;
 pub(crate) mod store;
 
 use std::sync::Arc;

@@ -26,6 +26,7 @@ mod result;
 mod retention;
 mod schedule;
 mod settle;
+mod share_link;
 mod statistics;
 mod test_report;
 mod verify;
@@ -40,7 +41,9 @@ use assay_proto::execution::{
     execution_service_server::ExecutionServiceServer, failure_service_server::FailureServiceServer,
     insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
-    result_service_server::ResultServiceServer, statistics_service_server::StatisticsServiceServer,
+    result_service_server::ResultServiceServer, share_link_service_server::ShareLinkServiceServer,
+    shared_execution_service_server::SharedExecutionServiceServer,
+    statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
 };
 use assay_runtime::{
@@ -60,10 +63,18 @@ pub use self::{
     verify::{PublishedState, published_states, rebuild, verify},
 };
 use self::{
-    automation::AutomationService, catalog::Catalog, debug::DebugService,
-    execution::ExecutionService, failure::FailureService, insight::InsightService,
-    known_failure::KnownFailureService, limits::IngestLimits, result::ResultService,
-    statistics::StatisticsService, test_report::TestReportService,
+    automation::AutomationService,
+    catalog::Catalog,
+    debug::DebugService,
+    execution::ExecutionService,
+    failure::FailureService,
+    insight::InsightService,
+    known_failure::KnownFailureService,
+    limits::IngestLimits,
+    result::ResultService,
+    share_link::{ShareLinkService, SharedExecutionService},
+    statistics::StatisticsService,
+    test_report::TestReportService,
 };
 pub use self::{lease::settings::LeaseSettings, queue::Queue, reconciler::Reconciler};
 
@@ -153,8 +164,15 @@ pub fn services(
         catalog: catalog.clone(),
         limits: limits.clone(),
         artifacts: artifacts.clone(),
-        pages,
+        pages: pages.clone(),
     };
+    let shared = SharedExecutionService {
+        db: db.clone(),
+        shares: shares.clone(),
+        artifacts: artifacts.clone(),
+        pages: pages.clone(),
+    };
+    let share_links = ShareLinkService { db: db.clone(), pages };
     let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
@@ -167,5 +185,7 @@ pub fn services(
         .add_service(FailureServiceServer::new(FailureService { db: db.clone() }))
         .add_service(InsightServiceServer::new(insights))
         .add_service(KnownFailureServiceServer::new(known_failures))
+        .add_service(ShareLinkServiceServer::new(share_links))
+        .add_service(SharedExecutionServiceServer::new(shared))
         .add_service(DebugServiceServer::new(DebugService { db: db.clone() }))
 }

@@ -3,7 +3,7 @@
 pub(crate) mod rules;
 pub(crate) mod store;
 
-use assay_auth::Caller;
+use assay_auth::{API_TOKEN_PREFIX, Caller, new_secret};
 use assay_proto::{
     ApiTokenId, CustomerId, Fault, Page, Permissions, UserId,
     identity::{
@@ -65,7 +65,7 @@ impl api_token_service_server::ApiTokenService for ApiTokenService {
         let input = rules::valid(&self.db, input).await?;
         let permissions = user_group::permissions(&input.usage_permission)?;
         user_group::rules::check_may_grant(&caller, permissions, Permissions::default())?;
-        let (secret, hash) = rules::generate()?;
+        let (secret, hash) = new_secret(API_TOKEN_PREFIX)?;
         let id = ApiTokenId::new();
 
         let mut tx = begin(&self.db).await?;

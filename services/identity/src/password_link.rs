@@ -6,13 +6,9 @@ mod store;
 
 use std::{net::IpAddr, time::Duration};
 
+use assay_auth::{hash_of_secret, new_secret};
 use assay_proto::{AccountId, CustomerId, Fault, UserId};
 use assay_runtime::begin;
-use aws_lc_rs::{
-    digest::{SHA256, digest},
-    rand,
-};
-use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{PgPool, PgTransaction};
 
@@ -81,7 +77,7 @@ impl PasswordLinks {
         password: SecretString,
         address: Option<IpAddr>,
     ) -> Result<(), Fault> {
-        let hash = hash(token);
+        let hash = hash_of_secret(token);
         let email = store::email(&self.db, &hash).await?.ok_or_else(rules::invalid_token)?;
         account::rules::password("NewPassword", password.expose_secret(), &email)?;
         let password_hash = self.passwords.acquire()?.hash(password).await?;
@@ -107,8 +103,9 @@ impl PasswordLinks {
     /// Accepts an invitation with an account that has a password already.
     pub(crate) async fn accept(&self, token: &str, address: Option<IpAddr>) -> Result<(), Fault> {
         let mut tx = begin(&self.db).await?;
-        let target =
-            store::consume(&mut tx, &hash(token)).await?.ok_or_else(rules::invalid_token)?;
+        let target = store::consume(&mut tx, &hash_of_secret(token))
+            .await?
+            .ok_or_else(rules::invalid_token)?;
         let Target::Invitation(customer, user) = target else { return Err(rules::invalid_token()) };
         let invitation = invitation::store::consume(&mut tx, customer, user).await?;
         let invitation = invitation.ok_or_else(rules::invalid_token)?;
@@ -127,8 +124,8 @@ impl PasswordLinks {
         host: &str,
         validity: Duration,
     ) -> Result<SecretString, Fault> {
-        let token = generate_token()?;
-        store::insert(tx, Target::Account(account), &hash(&token), validity).await?;
+        let (token, hash) = new_secret("")?;
+        store::insert(tx, Target::Account(account), &hash, validity).await?;
         let memberships = membership::store::of_account(&mut **tx, account).await?;
         let subdomains: Vec<&str> = memberships.iter().map(|one| one.subdomain.as_str()).collect();
         Ok(self.url(host, &subdomains, &token))
@@ -142,15 +139,15 @@ impl PasswordLinks {
         user: UserId,
         validity: Duration,
     ) -> Result<SecretString, Fault> {
-        let token = generate_token()?;
-        store::insert(tx, Target::Invitation(customer, user), &hash(&token), validity).await?;
+        let (token, hash) = new_secret("")?;
+        store::insert(tx, Target::Invitation(customer, user), &hash, validity).await?;
         Ok(self.url("", &[], &token))
     }
 
-    fn url(&self, host: &str, subdomains: &[&str], token: &str) -> SecretString {
+    fn url(&self, host: &str, subdomains: &[&str], token: &SecretString) -> SecretString {
         let origin = self.hosts.origin(host, subdomains);
         // Browsers do not send the fragment, so the token is in no log.
-        format!("{origin}/reset-password#token={token}").into()
+        format!("{origin}/reset-password#token={}", token.expose_secret()).into()
     }
 }
 
@@ -184,14 +181,4 @@ async fn accept_with_password(
     let account = AccountId::new();
     account::store::insert(tx, account, &invitation.email, password_hash).await?;
     invitation::accept(tx, invitation, account, address).await
-}
-
-fn generate_token() -> Result<String, Fault> {
-    let mut token = [0; 32];
-    rand::fill(&mut token).map_err(|_| Fault::internal("no source of random numbers"))?;
-    Ok(BASE64_URL_SAFE_NO_PAD.encode(token))
-}
-
-fn hash(token: &str) -> Vec<u8> {
-    digest(&SHA256, token.as_bytes()).as_ref().to_vec()
 }

@@ -5,7 +5,7 @@ pub(crate) mod rules;
 
 use std::time::Duration;
 
-use assay_auth::{Caller, Grant, Session, Verifier, client_address};
+use assay_auth::{Caller, Grant, Session, Verifier, client_address, hash_of_secret};
 use assay_proto::{
     CustomerId, Fault,
     identity::{
@@ -114,7 +114,7 @@ impl token_service_server::TokenService for TokenService {
         &self,
         request: Request<ExchangeApiTokenRequest>,
     ) -> Result<Response<Token>, Status> {
-        let hash = api_token::rules::hash(&request.get_ref().secret);
+        let hash = hash_of_secret(&request.get_ref().secret);
         let mut tx = begin(&self.db).await?;
         let issued_at = revocation::date_token(&mut tx).await?;
         let api_token = api_token::store::find(&mut *tx, &hash).await?;

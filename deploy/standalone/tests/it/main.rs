@@ -31,6 +31,7 @@ mod reference_engine;
 mod reports;
 mod required;
 mod settings;
+mod share_links;
 mod shared;
 mod slow;
 mod stream;

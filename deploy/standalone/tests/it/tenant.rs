@@ -142,6 +142,9 @@ impl Tenant {
         let artifact = link.split("/artifacts/").nth(1).and_then(|rest| rest.split('/').next());
         self.ids.insert("artifactId", artifact.unwrap().to_owned());
         self.remember("instanceId", &instance);
+        let share = self.api.post(&format!("{at}/shares"), json!({})).await.created();
+        self.remember("shareLinkId", &share);
+        self.ids.insert("token", share["Token"].as_str().unwrap().to_owned());
 
         // Results can be reported for the external execution; the other one has a lease.
         let open = self.api.post(&executions, json!({"Mode": "External"})).await.created();

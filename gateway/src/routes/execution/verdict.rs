@@ -1,6 +1,6 @@
 //! `…/executions/{executionId}/verdict`, as JSON, as Markdown and as a badge.
 
-mod badge;
+pub(in crate::routes) mod badge;
 mod markdown;
 
 use assay_auth::Caller;
@@ -20,7 +20,7 @@ use crate::{
 };
 
 const MARKDOWN: HeaderValue = HeaderValue::from_static("text/markdown; charset=utf-8");
-const SVG: HeaderValue = HeaderValue::from_static("image/svg+xml");
+pub(in crate::routes) const SVG: HeaderValue = HeaderValue::from_static("image/svg+xml");
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
@@ -84,7 +84,7 @@ async fn get_badge(
     caller: Caller,
     path: Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    let badge = badge::of(&verdict(executions, &caller, path).await?);
+    let badge = badge::of(verdict(executions, &caller, path).await?.state());
     Ok(([(CONTENT_TYPE, SVG)], badge).into_response())
 }
 

@@ -151,6 +151,7 @@ pub(super) async fn remove_execution(
 ) -> Result<(), Fault> {
     let remove = sqlx::query(
         "with reporters as (delete from reporter where customer_id = $1 and execution_id = $2),
+              share_links as (delete from share_link where customer_id = $1 and execution_id = $2),
               uploads as (delete from upload where customer_id = $1 and execution_id = $2),
               tags as (delete from execution_tag where customer_id = $1 and execution_id = $2)
          delete from execution where customer_id = $1 and id = $2",

@@ -24,7 +24,7 @@ struct Row {
 
 /// Returns the outcome of an execution of any project, or of this one. The reports that have changed
 /// are counted; an index has only these.
-pub(super) async fn of(
+pub(crate) async fn of(
     db: impl PgExecutor<'_>,
     pages: &Pages,
     customer: CustomerId,

@@ -6,7 +6,7 @@ mod store;
 
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId,
-    execution::{Verdict, VerdictState},
+    execution::{ExecutionSummary, Verdict, VerdictState},
 };
 use sqlx::PgPool;
 
@@ -23,6 +23,16 @@ pub(super) async fn of(
     id: ExecutionId,
 ) -> Result<Verdict, Fault> {
     let summary = summary::of(db, pages, customer, project, id).await?;
+    of_summary(db, customer, id, summary).await
+}
+
+/// Returns the verdict of an execution with this outcome.
+pub(crate) async fn of_summary(
+    db: &PgPool,
+    customer: CustomerId,
+    id: ExecutionId,
+    summary: ExecutionSummary,
+) -> Result<Verdict, Fault> {
     let entry = summary.execution.unwrap_or_default();
     let changes = summary.changes.unwrap_or_default();
     let gate = store::gate(db, customer, id).await?;

@@ -19,7 +19,7 @@ struct Cause {
 }
 
 /// Lists causes, those with the most test cases first, each with its first five reports.
-pub(super) async fn list(
+pub(crate) async fn list(
     db: &PgPool,
     customer: CustomerId,
     state: &ExecutionState,

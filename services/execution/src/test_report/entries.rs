@@ -16,7 +16,7 @@ use crate::progress::execution::ExecutionState;
 
 /// Selects reports of an execution.
 #[derive(Clone, Debug)]
-pub(super) struct Filter {
+pub(crate) struct Filter {
     result: Option<String>,
     status: Option<String>,
     change: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    pub(super) fn of(request: &ListTestReportsRequest) -> Result<Self, Fault> {
+    pub(crate) fn of(request: &ListTestReportsRequest) -> Result<Self, Fault> {
         let mut check = Check::default();
         let fingerprint = request.fingerprint.as_deref().filter(|text| !text.is_empty());
         let fingerprint = fingerprint.map(str::parse::<Fingerprint>).transpose();
@@ -66,7 +66,7 @@ impl Filter {
 }
 
 /// Lists reports of an execution, in the order of its test set.
-pub(super) async fn list(
+pub(crate) async fn list(
     db: &PgPool,
     customer: CustomerId,
     state: &ExecutionState,

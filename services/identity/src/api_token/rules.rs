@@ -1,14 +1,8 @@
 //! Rules for API tokens.
 
-use assay_auth::{API_TOKEN_PREFIX, Caller};
+use assay_auth::Caller;
 use assay_proto::{Fault, Permissions, Timestamp, identity::ApiTokenInput};
 use assay_records::Check;
-use aws_lc_rs::{
-    digest::{SHA256, digest},
-    rand,
-};
-use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use secrecy::SecretString;
 use sqlx::PgPool;
 
 /// Checks an API token, and sorts its permissions.
@@ -33,18 +27,4 @@ pub(super) fn reject_api_tokens(caller: &Caller) -> Result<(), Fault> {
     Err(Fault::Forbidden(
         "API tokens cannot create or delete API tokens; log in with a password".to_owned(),
     ))
-}
-
-/// Generates a secret and its hash.
-pub(super) fn generate() -> Result<(SecretString, Vec<u8>), Fault> {
-    let mut bytes = [0; 32];
-    rand::fill(&mut bytes).map_err(|_| Fault::internal("no source of random numbers"))?;
-    let secret = format!("{API_TOKEN_PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(bytes));
-    let hash = hash(&secret);
-    Ok((secret.into(), hash))
-}
-
-/// Returns the stored hash of a secret.
-pub(crate) fn hash(secret: &str) -> Vec<u8> {
-    digest(&SHA256, secret.as_bytes()).as_ref().to_vec()
 }

@@ -7,6 +7,7 @@ mod guard;
 mod keys;
 mod revocations;
 mod seal;
+mod secret;
 mod sign;
 mod token;
 mod verifier;
@@ -17,6 +18,7 @@ pub use self::{
     caller::{Caller, anonymous, anonymous_from, client_address, customer_of},
     guard::guard,
     seal::{Seal, SealConfig, new_seal_key},
+    secret::{hash_of_secret, new_secret},
     sign::Signer,
     token::{Grant, Issuer, LONGEST_LIFETIME, Session, SigningKey},
     verifier::Verifier,

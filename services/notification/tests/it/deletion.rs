@@ -66,7 +66,7 @@ async fn deleting_a_customer_ends_its_webhooks_and_streams_and_rejects_its_reque
     let begun = Instant::now();
     world.delete_customer(&identity, &user).await?;
     world.wait_until_deleted(&user).await;
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     let ended = async { while watched.message().await.is_ok_and(|item| item.is_some()) {} };
     timeout(Duration::from_secs(10), ended).await?;
 

@@ -21,7 +21,7 @@ pub(super) const EXAMPLE: &str = "\
 ";
 
 pub(super) fn of(verdict: &Verdict) -> String {
-    let (name, state) = (escaped(&verdict.test_set_name), state(verdict));
+    let (name, state) = (escaped(&verdict.test_set_name), name_of(verdict.state()));
     let statistic = verdict.statistic.clone().unwrap_or_default();
     let changes = verdict.changes.unwrap_or_default();
     let failed = statistic.test_cases_failed + statistic.test_cases_with_error;
@@ -54,8 +54,8 @@ pub(super) fn of(verdict: &Verdict) -> String {
 }
 
 /// Returns the state in a word.
-pub(super) fn state(verdict: &Verdict) -> &'static str {
-    match verdict.state() {
+pub(super) fn name_of(state: VerdictState) -> &'static str {
+    match state {
         VerdictState::Passed => "passed",
         VerdictState::Failed => "failed",
         VerdictState::Pending | VerdictState::Unspecified => "pending",
