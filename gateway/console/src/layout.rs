@@ -31,7 +31,7 @@ pub(crate) struct Page<'a> {
 }
 
 /// A page in the trail: its path and its name.
-pub(crate) struct Crumb(pub(crate) String, pub(crate) String);
+pub(crate) struct Crumb(pub(crate) String, pub(crate) Markup);
 
 impl IntoResponse for Page<'_> {
     fn into_response(self) -> Response {
@@ -40,7 +40,7 @@ impl IntoResponse for Page<'_> {
             (logo())
             nav.trail aria-label="Breadcrumb" {
                 ol { @for Crumb(path, name) in &trail {
-                    li { a href=(path) { bdi { (plain(name)) } } }
+                    li { a href=(path) { (name) } }
                 } }
             }
             form.user method="post" action="/logout" {

@@ -15,7 +15,7 @@ use self::{
     customer::Membership,
     token::{ApiToken, NewApiToken},
 };
-use super::part::projects_crumb;
+use super::part::below_projects;
 use crate::{
     Console,
     failure::Failure,
@@ -61,7 +61,7 @@ async fn show<'a>(
         }
     };
     let title = "Account".to_owned();
-    Ok(Page { user, title, trail: vec![projects_crumb()], refresh: None, body })
+    Ok(Page { user, title, trail: below_projects(), refresh: None, body })
 }
 
 fn customers(memberships: &[Membership]) -> Markup {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     Listed,
-    part::{facts, pager, projects_crumb, subject},
+    part::{below_project, facts, pager, subject},
     unless_empty,
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     api::{List, Outcome, Project, TestCase, TestCaseRun, TestSetEntry},
     chart::{Quartiles, box_plot, durations, flaky, glyph},
     failure::Failure,
-    layout::{Crumb, Page},
+    layout::Page,
     page::row::identifier,
     session::Session,
     text::{duration, plain, short_time},
@@ -64,10 +64,8 @@ async fn page(
         @if runs.items.is_empty() { p.empty { "This test has not been executed yet." } }
         @else { (overview(&runs.items)) (history_of(&case, &runs, &at)) }
     };
-    let project = Crumb(format!("/projects/{}", case.project_id), project.name);
-    let title = case.name.clone();
-    Ok(Page { user: &user, title, trail: vec![projects_crumb(), project], refresh: None, body }
-        .into_response())
+    let (title, trail) = (case.name.clone(), below_project(&project));
+    Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
 }
 
 fn sets_of(case: &TestCase, sets: &List<TestSetEntry>) -> Markup {

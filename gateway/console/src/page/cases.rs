@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     Listed,
-    part::{pager, projects_crumb},
+    part::{below_project, pager},
     row::identifier,
     unless_empty,
 };
@@ -22,7 +22,7 @@ use crate::{
     api::{Outcome, Project, TestCaseEntry},
     chart::{glyph, strip},
     failure::Failure,
-    layout::{Crumb, Page},
+    layout::Page,
     session::Session,
     text::{clean, duration, plain},
 };
@@ -66,7 +66,7 @@ async fn page(
         (pager(&path, first.as_ref(), next.as_ref()))
     };
     let title = "Test cases".to_owned();
-    let trail = vec![projects_crumb(), Crumb(format!("/projects/{id}"), project.name)];
+    let trail = below_project(&project);
     Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
 }
 

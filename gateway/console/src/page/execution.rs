@@ -19,14 +19,14 @@ use uuid::Uuid;
 
 pub(super) use self::filter::{Filter, Tab};
 use super::{
-    part::projects_crumb,
+    part::below_set,
     review::{self, Announcement, Scope},
 };
 use crate::{
     Console,
     api::{Api, Project, Summary, Verdict},
     failure::Failure,
-    layout::{Crumb, Page},
+    layout::Page,
     session::{Claims, Session},
 };
 
@@ -63,12 +63,7 @@ async fn page(
         (results)
         (review_form(&user, &summary, tab, &filter))
     };
-    let set = format!("/projects/{}/sets/{}", summary.project_id, execution.test_set_id);
-    let trail = vec![
-        projects_crumb(),
-        Crumb(format!("/projects/{}", summary.project_id), project.name),
-        Crumb(set, execution.test_set_name.clone()),
-    ];
+    let trail = below_set(&project, &execution.test_set_id, &execution.test_set_name);
     let refresh = execution.is_running().then_some(5);
     let title = header::title(&summary);
     Ok(Page { user: &user, title, trail, refresh, body }.into_response())

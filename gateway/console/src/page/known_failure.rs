@@ -13,14 +13,14 @@ use uuid::Uuid;
 
 use super::{
     Listed,
-    part::{pager, projects_crumb},
+    part::{below_project, pager},
     unless_empty,
 };
 use crate::{
     Console,
     api::{Project, Time},
     failure::Failure,
-    layout::{Crumb, Page},
+    layout::Page,
     session::{Claims, Session},
     text::{ansi, clean, plain, short_time},
 };
@@ -78,7 +78,7 @@ async fn page(
         (pager(&path, first.as_ref(), next.as_ref()))
     };
     let title = "Known failures".to_owned();
-    let trail = vec![projects_crumb(), Crumb(format!("/projects/{id}"), project.name)];
+    let trail = below_project(&project);
     Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
 }
 

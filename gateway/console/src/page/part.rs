@@ -4,15 +4,33 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use crate::{
-    api::{ExecutionEntry, Outcome, address},
+    api::{ExecutionEntry, Outcome, Project, address},
     chart::{bar, glyph},
     layout::Crumb,
     text::{between, clean, counted, duration, plain, short_time},
 };
 
-/// Returns the crumb of the list of projects.
-pub(super) fn projects_crumb() -> Crumb {
-    Crumb("/".to_owned(), "Projects".to_owned())
+/// Returns the trail of pages below the list of projects.
+pub(super) fn below_projects() -> Vec<Crumb> {
+    vec![crumb("/".to_owned(), "Projects")]
+}
+
+/// Returns the trail of pages below a project.
+pub(super) fn below_project(project: &Project) -> Vec<Crumb> {
+    let mut trail = below_projects();
+    trail.push(crumb(format!("/projects/{}", project.id), &project.name));
+    trail
+}
+
+/// Returns the trail of pages below a test set.
+pub(super) fn below_set(project: &Project, id: &str, name: &str) -> Vec<Crumb> {
+    let mut trail = below_project(project);
+    trail.push(crumb(format!("/projects/{}/sets/{id}", project.id), name));
+    trail
+}
+
+fn crumb(path: String, name: &str) -> Crumb {
+    Crumb(path, html! { bdi { (plain(name)) } })
 }
 
 /// Links to the next page of a list, and back to its first.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     Listed, cases,
-    part::{self, choice, projects_crumb, text_field},
+    part::{self, below_projects, choice, text_field},
     unless_empty, upload,
 };
 use crate::{
@@ -77,8 +77,7 @@ async fn page(
         @if !is_new { (latest(&project, &executions, &filter)) }
     };
     let title = project.name.clone();
-    Ok(Page { user: &user, title, trail: vec![projects_crumb()], refresh: None, body }
-        .into_response())
+    Ok(Page { user: &user, title, trail: below_projects(), refresh: None, body }.into_response())
 }
 
 fn test_sets(project: &Project, sets: &List<TestSetEntry>) -> Markup {

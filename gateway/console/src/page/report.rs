@@ -17,17 +17,17 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    part::projects_crumb,
+    part::below_set,
     review::{self, Announcement, Scope},
     unless_empty,
 };
 use crate::{
     Console,
-    api::{Api, Attempt, Instance, InstanceEntry, List, Report, TestCaseRun, address},
+    api::{Api, Attempt, Instance, InstanceEntry, List, Project, Report, TestCaseRun, address},
     failure::Failure,
     layout::{Crumb, Page},
     session::Session,
-    text::clean,
+    text::{clean, short_time},
 };
 
 /// Number of instances that can be chosen on the page.
@@ -68,8 +68,12 @@ async fn page(
     let report = report(&api, id).await?;
     let history =
         format!("/api/projects/{}/testcases/{}/history", report.project_id, report.test_case_id);
-    let (instances, runs) =
-        try_join!(instances(&api, &report), api.list::<TestCaseRun>(&history, &[("limit", RUNS)]))?;
+    let project = format!("/api/projects/{}", report.project_id);
+    let (project, instances, runs) = try_join!(
+        api.get::<Project>(&project, &()),
+        instances(&api, &report),
+        api.list::<TestCaseRun>(&history, &[("limit", RUNS)]),
+    )?;
     let instance = match chosen(&instances.items, &view) {
         Some(entry) => Some(instance(&api, &report, &entry.id).await?),
         None => None,
@@ -87,14 +91,8 @@ async fn page(
         }
         @if report.is_finished() { (review::form(&user, &report.execution_id, &here, Scope::One(&report.id))) }
     };
-    let project = format!("/projects/{}", report.project_id);
-    let set = format!("{project}/sets/{}", report.test_set_id);
-    let trail = vec![
-        projects_crumb(),
-        Crumb(project, "Project".to_owned()),
-        Crumb(set, "Test set".to_owned()),
-        Crumb(head::list(&report, &view), "Execution".to_owned()),
-    ];
+    let mut trail = below_set(&project, &report.test_set_id, &report.test_set_name);
+    trail.push(Crumb(head::list(&report, &view), short_time(report.request_time)));
     let title = format!("{} · {}", report.result.label(), clean(&report.test_case_name));
     Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    part::{self, pager, projects_crumb, text_field},
+    part::{self, below_project, pager, text_field},
     unless_empty, upload,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     api::{Api, ExecutionEntry, Grid, Project, TestSet},
     chart::{cells, glyph, trend},
     failure::Failure,
-    layout::{Crumb, Page},
+    layout::Page,
     session::Session,
     text::plain,
 };
@@ -100,15 +100,8 @@ async fn page(
             }
         }
     };
-    let project = Crumb(format!("/projects/{project}"), of.name);
-    Ok(Page {
-        user: &user,
-        title: name,
-        trail: vec![projects_crumb(), project],
-        refresh: None,
-        body,
-    }
-    .into_response())
+    let trail = below_project(&of);
+    Ok(Page { user: &user, title: name, trail, refresh: None, body }.into_response())
 }
 
 /// Returns the name of the set. Its record has all of its test cases, so that it is only read if no

@@ -20,8 +20,9 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// The executions of test reports, to join `using (customer_id, execution_id)`. Their other columns
 /// have names that test reports do not have, so that statements need no prefixes.
 pub(crate) const OF_REPORTS: &str = "(
-        select customer_id, id as execution_id, project_id, test_set_id, software_version_id,
-               software_version, software_name, environment_id, environment_name, request_time, tags
+        select customer_id, id as execution_id, project_id, test_set_id, test_set_name,
+               software_version_id, software_version, software_name, environment_id,
+               environment_name, request_time, tags
         from live_execution
     ) as execution";
 

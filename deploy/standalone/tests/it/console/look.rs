@@ -48,6 +48,7 @@ async fn a_developer_follows_a_link_to_a_new_failure_and_back() {
     browser.read_until("h1", |text| text == "pays by card").await;
     browser.read_until(".text.failed pre", |text| text.contains(REFUSED)).await;
     assert_eq!(browser.count(".runs li").await, 2);
+    browser.read_until(".trail", |text| text.contains("Shop\nEvery night\n")).await;
 
     browser.press("j").await;
     browser.read_until("h1", |text| text == "pays by transfer").await;

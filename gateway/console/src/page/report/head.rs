@@ -68,14 +68,12 @@ fn walk(report: &Report, view: &View) -> Markup {
 
 fn facts_of(report: &Report, runs: &[TestCaseRun]) -> Markup {
     let seconds = report.total_duration_in_sec;
-    let requested = runs.iter().find(|run| run.id == report.id).map(|run| run.request_time);
-    let time = requested.or(report.finish_date_time);
     let passed = runs.iter().filter(|run| run.result == Outcome::Passed && run.id != report.id);
     let quartiles = Quartiles::of(passed.map(|run| run.total_duration_in_sec).collect());
     let subject = subject(report.subject_name.as_deref(), report.subject_identifier.as_deref());
     html! {
         p.facts {
-            @if let Some(time) = time { span.fact { (long_time(time)) } }
+            span.fact { (long_time(report.request_time)) }
             span.fact {
                 (duration(seconds))
                 @if let Some(quartiles) = quartiles {
