@@ -4,8 +4,10 @@ mod claims;
 mod login;
 mod next;
 mod origin;
+mod password;
 
 use axum::{
+    Router,
     extract::{FromRequestParts, Request},
     middleware::Next as Handler,
     response::{IntoResponse, Redirect, Response},
@@ -18,7 +20,7 @@ use http::{
 };
 use serde::Deserialize;
 
-pub(crate) use self::{claims::Claims, login::routes, next::Next};
+pub(crate) use self::{claims::Claims, next::Next};
 use crate::{Console, api::Api, failure::Failure};
 
 /// Name of the cookie where the browser can be sure that no other host has set it.
@@ -26,6 +28,10 @@ const OWN_COOKIE: &str = "__Host-assay";
 
 /// Name of the cookie over plain http.
 const PLAIN_COOKIE: &str = "assay";
+
+pub(crate) fn routes() -> Router<Console> {
+    login::routes().merge(password::routes())
+}
 
 /// The user of a page, and the interface that is called with the user's token.
 pub(crate) struct Session {

@@ -5,6 +5,7 @@ mod account;
 mod hostile;
 mod look;
 mod pages;
+mod password;
 mod review;
 mod session;
 

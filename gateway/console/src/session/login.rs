@@ -96,7 +96,7 @@ fn fields(email: &str, next: &Next, reason: Option<&str>) -> Markup {
             input #password name="password" type="password" autocomplete="current-password" required
                 autofocus[!email.is_empty()];
             button.primary { "Log in" }
-            p.hint { "Forgot it? Ask an administrator for a link to choose a new one." }
+            p.hint { a href="/forgot-password" { "Forgot your password?" } }
         }
     }
 }

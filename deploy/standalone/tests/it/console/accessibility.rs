@@ -58,7 +58,10 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
         let shown = browser.client.execute(shown, Vec::new()).await.unwrap();
         assert_eq!(shown, json!([width, is_dark]));
         let none = (json!([]), Value::Bool(false));
-        assert_eq!(browser.violations().await, none, "/login {width} {is_dark}");
+        for page in ["/reset-password", "/forgot-password", "/login"] {
+            browser.client.goto(&format!("{}{page}", reader.url)).await.unwrap();
+            assert_eq!(browser.violations().await, none, "{page} {width} {is_dark}");
+        }
         reader.log_in(&browser).await;
         for page in &pages {
             reader.open(&browser, page).await;

@@ -7,10 +7,12 @@ use super::{Reader, filled};
 use crate::{customer::Customer, people::password_of};
 
 /// Paths to which pages send forms.
-const FORMS: [&str; 7] = [
+const FORMS: [&str; 9] = [
     "/login",
     "/logout",
-    "/executions/019cade2-11c0-7c16-bf3e-17fae47e173e/reviews",
+    "/forgot-password",
+    "/executions/019cade2-11c0-7c16-bf3e-17fae47e173e",
+    "/reports/019cade2-11c0-7c16-bf3e-17fae47e173e",
     "/projects/019cade2-11c0-7c16-bf3e-17fae47e173e/knownfailures/019cade2-11c0-7c16-bf3e-17fae47e173e/delete",
     "/account/customer",
     "/account/tokens",
