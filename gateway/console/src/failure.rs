@@ -65,11 +65,6 @@ impl Failure {
         Self::of(StatusCode::INTERNAL_SERVER_ERROR, "")
     }
 
-    /// A form is not filled in.
-    pub(crate) fn incomplete(detail: &str) -> Self {
-        Self::of(StatusCode::UNPROCESSABLE_ENTITY, detail)
-    }
-
     /// Another page has sent a form.
     pub(crate) fn foreign() -> Self {
         let detail = "The request was not sent by a page of this host. Go back, reload the page and \

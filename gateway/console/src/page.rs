@@ -27,7 +27,6 @@ pub(crate) fn routes() -> Router<Console> {
         set::routes(),
         execution::routes(),
         report::routes(),
-        review::routes(),
         case::routes(),
         cases::routes(),
         insight::routes(),

@@ -6,33 +6,33 @@ mod header;
 mod list;
 
 use axum::{
-    Router,
+    Form, Router,
     extract::{Path, Query},
     http::HeaderMap,
-    response::{Html, IntoResponse, Response},
+    response::{Html, IntoResponse, Redirect, Response},
     routing::get,
 };
 use futures::try_join;
-use http::header::ETAG;
+use http::{StatusCode, header::ETAG};
 use maud::{Markup, html};
 use uuid::Uuid;
 
 pub(super) use self::filter::{Filter, Tab};
 use super::{
     part::below_set,
-    review::{self, Announcement, Scope},
+    review::{self, Announcement, Entry, Scope},
 };
 use crate::{
     Console,
-    api::{Api, Project, Summary, Verdict},
+    api::{Api, FailureMatch, List, Project, Summary, Verdict, address},
     failure::Failure,
     layout::Page,
-    session::{Claims, Session},
+    session::Session,
 };
 
 pub(super) fn routes() -> Router<Console> {
     Router::new()
-        .route("/executions/{execution}", get(page))
+        .route("/executions/{execution}", get(page).post(judge))
         .route("/executions/{execution}/progress", get(progress))
 }
 
@@ -41,32 +41,69 @@ pub(super) fn path(id: Uuid) -> String {
     format!("/api/projects/0/executions/{id}")
 }
 
+/// Number of test cases that a cause is shown to have made fail.
+const MATCHES: u32 = 50;
+
 async fn page(
-    Session { api, user }: Session,
+    session: Session,
     Path(id): Path<Uuid>,
     Query(filter): Query<Filter>,
     Query(announcement): Query<Announcement>,
-) -> Result<impl IntoResponse, Failure> {
+) -> Result<Response, Failure> {
+    show(&session, id, &filter, &announcement, &Entry::default()).await
+}
+
+/// Judges test reports of the list, and shows it again.
+async fn judge(
+    session: Session,
+    Path(id): Path<Uuid>,
+    Query(filter): Query<Filter>,
+    Form(pairs): Form<Vec<(String, String)>>,
+) -> Result<Response, Failure> {
+    match Entry::read(pairs).send(&session.api, &path(id)).await? {
+        Ok(reviewed) => {
+            let here = address(&format!("/executions/{id}"), &filter);
+            Ok(Redirect::to(&reviewed.announced_on(&here)).into_response())
+        }
+        Err(entry) => {
+            let page = show(&session, id, &filter, &Announcement::default(), &entry).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+        }
+    }
+}
+
+async fn show(
+    Session { api, user }: &Session,
+    id: Uuid,
+    filter: &Filter,
+    announcement: &Announcement,
+    entry: &Entry,
+) -> Result<Response, Failure> {
     let summary = api.get::<Summary>(&format!("{}/summary", path(id)), &()).await?;
     let tab = filter.tab(&summary.changes);
     let verdict_path = format!("{}/verdict", path(id));
-    let (project, verdict, results) = try_join!(
-        project(&api, &summary),
+    let may_review = review::may_review(user);
+    let selected = may_review.then_some(&entry.reports[..]);
+    let (project, verdict, results, matches) = try_join!(
+        project(api, &summary),
         api.get::<Verdict>(&verdict_path, &()),
-        results(&api, &user, tab, &filter, &summary),
+        results(api, tab, filter, &summary, selected),
+        matches(api, &summary, filter.fingerprint.as_deref().filter(|_| may_review)),
     )?;
 
     let execution = &summary.execution;
+    let cause = filter.fingerprint.as_deref().zip(matches.as_ref());
+    let scope = cause.map_or(Scope::Selected, |(cause, matches)| Scope::Cause(cause, matches));
     let body = html! {
-        (header::header(&summary, Some(&verdict), tab, &filter))
+        (header::header(&summary, Some(&verdict), tab, filter))
         (announcement.show())
         (results)
-        (review_form(&user, &summary, tab, &filter))
+        (review::form(user, &format!("/executions/{id}?{}", filter.query(tab)), scope, entry))
     };
     let trail = below_set(&project, &execution.test_set_id, &execution.test_set_name);
     let refresh = execution.is_running().then_some(5);
     let title = header::title(&summary);
-    Ok(Page { user: &user, title, trail, refresh, body }.into_response())
+    Ok(Page { user, title, trail, refresh, body }.into_response())
 }
 
 async fn project(api: &Api, summary: &Summary) -> Result<Project, Failure> {
@@ -75,26 +112,28 @@ async fn project(api: &Api, summary: &Summary) -> Result<Project, Failure> {
 
 async fn results(
     api: &Api,
-    user: &Claims,
     tab: Tab,
     filter: &Filter,
     summary: &Summary,
+    selected: Option<&[String]>,
 ) -> Result<Markup, Failure> {
     let id = summary.execution.id.parse().map_err(|_| Failure::internal())?;
-    let selectable = review::may_review(user);
     if filter.is_grouped(tab) {
-        Ok(causes::read(api, id, tab, filter).await?.section(id, tab, filter, selectable))
+        Ok(causes::read(api, id, tab, filter).await?.section(id, tab, filter, selected))
     } else {
-        list::section(api, id, tab, filter, summary, selectable).await
+        list::section(api, id, tab, filter, summary, selected).await
     }
 }
 
-/// The form that judges the selected tests.
-fn review_form(user: &Claims, summary: &Summary, tab: Tab, filter: &Filter) -> Markup {
-    let id = &summary.execution.id;
-    let next = format!("/executions/{id}?{}", filter.query(tab));
-    let scope = filter.fingerprint.as_deref().map_or(Scope::Selected, Scope::Cause);
-    review::form(user, id, &next, scope)
+/// Returns the test cases that a cause has made fail.
+async fn matches(
+    api: &Api,
+    summary: &Summary,
+    fingerprint: Option<&str>,
+) -> Result<Option<List<FailureMatch>>, Failure> {
+    let Some(fingerprint) = fingerprint else { return Ok(None) };
+    let path = format!("/api/projects/{}/failures/{fingerprint}/testcases", summary.project_id);
+    api.list(&path, &[("limit", MATCHES)]).await.map(Some)
 }
 
 /// Shows the header of a running execution, which its page replaces every few seconds.

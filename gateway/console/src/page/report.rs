@@ -6,19 +6,20 @@ mod neighbour;
 mod steps;
 
 use axum::{
-    Router,
+    Form, Router,
     extract::{Path, Query},
-    response::IntoResponse,
+    response::{IntoResponse, Redirect, Response},
     routing::get,
 };
 use futures::try_join;
+use http::StatusCode;
 use maud::html;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
     part::below_set,
-    review::{self, Announcement, Scope},
+    review::{self, Announcement, Entry, Scope},
     unless_empty,
 };
 use crate::{
@@ -38,7 +39,7 @@ const RUNS: u32 = 20;
 
 pub(super) fn routes() -> Router<Console> {
     Router::new()
-        .route("/reports/{report}", get(page))
+        .route("/reports/{report}", get(page).post(judge))
         .route("/reports/{report}/next", get(neighbour::next))
         .route("/reports/{report}/previous", get(neighbour::previous))
         .route("/reports/{report}/content", get(content::content))
@@ -60,41 +61,72 @@ struct View {
 }
 
 async fn page(
-    Session { api, user }: Session,
+    session: Session,
     Path(id): Path<Uuid>,
     Query(view): Query<View>,
     Query(announcement): Query<Announcement>,
-) -> Result<impl IntoResponse, Failure> {
-    let report = report(&api, id).await?;
+) -> Result<Response, Failure> {
+    let report = report(&session.api, id).await?;
+    show(&session, &report, &view, &announcement, &Entry::default()).await
+}
+
+/// Judges the test report, and shows it again.
+async fn judge(
+    session: Session,
+    Path(id): Path<Uuid>,
+    Query(view): Query<View>,
+    Form(pairs): Form<Vec<(String, String)>>,
+) -> Result<Response, Failure> {
+    let report = report(&session.api, id).await?;
+    let execution = format!("/api/projects/0/executions/{}", report.execution_id);
+    match Entry::read(pairs).send(&session.api, &execution).await? {
+        Ok(reviewed) => {
+            let here = address(&format!("/reports/{id}"), &view);
+            Ok(Redirect::to(&reviewed.announced_on(&here)).into_response())
+        }
+        Err(entry) => {
+            let page = show(&session, &report, &view, &Announcement::default(), &entry).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+        }
+    }
+}
+
+async fn show(
+    Session { api, user }: &Session,
+    report: &Report,
+    view: &View,
+    announcement: &Announcement,
+    entry: &Entry,
+) -> Result<Response, Failure> {
     let history =
         format!("/api/projects/{}/testcases/{}/history", report.project_id, report.test_case_id);
     let project = format!("/api/projects/{}", report.project_id);
     let (project, instances, runs) = try_join!(
         api.get::<Project>(&project, &()),
-        instances(&api, &report),
+        instances(api, report),
         api.list::<TestCaseRun>(&history, &[("limit", RUNS)]),
     )?;
-    let instance = match chosen(&instances.items, &view) {
-        Some(entry) => Some(instance(&api, &report, &entry.id).await?),
+    let instance = match chosen(&instances.items, view) {
+        Some(shown) => Some(instance(api, report, &shown.id).await?),
         None => None,
     };
-    let attempt = instance.as_ref().map(|instance| instance.attempt(&view));
+    let attempt = instance.as_ref().map(|instance| instance.attempt(view));
 
-    let here = address(&format!("/reports/{id}"), &view);
+    let here = address(&format!("/reports/{}", report.id), view);
     let body = html! {
-        (head::head(&report, &runs.items, &view))
+        (head::head(report, &runs.items, view))
         (announcement.show())
-        (steps::choices(&report, &instances.items, instance.as_ref(), &view))
+        (steps::choices(report, &instances.items, instance.as_ref(), view))
         @match (instance.as_ref(), attempt) {
-            (Some(instance), Some(attempt)) => (steps::steps(&report, instance, attempt)),
+            (Some(instance), Some(attempt)) => (steps::steps(report, instance, attempt)),
             _ => p.empty { "No instance has finished yet. Its steps appear here." }
         }
-        @if report.is_finished() { (review::form(&user, &report.execution_id, &here, Scope::One(&report.id))) }
+        @if report.is_finished() { (review::form(user, &here, Scope::One(&report.id), entry)) }
     };
     let mut trail = below_set(&project, &report.test_set_id, &report.test_set_name);
-    trail.push(Crumb(head::list(&report, &view), short_time(report.request_time)));
+    trail.push(Crumb(head::list(report, view), short_time(report.request_time)));
     let title = format!("{} · {}", report.result.label(), clean(&report.test_case_name));
-    Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
+    Ok(Page { user, title, trail, refresh: None, body }.into_response())
 }
 
 async fn report(api: &Api, id: Uuid) -> Result<Report, Failure> {

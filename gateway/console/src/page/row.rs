@@ -14,8 +14,8 @@ use crate::{
 pub(super) struct Rows<'a> {
     /// Query of the list, which the page of a test leads back to.
     pub(super) from: &'a str,
-    /// Whether rows can be selected, to judge them.
-    pub(super) selectable: bool,
+    /// Ids of the tests that are selected, if rows can be selected to judge them.
+    pub(super) selected: Option<&'a [String]>,
     /// Whether rows show the message of the failure.
     pub(super) with_headline: bool,
 }
@@ -29,8 +29,9 @@ impl Rows<'_> {
     /// A box that selects a test.
     pub(super) fn selection(&self, id: &str, name: &str) -> Markup {
         html! {
-            @if self.selectable {
+            @if let Some(selected) = self.selected {
                 input type="checkbox" name="report" form=(FORM) value=(id)
+                    checked[selected.iter().any(|one| one == id)]
                     aria-label=(format!("Select {}", clean(name)));
             }
         }

@@ -54,18 +54,17 @@ async fn a_review_needs_the_permission_and_a_selection() {
     let viewer = Reader::with(&customer, "vera", "Login, Read").await;
 
     let send = async |reader: &Reader, fields: &[(&str, &str)]| {
-        let request = reader.request(Method::POST, &format!("{page}/reviews"));
+        let request = reader.request(Method::POST, &page);
         let request = request.header("origin", &reader.url);
         Answer::of(filled(request, fields)).await
     };
-    let fields = [("report", report), ("status", "Accepted"), ("next", page.as_str())];
+    let fields = [("report", report), ("status", "Accepted")];
     send(&viewer, &fields).await.expect(403);
     assert!(!String::from_utf8_lossy(&viewer.get(&page).await.body).contains("id=\"review\""));
-    send(&reader, &fields[1..]).await.expect(422);
+    let refused = send(&reader, &fields[1..]).await;
+    let text = String::from_utf8_lossy(&refused.expect(422).body);
+    assert!(text.contains("Select at least one test."), "{text}");
 
-    let until = [fields[0], fields[1], fields[2], ("until", "2999-01-01")];
-    let refused = send(&reader, &until).await;
-    assert!(String::from_utf8_lossy(&refused.expect(422).body).contains("90 days"), "{refused}");
     let done = send(&reader, &fields).await;
     assert_eq!(done.expect(303).headers["location"], format!("{page}?reviewed=1&muted=0"));
     let judged = reader.api().get(&format!("{path}/reports?status=Accepted")).await.ok();
@@ -85,7 +84,7 @@ async fn a_cause_is_muted_in_the_next_run_until_somebody_ends_it() {
     let cause = format!("/executions/{}?change=New&fingerprint={fingerprint}", id(&execution));
     reader.open(&browser, &cause).await;
     browser.click(&format!("option[value='{fingerprint}']")).await;
-    set_date(&browser, &in_days(30)).await;
+    browser.type_into("[name=until]", &in_days(30)).await;
     browser.type_into("[name=ticket]", "SHOP-1").await;
     browser.click("#review [value=Accepted]").await;
     browser.read_until("[role=status]", |text| text == "2 tests reviewed, 2 failures muted.").await;
@@ -111,13 +110,71 @@ async fn a_cause_is_muted_in_the_next_run_until_somebody_ends_it() {
     browser.client.clone().close().await.unwrap();
 }
 
-/// Fills in the date, as the picker does.
-async fn set_date(browser: &Browser, date: &str) {
-    let script = "document.querySelector('[name=until]').value = arguments[0]";
-    browser.client.execute(script, vec![json!(date)]).await.unwrap();
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_review_can_be_corrected_with_and_without_scripts() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    for browser in [Browser::open().await, Browser::open_without_scripts().await] {
+        let (execution, _) = reader.upload(&junit(REFUSED, "no printer")).await;
+        reader.open(&browser, &format!("/executions/{}?result=Failed", id(&execution))).await;
+        browser.click(".row input").await;
+        browser.type_into("[name=comment]", "the bank is closed").await;
+        browser.type_into("[name=until]", &in_days(200)).await;
+        browser.click("#review [value=Accepted]").await;
+        browser.read_until("[role=alert]", |text| text.contains("90 days")).await;
+        let comment = browser.find("[name=comment]").await.prop("value").await.unwrap();
+        assert_eq!(comment.as_deref(), Some("the bank is closed"));
+
+        browser.type_into("[name=until]", &in_days(30)).await;
+        browser.click("#review [value=Accepted]").await;
+        let done = |text: &str| text == "1 test reviewed, 1 failure muted.";
+        browser.read_until("[role=status]", done).await;
+        let path = browser.client.current_url().await.unwrap();
+        assert!(path.query().unwrap().starts_with("result=Failed&"), "{path}");
+
+        browser.click(".row a").await;
+        browser.type_into("[name=until]", &in_days(200)).await;
+        browser.click("#review [value=Rejected]").await;
+        browser.read_until("[role=alert]", |text| text.contains("90 days")).await;
+        browser.client.clone().close().await.unwrap();
+    }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cause_is_muted_for_every_test_after_a_look_at_its_matches() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    for browser in [Browser::open().await, Browser::open_without_scripts().await] {
+        reader.upload(&junit("", REFUSED)).await;
+        let (execution, path) = reader.upload(&junit(REFUSED, "")).await;
+        let failures = reader.api().get(&format!("{path}/failures")).await.ok();
+        let fingerprint = failures[0]["Fingerprint"].as_str().unwrap();
+        let cause = format!("/executions/{}?fingerprint={fingerprint}", id(&execution));
+        reader.open(&browser, &cause).await;
+        browser.click("#review summary").await;
+        let matches = "2 tests failed with this cause in the last 30 days";
+        browser
+            .read_until("#review details", |text| {
+                text.starts_with(matches) && text.contains("pays by transfer")
+            })
+            .await;
+        browser.click(&format!("option[value='{fingerprint}']")).await;
+        browser.click("[name=every]").await;
+        browser.click("#review [value=Accepted]").await;
+        browser.read_until("[role=alert]", |text| text.contains("until which")).await;
+        browser.type_into("[name=until]", &in_days(30)).await;
+        browser.click("#review [value=Accepted]").await;
+        browser.read_until("[role=status]", |text| text.ends_with("1 failure muted.")).await;
+
+        let (_, path) = reader.upload(&junit("", REFUSED)).await;
+        let summary = reader.api().get(&format!("{path}/summary")).await.ok();
+        assert_eq!(summary["Changes"]["Muted"], 1);
+        browser.client.clone().close().await.unwrap();
+    }
+}
+
+/// Returns a day as it is typed into a date field of the browser.
 #[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
 fn in_days(days: i64) -> String {
-    (Utc::now() + TimeDelta::days(days)).format("%Y-%m-%d").to_string()
+    (Utc::now() + TimeDelta::days(days)).format("%m%d%Y").to_string()
 }

@@ -126,3 +126,13 @@ pub(crate) struct Step {
 pub(crate) struct StepRun {
     pub(crate) result: Outcome,
 }
+
+/// A test case that a cause has made fail.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct FailureMatch {
+    pub(crate) test_case_id: String,
+    pub(crate) test_case_name: String,
+    pub(crate) executions: i64,
+    pub(crate) last_seen: Time,
+}

@@ -62,10 +62,16 @@ pub(super) async fn order(
 }
 
 impl Causes {
-    pub(super) fn section(&self, id: Uuid, tab: Tab, filter: &Filter, selectable: bool) -> Markup {
+    pub(super) fn section(
+        &self,
+        id: Uuid,
+        tab: Tab,
+        filter: &Filter,
+        selected: Option<&[String]>,
+    ) -> Markup {
         let page = format!("/executions/{id}");
         let from = filter.query(tab);
-        let rows = Rows { from: &from, selectable, with_headline: false };
+        let rows = Rows { from: &from, selected, with_headline: false };
         let next = self.0.next.clone().map(|cursor| filter.at(Some(cursor)));
         let first = filter.cursor.is_some().then(|| filter.at(None));
         html! {
@@ -87,7 +93,7 @@ fn group(page: &str, cause: &Cause, tab: Tab, rows: Rows<'_>, id: Uuid) -> Marku
     html! {
         section.group {
             header {
-                @if rows.selectable {
+                @if rows.selected.is_some() {
                     input.all type="checkbox" hidden aria-label="Select the tests of this cause";
                 }
                 @if cause.headline.is_empty() { p.headline.dim { "Without a message" } }

@@ -47,13 +47,13 @@ pub(super) async fn section(
     tab: Tab,
     filter: &Filter,
     summary: &Summary,
-    selectable: bool,
+    selected: Option<&[String]>,
 ) -> Result<Markup, Failure> {
     let reports = list(api, id, tab, filter).await?;
     let page = format!("/executions/{id}");
     let from = filter.query(tab);
     let with_headline = filter.fingerprint.is_none();
-    let rows = Rows { from: &from, selectable, with_headline };
+    let rows = Rows { from: &from, selected, with_headline };
     let first = filter.cursor.is_some().then(|| filter.at(None));
     let next = reports.next.map(|cursor| filter.at(Some(cursor)));
     Ok(html! {

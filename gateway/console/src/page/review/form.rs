@@ -1,0 +1,131 @@
+//! The form that judges test reports, on the page that lists or shows them.
+
+use maud::{Markup, html};
+
+use super::entry::Entry;
+use crate::{
+    api::{FailureMatch, List},
+    session::Claims,
+    text::{clean, counted, plain, short_time},
+};
+
+/// Id of the form, to which the boxes of rows belong.
+pub(in crate::page) const FORM: &str = "review";
+
+/// The judgements: the status, the button, its key and the permission that it needs.
+const JUDGEMENTS: [(&str, &str, &str, &[&str]); 3] = [
+    ("Accepted", "Accept", "a", &["Accept"]),
+    ("Rejected", "Reject", "r", &["Reject"]),
+    ("Investigation", "Investigate", "i", &["Accept", "Reject"]),
+];
+
+/// Returns whether a user can judge test reports.
+pub(in crate::page) fn may_review(user: &Claims) -> bool {
+    user.may("Accept") || user.may("Reject")
+}
+
+/// The test reports that a form is about.
+#[derive(Clone, Copy)]
+pub(in crate::page) enum Scope<'a> {
+    /// Those selected in the list.
+    Selected,
+    /// Those selected, or all with this cause, which has made these test cases fail.
+    Cause(&'a str, &'a List<FailureMatch>),
+    /// This one.
+    One(&'a str),
+}
+
+/// The form, which is sent to the page `here`.
+pub(in crate::page) fn form(user: &Claims, here: &str, scope: Scope<'_>, entry: &Entry) -> Markup {
+    let is_bulk = !matches!(scope, Scope::One(_));
+    html! {
+        @if may_review(user) {
+            @if !is_bulk { h2 { "Review" } }
+            form.review-form.bulk[is_bulk] id=(FORM) aria-label="Review" method="post" action=(here) {
+                @if let Some(problem) = &entry.problem {
+                    p.alert role="alert" { (plain(problem)) }
+                }
+                (reports(scope, entry))
+                (text_field("comment", "Comment", 4000, entry.comment.as_deref()))
+                (text_field("ticket", "Ticket", 255, entry.ticket.as_deref()))
+                @if user.may("Accept") { (mute(scope, entry)) }
+                div.buttons { @for (status, label, key, permissions) in JUDGEMENTS {
+                    @if permissions.iter().any(|permission| user.may(permission)) {
+                        button name="status" value=(status) data-key=(key) { (label) }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+fn reports(scope: Scope<'_>, entry: &Entry) -> Markup {
+    html! {
+        @match scope {
+            Scope::Selected => output #selected { "Selected tests" },
+            Scope::One(id) => input type="hidden" name="report" value=(id);,
+            Scope::Cause(fingerprint, _) => {
+                label.field {
+                    span { "Tests" }
+                    select name="fingerprint" {
+                        option value="" { "selected" }
+                        option value=(fingerprint) selected[entry.fingerprint.is_some()] {
+                            "all of this cause"
+                        }
+                    }
+                }
+                output #selected {}
+            }
+        }
+    }
+}
+
+fn text_field(name: &str, label: &str, maximum: u32, value: Option<&str>) -> Markup {
+    let value = clean(value.unwrap_or_default());
+    html! {
+        label.field.grow[name == "comment"] {
+            span { (label) }
+            input name=(name) maxlength=(maximum) value=(value);
+        }
+    }
+}
+
+/// The fields that mute failures in later executions.
+fn mute(scope: Scope<'_>, entry: &Entry) -> Markup {
+    html! {
+        label.field {
+            span { "Mute until, at most 90 days" }
+            input type="date" name="until" value=[entry.until.as_deref()];
+        }
+        @if let Scope::Cause(_, matches) = scope {
+            div.every {
+                label.check {
+                    input type="checkbox" name="every" value="true" checked[entry.every_case];
+                    " Mute it for every test"
+                }
+                (preview(matches))
+            }
+        }
+    }
+}
+
+/// The test cases that a known failure of every test case would have muted.
+fn preview(matches: &List<FailureMatch>) -> Markup {
+    let count = i64::try_from(matches.items.len()).unwrap_or(i64::MAX);
+    html! {
+        details {
+            summary {
+                @if matches.next.is_some() { "More than " }
+                (counted(count, "test")) " failed with this cause in the last 30 days"
+            }
+            ul { @for one in &matches.items {
+                li {
+                    a href=(format!("/cases/{}", one.test_case_id)) { bdi { (plain(&one.test_case_name)) } }
+                    span.dim {
+                        " in " (counted(one.executions, "execution")) ", last " (short_time(one.last_seen))
+                    }
+                }
+            } }
+        }
+    }
+}
