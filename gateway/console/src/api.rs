@@ -6,6 +6,7 @@ use axum::{
     Router,
     body::{Body, Bytes, to_bytes},
     http::Extensions,
+    response::Response,
 };
 use http::{
     HeaderMap, HeaderValue, Method, Request, StatusCode, Uri,
@@ -107,12 +108,28 @@ impl Api {
         self.call(Method::POST, path, Body::empty()).await.map(drop)
     }
 
+    /// Reads a file, part by part.
+    pub(crate) async fn download(&self, path: &str) -> Result<Response, Failure> {
+        self.respond(Method::GET, path, Body::empty()).await
+    }
+
     async fn call(
         &self,
         method: Method,
         address: &str,
         body: Body,
     ) -> Result<(HeaderMap, Bytes), Failure> {
+        let (parts, body) = self.respond(method, address, body).await?.into_parts();
+        Ok((parts.headers, read(body, address).await?))
+    }
+
+    /// Returns the response to a request that succeeds.
+    async fn respond(
+        &self,
+        method: Method,
+        address: &str,
+        body: Body,
+    ) -> Result<Response, Failure> {
         let mut request = Request::new(body);
         *request.uri_mut() = address.parse::<Uri>().map_err(|_| Failure::not_found())?;
         request.headers_mut().clone_from(&self.headers);
@@ -125,17 +142,22 @@ impl Api {
         request.extensions_mut().insert(Visit(self.visit.clone()));
 
         let Ok(response) = self.routes.clone().oneshot(request).await;
-        let (parts, body) = response.into_parts();
-        let body = to_bytes(body, RESPONSE_LIMIT).await.map_err(|error| {
-            tracing::error!(%error, address, "the interface returned a response that cannot be read");
-            Failure::internal()
-        })?;
-        match parts.status {
+        match response.status() {
             StatusCode::UNAUTHORIZED => Err(Failure::Unauthenticated),
-            status if status.is_success() => Ok((parts.headers, body)),
-            status => Err(Failure::Refused(Problem::read(status, &body))),
+            status if status.is_success() => Ok(response),
+            status => {
+                let body = read(response.into_body(), address).await?;
+                Err(Failure::Refused(Problem::read(status, &body)))
+            }
         }
     }
+}
+
+async fn read(body: Body, address: &str) -> Result<Bytes, Failure> {
+    to_bytes(body, RESPONSE_LIMIT).await.map_err(|error| {
+        tracing::error!(%error, address, "the interface returned a response that cannot be read");
+        Failure::internal()
+    })
 }
 
 /// Returns a path with a query.

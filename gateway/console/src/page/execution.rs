@@ -1,6 +1,7 @@
 //! `/executions/{executionId}`: the results of one execution, new failures first.
 
 mod causes;
+mod export;
 mod filter;
 mod header;
 mod list;
@@ -34,6 +35,7 @@ pub(super) fn routes() -> Router<Console> {
     Router::new()
         .route("/executions/{execution}", get(page).post(judge))
         .route("/executions/{execution}/progress", get(progress))
+        .merge(export::routes())
 }
 
 /// Returns the path of an execution in the interface, for those who do not know its project.

@@ -68,6 +68,8 @@ async fn pages_of_another_customer_are_not_found() {
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),
         format!("/executions/{}", id(&execution)),
         format!("/executions/{}/progress", id(&execution)),
+        format!("/projects/{project}/executions/{}/junit", id(&execution)),
+        format!("/projects/{project}/executions/{}/ctrf", id(&execution)),
         format!("/reports/{}", id(&reports[0])),
         format!("/reports/{}/next", id(&reports[0])),
         format!("/cases/{}", reports[0]["TestCaseId"].as_str().unwrap()),
@@ -126,6 +128,27 @@ async fn answers_that_begin_and_end_an_execution_link_to_its_page() {
         assert_eq!(rest, ">; rel=\"alternate\"; type=\"text/html\"");
     }
     reader.get(&link).await.expect(200);
+}
+
+#[tokio::test]
+async fn the_results_of_an_execution_can_be_downloaded_from_its_page() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let (execution, path) = reader.upload(&junit("no bank", "")).await;
+    let page = format!("/executions/{}", id(&execution));
+    let html = reader.get(&page).await;
+    let html = String::from_utf8_lossy(&html.expect(200).body).into_owned();
+    for (format, media_type) in [("junit", "application/xml"), ("ctrf", "application/json")] {
+        let project = execution["ProjectId"].as_str().unwrap();
+        let link = format!("/projects/{project}{page}/{format}");
+        assert!(html.contains(&format!("href=\"{link}\"")), "{html}");
+        let file = reader.get(&link).await;
+        let same = reader.api().get(&format!("{path}/{format}")).await;
+        assert_eq!(file.expect(200).body, same.body);
+        assert_eq!(file.headers["content-type"], media_type);
+        let name = file.headers["content-disposition"].to_str().unwrap();
+        assert!(name.starts_with("attachment; filename="), "{name}");
+    }
 }
 
 #[tokio::test]

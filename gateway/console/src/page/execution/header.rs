@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Filter, Tab};
+use super::{Filter, Tab, export};
 use crate::{
     api::{Summary, Verdict, address},
     chart::bar,
@@ -42,6 +42,7 @@ pub(super) fn header(
                 @if execution.is_running() {
                     span.badge.wait { span.spinner aria-hidden="true" {} (execution.status) }
                 } @else { (result_badge(execution.result, state(summary))) }
+                (export::links(summary))
             }
             (facts_of(summary))
             (bar(&execution.statistic))
