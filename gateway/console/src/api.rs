@@ -1,7 +1,5 @@
 //! The public interface, called within this program as the user of a page.
 
-mod types;
-
 use axum::{
     Router,
     body::{Body, Bytes, to_bytes},
@@ -16,11 +14,17 @@ use http::{
 use serde::{Serialize, de::DeserializeOwned};
 use tower::ServiceExt;
 
-pub(crate) use self::types::*;
-use crate::{
-    Console, Visit,
-    failure::{Failure, Problem},
-};
+use crate::failure::{Failure, Problem};
+
+/// The extensions of the request to a page, in those of its calls to the interface.
+#[derive(Clone)]
+pub struct Visit(pub Extensions);
+
+/// The interface that pages call.
+#[derive(Clone)]
+pub(crate) struct Console {
+    pub(crate) api: Router,
+}
 
 /// Maximum size of a response, in bytes: more than an instance with all of its steps has.
 const RESPONSE_LIMIT: usize = 64 << 20;

@@ -10,7 +10,7 @@ use maud::{DOCTYPE, Markup, html};
 use crate::{
     asset::{ICON, SCRIPT, STYLE},
     chart::sprite,
-    session::Claims,
+    claims::Claims,
     text::{clean, plain},
 };
 

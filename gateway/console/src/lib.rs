@@ -6,44 +6,31 @@
 mod api;
 mod asset;
 mod chart;
+mod claims;
 mod failure;
 mod layout;
 mod page;
+mod record;
 mod session;
 mod text;
 
 use axum::{
     Router,
     body::to_bytes,
-    http::Extensions,
     middleware::from_fn,
     response::{IntoResponse, Response},
 };
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 
-use self::failure::Problem;
-pub use self::session::token;
-
-/// The extensions of the request to a page, in those of its calls to the interface.
-#[derive(Clone)]
-pub struct Visit(pub Extensions);
+use self::{api::Console, failure::Problem};
+pub use self::{api::Visit, session::token};
 
 /// Maximum size of a problem, in bytes.
 const PROBLEM_LIMIT: usize = 1 << 20;
 
-/// The interface that pages call.
-#[derive(Clone)]
-pub(crate) struct Console {
-    api: Router,
-}
-
 /// Returns the pages, which call these routes of the interface.
 pub fn routes(api: Router) -> Router {
-    page::routes()
-        .merge(session::routes())
-        .layer(from_fn(session::guard))
-        .merge(asset::routes())
-        .with_state(Console { api })
+    page::routes().layer(from_fn(session::guard)).merge(asset::routes()).with_state(Console { api })
 }
 
 /// Turns a problem into a page. Layers around the pages refuse requests with problems.

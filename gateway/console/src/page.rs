@@ -6,7 +6,10 @@ mod cases;
 mod execution;
 mod insight;
 mod known_failure;
+mod login;
+mod paged;
 mod part;
+mod password;
 mod project;
 mod projects;
 mod report;
@@ -16,9 +19,8 @@ mod set;
 mod upload;
 
 use axum::{Router, routing::any};
-use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Console, failure::Failure};
+use crate::{api::Console, failure::Failure};
 
 pub(crate) fn routes() -> Router<Console> {
     let pages = [
@@ -32,20 +34,9 @@ pub(crate) fn routes() -> Router<Console> {
         insight::routes(),
         known_failure::routes(),
         account::routes(),
+        login::routes(),
+        password::routes(),
     ];
     let pages = pages.into_iter().fold(Router::new(), Router::merge);
     pages.route("/{*path}", any(async || Failure::not_found()))
-}
-
-/// The query of a call that lists records.
-#[derive(Serialize)]
-struct Listed<'a, F> {
-    limit: u32,
-    #[serde(flatten)]
-    filter: &'a F,
-}
-
-/// Reads a query parameter; an empty one is absent, as fields of forms are.
-fn unless_empty<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
-    Ok(Option::<String>::deserialize(input)?.filter(|text| !text.is_empty()))
 }

@@ -1,37 +1,33 @@
 //! Sessions: the token of the user in a cookie that scripts cannot read. The gateway stores nothing.
 
-mod claims;
-mod login;
 mod next;
 mod origin;
-mod password;
 
 use axum::{
-    Router,
     extract::{FromRequestParts, Request},
     middleware::Next as Handler,
     response::{IntoResponse, Redirect, Response},
 };
 use cookie::{Cookie, SameSite};
 use http::{
-    HeaderMap, HeaderValue, Method, StatusCode, Uri,
+    HeaderMap, HeaderValue, Method, StatusCode,
     header::{COOKIE, SET_COOKIE},
     request::Parts,
 };
 use serde::Deserialize;
 
-pub(crate) use self::{claims::Claims, next::Next};
-use crate::{Console, api::Api, failure::Failure};
+pub(crate) use self::next::Next;
+use crate::{
+    api::{Api, Console},
+    claims::Claims,
+    failure::Failure,
+};
 
 /// Name of the cookie where the browser can be sure that no other host has set it.
 const OWN_COOKIE: &str = "__Host-assay";
 
 /// Name of the cookie over plain http.
 const PLAIN_COOKIE: &str = "assay";
-
-pub(crate) fn routes() -> Router<Console> {
-    login::routes().merge(password::routes())
-}
 
 /// The user of a page, and the interface that is called with the user's token.
 pub(crate) struct Session {
@@ -108,16 +104,10 @@ fn cookie(token: &str, seconds: i64, headers: &HeaderMap) -> Option<HeaderValue>
 }
 
 /// Removes the cookie from the browser.
-fn forget(response: &mut Response, headers: &HeaderMap) {
+pub(crate) fn forget(response: &mut Response, headers: &HeaderMap) {
     if let Some(removed) = cookie("", 0, headers) {
         response.headers_mut().append(SET_COOKIE, removed);
     }
-}
-
-/// Returns the host, with its port, that a request was sent to.
-fn host<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
-    let authority = uri.authority().map(http::uri::Authority::as_str);
-    authority.or_else(|| headers.get(http::header::HOST)?.to_str().ok())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::round;
+use super::canvas::round;
 use crate::text::duration;
 
 /// Quartiles of durations, in seconds, and the whiskers around them.

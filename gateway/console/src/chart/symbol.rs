@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::api::Outcome;
+use crate::record::Outcome;
 
 /// Shapes of the symbols: the id, the outline and the drawing in it.
 const SHAPES: [(&str, &str, &str); 6] = [

@@ -2,9 +2,9 @@
 
 use maud::Markup;
 
-use super::{Canvas, summary};
+use super::canvas::{Canvas, summary};
 use crate::{
-    api::{Outcome, Statistic},
+    record::{Outcome, Statistic},
     text::number,
 };
 

@@ -4,8 +4,8 @@ mod customer;
 mod token;
 
 use axum::{
-    Router,
-    response::IntoResponse,
+    Form, Router,
+    response::{IntoResponse, Response},
     routing::{get, post},
 };
 use futures::try_join;
@@ -13,30 +13,30 @@ use maud::{Markup, html};
 
 use self::{
     customer::Membership,
-    token::{ApiToken, NewApiToken},
+    token::{ApiToken, Fields, NewApiToken, TOKENS},
 };
 use super::part::below_projects;
-use crate::{
-    Console,
-    failure::Failure,
-    layout::Page,
-    session::{Claims, Session},
-};
+use crate::{api::Console, claims::Claims, failure::Failure, layout::Page, session::Session};
 
-/// Paths of the interface.
-const TOKENS: &str = "/api/users/current/tokens";
+/// Path of the interface.
 const MEMBERSHIPS: &str = "/api/users/current/memberships";
 
 pub(super) fn routes() -> Router<Console> {
     Router::new()
         .route("/account", get(page))
         .route("/account/customer", post(customer::switch))
-        .route("/account/tokens", post(token::create))
+        .route("/account/tokens", post(create))
         .route("/account/tokens/{token}/delete", post(token::delete))
 }
 
-async fn page(session: Session) -> Result<impl IntoResponse, Failure> {
+async fn page(session: Session) -> Result<Response, Failure> {
     show(&session, None).await.map(IntoResponse::into_response)
+}
+
+/// Creates an API token, and shows its secret once.
+async fn create(session: Session, Form(fields): Form<Fields>) -> Result<Response, Failure> {
+    let new = token::create(&session.api, fields).await?;
+    show(&session, Some(&new)).await.map(IntoResponse::into_response)
 }
 
 /// Shows the page, with the secret of a new token.

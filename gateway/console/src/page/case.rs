@@ -8,21 +8,19 @@ use axum::{
 };
 use futures::try_join;
 use maud::{Markup, html};
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    Listed,
-    part::{below_project, facts, pager, subject},
-    unless_empty,
+    paged::Paged,
+    part::{below_project, facts, subject},
 };
 use crate::{
-    Console,
-    api::{List, Outcome, Project, TestCase, TestCaseRun, TestSetEntry},
+    api::{Console, List},
     chart::{Quartiles, box_plot, durations, flaky, glyph},
     failure::Failure,
     layout::Page,
     page::row::identifier,
+    record::{Outcome, Project, TestCase, TestCaseRun, TestSetEntry},
     session::Session,
     text::{duration, plain, short_time},
 };
@@ -34,23 +32,16 @@ pub(super) fn routes() -> Router<Console> {
     Router::new().route("/cases/{case}", get(page))
 }
 
-#[derive(Clone, Default, Deserialize, Serialize)]
-#[serde(default)]
-struct Cursor {
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    cursor: Option<String>,
-}
-
 async fn page(
     Session { api, user }: Session,
     Path(id): Path<Uuid>,
-    Query(at): Query<Cursor>,
+    Query(query): Query<Paged<()>>,
 ) -> Result<impl IntoResponse, Failure> {
     let case = api.get::<TestCase>(&format!("/api/projects/0/testcases/{id}"), &()).await?;
     let project = format!("/api/projects/{}", case.project_id);
     let (history, sets) =
         (format!("{project}/testcases/{id}/history"), format!("{project}/testcases/{id}/testsets"));
-    let listed = Listed { limit: RUNS, filter: &at };
+    let listed = query.listed(RUNS);
     let (project, runs, sets) = try_join!(
         api.get::<Project>(&project, &()),
         api.list::<TestCaseRun>(&history, &listed),
@@ -62,7 +53,7 @@ async fn page(
         @if let Some(description) = &case.description { p.lead { (plain(description)) } }
         (sets_of(&case, &sets))
         @if runs.items.is_empty() { p.empty { "This test has not been executed yet." } }
-        @else { (overview(&runs.items)) (history_of(&case, &runs, &at)) }
+        @else { (overview(&runs.items)) (history_of(&case, &runs, &query)) }
     };
     let (title, trail) = (case.name.clone(), below_project(&project));
     Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
@@ -119,14 +110,12 @@ fn distribution(quartiles: &Quartiles) -> Markup {
     }
 }
 
-fn history_of(case: &TestCase, runs: &List<TestCaseRun>, at: &Cursor) -> Markup {
+fn history_of(case: &TestCase, runs: &List<TestCaseRun>, query: &Paged<()>) -> Markup {
     let path = format!("/cases/{}", case.id);
-    let first = at.cursor.is_some().then(Cursor::default);
-    let next = runs.next.clone().map(|cursor| Cursor { cursor: Some(cursor) });
     html! {
         h2 { "Runs" }
         ol.rows { @for run in &runs.items { (run_row(run)) } }
-        (pager(&path, first.as_ref(), next.as_ref()))
+        (query.pager(&path, runs.next.as_deref()))
     }
 }
 

@@ -12,17 +12,16 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    Listed,
-    part::{below_project, pager},
+    paged::{Paged, unless_empty},
+    part::below_project,
     row::identifier,
-    unless_empty,
 };
 use crate::{
-    Console,
-    api::{Outcome, Project, TestCaseEntry},
+    api::Console,
     chart::{glyph, strip},
     failure::Failure,
     layout::Page,
+    record::{Outcome, Project, TestCaseEntry},
     session::Session,
     text::{clean, duration, plain},
 };
@@ -39,31 +38,25 @@ pub(super) fn routes() -> Router<Console> {
 struct Filter {
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     q: Option<String>,
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    cursor: Option<String>,
 }
 
 async fn page(
     Session { api, user }: Session,
     Path(id): Path<Uuid>,
-    Query(filter): Query<Filter>,
+    Query(query): Query<Paged<Filter>>,
 ) -> Result<impl IntoResponse, Failure> {
     let project = format!("/api/projects/{id}");
-    let (cases, listed) =
-        (format!("{project}/testcases"), Listed { limit: CASES, filter: &filter });
+    let (cases, listed) = (format!("{project}/testcases"), query.listed(CASES));
     let (project, cases) =
         try_join!(api.get::<Project>(&project, &()), api.list::<TestCaseEntry>(&cases, &listed))?;
     let path = format!("/projects/{id}/cases");
-    let first = filter.cursor.is_some().then(|| Filter { cursor: None, ..filter.clone() });
-    let next = cases.next.clone();
-    let next = next.map(|cursor| Filter { cursor: Some(cursor), ..filter.clone() });
     let body = html! {
-        div.head { h1 { "Test cases" } (search(&path, filter.q.as_deref())) }
+        div.head { h1 { "Test cases" } (search(&path, query.filter.q.as_deref())) }
         @if cases.items.is_empty() {
             p.empty { "No test case has this text in its name or identifier." }
         }
         ul.rows.spaced { @for case in &cases.items { (case_row(case)) } }
-        (pager(&path, first.as_ref(), next.as_ref()))
+        (query.pager(&path, cases.next.as_deref()))
     };
     let title = "Test cases".to_owned();
     let trail = below_project(&project);

@@ -5,6 +5,7 @@ mod export;
 mod filter;
 mod header;
 mod list;
+mod path;
 
 use axum::{
     Form, Router,
@@ -18,16 +19,20 @@ use http::{StatusCode, header::ETAG};
 use maud::{Markup, html};
 use uuid::Uuid;
 
-pub(super) use self::filter::{Filter, Tab};
+pub(super) use self::{
+    filter::{Filter, Tab},
+    path::path,
+};
 use super::{
+    paged::Paged,
     part::below_set,
     review::{self, Announcement, Entry, Scope},
 };
 use crate::{
-    Console,
-    api::{Api, FailureMatch, List, Project, Summary, Verdict, address},
+    api::{Api, Console, List, address},
     failure::Failure,
     layout::Page,
+    record::{FailureMatch, Project, Summary, Verdict},
     session::Session,
 };
 
@@ -38,37 +43,32 @@ pub(super) fn routes() -> Router<Console> {
         .merge(export::routes())
 }
 
-/// Returns the path of an execution in the interface, for those who do not know its project.
-pub(super) fn path(id: Uuid) -> String {
-    format!("/api/projects/0/executions/{id}")
-}
-
 /// Number of test cases that a cause is shown to have made fail.
 const MATCHES: u32 = 50;
 
 async fn page(
     session: Session,
     Path(id): Path<Uuid>,
-    Query(filter): Query<Filter>,
+    Query(query): Query<Paged<Filter>>,
     Query(announcement): Query<Announcement>,
 ) -> Result<Response, Failure> {
-    show(&session, id, &filter, &announcement, &Entry::default()).await
+    show(&session, id, &query, &announcement, &Entry::default()).await
 }
 
 /// Judges test reports of the list, and shows it again.
 async fn judge(
     session: Session,
     Path(id): Path<Uuid>,
-    Query(filter): Query<Filter>,
+    Query(query): Query<Paged<Filter>>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, Failure> {
     match Entry::read(pairs).send(&session.api, &path(id)).await? {
         Ok(reviewed) => {
-            let here = address(&format!("/executions/{id}"), &filter);
+            let here = address(&format!("/executions/{id}"), &query);
             Ok(Redirect::to(&reviewed.announced_on(&here)).into_response())
         }
         Err(entry) => {
-            let page = show(&session, id, &filter, &Announcement::default(), &entry).await?;
+            let page = show(&session, id, &query, &Announcement::default(), &entry).await?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
         }
     }
@@ -77,19 +77,19 @@ async fn judge(
 async fn show(
     Session { api, user }: &Session,
     id: Uuid,
-    filter: &Filter,
+    query: &Paged<Filter>,
     announcement: &Announcement,
     entry: &Entry,
 ) -> Result<Response, Failure> {
     let summary = api.get::<Summary>(&format!("{}/summary", path(id)), &()).await?;
-    let tab = filter.tab(&summary.changes);
+    let (filter, tab) = (&query.filter, query.filter.tab(&summary.changes));
     let verdict_path = format!("{}/verdict", path(id));
     let may_review = review::may_review(user);
     let selected = may_review.then_some(&entry.reports[..]);
     let (project, verdict, results, matches) = try_join!(
         project(api, &summary),
         api.get::<Verdict>(&verdict_path, &()),
-        results(api, tab, filter, &summary, selected),
+        results(api, tab, query, &summary, selected),
         matches(api, &summary, filter.fingerprint.as_deref().filter(|_| may_review)),
     )?;
 
@@ -97,10 +97,10 @@ async fn show(
     let cause = filter.fingerprint.as_deref().zip(matches.as_ref());
     let scope = cause.map_or(Scope::Selected, |(cause, matches)| Scope::Cause(cause, matches));
     let body = html! {
-        (header::header(&summary, Some(&verdict), tab, filter))
+        (header::header(&summary, Some(&verdict), tab, query))
         (announcement.show())
         (results)
-        (review::form(user, &format!("/executions/{id}?{}", filter.query(tab)), scope, entry))
+        (review::form(user, &format!("/executions/{id}?{}", query.encode(tab)), scope, entry))
     };
     let trail = below_set(&project, &execution.test_set_id, &execution.test_set_name);
     let refresh = execution.is_running().then_some(5);
@@ -115,15 +115,15 @@ async fn project(api: &Api, summary: &Summary) -> Result<Project, Failure> {
 async fn results(
     api: &Api,
     tab: Tab,
-    filter: &Filter,
+    query: &Paged<Filter>,
     summary: &Summary,
     selected: Option<&[String]>,
 ) -> Result<Markup, Failure> {
     let id = summary.execution.id.parse().map_err(|_| Failure::internal())?;
-    if filter.is_grouped(tab) {
-        Ok(causes::read(api, id, tab, filter).await?.section(id, tab, filter, selected))
+    if query.filter.is_grouped(tab) {
+        Ok(causes::read(api, id, tab, query).await?.section(id, tab, query, selected))
     } else {
-        list::section(api, id, tab, filter, summary, selected).await
+        list::section(api, id, tab, query, summary, selected).await
     }
 }
 
@@ -142,28 +142,28 @@ async fn matches(
 async fn progress(
     Session { api, .. }: Session,
     Path(id): Path<Uuid>,
-    Query(filter): Query<Filter>,
+    Query(query): Query<Paged<Filter>>,
 ) -> Result<Response, Failure> {
     let (summary, tag) = api.get_tagged::<Summary>(&format!("{}/summary", path(id))).await?;
-    let tab = filter.tab(&summary.changes);
+    let tab = query.filter.tab(&summary.changes);
     let mut headers = HeaderMap::new();
     headers.extend(tag.map(|tag| (ETAG, tag)));
-    let header = header::header(&summary, None, tab, &filter).into_string();
+    let header = header::header(&summary, None, tab, &query).into_string();
     Ok((headers, Html(header)).into_response())
 }
 
-/// Returns the ids of the test reports that a list shows, in its order, and the filter of the next
-/// page.
+/// Returns the ids of the test reports that a list shows, in its order, and the query of the next
+/// part.
 pub(super) async fn order(
     api: &Api,
     id: Uuid,
-    filter: &Filter,
-) -> Result<(Vec<String>, Option<Filter>), Failure> {
+    query: &Paged<Filter>,
+) -> Result<(Vec<String>, Option<Paged<Filter>>), Failure> {
     // Without a change in its filter, the list is not one of causes.
-    let tab = filter.explicit_tab().unwrap_or(Tab::All);
-    if filter.is_grouped(tab) {
-        Ok(causes::order(api, id, tab, filter).await?)
+    let tab = query.filter.explicit_tab().unwrap_or(Tab::All);
+    if query.filter.is_grouped(tab) {
+        causes::order(api, id, tab, query).await
     } else {
-        list::order(api, id, tab, filter).await
+        list::order(api, id, tab, query).await
     }
 }

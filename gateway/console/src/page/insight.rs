@@ -12,18 +12,17 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    Listed,
     cases::case_row,
-    part::{pager, projects_crumb, text_field},
+    paged::{Paged, unless_empty},
+    part::{below_project, text_field},
     row::identifier,
-    unless_empty,
 };
 use crate::{
-    Console,
-    api::{Api, Insight, Outcome, Project, TestCaseEntry, address},
+    api::{Api, Console, address},
     chart::{glyph, strip},
     failure::Failure,
-    layout::{Crumb, Page},
+    layout::Page,
+    record::{Insight, Outcome, Project, TestCaseEntry},
     session::Session,
     text::{counted, duration, number, plain, short_time},
 };
@@ -90,8 +89,6 @@ struct Filter {
     days: Option<String>,
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     branch: Option<String>,
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    cursor: Option<String>,
 }
 
 impl Filter {
@@ -103,34 +100,32 @@ impl Filter {
 
     /// Returns the filter of another kind.
     fn with(&self, kind: &Kind) -> Self {
-        Self { kind: Some(kind.name.to_owned()), cursor: None, ..self.clone() }
+        Self { kind: Some(kind.name.to_owned()), ..self.clone() }
     }
 }
 
 async fn page(
     Session { api, user }: Session,
     Path(id): Path<Uuid>,
-    Query(filter): Query<Filter>,
+    Query(query): Query<Paged<Filter>>,
 ) -> Result<impl IntoResponse, Failure> {
-    let kind = filter.kind();
-    let filter = Filter { cursor: filter.cursor.clone(), ..filter.with(kind) };
+    let kind = query.filter.kind();
+    let query = Paged { filter: query.filter.with(kind), cursor: query.cursor };
     let project = format!("/api/projects/{id}");
     let (project, (rows, next)) =
-        try_join!(api.get::<Project>(&project, &()), rows(&api, &project, kind, &filter))?;
+        try_join!(api.get::<Project>(&project, &()), rows(&api, &project, kind, &query))?;
     let path = format!("/projects/{id}/insights");
-    let first = filter.cursor.is_some().then(|| Filter { cursor: None, ..filter.clone() });
-    let next = next.map(|cursor| Filter { cursor: Some(cursor), ..filter.clone() });
     let body = html! {
         div.head { h1 { "Insights" } }
-        (tabs(&path, kind, &filter))
-        @if kind.name != NEVER_RUN { (period(&path, kind, &filter)) }
+        (tabs(&path, kind, &query.filter))
+        @if kind.name != NEVER_RUN { (period(&path, kind, &query.filter)) }
         p.hint { (kind.explanation) }
         @if rows.is_empty() { p.empty { "No test matches this view." } }
         ul.rows.spaced { @for row in &rows { (row) } }
-        (pager(&path, first.as_ref(), next.as_ref()))
+        (query.pager(&path, next.as_deref()))
     };
     let title = format!("{} · {}", kind.label, project.name);
-    let trail = vec![projects_crumb(), Crumb(format!("/projects/{id}"), project.name)];
+    let trail = below_project(&project);
     Ok(Page { user: &user, title, trail, refresh: None, body }.into_response())
 }
 
@@ -139,16 +134,16 @@ async fn rows(
     api: &Api,
     project: &str,
     kind: &Kind,
-    filter: &Filter,
+    query: &Paged<Filter>,
 ) -> Result<(Vec<Markup>, Option<String>), Failure> {
     if kind.name == NEVER_RUN {
-        let query = [("limit", Some(CASES.to_string())), ("cursor", filter.cursor.clone())];
+        let query = Paged { filter: (), cursor: query.cursor.clone() };
         let path = format!("{project}/testcases/neverrun");
-        let cases = api.list::<TestCaseEntry>(&path, &query).await?;
+        let cases = api.list::<TestCaseEntry>(&path, &query.listed(CASES)).await?;
         return Ok((cases.items.iter().map(case_row).collect(), cases.next));
     }
-    let listed = Listed { limit: CASES, filter };
-    let insights = api.list::<Insight>(&format!("{project}/insights"), &listed).await?;
+    let path = format!("{project}/insights");
+    let insights = api.list::<Insight>(&path, &query.listed(CASES)).await?;
     let rows = insights.items.iter().map(|insight| row(insight, kind));
     Ok((rows.collect(), insights.next))
 }

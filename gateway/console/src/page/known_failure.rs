@@ -8,20 +8,17 @@ use axum::{
 };
 use futures::try_join;
 use maud::{Markup, html};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{
-    Listed,
-    part::{below_project, pager},
-    unless_empty,
-};
+use super::{paged::Paged, part::below_project};
 use crate::{
-    Console,
-    api::{Project, Time},
+    api::Console,
+    claims::Claims,
     failure::Failure,
     layout::Page,
-    session::{Claims, Session},
+    record::{Project, Time},
+    session::Session,
     text::{ansi, clean, plain, short_time},
 };
 
@@ -47,26 +44,16 @@ struct KnownFailure {
     last_seen: Option<Time>,
 }
 
-#[derive(Clone, Default, Deserialize, Serialize)]
-#[serde(default)]
-struct Cursor {
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    cursor: Option<String>,
-}
-
 async fn page(
     Session { api, user }: Session,
     Path(id): Path<Uuid>,
-    Query(at): Query<Cursor>,
+    Query(query): Query<Paged<()>>,
 ) -> Result<impl IntoResponse, Failure> {
-    let (project, listed) =
-        (format!("/api/projects/{id}"), Listed { limit: KNOWN_FAILURES, filter: &at });
+    let (project, listed) = (format!("/api/projects/{id}"), query.listed(KNOWN_FAILURES));
     let known = format!("{project}/knownfailures");
     let (project, known) =
         try_join!(api.get::<Project>(&project, &()), api.list::<KnownFailure>(&known, &listed),)?;
     let path = format!("/projects/{id}/knownfailures");
-    let first = at.cursor.is_some().then(Cursor::default);
-    let next = known.next.clone().map(|cursor| Cursor { cursor: Some(cursor) });
     let body = html! {
         div.head { h1 { "Known failures" } }
         p.lead {
@@ -75,7 +62,7 @@ async fn page(
         }
         @if known.items.is_empty() { p.empty { "No failure is muted." } }
         ul.rows.spaced { @for one in &known.items { (row(&path, one, &user)) } }
-        (pager(&path, first.as_ref(), next.as_ref()))
+        (query.pager(&path, known.next.as_deref()))
     };
     let title = "Known failures".to_owned();
     let trail = below_project(&project);

@@ -1,12 +1,11 @@
 //! Parts that several pages have.
 
 use maud::{Markup, html};
-use serde::Serialize;
 
 use crate::{
-    api::{ExecutionEntry, Outcome, Project, address},
     chart::{bar, glyph},
     layout::Crumb,
+    record::{ExecutionEntry, Outcome, Project},
     text::{between, clean, counted, duration, plain, short_time},
 };
 
@@ -31,26 +30,6 @@ pub(super) fn below_set(project: &Project, id: &str, name: &str) -> Vec<Crumb> {
 
 fn crumb(path: String, name: &str) -> Crumb {
     Crumb(path, html! { bdi { (plain(name)) } })
-}
-
-/// Links to the next page of a list, and back to its first.
-pub(super) fn pager(
-    path: &str,
-    first: Option<&impl Serialize>,
-    next: Option<&impl Serialize>,
-) -> Markup {
-    html! {
-        @if first.is_some() || next.is_some() {
-            nav.pager aria-label="Pages" {
-                @if let Some(query) = first {
-                    a.button href=(address(path, query)) { "« First page" }
-                }
-                @if let Some(query) = next {
-                    a.button href=(address(path, query)) rel="next" { "Next page »" }
-                }
-            }
-        }
-    }
 }
 
 /// A result with its name.

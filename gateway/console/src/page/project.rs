@@ -12,16 +12,17 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    Listed, cases,
+    cases,
+    paged::{Paged, unless_empty},
     part::{self, below_projects, choice, text_field},
-    unless_empty, upload,
+    upload,
 };
 use crate::{
-    Console,
-    api::{ExecutionEntry, List, Project, TestSetEntry},
+    api::{Console, List},
     chart::bar,
     failure::Failure,
     layout::Page,
+    record::{ExecutionEntry, Project, TestSetEntry},
     session::Session,
     text::{counted, plain},
 };
@@ -47,25 +48,23 @@ struct Filter {
     from_date: Option<String>,
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     to_date: Option<String>,
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    cursor: Option<String>,
 }
 
 async fn page(
     Session { api, user }: Session,
     Path(id): Path<Uuid>,
-    Query(filter): Query<Filter>,
+    Query(query): Query<Paged<Filter>>,
 ) -> Result<impl IntoResponse, Failure> {
     let path = format!("/api/projects/{id}");
     let (sets, executions) = (format!("{path}/testsets"), format!("{path}/executions"));
-    let listed = Listed { limit: EXECUTIONS, filter: &filter };
+    let listed = query.listed(EXECUTIONS);
     let (project, sets, executions) = try_join!(
         api.get::<Project>(&path, &()),
         api.list::<TestSetEntry>(&sets, &[("limit", SETS)]),
         api.list::<ExecutionEntry>(&executions, &listed),
     )?;
 
-    let is_new = executions.items.is_empty() && filter == Filter::default();
+    let is_new = executions.items.is_empty() && query == Paged::default();
     let body = html! {
         div.head {
             h1 { bdi { (plain(&project.name)) } }
@@ -74,7 +73,7 @@ async fn page(
         @if let Some(description) = &project.description { p.lead { (plain(description)) } }
         @if is_new { (first_steps(&project)) }
         @if !sets.items.is_empty() { (test_sets(&project, &sets)) }
-        @if !is_new { (latest(&project, &executions, &filter)) }
+        @if !is_new { (latest(&project, &executions, &query)) }
     };
     let title = project.name.clone();
     Ok(Page { user: &user, title, trail: below_projects(), refresh: None, body }.into_response())
@@ -110,11 +109,8 @@ fn test_set(project: &Project, set: &TestSetEntry) -> Markup {
     }
 }
 
-fn latest(project: &Project, executions: &List<ExecutionEntry>, filter: &Filter) -> Markup {
+fn latest(project: &Project, executions: &List<ExecutionEntry>, query: &Paged<Filter>) -> Markup {
     let path = format!("/projects/{}", project.id);
-    let first = filter.cursor.is_some().then(|| Filter { cursor: None, ..filter.clone() });
-    let next = executions.next.clone();
-    let next = next.map(|cursor| Filter { cursor: Some(cursor), ..filter.clone() });
     html! {
         section aria-labelledby="executions" {
             div.head {
@@ -124,12 +120,12 @@ fn latest(project: &Project, executions: &List<ExecutionEntry>, filter: &Filter)
                     a href=(format!("{path}/knownfailures")) { "Known failures" }
                 }
             }
-            (filters(&path, filter))
+            (filters(&path, &query.filter))
             @if executions.items.is_empty() {
                 p.empty { "No execution matches these filters. " a href=(path) { "Show all" } }
             }
             ol.rows { @for execution in &executions.items { (part::execution_row(execution, true)) } }
-            (part::pager(&path, first.as_ref(), next.as_ref()))
+            (query.pager(&path, executions.next.as_deref()))
         }
     }
 }

@@ -4,12 +4,15 @@ use axum::{Router, extract::Query, response::IntoResponse, routing::get};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
-use super::{Listed, part, unless_empty, upload};
+use super::{
+    paged::{Paged, unless_empty},
+    upload,
+};
 use crate::{
-    Console,
-    api::Project,
+    api::Console,
     failure::Failure,
     layout::Page,
+    record::Project,
     session::Session,
     text::{clean, plain},
 };
@@ -25,23 +28,18 @@ pub(super) fn routes() -> Router<Console> {
 struct Filter {
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     q: Option<String>,
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    cursor: Option<String>,
 }
 
 async fn page(
     Session { api, user }: Session,
-    Query(filter): Query<Filter>,
+    Query(query): Query<Paged<Filter>>,
 ) -> Result<impl IntoResponse, Failure> {
-    let query = Listed { limit: PAGE, filter: &filter };
-    let projects = api.list::<Project>("/api/projects", &query).await?;
-    let is_searched = filter.q.is_some() || filter.cursor.is_some();
-    let first = filter.cursor.is_some().then(|| Filter { cursor: None, ..filter.clone() });
-    let next = projects.next.map(|cursor| Filter { cursor: Some(cursor), ..filter.clone() });
+    let projects = api.list::<Project>("/api/projects", &query.listed(PAGE)).await?;
+    let is_searched = query.filter.q.is_some() || query.cursor.is_some();
     let body = html! {
         div.head {
             h1 { "Projects" }
-            @if is_searched || projects.items.len() > 5 { (search(&filter)) }
+            @if is_searched || projects.items.len() > 5 { (search(&query.filter)) }
         }
         @if projects.items.is_empty() && is_searched {
             p.empty { "No project has this text in its name. " a href="/" { "Show all projects" } }
@@ -49,7 +47,7 @@ async fn page(
             (first_steps())
         }
         ul.cards { @for project in &projects.items { (card(project)) } }
-        (part::pager("/", first.as_ref(), next.as_ref()))
+        (query.pager("/", projects.next.as_deref()))
     };
     let title = "Projects".to_owned();
     Ok(Page { user: &user, title, trail: Vec::new(), refresh: None, body }.into_response())

@@ -4,6 +4,7 @@ mod content;
 mod head;
 mod neighbour;
 mod steps;
+mod view;
 
 use axum::{
     Form, Router,
@@ -14,25 +15,22 @@ use axum::{
 use futures::try_join;
 use http::StatusCode;
 use maud::html;
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use self::view::{View, chosen, instance, instances, report};
 use super::{
+    execution::path,
     part::below_set,
     review::{self, Announcement, Entry, Scope},
-    unless_empty,
 };
 use crate::{
-    Console,
-    api::{Api, Attempt, Instance, InstanceEntry, List, Project, Report, TestCaseRun, address},
+    api::{Console, address},
     failure::Failure,
     layout::{Crumb, Page},
+    record::{Project, Report, TestCaseRun},
     session::Session,
     text::{clean, short_time},
 };
-
-/// Number of instances that can be chosen on the page.
-const INSTANCES: u32 = 100;
 
 /// Number of runs of the test case that the result is compared with.
 const RUNS: u32 = 20;
@@ -43,21 +41,6 @@ pub(super) fn routes() -> Router<Console> {
         .route("/reports/{report}/next", get(neighbour::next))
         .route("/reports/{report}/previous", get(neighbour::previous))
         .route("/reports/{report}/content", get(content::content))
-}
-
-/// The part of the result to show, and the list that has led here.
-#[derive(Clone, Default, Deserialize, Serialize)]
-#[serde(default)]
-struct View {
-    /// Id of an instance; by default the first one that failed.
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    instance: Option<String>,
-    /// Number of an attempt; by default the last one.
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    attempt: Option<String>,
-    /// Query of the list of results.
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    from: Option<String>,
 }
 
 async fn page(
@@ -78,7 +61,7 @@ async fn judge(
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, Failure> {
     let report = report(&session.api, id).await?;
-    let execution = format!("/api/projects/0/executions/{}", report.execution_id);
+    let execution = path(&report.execution_id);
     match Entry::read(pairs).send(&session.api, &execution).await? {
         Ok(reviewed) => {
             let here = address(&format!("/reports/{id}"), &view);
@@ -127,34 +110,4 @@ async fn show(
     trail.push(Crumb(head::list(report, view), short_time(report.request_time)));
     let title = format!("{} · {}", report.result.label(), clean(&report.test_case_name));
     Ok(Page { user, title, trail, refresh: None, body }.into_response())
-}
-
-async fn report(api: &Api, id: Uuid) -> Result<Report, Failure> {
-    api.get(&format!("/api/projects/0/testcases/0/testplans/0/testreports/{id}"), &()).await
-}
-
-async fn instances(api: &Api, report: &Report) -> Result<List<InstanceEntry>, Failure> {
-    api.list(&report.instances(), &[("limit", INSTANCES)]).await
-}
-
-async fn instance(api: &Api, report: &Report, id: &str) -> Result<Instance, Failure> {
-    api.get(&format!("{}/{id}", report.instances()), &()).await
-}
-
-/// Returns the instance to show.
-fn chosen<'a>(instances: &'a [InstanceEntry], view: &View) -> Option<&'a InstanceEntry> {
-    let asked = view.instance.as_deref();
-    let asked = asked.and_then(|id| instances.iter().find(|instance| instance.id == id));
-    let failed = || instances.iter().find(|instance| instance.result.is_failure());
-    asked.or_else(failed).or_else(|| instances.first())
-}
-
-impl Instance {
-    /// Returns the attempt to show.
-    fn attempt(&self, view: &View) -> &Attempt {
-        let number = view.attempt.as_deref().and_then(|number| number.parse().ok());
-        let asked = number
-            .and_then(|number: i64| self.attempts.iter().find(|attempt| attempt.number == number));
-        asked.unwrap_or(&self.last)
-    }
 }

@@ -4,8 +4,9 @@ use maud::{Markup, html};
 
 use super::review::FORM;
 use crate::{
-    api::{Outcome, ReportEntry, address},
+    api::address,
     chart::{flaky, glyph, strip},
+    record::{Outcome, ReportEntry},
     text::{clean, duration, plain, short_time},
 };
 

@@ -12,21 +12,23 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    part::{self, below_project, pager, text_field},
-    unless_empty, upload,
+    paged::{Listed, Paged, unless_empty},
+    part::{self, below_project, text_field},
+    upload,
 };
 use crate::{
-    Console,
-    api::{Api, ExecutionEntry, Grid, Project, TestSet},
+    api::{Api, Console},
     chart::{cells, glyph, trend},
     failure::Failure,
     layout::Page,
+    record::{ExecutionEntry, Grid, Project, TestSet},
     session::Session,
     text::plain,
 };
 
-/// Number of executions in the grid.
+/// Number of executions and of test cases in the grid.
 const COLUMNS: u32 = 20;
+const CASES: u32 = 50;
 
 /// Number of executions in the list below the grid.
 const EXECUTIONS: usize = 10;
@@ -46,35 +48,32 @@ struct Filter {
         skip_serializing_if = "Option::is_none"
     )]
     environment: Option<String>,
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    cursor: Option<String>,
 }
 
 #[derive(Serialize)]
 struct GridQuery<'a> {
     executions: u32,
-    limit: u32,
     #[serde(flatten)]
-    filter: &'a Filter,
+    part: Listed<'a, Filter>,
 }
 
 async fn page(
     Session { api, user }: Session,
     Path((project, set)): Path<(Uuid, Uuid)>,
-    Query(filter): Query<Filter>,
+    Query(query): Query<Paged<Filter>>,
 ) -> Result<impl IntoResponse, Failure> {
     let path = format!("/api/projects/{project}/testsets/{set}");
     let (grid, latest) = (format!("{path}/grid"), format!("{path}/executions"));
-    let grid_query = GridQuery { executions: COLUMNS, limit: 50, filter: &filter };
+    let grid_query = GridQuery { executions: COLUMNS, part: query.listed(CASES) };
     let project_path = format!("/api/projects/{project}");
-    let same_series = Filter { cursor: None, ..filter.clone() };
     let (of, grid, executions) = try_join!(
         api.get::<Project>(&project_path, &()),
         api.get::<Grid>(&grid, &grid_query),
-        api.list::<ExecutionEntry>(&latest, &same_series),
+        api.list::<ExecutionEntry>(&latest, &query.filter),
     )?;
     let name = name(&api, &path, &executions.items).await?;
 
+    let filter = &query.filter;
     let is_filtered = filter.branch.is_some() || filter.environment.is_some();
     let page = format!("/projects/{project}/sets/{set}");
     let body = html! {
@@ -90,12 +89,12 @@ async fn page(
                 (upload::to_set(&project.to_string(), &set.to_string()))
             }
         } @else {
-            (filters(&page, &filter))
+            (filters(&page, filter))
             @if executions.items.is_empty() { p.empty { "No execution matches these filters." } }
             @else {
                 (history(&executions.items))
                 (table(&grid))
-                (grid_pager(&page, &grid, &filter))
+                (query.pager(&page, grid.next_cursor.as_deref()))
                 (latest_list(&executions.items))
             }
         }
@@ -164,13 +163,6 @@ fn table(grid: &Grid) -> Markup {
             }
         }
     }
-}
-
-fn grid_pager(page: &str, grid: &Grid, filter: &Filter) -> Markup {
-    let first = filter.cursor.is_some().then(|| Filter { cursor: None, ..filter.clone() });
-    let next = grid.next_cursor.clone();
-    let next = next.map(|cursor| Filter { cursor: Some(cursor), ..filter.clone() });
-    pager(page, first.as_ref(), next.as_ref())
 }
 
 fn latest_list(executions: &[ExecutionEntry]) -> Markup {

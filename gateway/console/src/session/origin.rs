@@ -2,10 +2,8 @@
 
 use http::{
     HeaderMap, Uri,
-    header::{HeaderName, ORIGIN},
+    header::{HOST, HeaderName, ORIGIN},
 };
-
-use super::host;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -25,6 +23,12 @@ pub(super) fn is_own(headers: &HeaderMap, uri: &Uri) -> bool {
 pub(super) fn is_trustworthy(headers: &HeaderMap) -> bool {
     let is_https = |origin: &http::HeaderValue| origin.as_bytes().starts_with(b"https://");
     headers.contains_key(SEC_FETCH_SITE) || headers.get(ORIGIN).is_some_and(is_https)
+}
+
+/// Returns the host, with its port, that a request was sent to.
+fn host<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
+    let authority = uri.authority().map(http::uri::Authority::as_str);
+    authority.or_else(|| headers.get(HOST)?.to_str().ok())
 }
 
 #[cfg(test)]

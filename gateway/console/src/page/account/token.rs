@@ -1,23 +1,22 @@
 //! API tokens of the user.
 
-use axum::{
-    Form,
-    extract::Path,
-    response::{IntoResponse, Redirect},
-};
+use axum::{extract::Path, response::Redirect};
 use http::Method;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{TOKENS, show};
 use crate::{
-    api::Time,
+    api::Api,
     failure::Failure,
-    page::{unless_empty, upload::copyable},
+    page::{paged::unless_empty, upload::copyable},
+    record::Time,
     session::Session,
     text::{plain, short_time},
 };
+
+/// Path of the interface.
+pub(super) const TOKENS: &str = "/api/users/current/tokens";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -55,15 +54,14 @@ struct ApiTokenInput {
     expires_at: Option<String>,
 }
 
-/// Creates a token, and shows its secret once.
+/// Creates a token.
 pub(super) async fn create(
-    session: Session,
-    Form(Fields { name, permissions, expires }): Form<Fields>,
-) -> Result<impl IntoResponse, Failure> {
+    api: &Api,
+    Fields { name, permissions, expires }: Fields,
+) -> Result<NewApiToken, Failure> {
     let expires_at = expires.map(|day| format!("{day}T00:00:00Z"));
     let input = ApiTokenInput { name, usage_permission: permissions, expires_at };
-    let new = session.api.send::<NewApiToken>(Method::POST, TOKENS, &input).await?;
-    show(&session, Some(&new)).await.map(IntoResponse::into_response)
+    api.send(Method::POST, TOKENS, &input).await
 }
 
 /// Revokes a token.

@@ -1,17 +1,21 @@
 //! Failures of an execution by their causes.
 
 use maud::{Markup, html};
-use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Filter, Tab, header::search, path};
+use super::{
+    filter::{Filter, Tab},
+    header::search,
+    path::path,
+};
 use crate::{
-    api::{Api, Cause, List, address},
+    api::{Api, List, address},
     failure::Failure,
     page::{
-        part::pager,
+        paged::Paged,
         row::{Rows, row},
     },
+    record::Cause,
     text::{ansi, counted, number, short_time},
 };
 
@@ -21,31 +25,24 @@ const CAUSES: u32 = 25;
 /// The causes of a page.
 pub(super) struct Causes(List<Cause>);
 
-#[derive(Serialize)]
-struct Query<'a> {
-    limit: u32,
-    change: Option<&'a str>,
-    q: Option<&'a str>,
-    cursor: Option<&'a str>,
-}
-
-async fn list(api: &Api, id: Uuid, tab: Tab, filter: &Filter) -> Result<List<Cause>, Failure> {
-    let query = Query {
-        limit: CAUSES,
-        change: tab.change(),
-        q: filter.q.as_deref(),
-        cursor: filter.cursor.as_deref(),
-    };
-    api.list(&format!("{}/failures", path(id)), &query).await
+async fn list(
+    api: &Api,
+    id: Uuid,
+    tab: Tab,
+    query: &Paged<Filter>,
+) -> Result<List<Cause>, Failure> {
+    let filter = Filter { q: query.filter.q.clone(), ..tab.filter() };
+    let query = Paged { filter: Filter { view: None, ..filter }, cursor: query.cursor.clone() };
+    api.list(&format!("{}/failures", path(id)), &query.listed(CAUSES)).await
 }
 
 pub(super) async fn read(
     api: &Api,
     id: Uuid,
     tab: Tab,
-    filter: &Filter,
+    query: &Paged<Filter>,
 ) -> Result<Causes, Failure> {
-    Ok(Causes(list(api, id, tab, filter).await?))
+    Ok(Causes(list(api, id, tab, query).await?))
 }
 
 /// Returns the ids of the test reports in the order of the page.
@@ -53,12 +50,12 @@ pub(super) async fn order(
     api: &Api,
     id: Uuid,
     tab: Tab,
-    filter: &Filter,
-) -> Result<(Vec<String>, Option<Filter>), Failure> {
-    let causes = list(api, id, tab, filter).await?;
+    query: &Paged<Filter>,
+) -> Result<(Vec<String>, Option<Paged<Filter>>), Failure> {
+    let causes = list(api, id, tab, query).await?;
     let reports = causes.items.into_iter().flat_map(|cause| cause.reports);
     let ids = reports.map(|report| report.id).collect();
-    Ok((ids, causes.next.map(|cursor| filter.at(Some(cursor)))))
+    Ok((ids, causes.next.map(|cursor| query.at(Some(cursor)))))
 }
 
 impl Causes {
@@ -66,14 +63,12 @@ impl Causes {
         &self,
         id: Uuid,
         tab: Tab,
-        filter: &Filter,
+        query: &Paged<Filter>,
         selected: Option<&[String]>,
     ) -> Markup {
-        let page = format!("/executions/{id}");
-        let from = filter.query(tab);
+        let (page, filter) = (format!("/executions/{id}"), &query.filter);
+        let from = query.encode(tab);
         let rows = Rows { from: &from, selected, with_headline: false };
-        let next = self.0.next.clone().map(|cursor| filter.at(Some(cursor)));
-        let first = filter.cursor.is_some().then(|| filter.at(None));
         html! {
             div.tools {
                 p.hint { "Failures with the same cause are together, the most frequent first." }
@@ -81,7 +76,7 @@ impl Causes {
             }
             @if self.0.items.is_empty() { (nothing(tab, filter)) }
             @for cause in &self.0.items { (group(&page, cause, tab, rows, id)) }
-            (pager(&page, first.as_ref(), next.as_ref()))
+            (query.pager(&page, self.0.next.as_deref()))
         }
     }
 }

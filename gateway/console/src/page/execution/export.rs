@@ -4,7 +4,7 @@ use axum::{Router, extract::Path, response::Response, routing::get};
 use maud::{Markup, html};
 use uuid::Uuid;
 
-use crate::{Console, api::Summary, failure::Failure, session::Session};
+use crate::{api::Console, failure::Failure, record::Summary, session::Session};
 
 pub(super) fn routes() -> Router<Console> {
     Router::new()

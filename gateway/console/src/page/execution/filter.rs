@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{api::Changes, page::unless_empty};
+use crate::{
+    page::paged::{Paged, unless_empty},
+    record::Changes,
+};
 
 /// The results to show. The parameters are those of the interface; `view=all` shows all results
 /// although some are new.
@@ -21,8 +24,6 @@ pub(crate) struct Filter {
     pub(super) fingerprint: Option<String>,
     #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
     pub(super) q: Option<String>,
-    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
-    pub(super) cursor: Option<String>,
 }
 
 /// A part of the results.
@@ -83,21 +84,18 @@ impl Filter {
         let is_plain = self.result.is_some() || self.status.is_some() || self.fingerprint.is_some();
         matches!(tab, Tab::New | Tab::Still) && !is_plain
     }
+}
 
-    /// Returns the filter for the page of a cursor.
-    pub(super) fn at(&self, cursor: Option<String>) -> Self {
-        Self { cursor, ..self.clone() }
-    }
-
+impl Paged<Filter> {
     /// Returns the query of the URL, for links that lead back.
-    pub(crate) fn query(&self, tab: Tab) -> String {
-        let view = self.explicit_tab().is_none().then(|| tab.filter());
-        let view = view.map(|shown| Self { cursor: self.cursor.clone(), ..shown });
-        serde_urlencoded::to_string(view.as_ref().unwrap_or(self)).unwrap_or_default()
+    pub(super) fn encode(&self, tab: Tab) -> String {
+        let shown = self.filter.explicit_tab().is_none();
+        let shown = shown.then(|| Self { filter: tab.filter(), cursor: self.cursor.clone() });
+        serde_urlencoded::to_string(shown.as_ref().unwrap_or(self)).unwrap_or_default()
     }
 
     /// Reads the query of a URL.
-    pub(crate) fn parse(query: &str) -> Self {
+    pub(in crate::page) fn parse(query: &str) -> Self {
         serde_urlencoded::from_str(query).unwrap_or_default()
     }
 }
@@ -121,15 +119,15 @@ mod tests {
             ("change=&result=", &new, Tab::New),
             ("change=New&fingerprint=1", &none, Tab::New),
         ] {
-            assert_eq!(Filter::parse(query).tab(changes), expected, "{query}");
+            assert_eq!(Paged::parse(query).filter.tab(changes), expected, "{query}");
         }
     }
 
     #[test]
     fn links_lead_back_to_what_was_shown() {
-        assert_eq!(Filter::default().query(Tab::New), "change=New");
-        assert_eq!(Filter::default().query(Tab::All), "view=all");
-        let query = "change=New&q=a+b";
-        assert_eq!(Filter::parse(query).query(Tab::New), query);
+        assert_eq!(Paged::<Filter>::default().encode(Tab::New), "change=New");
+        assert_eq!(Paged::<Filter>::default().encode(Tab::All), "view=all");
+        let query = "change=New&q=a+b&cursor=1";
+        assert_eq!(Paged::parse(query).encode(Tab::New), query);
     }
 }

@@ -2,11 +2,16 @@
 
 use maud::{Markup, html};
 
-use super::{Filter, Tab, export};
+use super::{
+    export,
+    filter::{Filter, Tab},
+};
 use crate::{
-    api::{Summary, Verdict, address},
+    api::address,
     chart::bar,
+    page::paged::Paged,
     page::part::{facts, result_badge, revision, subject},
+    record::{Summary, Verdict},
     text::{Link, between, clean, counted, duration, link, long_time, number, plain},
 };
 
@@ -29,11 +34,10 @@ pub(super) fn header(
     summary: &Summary,
     verdict: Option<&Verdict>,
     tab: Tab,
-    filter: &Filter,
+    query: &Paged<Filter>,
 ) -> Markup {
     let execution = &summary.execution;
-    let query = filter.query(tab);
-    let progress = format!("/executions/{}/progress?{query}", execution.id);
+    let progress = format!("/executions/{}/progress?{}", execution.id, query.encode(tab));
     let progress = execution.is_running().then_some(progress);
     html! {
         header #summary data-progress=[progress] {

@@ -3,15 +3,20 @@
 use maud::{Markup, html};
 use uuid::Uuid;
 
-use super::{Filter, Tab, header::search, path};
+use super::{
+    filter::{Filter, Tab},
+    header::search,
+    path::path,
+};
 use crate::{
-    api::{Api, List, ReportEntry, Summary, address},
+    api::{Api, List, address},
     failure::Failure,
     page::{
-        Listed,
-        part::{choice, pager},
+        paged::Paged,
+        part::choice,
         row::{Rows, row},
     },
+    record::{ReportEntry, Summary},
     text::ansi,
 };
 
@@ -22,11 +27,12 @@ async fn list(
     api: &Api,
     id: Uuid,
     tab: Tab,
-    filter: &Filter,
+    query: &Paged<Filter>,
 ) -> Result<List<ReportEntry>, Failure> {
     let change = tab.change().map(str::to_owned);
-    let filter = Filter { view: None, change, ..filter.clone() };
-    api.list(&format!("{}/reports", path(id)), &Listed { limit: RESULTS, filter: &filter }).await
+    let filter = Filter { view: None, change, ..query.filter.clone() };
+    let query = Paged { filter, cursor: query.cursor.clone() };
+    api.list(&format!("{}/reports", path(id)), &query.listed(RESULTS)).await
 }
 
 /// Returns the ids of the test reports in the order of the page.
@@ -34,34 +40,32 @@ pub(super) async fn order(
     api: &Api,
     id: Uuid,
     tab: Tab,
-    filter: &Filter,
-) -> Result<(Vec<String>, Option<Filter>), Failure> {
-    let List { items, next } = list(api, id, tab, filter).await?;
+    query: &Paged<Filter>,
+) -> Result<(Vec<String>, Option<Paged<Filter>>), Failure> {
+    let List { items, next } = list(api, id, tab, query).await?;
     let ids = items.into_iter().map(|report| report.id).collect();
-    Ok((ids, next.map(|cursor| filter.at(Some(cursor)))))
+    Ok((ids, next.map(|cursor| query.at(Some(cursor)))))
 }
 
 pub(super) async fn section(
     api: &Api,
     id: Uuid,
     tab: Tab,
-    filter: &Filter,
+    query: &Paged<Filter>,
     summary: &Summary,
     selected: Option<&[String]>,
 ) -> Result<Markup, Failure> {
-    let reports = list(api, id, tab, filter).await?;
-    let page = format!("/executions/{id}");
-    let from = filter.query(tab);
+    let reports = list(api, id, tab, query).await?;
+    let (page, filter) = (format!("/executions/{id}"), &query.filter);
+    let from = query.encode(tab);
     let with_headline = filter.fingerprint.is_none();
     let rows = Rows { from: &from, selected, with_headline };
-    let first = filter.cursor.is_some().then(|| filter.at(None));
-    let next = reports.next.map(|cursor| filter.at(Some(cursor)));
     Ok(html! {
         @if filter.fingerprint.is_some() { (cause(&page, tab, &reports.items)) }
         @else { (tools(&page, tab, filter)) }
         @if reports.items.is_empty() { (nothing(tab, filter, summary)) }
         ul.rows { @for report in &reports.items { (row(report, rows)) } }
-        (pager(&page, first.as_ref(), next.as_ref()))
+        (query.pager(&page, reports.next.as_deref()))
     })
 }
 

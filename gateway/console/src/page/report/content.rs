@@ -8,10 +8,11 @@ use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{View, chosen, instance, instances, report};
+use super::view::{View, chosen, instance, instances, report};
 use crate::{
-    api::{Attempt, Instance, Report, Step, address},
+    api::address,
     failure::Failure,
+    record::{Attempt, Instance, Report, Step},
     session::Session,
 };
 

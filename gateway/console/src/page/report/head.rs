@@ -2,15 +2,16 @@
 
 use maud::{Markup, html};
 
-use super::View;
+use super::view::View;
 use crate::{
-    api::{Outcome, Report, TestCaseRun, address},
+    api::address,
     chart::{Quartiles, flaky, glyph},
     page::{
-        execution::Filter,
+        paged::Paged,
         part::{facts, result_badge, subject},
         row::identifier,
     },
+    record::{Outcome, Report, TestCaseRun},
     text::{duration, long_time, plain},
 };
 
@@ -19,8 +20,8 @@ const SHOWN: usize = 10;
 
 /// Returns the address of the list that a test belongs to.
 pub(super) fn list(report: &Report, view: &View) -> String {
-    let filter = Filter::parse(view.from.as_deref().unwrap_or_default());
-    let list = address(&format!("/executions/{}", report.execution_id), &filter);
+    let query = Paged::parse(view.from.as_deref().unwrap_or_default());
+    let list = address(&format!("/executions/{}", report.execution_id), &query);
     format!("{list}#r-{}", report.id)
 }
 

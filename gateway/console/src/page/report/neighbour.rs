@@ -6,11 +6,14 @@ use axum::{
 };
 use uuid::Uuid;
 
-use super::{View, head, report};
+use super::{
+    head,
+    view::{View, report},
+};
 use crate::{
     api::address,
     failure::Failure,
-    page::execution::{Filter, order},
+    page::{execution::order, paged::Paged},
     session::Session,
 };
 
@@ -40,16 +43,16 @@ async fn open(
 ) -> Result<Redirect, Failure> {
     let report = report(&api, id).await?;
     let execution = report.execution_id.parse().map_err(|_| Failure::internal())?;
-    let query = view.from.clone().unwrap_or_else(|| format!("change={}", report.change));
-    let filter = Filter::parse(&query);
-    let (ids, following) = order(&api, execution, &filter).await?;
+    let from = view.from.clone().unwrap_or_else(|| format!("change={}", report.change));
+    let query = Paged::parse(&from);
+    let (ids, following) = order(&api, execution, &query).await?;
     let found = neighbour(&ids, &report.id, forward);
     let target = match (found, following.filter(|_| forward)) {
-        (Some(id), _) => Some((id.clone(), query)),
-        (None, Some(filter)) => {
-            let query = serde_urlencoded::to_string(&filter).unwrap_or_default();
-            let (ids, _) = order(&api, execution, &filter).await?;
-            ids.into_iter().next().map(|id| (id, query))
+        (Some(id), _) => Some((id.clone(), from)),
+        (None, Some(query)) => {
+            let from = serde_urlencoded::to_string(&query).unwrap_or_default();
+            let (ids, _) = order(&api, execution, &query).await?;
+            ids.into_iter().next().map(|id| (id, from))
         }
         (None, None) => None,
     };

@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::{View, content};
+use super::{content, view::View};
 use crate::{
-    api::{Attempt, Instance, InstanceEntry, Outcome, Report, Step, address},
+    api::address,
     chart::{glyph, strip},
+    record::{Attempt, Instance, InstanceEntry, Outcome, Report, Step},
     text::{Allowance, Link, ansi, counted, duration, link, number, plain},
 };
 

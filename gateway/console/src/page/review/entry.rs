@@ -86,9 +86,11 @@ impl Entry {
         let path = format!("{execution}/reviews");
         match api.send::<Reviewed>(Method::PUT, &path, &self.review()).await {
             Ok(reviewed) => Ok(Ok(reviewed)),
-            Err(Failure::Refused(Problem { status, detail, .. }))
-                if matches!(status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY) =>
-            {
+            Err(Failure::Refused(Problem {
+                status: StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY,
+                detail,
+                ..
+            })) => {
                 self.problem = Some(detail);
                 Ok(Err(self))
             }

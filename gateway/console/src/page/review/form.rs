@@ -4,8 +4,9 @@ use maud::{Markup, html};
 
 use super::entry::Entry;
 use crate::{
-    api::{FailureMatch, List},
-    session::Claims,
+    api::List,
+    claims::Claims,
+    record::FailureMatch,
     text::{clean, counted, plain, short_time},
 };
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Outcome, ReportEntry, Time};
+use super::{outcome::Outcome, report::ReportEntry, time::Time};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]

@@ -11,8 +11,7 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Console,
-    api::Api,
+    api::{Api, Console},
     failure::{Failure, Problem},
     layout,
 };
@@ -20,7 +19,7 @@ use crate::{
 /// Title of the page.
 const TITLE: &str = "Forgot your password?";
 
-pub(crate) fn routes() -> Router<Console> {
+pub(super) fn routes() -> Router<Console> {
     Router::new().route("/forgot-password", get(form).post(request))
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Outcome, Time};
+use super::{outcome::Outcome, time::Time};
 
 /// A test report as an entry of a list.
 #[derive(Deserialize)]

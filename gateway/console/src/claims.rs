@@ -25,7 +25,7 @@ impl Claims {
     }
 
     /// Returns the lifetime of the token, in seconds.
-    pub(super) fn lifetime(&self) -> i64 {
+    pub(crate) fn lifetime(&self) -> i64 {
         self.exp - self.iat
     }
 

@@ -10,15 +10,14 @@ use http::{HeaderMap, Method, StatusCode, request::Parts};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
-use super::{Next, Session, Token, forget};
 use crate::{
-    Console,
-    api::Api,
+    api::{Api, Console},
     failure::{Failure, Problem},
     layout,
+    session::{Next, Session, Token, forget},
 };
 
-pub(crate) fn routes() -> Router<Console> {
+pub(super) fn routes() -> Router<Console> {
     Router::new().route("/login", get(form).post(login)).route("/logout", post(logout))
 }
 

@@ -1,0 +1,59 @@
+//! The part of a result that a page shows.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{
+    api::{Api, List},
+    failure::Failure,
+    page::paged::unless_empty,
+    record::{Attempt, Instance, InstanceEntry, Report},
+};
+
+/// Number of instances that can be chosen on the page.
+const INSTANCES: u32 = 100;
+
+/// The part of the result to show, and the list that has led here.
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct View {
+    /// Id of an instance; by default the first one that failed.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) instance: Option<String>,
+    /// Number of an attempt; by default the last one.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) attempt: Option<String>,
+    /// Query of the list of results.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    pub(super) from: Option<String>,
+}
+
+pub(super) async fn report(api: &Api, id: Uuid) -> Result<Report, Failure> {
+    api.get(&format!("/api/projects/0/testcases/0/testplans/0/testreports/{id}"), &()).await
+}
+
+pub(super) async fn instances(api: &Api, report: &Report) -> Result<List<InstanceEntry>, Failure> {
+    api.list(&report.instances(), &[("limit", INSTANCES)]).await
+}
+
+pub(super) async fn instance(api: &Api, report: &Report, id: &str) -> Result<Instance, Failure> {
+    api.get(&format!("{}/{id}", report.instances()), &()).await
+}
+
+/// Returns the instance to show.
+pub(super) fn chosen<'a>(instances: &'a [InstanceEntry], view: &View) -> Option<&'a InstanceEntry> {
+    let asked = view.instance.as_deref();
+    let asked = asked.and_then(|id| instances.iter().find(|instance| instance.id == id));
+    let failed = || instances.iter().find(|instance| instance.result.is_failure());
+    asked.or_else(failed).or_else(|| instances.first())
+}
+
+impl Instance {
+    /// Returns the attempt to show.
+    pub(super) fn attempt(&self, view: &View) -> &Attempt {
+        let number = view.attempt.as_deref().and_then(|number| number.parse().ok());
+        let asked = number
+            .and_then(|number: i64| self.attempts.iter().find(|attempt| attempt.number == number));
+        asked.unwrap_or(&self.last)
+    }
+}

@@ -1,0 +1,56 @@
+//! Projects, test sets and test cases.
+
+use serde::Deserialize;
+
+use super::{execution::Statistic, outcome::Outcome};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Project {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct TestSetEntry {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) last_execution_statistic: Option<Statistic>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct TestSet {
+    pub(crate) name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct TestCase {
+    pub(crate) id: String,
+    pub(crate) project_id: String,
+    pub(crate) name: String,
+    pub(crate) identifier: String,
+    pub(crate) description: Option<String>,
+}
+
+/// A test case as an entry of a list.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct TestCaseEntry {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) identifier: String,
+    pub(crate) last_result: Option<Outcome>,
+    /// Its latest results, newest first.
+    pub(crate) execution_statistics: Vec<CaseStatistic>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct CaseStatistic {
+    pub(crate) result: Outcome,
+    pub(crate) average_duration_in_sec: f64,
+}

@@ -1,0 +1,63 @@
+//! Results of test cases in several executions.
+
+use serde::Deserialize;
+
+use super::{outcome::Outcome, time::Time};
+
+/// A result of a test case.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct TestCaseRun {
+    pub(crate) id: String,
+    pub(crate) request_time: Time,
+    pub(crate) result: Outcome,
+    pub(crate) status: String,
+    pub(crate) total_duration_in_sec: f64,
+    pub(crate) software_name: Option<String>,
+    pub(crate) software_version: Option<String>,
+    pub(crate) environment_name: Option<String>,
+    pub(crate) flakiness_score: f64,
+    pub(crate) is_flaky: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Grid {
+    pub(crate) executions: Vec<GridExecution>,
+    pub(crate) cases: Vec<GridCase>,
+    pub(crate) next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct GridExecution {
+    pub(crate) id: String,
+    pub(crate) request_time: Time,
+    pub(crate) result: Outcome,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct GridCase {
+    pub(crate) test_case_id: String,
+    pub(crate) test_case_identifier: String,
+    pub(crate) test_case_name: String,
+    pub(crate) outcomes: String,
+}
+
+/// A test case that needs attention.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Insight {
+    pub(crate) test_case_id: String,
+    pub(crate) test_case_identifier: String,
+    pub(crate) test_case_name: String,
+    pub(crate) runs: i64,
+    pub(crate) failures: i64,
+    pub(crate) flaky_runs: i64,
+    pub(crate) recoveries: i64,
+    pub(crate) average_duration_in_sec: f64,
+    pub(crate) last_execution_id: String,
+    pub(crate) last_run: Time,
+    pub(crate) outcomes: String,
+}

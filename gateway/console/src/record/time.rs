@@ -1,0 +1,5 @@
+//! Points in time.
+
+use chrono::{DateTime, Utc};
+
+pub(crate) type Time = DateTime<Utc>;
