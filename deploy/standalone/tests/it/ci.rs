@@ -23,14 +23,14 @@ const FAILED: &str = r#"<testsuite name="s"><testcase classname="shop" name="shi
     <failure message="lost"/></testcase></testsuite>"#;
 
 /// A job with a folder and environment variables of its own.
-struct Job {
-    folder: PathBuf,
+pub(crate) struct Job {
+    pub(crate) folder: PathBuf,
     variables: Vec<(String, String)>,
 }
 
 impl Job {
     /// Creates a job with a token that may create projects.
-    async fn new(customer: &Customer) -> Self {
+    pub(crate) async fn new(customer: &Customer) -> Self {
         let token = json!({"Name": "CI", "UsagePermission": "Execute, Write, Read"});
         let token = customer.api.post("/api/users/current/tokens", token).await.created();
         let folder = test_dir().unwrap().join(Uuid::now_v7().to_string());
@@ -46,7 +46,7 @@ impl Job {
         self
     }
 
-    fn report(&self, text: &str) {
+    pub(crate) fn report(&self, text: &str) {
         fs::write(self.folder.join("reports/junit.xml"), text).unwrap();
     }
 
@@ -65,7 +65,7 @@ impl Job {
     }
 
     /// Runs `assay-ci` for the set "nightly" of the project "shop"; returns its exit code and output.
-    async fn assay_ci(&self, arguments: &str) -> (i32, String) {
+    pub(crate) async fn assay_ci(&self, arguments: &str) -> (i32, String) {
         let script = format!("assay-ci {arguments} --project shop --set nightly");
         let output = self.run(&script).await;
         let text = [output.stdout, output.stderr].concat();
@@ -80,7 +80,7 @@ impl Drop for Job {
 }
 
 /// Returns the executions of the only project, the latest first.
-async fn executions(api: &Api) -> Vec<Value> {
+pub(crate) async fn executions(api: &Api) -> Vec<Value> {
     let projects = api.get("/api/projects").await.ok();
     let project = format!("/api/projects/{}", id(&projects[0]));
     let entries = api.get(&format!("{project}/executions")).await.ok();

@@ -8,6 +8,7 @@ mod pages;
 mod password;
 mod review;
 mod session;
+mod story;
 
 use assay_testkit::{Answer, Api};
 use fantoccini::Locator;
