@@ -5,11 +5,14 @@ use std::time::Duration;
 use assay_auth::Caller;
 use assay_proto::Fault;
 use axum::extract::FromRequestParts;
-use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
+use http::request::Parts;
 use tokio::time::sleep;
 use tracing::{Span, field::display};
 
-use crate::{address::ClientAddress, limit::RequestLimits, problem::Problem, services::Services};
+use crate::{
+    address::ClientAddress, limit::RequestLimits, problem::Problem, services::Services,
+    token::token,
+};
 
 impl FromRequestParts<Services> for Caller {
     type Rejection = Problem;
@@ -68,18 +71,5 @@ impl WatchedCaller {
             }
         };
         self.services.stopping().run_until_cancelled(ended).await;
-    }
-}
-
-/// Reads the token from `Authentication`, the header of this interface, or the standard
-/// `Authorization`.
-pub(crate) fn token(headers: &HeaderMap) -> Option<&str> {
-    let own = headers.get("authentication");
-    let value = own.or_else(|| headers.get(AUTHORIZATION))?.to_str().ok()?.trim();
-    let bare = own.map(|_| value);
-    match value.split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim()),
-        Some(_) => None,
-        None => bare,
     }
 }

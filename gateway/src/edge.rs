@@ -26,7 +26,7 @@ use crate::{
     config::EdgeConfig,
     cors::Cors,
     entity_tag::Cached,
-    limit::{Limits, RequestLimits},
+    limit::{Limits, Pace, RequestLimits},
     problem::{FailedRequest, Problem},
     telemetry::{Durations, observe, observe_refusal},
 };
@@ -40,15 +40,6 @@ pub(crate) struct Edge {
     limits: Limits,
     durations: Durations,
     cors: Cors,
-}
-
-/// How long the responses of a route may take to begin.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Pace {
-    /// 20 seconds. Requests wait for their turn.
-    Quick,
-    /// As long as the client takes, or the event for which it waits.
-    Slow,
 }
 
 impl Edge {

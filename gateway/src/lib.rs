@@ -31,6 +31,7 @@ mod response;
 mod routes;
 mod services;
 mod telemetry;
+mod token;
 mod update;
 mod upload;
 
@@ -53,11 +54,7 @@ pub use self::{
     openapi::openapi,
     services::Upstream,
 };
-use self::{
-    edge::{Edge, Pace},
-    problem::Problem,
-    services::Services,
-};
+use self::{edge::Edge, limit::Pace, problem::Problem, services::Services};
 
 /// Starts the gateway, and returns the address that it serves.
 pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAddr> {

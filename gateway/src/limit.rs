@@ -19,12 +19,9 @@ use tokio::time::{Instant, sleep_until};
 
 use self::{
     callers::{Caller, Callers, TokenHash},
-    rate::{Rate, Remaining},
+    rate::{Rate, Remaining, count_rejected},
 };
-use crate::{
-    address::ClientAddress, caller::token, config::EdgeConfig, edge::Pace, problem::Problem,
-    telemetry,
-};
+use crate::{address::ClientAddress, config::EdgeConfig, problem::Problem, token::token};
 
 /// Maximum time for which a request waits for its turn, and minimum time after which a refusal is
 /// sent: a client that retries at once would otherwise occupy the processors with refusals.
@@ -49,9 +46,13 @@ const BLOCK: usize = 64 << 10;
 /// Maximum number of blocks of all bodies in memory: 64 MiB.
 const BLOCKS: usize = 1024;
 
-/// Counts rejected requests. Each limit starts with 0, so that alerts see the first increase.
-fn count_rejected(limit: &'static str, requests: u64) {
-    metrics::counter!(telemetry::REJECTED, "limit" => limit).increment(requests);
+/// How long the responses of a route may take to begin.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Pace {
+    /// 20 seconds. Requests wait for their turn.
+    Quick,
+    /// As long as the client takes, or the event for which it waits.
+    Slow,
 }
 
 /// The limits of this gateway.

@@ -17,9 +17,9 @@ use metrics::{Unit, describe_counter, describe_histogram};
 use tracing::{Instrument, Span, field::Empty};
 use uuid::Uuid;
 
+use self::durations::DURATION;
 pub(crate) use self::durations::Durations;
 
-const DURATION: &str = "http_server_request_duration_seconds";
 pub(crate) const REJECTED: &str = "assay_requests_refused_total";
 
 /// Describes the metrics of this crate, for `# HELP` on `/metrics`.

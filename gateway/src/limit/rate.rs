@@ -16,8 +16,7 @@ use governor::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::count_rejected;
-use crate::problem::Problem;
+use crate::{problem::Problem, telemetry};
 
 /// Number of requests after which keys that have not been used recently are evicted.
 const EVICTION_INTERVAL: u32 = 10_000;
@@ -28,6 +27,11 @@ const REMAINING: HeaderName = HeaderName::from_static("ratelimit");
 
 type Limiter<K> =
     RateLimiter<K, DefaultKeyedStateStore<K>, DefaultClock, StateInformationMiddleware>;
+
+/// Counts rejected requests. Each limit starts with 0, so that alerts see the first increase.
+pub(super) fn count_rejected(limit: &'static str, requests: u64) {
+    metrics::counter!(telemetry::REJECTED, "limit" => limit).increment(requests);
+}
 
 /// A limit of requests per minute for each `K`, with bursts up to the whole limit.
 pub(super) struct Rate<K: Hash + Eq + Clone> {

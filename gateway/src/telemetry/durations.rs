@@ -7,7 +7,7 @@ use std::{
 
 use metrics::Histogram;
 
-use super::DURATION;
+pub(super) const DURATION: &str = "http_server_request_duration_seconds";
 
 /// The series of each route, by method and status. The recorder finds a series by its labels as
 /// text, which is done once for each.

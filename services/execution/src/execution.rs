@@ -6,6 +6,7 @@ mod filter;
 pub(crate) mod idempotency;
 pub(crate) mod list;
 mod open;
+pub(crate) mod origin;
 mod reporter;
 pub(crate) mod rules;
 mod start;

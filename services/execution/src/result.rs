@@ -48,9 +48,10 @@ use crate::{
     execution::{
         details::details,
         idempotency::start_once,
+        origin::{Origin, OriginNames},
         rules::{
-            IdempotentRequest, Origin, OriginNames, check_idempotency_key, check_reporter,
-            no_new_results, require_external, require_open,
+            IdempotentRequest, check_idempotency_key, check_reporter, no_new_results,
+            require_external, require_open,
         },
         store,
     },

@@ -15,8 +15,9 @@ use tonic::Status;
 use super::{
     ExecutionService,
     idempotency::start_once,
+    origin::Origin,
     reporter,
-    rules::{self, IdempotentRequest, Origin},
+    rules::{self, IdempotentRequest},
     store,
 };
 use crate::{

@@ -6,10 +6,8 @@ use assay_proto::{
 };
 use assay_records::Check;
 
-use crate::{progress::execution::ExecutionState, result::link};
-
-/// Maximum length of the tags, branch, commit or build of an execution, in characters.
-const LONGEST: usize = 1000;
+use super::origin::{Origin, OriginNames};
+use crate::progress::execution::ExecutionState;
 
 /// Maximum length of the name of a reporter, in characters.
 const LONGEST_REPORTER: usize = 255;
@@ -22,52 +20,6 @@ pub(crate) const LONGEST_GRACE: i32 = 86_400;
 
 /// Maximum length of an idempotency key, in characters.
 const LONGEST_KEY: usize = 255;
-
-/// The tags of a new execution, and the origin of the tested software.
-#[derive(Debug, Default)]
-pub(crate) struct Origin {
-    pub(crate) tags: Option<String>,
-    pub(crate) branch: Option<String>,
-    pub(crate) commit: Option<String>,
-    pub(crate) build: Option<String>,
-    pub(crate) ci_url: Option<String>,
-}
-
-impl Origin {
-    /// Checks the fields, which have these names in the request.
-    pub(crate) fn check(&self, names: &OriginNames, check: &mut Check) {
-        let Self { tags, branch, commit, build, ci_url } = self;
-        for (name, text) in [
-            (names.tags, tags),
-            (names.branch, branch),
-            (names.commit, commit),
-            (names.build, build),
-        ] {
-            check.line(name, text.as_deref().unwrap_or_default(), 0..=LONGEST);
-        }
-        if let Some(problem) = link::web_problem(ci_url.as_deref().unwrap_or_default()) {
-            check.refuse(names.ci_url, problem);
-        }
-    }
-}
-
-/// The names of the fields of an [`Origin`] in a request.
-pub(crate) struct OriginNames {
-    tags: &'static str,
-    branch: &'static str,
-    commit: &'static str,
-    build: &'static str,
-    ci_url: &'static str,
-}
-
-impl OriginNames {
-    /// The names in a body.
-    pub(crate) const FIELDS: Self =
-        Self { tags: "Tags", branch: "Branch", commit: "Commit", build: "Build", ci_url: "CiUrl" };
-    /// The names in a query.
-    pub(crate) const PARAMETERS: Self =
-        Self { tags: "tags", branch: "branch", commit: "commit", build: "build", ci_url: "ciUrl" };
-}
 
 /// A request to start an execution once, however often the client sends it.
 pub(crate) struct IdempotentRequest {

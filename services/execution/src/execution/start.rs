@@ -15,7 +15,8 @@ use tonic::Status;
 use super::{
     ExecutionService,
     idempotency::start_once,
-    rules::{self, IdempotentRequest, Origin, OriginNames},
+    origin::{Origin, OriginNames},
+    rules::{self, IdempotentRequest},
     store,
 };
 use crate::{

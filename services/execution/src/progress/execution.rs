@@ -13,7 +13,7 @@ use assay_proto::{
 use uuid::Uuid;
 
 use crate::{
-    execution::rules::Origin,
+    execution::origin::Origin,
     progress::{
         instance::Outcome,
         rules::{earliest, overall},

@@ -10,10 +10,7 @@ use sqlx::PgTransaction;
 use super::{resolve, rules::Reported};
 use crate::{
     change,
-    execution::{
-        self,
-        rules::{IdempotentRequest, Origin},
-    },
+    execution::{self, origin::Origin, rules::IdempotentRequest},
     failure,
     instance::{self, attempts},
     known_failure,

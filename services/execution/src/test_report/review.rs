@@ -1,6 +1,7 @@
 //! Reviews: the judgement of finished test reports by users.
 
 mod bulk;
+mod selection;
 mod store;
 
 use assay_auth::Caller;
@@ -14,7 +15,7 @@ use assay_records::Change;
 use sqlx::PgTransaction;
 
 use self::{
-    bulk::Review,
+    selection::Review,
     store::{LockedReport, ReportContext},
 };
 use super::{path::TestReportPath, rules};

@@ -9,7 +9,7 @@ use assay_proto::{
 };
 use sqlx::{AssertSqlSafe, PgTransaction};
 
-use super::bulk::{Mute, Review, Selection};
+use super::selection::{Mute, Review, Selection};
 use crate::test_report::{path::TestReportPath, store::select};
 
 /// A report that no other transaction changes meanwhile, with its context.
