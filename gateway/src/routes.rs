@@ -14,6 +14,7 @@ mod favorite;
 mod insight;
 mod keys;
 mod known_failure;
+mod metrics;
 mod notification;
 mod password;
 mod project;
@@ -66,6 +67,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         shared::routes(),
         insight::routes(),
         known_failure::routes(),
+        metrics::routes(),
         automation::routes(),
         test_report::routes(),
         statistics::routes(),

@@ -139,10 +139,11 @@ mod tests {
     use crate::routes;
 
     /// Methods that only services call.
-    const INTERNAL: [&str; 8] = [
+    const INTERNAL: [&str; 9] = [
         "/assay.catalog.v1.SnapshotService/FindTestSet",
         "/assay.catalog.v1.AutomationService/GetAutomationRecords",
         "/assay.catalog.v1.LookupService/FindRecords",
+        "/assay.catalog.v1.LookupService/GetMetricsSettings",
         "/assay.catalog.v1.LookupService/GetOrigin",
         "/assay.catalog.v1.SnapshotService/AdoptTestCases",
         "/assay.catalog.v1.SnapshotService/TakeSnapshot",

@@ -5,7 +5,10 @@ mod store;
 use assay_auth::Caller;
 use assay_proto::{
     EnvironmentId, ProjectId, TestCaseId, TestPlanId, TestSetId,
-    catalog::{FindRecordsRequest, GetOriginRequest, Origin, lookup_service_server},
+    catalog::{
+        FindRecordsRequest, GetMetricsSettingsRequest, GetOriginRequest, MetricsSettings, Origin,
+        lookup_service_server,
+    },
 };
 use sqlx::PgPool;
 use tonic::{Request, Response, Status};
@@ -28,6 +31,15 @@ impl lookup_service_server::LookupService for LookupService {
         let environment = EnvironmentId::from_path_if_any(request.environment_id.as_deref())?;
         store::find(&self.db, customer, project, case, set, environment).await?;
         Ok(Response::new(()))
+    }
+
+    async fn get_metrics_settings(
+        &self,
+        request: Request<GetMetricsSettingsRequest>,
+    ) -> Result<Response<MetricsSettings>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let project = ProjectId::from_path(&request.get_ref().project_id)?;
+        Ok(Response::new(store::metrics_settings(&self.db, customer, project).await?))
     }
 
     async fn get_origin(

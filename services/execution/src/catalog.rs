@@ -7,8 +7,9 @@ use assay_proto::{
     CustomerId, Fault,
     catalog::{
         AdoptTestCasesRequest, AutomationRecordsBatch, FindRecordsRequest, FindTestSetRequest,
-        GetAutomationRecordsRequest, ReportedTestCase, Snapshot, SnapshotTarget,
-        TakeSnapshotRequest, automation_service_client::AutomationServiceClient,
+        GetAutomationRecordsRequest, GetMetricsSettingsRequest, MetricsSettings, ReportedTestCase,
+        Snapshot, SnapshotTarget, TakeSnapshotRequest,
+        automation_service_client::AutomationServiceClient,
         lookup_service_client::LookupServiceClient, snapshot_service_client::SnapshotServiceClient,
     },
 };
@@ -53,6 +54,17 @@ impl Catalog {
         let mut lookup = LookupServiceClient::new(self.0.clone());
         within(FIND, lookup.find_records(caller.call_within(FIND, records))).await?;
         Ok(())
+    }
+
+    /// Returns the settings of a project for its metrics.
+    pub(crate) async fn metrics_settings(
+        &self,
+        caller: &Caller,
+        project_id: String,
+    ) -> Result<MetricsSettings, Status> {
+        let mut lookup = LookupServiceClient::new(self.0.clone());
+        let request = caller.call_within(FIND, GetMetricsSettingsRequest { project_id });
+        Ok(within(FIND, lookup.get_metrics_settings(request)).await?.into_inner())
     }
 
     /// Returns the project and the test set with these names or ids. Creates those that are missing

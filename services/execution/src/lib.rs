@@ -15,6 +15,7 @@ mod instance;
 mod known_failure;
 mod lease;
 mod limits;
+mod metrics;
 mod page;
 mod parent;
 mod period;
@@ -41,7 +42,8 @@ use assay_proto::execution::{
     execution_service_server::ExecutionServiceServer, failure_service_server::FailureServiceServer,
     insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
-    result_service_server::ResultServiceServer, share_link_service_server::ShareLinkServiceServer,
+    metrics_service_server::MetricsServiceServer, result_service_server::ResultServiceServer,
+    share_link_service_server::ShareLinkServiceServer,
     shared_execution_service_server::SharedExecutionServiceServer,
     statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
@@ -71,6 +73,7 @@ use self::{
     insight::InsightService,
     known_failure::KnownFailureService,
     limits::IngestLimits,
+    metrics::MetricsService,
     result::ResultService,
     share_link::{ShareLinkService, SharedExecutionService},
     statistics::StatisticsService,
@@ -175,6 +178,7 @@ pub fn services(
     let share_links = ShareLinkService { db: db.clone(), pages };
     let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
+    let metrics = MetricsService { db: db.clone(), catalog: catalog.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
     Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
@@ -187,5 +191,6 @@ pub fn services(
         .add_service(KnownFailureServiceServer::new(known_failures))
         .add_service(ShareLinkServiceServer::new(share_links))
         .add_service(SharedExecutionServiceServer::new(shared))
+        .add_service(MetricsServiceServer::new(metrics))
         .add_service(DebugServiceServer::new(DebugService { db: db.clone() }))
 }

@@ -27,6 +27,7 @@ mod observability;
 mod operator;
 mod people;
 mod process;
+mod prometheus;
 mod reference_engine;
 mod reports;
 mod required;

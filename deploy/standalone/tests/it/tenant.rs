@@ -70,6 +70,7 @@ impl Tenant {
     async fn fill_catalog(&mut self) {
         let at = create_project(&self.api).await;
         self.ids.insert("projectId", at.rsplit('/').next().unwrap().to_owned());
+        self.api.put(&at, json!({"ServesMetrics": true})).await.ok();
         let subject = json!({
             "Name": "Rocket OS", "Identifier": "1.2.3", "SubjectType": "Webpage",
             "Uri": "https://rocket.example.org/",

@@ -2,7 +2,7 @@
 
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, TestCaseId, TestPlanId, TestSetId,
-    catalog::{DebugProject, DebugTestCase, DebugTestPlan},
+    catalog::{DebugProject, DebugTestCase, DebugTestPlan, MetricsSettings},
 };
 use sqlx::{AssertSqlSafe, PgExecutor};
 
@@ -47,6 +47,23 @@ pub(super) async fn find(
         (_, _, false, _) => Err(Fault::NotFound("test set")),
         (.., false) => Err(Fault::NotFound("environment")),
     }
+}
+
+/// Returns the settings of a project for its metrics.
+pub(super) async fn metrics_settings(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: ProjectId,
+) -> Result<MetricsSettings, Fault> {
+    let columns = MetricsSettings::COLUMNS;
+    sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from project where customer_id = $1 and id = $2 and deleted_at is null"
+    )))
+    .bind(customer)
+    .bind(id)
+    .fetch_optional(db)
+    .await?
+    .ok_or(Fault::NotFound("project"))
 }
 
 /// Returns a project, whether deleted or not.

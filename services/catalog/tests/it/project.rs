@@ -45,6 +45,7 @@ async fn creating_a_project_publishes_an_event() {
         report_template_id: Some("any text".into()),
         retention_in_days: None,
         default_branch: None,
+        serves_metrics: false,
     };
     let project = create(&user, input).await.unwrap();
 

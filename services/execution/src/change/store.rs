@@ -19,7 +19,7 @@ pub(crate) async fn baseline(
         "with of_branch as (
              select nr, array(
                  select id from execution
-                 where customer_id = $1 and test_set_id = $2::uuid
+                 where customer_id = $1 and project_id = $5::uuid and test_set_id = $2::uuid
                    and coalesce(environment_id, '00000000-0000-0000-0000-000000000000')
                        = coalesce($3::uuid, '00000000-0000-0000-0000-000000000000')
                    and coalesce(branch, '') = branch.name
@@ -41,7 +41,8 @@ pub(crate) async fn baseline(
         .bind(customer)
         .bind(&execution.test_set_id)
         .bind(&execution.environment_id)
-        .bind(&branches[..]);
+        .bind(&branches[..])
+        .bind(&execution.project_id);
     Ok(baseline.fetch_one(&mut **tx).await?)
 }
 

@@ -22,8 +22,24 @@ struct Row {
     revision: i64,
 }
 
-/// Returns the outcome of an execution of any project, or of this one. The reports that have changed
-/// are counted; an index has only these.
+/// Selects the numbers of test cases of an execution by their changes, and that of the new failures
+/// that are not muted. An index has only the reports that have changed.
+pub(crate) fn changes_of(execution: &str) -> String {
+    format!(
+        "select (count(*) filter (where change = 'New'))::int as new,
+                (count(*) filter (where change = 'Still'))::int as still,
+                (count(*) filter (where change = 'Fixed'))::int as fixed,
+                (count(*) filter (where change = 'Flaky'))::int as flaky,
+                (count(*) filter (where is_muted))::int as muted,
+                (count(*) filter (where change in ('New', 'Still') and not is_muted
+                    and r.status in ('InReview', 'EngineExecutionFailure')))::int as unreviewed,
+                (count(*) filter (where change = 'New' and not is_muted))::int as new_failures
+         from test_report r
+         where r.customer_id = $1 and r.execution_id = {execution} and change <> 'None'"
+    )
+}
+
+/// Returns the outcome of an execution of any project, or of this one.
 pub(crate) async fn of(
     db: impl PgExecutor<'_>,
     pages: &Pages,
@@ -32,20 +48,11 @@ pub(crate) async fn of(
     id: ExecutionId,
 ) -> Result<ExecutionSummary, Fault> {
     let (columns, statistic) = (ExecutionEntry::COLUMNS, ExecutionStatistic::COLUMNS);
+    let changes = changes_of("$2");
     let row: Option<Row> = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns}, {statistic}, project_id, baseline, revision, changes.*
          from live_execution
-         cross join lateral (
-             select (count(*) filter (where change = 'New'))::int as new,
-                    (count(*) filter (where change = 'Still'))::int as still,
-                    (count(*) filter (where change = 'Fixed'))::int as fixed,
-                    (count(*) filter (where change = 'Flaky'))::int as flaky,
-                    (count(*) filter (where is_muted))::int as muted,
-                    (count(*) filter (where change in ('New', 'Still') and not is_muted
-                        and r.status in ('InReview', 'EngineExecutionFailure')))::int as unreviewed
-             from test_report r
-             where r.customer_id = $1 and r.execution_id = $2 and change <> 'None'
-         ) as changes
+         cross join lateral ({changes}) as changes
          where customer_id = $1 and id = $2 and ($3::uuid is null or project_id = $3)"
     )))
     .bind(customer)

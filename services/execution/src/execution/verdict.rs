@@ -1,12 +1,12 @@
 //! The verdict of an execution: whether it meets the rules that its test set had when it was
 //! requested.
 
-mod rules;
+pub(crate) mod rules;
 mod store;
 
 use assay_proto::{
     CustomerId, ExecutionId, Fault, ProjectId,
-    execution::{ExecutionSummary, Verdict, VerdictState},
+    execution::{ExecutionSummary, Verdict},
 };
 use sqlx::PgPool;
 
@@ -47,11 +47,7 @@ pub(crate) async fn of_summary(
         not_executed: &missing,
     };
     let rules = facts.outcomes(&gate);
-    let state = match &rules {
-        None => VerdictState::Pending,
-        Some(rules) if rules.iter().all(|rule| rule.is_met) => VerdictState::Passed,
-        Some(_) => VerdictState::Failed,
-    };
+    let state = rules::state(rules.as_deref());
     Ok(Verdict {
         execution_id: entry.id,
         test_set_name: entry.test_set_name,

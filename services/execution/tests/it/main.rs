@@ -14,6 +14,7 @@ mod insights;
 mod instances;
 mod known_failures;
 mod leases;
+mod metrics;
 mod open;
 mod queue;
 mod results;

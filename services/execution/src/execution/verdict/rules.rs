@@ -3,7 +3,7 @@
 use assay_proto::{
     ExecutionStatistic, ExecutionStatus,
     catalog::Gate,
-    execution::{ChangeCounts, RuleOutcome},
+    execution::{ChangeCounts, RuleOutcome, VerdictState},
 };
 
 /// Maximum number of test cases that a message lists.
@@ -11,19 +11,19 @@ const MOST_LISTED: usize = 5;
 
 /// The results and limits that a verdict depends on.
 #[derive(Clone, Copy)]
-pub(super) struct Facts<'f> {
-    pub(super) status: ExecutionStatus,
-    pub(super) statistic: &'f ExecutionStatistic,
-    pub(super) changes: &'f ChangeCounts,
+pub(crate) struct Facts<'f> {
+    pub(crate) status: ExecutionStatus,
+    pub(crate) statistic: &'f ExecutionStatistic,
+    pub(crate) changes: &'f ChangeCounts,
     /// The number of new failures that are not muted.
-    pub(super) new_failures: i32,
+    pub(crate) new_failures: i32,
     /// The required test cases without a result.
-    pub(super) not_executed: &'f [String],
+    pub(crate) not_executed: &'f [String],
 }
 
 impl Facts<'_> {
     /// Returns the outcome of each rule that applies, or nothing before the execution has ended.
-    pub(super) fn outcomes(self, gate: &Gate) -> Option<Vec<RuleOutcome>> {
+    pub(crate) fn outcomes(self, gate: &Gate) -> Option<Vec<RuleOutcome>> {
         if !matches!(self.status, ExecutionStatus::Completed | ExecutionStatus::Canceled) {
             return None;
         }
@@ -94,6 +94,15 @@ impl Facts<'_> {
             format!("{} of {required} not executed: {}{more}", missing.len(), listed.join(", "))
         };
         outcome("RequiredTestCases", missing.is_empty(), message)
+    }
+}
+
+/// Returns the state that follows from the outcomes of rules, or of an execution before its end.
+pub(crate) fn state(rules: Option<&[RuleOutcome]>) -> VerdictState {
+    match rules {
+        None => VerdictState::Pending,
+        Some(rules) if rules.iter().all(|rule| rule.is_met) => VerdictState::Passed,
+        Some(_) => VerdictState::Failed,
     }
 }
 

@@ -72,6 +72,23 @@ impl World {
         Ok(())
     }
 
+    pub(crate) async fn change_project(
+        &self,
+        changes: ProjectInput,
+        fields: &[&str],
+    ) -> Result<()> {
+        let request = UpdateProjectRequest {
+            id: self.project.clone(),
+            changes: Some(changes),
+            fields: fields.iter().map(ToString::to_string).collect(),
+            ..UpdateProjectRequest::default()
+        };
+        ProjectServiceClient::new(self.catalog.clone())
+            .update_project(self.user.call(request))
+            .await?;
+        Ok(())
+    }
+
     pub(crate) async fn change_set(&self, changes: TestSetInput, fields: &[&str]) -> Result<()> {
         let request = UpdateTestSetRequest {
             project_id: self.project.clone(),
