@@ -1,4 +1,5 @@
-//! Failures: the instances whose last attempt failed, with a fingerprint of the cause.
+//! Failures: the instances whose last attempt failed, and the reports that an engine could not run,
+//! with a fingerprint of the cause.
 
 pub(crate) mod derive;
 pub(crate) mod list;

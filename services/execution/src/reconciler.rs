@@ -138,13 +138,13 @@ impl Reconciler {
         let ids: Vec<_> = schedules.iter().map(|schedule| schedule.test_report_id).collect();
         let mut reports = test_report::store::of_ids(tx, customer, &ids).await?;
         let stopping = state.is_stopping();
-        let ending = if stopping { Ending::Canceled } else { Ending::EngineFailure };
+        let comment = format!(
+            "Given up: {} engines began this test and did not renew their leases.",
+            self.settings.lease_losses
+        );
+        let ending = if stopping { Ending::Canceled } else { Ending::EngineFailure(&comment) };
         let finished = end_reports(tx, customer, state, &mut reports, ending).await?;
         if !stopping {
-            let comment = format!(
-                "Given up: {} engines began this test and did not renew their leases.",
-                self.settings.lease_losses
-            );
             test_report::store::comment(tx, customer, &ids, &comment).await?;
         }
         settle(tx, customer, state, finished).await

@@ -81,8 +81,9 @@ async fn remove_in_ranges(
         ),
     ] {
         let last = sqlx::query_scalar::<_, Option<i32>>(last).bind(customer).bind(reports);
-        let last = last.fetch_one(db).await?.unwrap_or_default();
-        let mut first = 1;
+        let Some(last) = last.fetch_one(db).await? else { continue };
+        // The failure of an engine has the number 0.
+        let mut first = 0;
         while first <= last {
             let each = throttle.batch_size() / i64::try_from(reports.len()).unwrap_or(i64::MAX);
             let until = first.saturating_add(i32::try_from(each.max(1)).unwrap_or(i32::MAX) - 1);

@@ -223,7 +223,7 @@ pub(crate) async fn end_reports(
     customer: CustomerId,
     state: &mut ExecutionState,
     reports: &mut [TestReportState],
-    ending: Ending,
+    ending: Ending<'_>,
 ) -> Result<Vec<ReportState>, Fault> {
     if state.execution.is_open {
         end_announced(tx, customer, reports, ending).await?;
@@ -232,6 +232,7 @@ pub(crate) async fn end_reports(
         report.end(ending);
         state.end_report(report.result());
     }
+    failure::store::insert_of_engines(tx, customer, state, reports).await?;
     save_reports(tx, customer, state, reports).await?;
     Ok(reports.iter().map(|report| report.published.clone()).collect())
 }
@@ -241,7 +242,7 @@ async fn end_announced(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     reports: &mut [TestReportState],
-    ending: Ending,
+    ending: Ending<'_>,
 ) -> Result<(), Fault> {
     let ids = column(reports, |report| report.published.id.as_str());
     let ended = attempts::end_announced(tx, customer, &ids, ending.result()).await?;
@@ -262,7 +263,7 @@ pub(crate) async fn end_execution(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     state: &mut ExecutionState,
-    ending: Ending,
+    ending: Ending<'_>,
 ) -> Result<(), Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
     if state.is_dispatched() {

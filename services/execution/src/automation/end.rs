@@ -70,9 +70,10 @@ pub(crate) async fn complete(
     }
     lease::store::end(&mut tx, customer, lease.id, "Completed").await?;
     let report = lease.report(&mut tx, customer).await?;
+    let comment = input.comment.as_deref().unwrap_or_default();
     if report.is_pending() {
         let ending = if input.engine_failure {
-            Ending::EngineFailure
+            Ending::EngineFailure(comment)
         } else if lease.execution.is_stopping() {
             Ending::Canceled
         } else {
@@ -80,7 +81,7 @@ pub(crate) async fn complete(
         };
         end_report(&mut tx, customer, &mut lease.execution, report, ending).await?;
     }
-    if let Some(comment) = input.comment.as_deref().filter(|comment| !comment.is_empty()) {
+    if !comment.is_empty() {
         let report = [lease.schedule.test_report_id];
         test_report::store::comment(&mut tx, customer, &report, comment).await?;
     }
@@ -125,7 +126,7 @@ async fn end_report(
     customer: CustomerId,
     execution: &mut ExecutionState,
     report: TestReportState,
-    ending: Ending,
+    ending: Ending<'_>,
 ) -> Result<(), Fault> {
     let finished = end_reports(tx, customer, execution, &mut [report], ending).await?;
     settle(tx, customer, execution, finished).await

@@ -1,11 +1,14 @@
-//! Failures as they follow from the stored steps, to verify and to rebuild them.
+//! Failures as they follow from the stored steps and reasons, to verify and to rebuild them.
 
-use assay_fingerprint::VERSION;
+use assay_fingerprint::{Failure as Cause, VERSION};
 use assay_proto::{CustomerId, EnumColumn, ExecutionId, Fault, TestReportId, TestResult};
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
-use super::{cause, store::identity};
+use super::{
+    cause,
+    store::{OF_ENGINE, identity},
+};
 use crate::{
     column::column,
     instance::steps::{self, StoredStep},
@@ -23,7 +26,8 @@ pub(crate) struct Difference {
     pub(crate) derived: Option<(Vec<u8>, String)>,
 }
 
-/// A failed instance with its steps and its stored failure.
+/// A failed instance with its steps, or the failure of an engine with its reason, and the stored
+/// failure.
 #[derive(FromRow)]
 struct Row {
     report: TestReportId,
@@ -32,16 +36,23 @@ struct Row {
     #[sqlx(try_from = "EnumColumn<TestResult>")]
     result: i32,
     steps: Vec<u8>,
+    reason: Option<String>,
     fingerprint: Option<Vec<u8>>,
     headline: Option<String>,
     version: Option<i16>,
 }
 
 impl Row {
-    fn difference(self) -> Result<Option<Difference>, Fault> {
+    fn cause(&self) -> Result<Option<Cause>, Fault> {
+        if let Some(reason) = &self.reason {
+            return Ok(Cause::of(reason));
+        }
         let steps: Vec<StoredStep> = steps::read(&self.steps)?;
-        let result = TestResult::try_from(self.result).unwrap_or_default();
-        let derived = identity(cause(result, &steps).as_ref(), self.test_case_id);
+        Ok(cause(TestResult::try_from(self.result).unwrap_or_default(), &steps))
+    }
+
+    fn difference(self) -> Result<Option<Difference>, Fault> {
+        let derived = identity(self.cause()?.as_ref(), self.test_case_id);
         let stored = self.fingerprint.zip(self.headline);
         if stored.as_ref() == Some(&derived) && self.version == Some(VERSION) {
             return Ok(None);
@@ -57,7 +68,7 @@ pub(crate) async fn differences(
     customer: CustomerId,
     execution: ExecutionId,
 ) -> Result<Vec<Difference>, Fault> {
-    let (mut differences, mut after) = (Vec::new(), (TestReportId(Uuid::nil()), 0));
+    let (mut differences, mut after) = (Vec::new(), (TestReportId(Uuid::nil()), OF_ENGINE));
     loop {
         let rows = failed(db, customer, execution, after).await?;
         let Some(last) = rows.last() else { break };
@@ -70,7 +81,7 @@ pub(crate) async fn differences(
     Ok(differences)
 }
 
-/// Reads failed instances after one of them.
+/// Reads failures after one of them.
 async fn failed(
     db: &mut PgConnection,
     customer: CustomerId,
@@ -78,25 +89,34 @@ async fn failed(
     (report, instance_nr): (TestReportId, i32),
 ) -> Result<Vec<Row>, Fault> {
     let rows = sqlx::query_as(
-        "select r.id as report, i.instance_nr, r.test_case_id, i.result,
-                coalesce(a.steps, '') as steps, f.fingerprint, f.headline, f.version
-         from test_report r
-         join instance i on i.customer_id = r.customer_id and i.test_report_id = r.id
-         left join attempt a on a.customer_id = i.customer_id
-             and a.test_report_id = i.test_report_id and a.instance_nr = i.instance_nr
-             and a.attempt = i.attempt
-         left join failure f on f.customer_id = i.customer_id
-             and f.test_report_id = i.test_report_id and f.instance_nr = i.instance_nr
-         where r.customer_id = $1 and r.execution_id = $2 and i.result in ('Failed', 'Error')
-           and (r.id, i.instance_nr) > ($3, $4)
-         order by r.id, i.instance_nr
-         limit $5",
+        "select failed.*, f.fingerprint, f.headline, f.version
+         from (
+             select r.id as report, i.instance_nr, r.test_case_id, i.result,
+                    coalesce(a.steps, '') as steps, null as reason
+             from test_report r
+             join instance i on i.customer_id = r.customer_id and i.test_report_id = r.id
+             left join attempt a on a.customer_id = i.customer_id
+                 and a.test_report_id = i.test_report_id and a.instance_nr = i.instance_nr
+                 and a.attempt = i.attempt
+             where r.customer_id = $1 and r.execution_id = $2 and i.result in ('Failed', 'Error')
+               and (r.id, i.instance_nr) > ($3, $4)
+             union all
+             select id, $6, test_case_id, result, '', engine_failure from test_report
+             where customer_id = $1 and execution_id = $2 and engine_failure is not null
+               and (id, $6) > ($3, $4)
+             order by report, instance_nr
+             limit $5
+         ) as failed
+         left join failure f on f.customer_id = $1 and f.test_report_id = failed.report
+             and f.instance_nr = failed.instance_nr
+         order by report, instance_nr",
     );
     let rows = rows.bind(customer).bind(execution).bind(report).bind(instance_nr).bind(SLICE);
+    let rows = rows.bind(OF_ENGINE);
     Ok(rows.fetch_all(db).await?)
 }
 
-/// Returns the failures of instances that have not failed.
+/// Returns the failures of instances and engines that have not failed.
 async fn unfounded(
     db: &mut PgConnection,
     customer: CustomerId,
@@ -108,10 +128,14 @@ async fn unfounded(
              select from instance i
              where i.customer_id = f.customer_id and i.test_report_id = f.test_report_id
                and i.instance_nr = f.instance_nr and i.result in ('Failed', 'Error')
+         ) and not exists (
+             select from test_report r
+             where r.customer_id = f.customer_id and r.id = f.test_report_id
+               and f.instance_nr = $3 and r.engine_failure is not null
          )",
     );
     let failures: Vec<(TestReportId, i32, Vec<u8>, String)> =
-        failures.bind(customer).bind(execution).fetch_all(db).await?;
+        failures.bind(customer).bind(execution).bind(OF_ENGINE).fetch_all(db).await?;
     let difference = |(report, instance_nr, fingerprint, headline)| Difference {
         report,
         instance_nr,

@@ -19,6 +19,29 @@ pub(super) fn identity(cause: Option<&Cause>, test_case: Uuid) -> (Vec<u8>, Stri
     }
 }
 
+/// The number of the instance of a failure that is the engine's: it has none.
+pub(super) const OF_ENGINE: i32 = 0;
+
+/// A failure of a report to store.
+struct NewFailure<'f> {
+    report: &'f TestReportState,
+    instance_nr: i32,
+    fingerprint: Vec<u8>,
+    headline: String,
+}
+
+impl<'f> NewFailure<'f> {
+    fn new(
+        report: &'f TestReportState,
+        instance_nr: i32,
+        cause: Option<&Cause>,
+    ) -> Result<Self, Fault> {
+        let case = TestCaseId::from_record(&report.published.test_case_id)?;
+        let (fingerprint, headline) = identity(cause, case.0);
+        Ok(Self { report, instance_nr, fingerprint, headline })
+    }
+}
+
 /// Stores the failures among new instances of an execution.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
@@ -27,18 +50,38 @@ pub(crate) async fn insert(
     reports: &[TestReportState],
     instances: impl Iterator<Item = &NewInstance>,
 ) -> Result<(), Fault> {
-    let failed: Vec<_> =
-        instances.filter(|instance| instance.last.outcome.result.is_failure()).collect();
-    if failed.is_empty() {
+    let failed = instances.filter(|instance| instance.last.outcome.result.is_failure());
+    let failure = |instance: &NewInstance| {
+        let report = &reports[instance.report];
+        NewFailure::new(report, instance.instance_nr, instance.last.cause.as_ref())
+    };
+    insert_all(tx, customer, state, &failed.map(failure).collect::<Result<Vec<_>, _>>()?).await
+}
+
+/// Stores the failures of engines that have ended reports.
+pub(crate) async fn insert_of_engines(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+    reports: &[TestReportState],
+) -> Result<(), Fault> {
+    let failed =
+        reports.iter().filter_map(|report| Some((report, report.engine_failure.as_ref()?)));
+    let failure = |(report, reason): (_, &String)| {
+        NewFailure::new(report, OF_ENGINE, Cause::of(reason).as_ref())
+    };
+    insert_all(tx, customer, state, &failed.map(failure).collect::<Result<Vec<_>, _>>()?).await
+}
+
+async fn insert_all(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &ExecutionState,
+    failures: &[NewFailure<'_>],
+) -> Result<(), Fault> {
+    if failures.is_empty() {
         return Ok(());
     }
-    let report = |instance: &&NewInstance| &reports[instance.report].published;
-    let case = |instance: &&NewInstance| report(instance).test_case_id.as_str();
-    let identity = |instance: &&NewInstance| {
-        let case = TestCaseId::from_record(case(instance))?;
-        Ok::<_, Fault>(identity(instance.last.cause.as_ref(), case.0))
-    };
-    let identities = failed.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
     sqlx::query(
         "insert into failure (customer_id, project_id, execution_id, version, test_report_id,
              instance_nr, test_case_id, fingerprint, headline)
@@ -50,11 +93,11 @@ pub(crate) async fn insert(
     .bind(&state.execution.project_id)
     .bind(&state.execution.id)
     .bind(VERSION)
-    .bind(column(&failed, |instance| report(instance).id.as_str()))
-    .bind(column(&failed, |instance| instance.instance_nr))
-    .bind(column(&failed, case))
-    .bind(column(&identities, |(fingerprint, _)| fingerprint.as_slice()))
-    .bind(column(&identities, |(_, headline)| headline.as_str()))
+    .bind(column(failures, |failure| failure.report.published.id.as_str()))
+    .bind(column(failures, |failure| failure.instance_nr))
+    .bind(column(failures, |failure| failure.report.published.test_case_id.as_str()))
+    .bind(column(failures, |failure| failure.fingerprint.as_slice()))
+    .bind(column(failures, |failure| failure.headline.as_str()))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -12,21 +12,21 @@ use crate::progress::{
 
 /// The reason why a report ends without all its instances.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Ending {
+pub(crate) enum Ending<'r> {
     /// The missing instances were not reported in time.
     Aborted,
     /// The missing instances are no longer to be run.
     Canceled,
-    /// The engine failed or stopped renewing its lease.
-    EngineFailure,
+    /// The engine failed or stopped renewing its lease, for this reason.
+    EngineFailure(&'r str),
 }
 
-impl Ending {
+impl Ending<'_> {
     pub(crate) fn result(self) -> TestResult {
         match self {
             Self::Aborted => TestResult::Aborted,
             Self::Canceled => TestResult::Canceled,
-            Self::EngineFailure => TestResult::Error,
+            Self::EngineFailure(_) => TestResult::Error,
         }
     }
 }
@@ -67,6 +67,8 @@ pub(crate) struct TestReportState {
     pub(crate) is_muted: bool,
     /// The ticket of the failures; empty if there is none.
     pub(crate) ticket: String,
+    /// The reason why the engine failed, if it did.
+    pub(crate) engine_failure: Option<String>,
     /// Whether the stored row differs.
     #[sqlx(skip)]
     pub(crate) changed: bool,
@@ -173,8 +175,11 @@ impl TestReportState {
 
     /// Ends a pending report without its missing instances. A report whose worst result is
     /// `Canceled` needs no review.
-    pub(crate) fn end(&mut self, ending: Ending) {
+    pub(crate) fn end(&mut self, ending: Ending<'_>) {
         self.change();
+        if let Ending::EngineFailure(reason) = ending {
+            self.engine_failure = Some(reason.to_owned());
+        }
         let result = worst(self.published.result(), ending.result());
         self.published.set_result(result);
         self.published.set_status(match result {
@@ -247,7 +252,7 @@ mod tests {
             (NotExecuted, Ending::Canceled, Canceled, ReportStatus::Canceled),
             (Passed, Ending::Canceled, Canceled, ReportStatus::Canceled),
             (Failed, Ending::Canceled, Failed, ReportStatus::InReview),
-            (Passed, Ending::EngineFailure, Error, ReportStatus::EngineExecutionFailure),
+            (Passed, Ending::EngineFailure(""), Error, ReportStatus::EngineExecutionFailure),
         ] {
             let mut report = report(2);
             if so_far != NotExecuted {

@@ -121,12 +121,13 @@ pub(crate) async fn save(
              start_date_time = s.start, finish_date_time = s.finish,
              total_duration_in_sec = s.total, average_duration_in_sec = s.average,
              revision = s.revision, requested_instances_count = s.requested, is_flaky = s.is_flaky,
-             change = s.change, is_muted = s.is_muted, ticket = s.ticket
+             change = s.change, is_muted = s.is_muted, ticket = s.ticket,
+             engine_failure = s.engine_failure
          from unnest($2::text[]::uuid[], $3::int[], $4::text[], $5::text[], $6::timestamptz[],
              $7::timestamptz[], $8::float8[], $9::float8[], $10::bigint[], $11::int[],
-             $12::bool[], $13::text[], $14::bool[], $15::text[])
+             $12::bool[], $13::text[], $14::bool[], $15::text[], $16::text[])
              as s (id, finished, result, status, start, finish, total, average, revision,
-                   requested, is_flaky, change, is_muted, ticket)
+                   requested, is_flaky, change, is_muted, ticket, engine_failure)
          where r.customer_id = $1 and r.id = s.id",
     )
     .bind(customer)
@@ -144,6 +145,7 @@ pub(crate) async fn save(
     .bind(column(&reports, |report| name_of(report.published.change())))
     .bind(column(&reports, |report| report.is_muted))
     .bind(column(&reports, |report| report.ticket.as_str()))
+    .bind(column(&reports, |report| report.engine_failure.as_deref()))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -1,17 +1,17 @@
-//! Changes: what is new in an execution, compared with its series, and the causes of its failures.
+//! Changes: what is new in an execution, compared with its series.
 
 use anyhow::Result;
 use assay_proto::{
     Batch, ResultChange, TestResult,
+    catalog::ProjectInput,
     execution::{
-        ChangeCounts, Execution, ExecutionSummary, Failure, GetExecutionSummaryRequest,
-        GetGridRequest, GetVerdictRequest, Grid, ListDifferencesRequest, ListFailuresRequest,
-        ListTestReportsRequest, OpenExecutionInput, TestReportEntry,
+        ChangeCounts, Execution, ExecutionSummary, GetExecutionSummaryRequest, GetGridRequest,
+        Grid, ListDifferencesRequest, ListTestReportsRequest, OpenExecutionInput, TestReportEntry,
     },
 };
 use futures::TryStreamExt;
 use serde_json::{Value, json};
-use tonic::{Code, Status};
+use tonic::Status;
 
 use crate::world::{World, fields};
 
@@ -53,16 +53,10 @@ pub(crate) async fn summary(
 }
 
 /// Returns the numbers of test cases: new, still failing, fixed, flaky and not reviewed.
-async fn counts(world: &World, execution: &Execution) -> Result<[i32; 5]> {
+pub(crate) async fn counts(world: &World, execution: &Execution) -> Result<[i32; 5]> {
     let ChangeCounts { new, still, fixed, flaky, unreviewed, .. } =
         summary(world, execution).await?.changes.unwrap();
     Ok([new, still, fixed, flaky, unreviewed])
-}
-
-async fn failures(world: &World, request: ListFailuresRequest) -> Result<Vec<Failure>, Status> {
-    let batches = world.failures().list_failures(world.user.call(request)).await?.into_inner();
-    let batches: Vec<_> = batches.try_collect().await?;
-    Ok(batches.iter().flat_map(|batch| batch.parse().unwrap()).collect())
 }
 
 /// Returns the reports of an execution.
@@ -74,7 +68,7 @@ pub(crate) async fn reports(
     list_reports(world, ListTestReportsRequest { execution_id, ..Default::default() }).await
 }
 
-async fn list_reports(
+pub(crate) async fn list_reports(
     world: &World,
     request: ListTestReportsRequest,
 ) -> Result<Vec<TestReportEntry>, Status> {
@@ -145,6 +139,35 @@ async fn branches_do_not_influence_each_other() -> Result<()> {
 }
 
 #[tokio::test]
+async fn branches_are_compared_with_the_default_branch_at_their_request() -> Result<()> {
+    let world = World::new().await?;
+    let results = || json!([failed("a", "slow"), passed("b")]);
+    let main = run(&world, "main", results()).await?;
+    let old = run(&world, "old", results()).await?;
+    let early = open(&world, "early").await?;
+    let trunk =
+        ProjectInput { default_branch: Some("trunk".to_owned()), ..ProjectInput::default() };
+    world.change_project(trunk, &["DefaultBranch"]).await?;
+
+    let young = run(&world, "young", results()).await?;
+    assert_eq!(summary(&world, &young).await?.compared_with, None, "trunk has no executions");
+    assert_eq!(counts(&world, &young).await?, [1, 0, 0, 0, 1]);
+    world.report(&early.id, results()).await?;
+    assert_eq!(summary(&world, &early).await?.compared_with, Some(main.id), "requested before");
+    assert_eq!(counts(&world, &early).await?, [0, 1, 0, 0, 1]);
+    let again = run(&world, "old", results()).await?;
+    assert_eq!(summary(&world, &again).await?.compared_with, Some(old.id), "its own executions");
+
+    let first = run(&world, "trunk", results()).await?;
+    assert_eq!(counts(&world, &first).await?, [1, 0, 0, 0, 1], "not compared with main");
+    let later = run(&world, "later", results()).await?;
+    assert_eq!(summary(&world, &later).await?.compared_with, Some(first.id));
+    assert_eq!(counts(&world, &later).await?, [0, 1, 0, 0, 1]);
+    assert_eq!(world.differences().await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
 async fn executions_that_run_at_the_same_time_are_compared_with_those_before() -> Result<()> {
     let world = World::new().await?;
     run(&world, "main", json!([passed("a")])).await?;
@@ -178,56 +201,6 @@ async fn a_retried_test_is_flaky_and_a_report_that_is_pending_again_is_not_judge
     world.complete(&execution.id).await?;
     assert_eq!(counts(&world, &execution).await?, [1, 0, 0, 0, 1]);
     assert_eq!(world.differences().await?, 0);
-    Ok(())
-}
-
-#[tokio::test]
-async fn failures_of_one_cause_are_one_group() -> Result<()> {
-    let world = World::new().await?;
-    run(&world, "main", json!([failed("t0", "timeout after 31 s at 10.0.0.3:5000")])).await?;
-    let timeouts = (0..12).map(|nr| {
-        failed(&format!("t{nr}"), &format!("timeout after {nr} s at 10.0.0.{nr}:50{nr:02}"))
-    });
-    let others = [
-        failed("sum", "assert total == 'EUR 12'"),
-        failed("silent", ""),
-        failed("quiet", ""),
-        passed("fine"),
-    ];
-    let results: Vec<Value> = timeouts.chain(others).collect();
-    let execution = run(&world, "main", json!(results)).await?;
-
-    let of = |change| {
-        let execution_id = execution.id.clone();
-        let mut request = ListFailuresRequest { execution_id, ..Default::default() };
-        request.set_change(change);
-        request
-    };
-    let all = failures(&world, of(ResultChange::Unspecified)).await?;
-
-    let shown: Vec<_> = all.iter().map(|cause| (cause.count, cause.headline.as_str())).collect();
-    assert_eq!(shown.len(), 4, "{shown:?}");
-    assert_eq!(shown[0].0, 12);
-    assert!(shown.contains(&(1, "assert total == 'EUR 12'")), "{shown:?}");
-    assert_eq!(shown.iter().filter(|(_, headline)| headline.is_empty()).count(), 2);
-    let [timeout, ..] = &all[..] else { panic!("no causes") };
-    assert_eq!((timeout.variants, timeout.reports.len()), (12, 5));
-    assert_ne!(timeout.first_execution_id, execution.id);
-    let new = failures(&world, of(ResultChange::New)).await?;
-    assert_eq!(new.iter().map(|cause| cause.count).max(), Some(11), "t0 failed before");
-
-    let by_fingerprint = ListTestReportsRequest {
-        execution_id: execution.id.clone(),
-        fingerprint: Some(timeout.fingerprint.clone()),
-        ..Default::default()
-    };
-    assert_eq!(list_reports(&world, by_fingerprint.clone()).await?.len(), 12);
-    let wrong = ListTestReportsRequest { fingerprint: Some("1".to_owned()), ..by_fingerprint };
-    assert_eq!(fields(&list_reports(&world, wrong).await.unwrap_err()), ["fingerprint"]);
-
-    let project_id = Some(uuid::Uuid::now_v7().to_string());
-    let elsewhere = ListFailuresRequest { project_id, ..of(ResultChange::Unspecified) };
-    assert_eq!(failures(&world, elsewhere).await.unwrap_err().code(), Code::NotFound);
     Ok(())
 }
 
@@ -312,32 +285,5 @@ async fn a_grid_has_the_results_of_the_latest_executions() -> Result<()> {
             ("c", TestResult::Passed, TestResult::NotExecuted),
         ]
     );
-    Ok(())
-}
-
-#[tokio::test]
-async fn causes_of_expired_results_are_hidden_before_they_are_removed() -> Result<()> {
-    let world = World::new().await?;
-    let failing = || json!([failed("a", "lost")]);
-    let (old, young) =
-        (run(&world, "main", failing()).await?, run(&world, "main", failing()).await?);
-    sqlx::query("update execution set expired_at = now() where id::text = $1")
-        .bind(&old.id)
-        .execute(&world.db)
-        .await?;
-
-    let of = |execution: &Execution| ListFailuresRequest {
-        execution_id: execution.id.clone(),
-        ..Default::default()
-    };
-    assert_eq!(failures(&world, of(&old)).await?, []);
-    let cause = failures(&world, of(&young)).await?.remove(0);
-    assert_eq!(cause.first_execution_id, young.id, "an expired execution is not the first one");
-
-    let request = GetVerdictRequest { project_id: None, execution_id: old.id.clone() };
-    let verdict = world.executions().get_verdict(world.user.call(request)).await?.into_inner();
-    let headlines = reports(&world, &old).await?.into_iter().map(|report| report.headline);
-    assert_eq!(headlines.collect::<Vec<_>>(), [""], "the report itself is kept");
-    assert_eq!(verdict.new_failures[0].headline, "");
     Ok(())
 }

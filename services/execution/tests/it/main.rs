@@ -2,6 +2,7 @@
 
 mod archive;
 mod artifacts;
+mod causes;
 mod changes;
 mod chaos;
 mod debug;

@@ -11,7 +11,8 @@ fn select_states(rest: &'static str) -> String {
     let columns = ReportState::COLUMNS;
     format!(
         "select {columns}, test_case_identifier, requested_instances_count,
-                finished_instances_count, total_duration_in_sec, is_flaky, is_muted, ticket
+                finished_instances_count, total_duration_in_sec, is_flaky, is_muted, ticket,
+                engine_failure
          from test_report {rest}"
     )
 }
