@@ -5,10 +5,14 @@ use std::collections::HashMap;
 use assay_fingerprint::Fingerprint;
 use assay_proto::{CustomerId, ExecutionId, Fault, execution::Failure};
 use assay_runtime::list::{Rows, Slice};
+use futures::{StreamExt, stream};
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
 use crate::{progress::execution::ExecutionState, test_report::entries};
+
+/// Number of causes whose reports are read at a time.
+const CAUSES_AT_ONCE: usize = 20;
 
 /// A cause with the ids of its first reports.
 #[derive(FromRow)]
@@ -28,16 +32,27 @@ pub(crate) async fn list(
 ) -> Result<Rows<Failure>, Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
     let causes = causes(db, customer, id, change, slice).await?;
+    let parts = stream::iter(causes.chunks(CAUSES_AT_ONCE));
+    slice.read_parts(parts.then(|part| with_reports(db, customer, state, part))).await
+}
+
+/// Returns causes with their first reports.
+async fn with_reports(
+    db: &PgPool,
+    customer: CustomerId,
+    state: &ExecutionState,
+    causes: &[Cause],
+) -> Result<Vec<Failure>, Fault> {
     let ids: Vec<_> = causes.iter().flat_map(|cause| &cause.report_ids).copied().collect();
     let reports = entries::of_ids(db, customer, state, &ids).await?;
     let reports: HashMap<_, _> =
         reports.iter().map(|report| (report.id.as_str(), report)).collect();
-    let failures = causes.into_iter().map(|Cause { failure, report_ids }| {
+    let failures = causes.iter().map(|Cause { failure, report_ids }| {
         let ids = report_ids.iter().map(Uuid::to_string);
         let reports = ids.filter_map(|id| reports.get(id.as_str()).copied().cloned()).collect();
-        Failure { reports, ..failure }
+        Failure { reports, ..failure.clone() }
     });
-    Ok(failures.collect::<Vec<_>>().into())
+    Ok(failures.collect())
 }
 
 async fn causes(

@@ -7,6 +7,9 @@ use assay_proto::{
 use assay_runtime::list::{Rows, Slice};
 use sqlx::{AssertSqlSafe, PgPool};
 
+/// Maximum number of test cases that are considered, those with the highest scores.
+const MOST_CANDIDATES: i64 = 5000;
+
 /// The ranking that a client asks for.
 #[derive(Clone, Debug)]
 pub(super) struct Ranking {
@@ -32,7 +35,7 @@ macro_rules! days_of {
 struct Rules {
     /// The days that make a test case a candidate, in the words of a partial index.
     days: &'static str,
-    /// The sum over these days that candidates are ordered by.
+    /// The value of these days that candidates are ordered by.
     score: &'static str,
     /// The sums that candidates have.
     having: &'static str,
@@ -68,7 +71,7 @@ impl Rules {
             }
             InsightKind::Slowest => Self {
                 days: "is_slow",
-                score: "0",
+                score: "max(duration_in_sec / runs)",
                 having: "true",
                 rest: Some((
                     concat!(
@@ -98,14 +101,20 @@ impl Rules {
                    and ($4::text is null or branch = $4) and {days}
                  group by test_case_id
                  having {having}
+                 order by score desc, test_case_id desc
+                 limit {MOST_CANDIDATES}
              ),
              ranked as materialized (
                  select candidate.test_case_id, {final_score} as score
                  from candidate {rest}
                  where $6::text is null or exists (
-                     select from test_report r
-                     where r.customer_id = $1 and r.test_case_id = candidate.test_case_id
-                       and concat_ws(E'\\n', r.test_case_identifier, r.test_case_name) ilike $6
+                     select from (
+                         select test_case_identifier, test_case_name from test_report
+                         where customer_id = $1 and test_case_id = candidate.test_case_id
+                         order by execution_number desc
+                         limit 1
+                     ) as latest
+                     where concat_ws(E'\\n', test_case_identifier, test_case_name) ilike $6
                  )
              ),
              page as materialized (

@@ -1,5 +1,7 @@
 //! Causes of failures: how they are grouped, and which failures have one.
 
+use std::collections::HashSet;
+
 use anyhow::Result;
 use assay_proto::{
     Batch, ResultChange,
@@ -146,5 +148,23 @@ async fn reports_that_an_engine_could_not_run_have_a_cause() -> Result<()> {
     world.change("update execution set expired_at = now()").await?;
     assay_execution::enforce_retention(&world.db, world.artifacts_store()).await?;
     assert_eq!(world.count("select count(*) from failure").await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn all_causes_are_listed_even_if_their_reports_are_large() -> Result<()> {
+    let world = World::new().await?;
+    let case = |nr: i32| failed(&format!("t{nr}"), &format!("cannot open '{}'", nr / 5));
+    let results: Vec<Value> = (0..500).map(case).collect();
+    let execution = run(&world, "main", json!(results)).await?;
+    world.change("update test_report set comment = repeat('long ', 4000)").await?;
+    let execution_id = execution.id.clone();
+
+    let causes = failures(&world, ListFailuresRequest { execution_id, ..Default::default() });
+
+    let causes = causes.await?;
+    let distinct: HashSet<_> = causes.iter().map(|cause| cause.fingerprint.as_str()).collect();
+    assert_eq!((causes.len(), distinct.len()), (100, 100));
+    assert!(causes.iter().all(|cause| cause.reports.len() == 5));
     Ok(())
 }

@@ -157,6 +157,30 @@ async fn rankings_are_paged_and_searched() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_ranking_considers_the_first_test_cases_of_a_night_in_which_all_fail() -> Result<()> {
+    let world = World::new().await?;
+    add(&world, vec![failed("a", "lost"), passed("b")]).await?;
+    add(&world, vec![failed("a", "lost"), passed("b")]).await?;
+    world
+        .change(
+            "insert into case_day
+             select customer_id, project_id, gen_random_uuid(), day, branch, 1, 1, 1, 0, 0, 1, true,
+                    last_execution_id, true
+             from case_day, generate_series(1, 6000)
+             where failures > 0",
+        )
+        .await?;
+
+    let failing = list(&world, of(InsightKind::MostFailed)).await?;
+
+    assert_eq!((failing.len(), failing[0].test_case_identifier.as_str()), (5000, "a"));
+    let page = Some(Page { limit: Some(10), q: Some("A".to_owned()), ..Default::default() });
+    let request = ListInsightsRequest { page, ..of(InsightKind::MostFailed) };
+    assert_eq!(ranking(&world, request).await?, ["a"]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn results_are_added_up_once_and_kept_for_ninety_days() -> Result<()> {
     let world = World::new().await?;
     add(&world, vec![failed("a", "lost"), passed("b")]).await?;

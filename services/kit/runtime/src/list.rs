@@ -88,6 +88,24 @@ impl Slice {
         }
         Ok(Rows { items, size, is_cut: false })
     }
+
+    /// Reads the rows of the slice in parts, up to the byte budget. Parts that follow are not read.
+    pub async fn read_parts<T: Message>(
+        &self,
+        parts: impl Stream<Item = Result<Vec<T>, Fault>>,
+    ) -> Result<Rows<T>, Fault> {
+        let mut parts = std::pin::pin!(parts);
+        let (mut items, mut size, mut is_cut) = (Vec::new(), 0, false);
+        while let Some(mut part) = parts.try_next().await? {
+            size += part.iter().map(Message::encoded_len).sum::<usize>();
+            items.append(&mut part);
+            is_cut = size >= SLICE_SIZE;
+            if is_cut {
+                break;
+            }
+        }
+        Ok(Rows { items, size, is_cut })
+    }
 }
 
 /// The rows of a slice.

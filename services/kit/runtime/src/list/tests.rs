@@ -124,3 +124,19 @@ async fn a_limit_out_of_bounds_is_rejected() {
 fn wildcards_in_a_search_text_are_escaped() {
     assert_eq!(pattern(r"50%_of\it"), r"%50\%\_of\\it%");
 }
+
+#[tokio::test]
+async fn parts_are_read_up_to_the_byte_budget() {
+    let read = Arc::new(Mutex::new(0));
+    let noted = read.clone();
+    let parts = stream::iter(0..100).then(move |part| {
+        *noted.lock().unwrap() += 1;
+        let row = Notification { source: "x".repeat(SLICE_SIZE / 4), ..Default::default() };
+        std::future::ready(Ok(vec![Notification { id: part.to_string(), ..row }]))
+    });
+
+    let rows = Slice::first().read_parts(parts).await.unwrap();
+
+    assert_eq!((rows.items.len(), *read.lock().unwrap()), (4, 4));
+    assert!(rows.is_cut());
+}
