@@ -1,9 +1,12 @@
 //! Known failures: causes that are muted in later executions until a date.
 
+pub(crate) mod event;
+pub(crate) mod expiry;
 pub(crate) mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;
+use assay_events::publish;
 use assay_fingerprint::Fingerprint;
 use assay_proto::{
     CustomerId, Fault, KnownFailureId, ProjectId, TestResult,
@@ -14,7 +17,7 @@ use assay_proto::{
         ListMatchesRequest, UpdateKnownFailureRequest, known_failure_service_server,
     },
 };
-use assay_records::Change;
+use assay_records::{Action, Change};
 use assay_runtime::{
     begin,
     list::{Batches, answer},
@@ -112,6 +115,7 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         let mut tx = begin(&self.db).await?;
         let id = store::create(&mut tx, &caller, project, &known).await?;
         store::check_number(&mut tx, caller.customer, project).await?;
+        publish(&mut tx, &event::record(caller.customer, project, id, Action::Created)?).await?;
         let known = store::get(&mut *tx, caller.customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(known))
@@ -132,6 +136,7 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         let input = change.apply("known failure", &current, &current.data_version)?;
         rules::check_change(&current, &input, store::latest_end(&mut *tx).await?)?;
         store::save(&mut tx, customer, id, &input).await?;
+        publish(&mut tx, &event::record(customer, project, id, Action::Changed)?).await?;
         let changed = store::get(&mut *tx, customer, project, id).await?;
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(changed))
@@ -145,7 +150,10 @@ impl known_failure_service_server::KnownFailureService for KnownFailureService {
         let request = request.into_inner();
         let project = ProjectId::from_path(&request.project_id)?;
         let id = KnownFailureId::from_path(&request.id)?;
-        store::delete(&self.db, customer, project, id).await?;
+        let mut tx = begin(&self.db).await?;
+        store::delete(&mut tx, customer, project, id).await?;
+        publish(&mut tx, &event::record(customer, project, id, Action::Deleted)?).await?;
+        tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }
 

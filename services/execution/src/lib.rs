@@ -60,6 +60,7 @@ pub use self::{
     artifact::{ArtifactConfig, Artifacts, file_store::FileStoreConfig},
     deletion::{Deletions, purge_deleted},
     insight::roll_up,
+    known_failure::expiry::publish_expired,
     page::Pages,
     retention::enforce_retention,
     verify::{PublishedState, published_states, rebuild, verify},
@@ -129,6 +130,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let pages = Pages::new(&config.artifacts.public);
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);
+    known_failure::expiry::spawn(runtime, &database);
     deletion::spawn(runtime, &database, &artifacts);
     let queue = Queue::connect(runtime, nats.client().clone());
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);

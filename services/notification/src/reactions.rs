@@ -80,7 +80,9 @@ fn drafts(event: &Received, trace: &Trace) -> Result<Vec<Draft>, Fault> {
 /// consumes all events, so the compiler asks here about every new type.
 fn notifications(event_type: EventType, event: &Received) -> Result<Vec<NotificationInput>, Fault> {
     Ok(match event_type {
-        EventType::Record(..) => vec![from_record(event.data()?)],
+        EventType::Record(..) | EventType::KnownFailureExpired => {
+            vec![from_record(event.data()?)]
+        }
         EventType::Execution(
             ExecutionAction::Requested | ExecutionAction::Completed | ExecutionAction::Canceled,
         ) => vec![from_execution(&event.data()?)],

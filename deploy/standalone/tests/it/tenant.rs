@@ -180,12 +180,15 @@ impl Tenant {
             let case = self.api.get(&case).await.ok();
             let notifications = self.api.get("/api/notifications?source=TestSet").await.ok();
             let mut notifications = notifications.as_array().unwrap().iter();
+            let known = self.api.get("/api/notifications?source=KnownFailure").await.ok();
+            let expired = &known[0];
             let of_executions = notifications.clone().filter(|it| it["Target"] == "Execution");
             let is_changed = |it: &Value| it["Target"] == "Project" && it["Action"] == "Changed";
             let set = self.api.get(&self.set()).await.ok();
             let latest = &set["LastExecutionStatistic"]["ExecutionId"];
             (case["LastResult"] == "Passed"
                 && of_executions.count() >= 4
+                && expired["Action"] == "Expired"
                 && notifications.any(is_changed)
                 && latest == self.id("latestExecutionId"))
             .then_some(())

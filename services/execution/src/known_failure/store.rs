@@ -16,6 +16,9 @@ use sqlx::{
 
 use super::rules::{LONGEST, MOST, NewKnownFailure};
 
+/// Maximum number of known failures that expire in a transaction.
+const EXPIRED_AT_ONCE: i64 = 500;
+
 /// Reads known failures. `rest` selects and orders them.
 fn select(rest: &'static str) -> QueryAs<'static, Postgres, KnownFailure, PgArguments> {
     let columns = KnownFailure::COLUMNS;
@@ -153,7 +156,8 @@ pub(super) async fn save(
 ) -> Result<(), Fault> {
     let update = sqlx::query(
         "update known_failure
-         set ticket = $3, comment = $4, muted_until = $5, revision = revision + 1
+         set ticket = $3, comment = $4, muted_until = $5, revision = revision + 1,
+             is_expired = is_expired and $5 <= now()
          where customer_id = $1 and id = $2",
     );
     update
@@ -168,7 +172,7 @@ pub(super) async fn save(
 }
 
 pub(super) async fn delete(
-    db: impl PgExecutor<'_>,
+    tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,
     id: KnownFailureId,
@@ -176,8 +180,28 @@ pub(super) async fn delete(
     let delete = sqlx::query(
         "delete from known_failure where customer_id = $1 and project_id = $2 and id = $3",
     );
-    let done = delete.bind(customer).bind(project).bind(id).execute(db).await?;
+    let done = delete.bind(customer).bind(project).bind(id).execute(&mut **tx).await?;
     if done.rows_affected() == 0 { Err(Fault::NotFound("known failure")) } else { Ok(()) }
+}
+
+/// Marks known failures of all customers whose end has passed, and returns them.
+pub(super) async fn expire(
+    tx: &mut PgTransaction<'_>,
+) -> Result<Vec<(CustomerId, ProjectId, KnownFailureId)>, Fault> {
+    let expired = sqlx::query_as(
+        "update known_failure k
+         set is_expired = true
+         from (
+             select customer_id, id from known_failure
+             where muted_until <= now() and not is_expired
+             order by muted_until
+             limit $1
+             for no key update skip locked
+         ) as ended
+         where k.customer_id = ended.customer_id and k.id = ended.id
+         returning k.customer_id, k.project_id, k.id",
+    );
+    Ok(expired.bind(EXPIRED_AT_ONCE).fetch_all(&mut **tx).await?)
 }
 
 /// Lists the test cases that a cause has made fail in these days, by their ids.

@@ -22,16 +22,19 @@ use crate::{
 };
 
 #[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
-fn in_days(days: i64) -> Timestamp {
+pub(crate) fn in_days(days: i64) -> Timestamp {
     Timestamp(Utc::now() + TimeDelta::days(days))
 }
 
 /// Returns a user of the customer who reviews.
-async fn reviewer(world: &World) -> TestUser {
+pub(crate) async fn reviewer(world: &World) -> TestUser {
     world.colleague("Login, Read, Accept, Reject").await
 }
 
-async fn create(world: &World, input: CreateKnownFailureInput) -> Result<KnownFailure, Status> {
+pub(crate) async fn create(
+    world: &World,
+    input: CreateKnownFailureInput,
+) -> Result<KnownFailure, Status> {
     let request =
         CreateKnownFailureRequest { project_id: world.project.clone(), known_failure: Some(input) };
     let request = reviewer(world).await.call(request);
@@ -47,7 +50,7 @@ async fn known(world: &World) -> Result<Vec<KnownFailure>, Status> {
     Ok(batches.iter().flat_map(|batch| batch.parse().unwrap()).collect())
 }
 
-async fn review(
+pub(crate) async fn review(
     world: &World,
     execution: &Execution,
     input: ReviewInput,
@@ -62,7 +65,7 @@ async fn review(
     Ok(reviewed.into_inner())
 }
 
-fn accepted() -> ReviewInput {
+pub(crate) fn accepted() -> ReviewInput {
     let status = ReportStatus::Accepted.into();
     ReviewInput { status, ticket: Some("SHOP-1".to_owned()), ..Default::default() }
 }
@@ -216,7 +219,8 @@ async fn many_failures_are_reviewed_at_once_and_known_from_then_on() -> Result<(
     .await?;
 
     assert_eq!((reviewed.reviewed, reviewed.known_failures), (600, 600));
-    assert_eq!(world.events().await?.len() - events, 2, "one for 500 reports");
+    let events = world.events().await?.len() - events;
+    assert_eq!(events, 602, "one for 500 reports, and one for each known failure");
     assert_eq!(open_points(&world, &execution).await?, (600, 1));
     let entry = reports(&world, &execution).await?.remove(0);
     assert_eq!(entry.status(), ReportStatus::Accepted);

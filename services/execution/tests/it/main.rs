@@ -9,6 +9,7 @@ mod debug;
 mod deletion;
 mod events;
 mod executions;
+mod expiry;
 mod exports;
 mod fairness;
 mod insights;

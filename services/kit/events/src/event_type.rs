@@ -14,6 +14,8 @@ pub enum EventType {
     SecretsSeen,
     /// The retention of a project's results was set. Carries `RetentionChanged`.
     RetentionSet,
+    /// Failures that a known failure has muted count again. Carries `RecordChanged`.
+    KnownFailureExpired,
     /// An execution was requested, got results, or ended. Carries `ExecutionChanged`.
     Execution(ExecutionAction),
     /// Test reports of an execution were finished or reviewed. Carries `ReportsChanged`.
@@ -60,6 +62,7 @@ record_kinds! {
     TestSet "test_set" by "catalog",
     Subject "subject" by "catalog",
     Environment "environment" by "catalog",
+    KnownFailure "known_failure" by "execution",
     Execution "execution" by "execution",
 }
 
@@ -91,7 +94,7 @@ impl EventType {
         };
         let (execution, others) = RecordKind::ALL.split_last().expect("there are kinds");
         records(others)
-            .chain([Self::SecretsSeen, Self::RetentionSet])
+            .chain([Self::KnownFailureExpired, Self::SecretsSeen, Self::RetentionSet])
             .chain(ExecutionAction::ALL.map(Self::Execution))
             .chain(records(std::slice::from_ref(execution)))
             .chain(ReportsAction::ALL.map(Self::Reports))
@@ -116,7 +119,7 @@ impl EventType {
         match self {
             Self::Record(kind, _) => kind.service(),
             Self::SecretsSeen | Self::RetentionSet => "catalog",
-            Self::Execution(_) | Self::Reports(_) => "execution",
+            Self::KnownFailureExpired | Self::Execution(_) | Self::Reports(_) => "execution",
         }
     }
 
@@ -126,6 +129,7 @@ impl EventType {
             Self::Record(kind, _) => kind.noun(),
             Self::SecretsSeen => "secrets",
             Self::RetentionSet => "retention",
+            Self::KnownFailureExpired => RecordKind::KnownFailure.noun(),
             Self::Execution(_) => "execution",
             Self::Reports(_) => "test_report",
         }
@@ -137,6 +141,7 @@ impl EventType {
             Self::Record(_, action) => action.name(),
             Self::SecretsSeen => "Seen",
             Self::RetentionSet => "Set",
+            Self::KnownFailureExpired => "Expired",
             Self::Execution(action) => action.name(),
             Self::Reports(action) => action.name(),
         }
@@ -145,7 +150,7 @@ impl EventType {
     /// Returns the name of the message in `events.proto` that the event carries.
     pub fn message(self) -> &'static str {
         match self {
-            Self::Record(..) => "RecordChanged",
+            Self::Record(..) | Self::KnownFailureExpired => "RecordChanged",
             Self::SecretsSeen => "SecretsSeen",
             Self::RetentionSet => "RetentionChanged",
             Self::Execution(_) => "ExecutionChanged",
@@ -155,12 +160,14 @@ impl EventType {
 }
 
 impl RecordKind {
-    /// Returns what happens to records of this kind. Users, their groups and test plans have no
-    /// archive. The deletion of a test plan is published with that of its project, but not with that
+    /// Returns what happens to records of this kind. Users, their groups, test plans and known
+    /// failures have no archive. The deletion of a test plan is published with that of its project, but not with that
     /// of its test case; the deletion of an execution is not published.
     fn actions(self) -> &'static [Action] {
         match self {
-            Self::UserGroup | Self::User | Self::TestPlan => &[Created, Changed, Deleted],
+            Self::UserGroup | Self::User | Self::TestPlan | Self::KnownFailure => {
+                &[Created, Changed, Deleted]
+            }
             Self::Execution => &[Changed, Archived, Unarchived],
             _ => &[Created, Changed, Archived, Unarchived, Deleted],
         }

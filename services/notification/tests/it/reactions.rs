@@ -3,8 +3,8 @@
 use anyhow::Result;
 use assay_events::Event;
 use assay_proto::{
-    ExecutionId, ExecutionStatistic, ExecutionStatus, ReportStatus, ResultChange, TestCaseId,
-    TestPlanId, TestReportId, TestResult, TestSetId, Timestamp,
+    ExecutionId, ExecutionStatistic, ExecutionStatus, KnownFailureId, ProjectId, ReportStatus,
+    ResultChange, TestCaseId, TestPlanId, TestReportId, TestResult, TestSetId, Timestamp,
     events::{ExecutionChanged, RecordChanged, ReportState, ReportsChanged},
     notification::Notification,
 };
@@ -199,5 +199,29 @@ async fn events_between_services_are_ignored() -> Result<()> {
     let listed = world.wait_for(&user, 1).await;
     assert_eq!(fields(&listed[0]), ["User", "1", "Project", "2", "Changed", "None"]);
     assert_eq!(listed.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_end_of_a_known_failure_becomes_a_notification() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    let execution = world.service("execution").await?;
+    let (id, project) = (KnownFailureId::new().to_string(), ProjectId::new().to_string());
+    for action in ["Created", "Expired"] {
+        let change = RecordChanged {
+            source: "KnownFailure".to_owned(),
+            source_id: id.clone(),
+            target: "Project".to_owned(),
+            target_id: Some(project.clone()),
+            action: action.to_owned(),
+        };
+        let event = Event::untyped(user.customer, &id, "known_failure", action, &change)?;
+        execution.publish(&event).await?;
+    }
+
+    let published: Vec<Fields> = world.wait_for(&user, 2).await.iter().rev().map(fields).collect();
+    let of = |action| ["KnownFailure", &id, "Project", &project, action, "None"].map(str::to_owned);
+    assert_eq!(published, ["Created", "Expired"].map(of));
     Ok(())
 }

@@ -111,6 +111,25 @@ async fn executions(api: &Api, project: &str) {
     let result = json!([{"Identifier": "suite.test 0", "Result": "Failed", "DurationInSec": 0.5}]);
     api.post(&format!("{at}/results"), result).await.ok();
     api.post(&format!("{at}/complete"), json!({})).await.ok();
+    known_failure(api, project, &at).await;
     let at = format!("{project}/executions/{}", id(&start().await.created()));
     api.delete(&at).await.expect(204);
+}
+
+/// Makes a failure of an execution known until now, changes it and deletes it.
+async fn known_failure(api: &Api, project: &str, execution: &str) {
+    let causes = api.get(&format!("{execution}/failures")).await.ok();
+    let known = json!({
+        "Fingerprint": causes[0]["Fingerprint"], "EveryCase": true,
+        "MutedUntil": "2026-01-01T00:00:00Z",
+    });
+    let list = format!("{project}/knownfailures");
+    let path = format!("{list}/{}", id(&api.post(&list, known).await.created()));
+    eventually("the end of the known failure", || async {
+        let notifications = api.get("/api/notifications?source=KnownFailure").await.ok();
+        (notifications[0]["Action"] == "Expired").then_some(())
+    })
+    .await;
+    api.put(&path, json!({"Ticket": "SHOP-4711"})).await.ok();
+    api.delete(&path).await.expect(204);
 }

@@ -2,14 +2,17 @@
 
 use assay_auth::Caller;
 use assay_events::{Event, EventType, ReportsAction, publish_all};
-use assay_proto::{ExecutionId, Fault, ProjectId, TestReportId, execution::ReviewedTestReports};
+use assay_proto::{
+    ExecutionId, Fault, KnownFailureId, ProjectId, TestReportId, execution::ReviewedTestReports,
+};
+use assay_records::Action;
 use sqlx::PgTransaction;
 
 use super::{
     selection::{Review, Selection},
     store,
 };
-use crate::{execution::store::find, known_failure};
+use crate::{execution::store::find, known_failure, progress::execution::ExecutionState};
 
 /// Stores and publishes a review of reports of an execution.
 pub(super) async fn review(
@@ -26,15 +29,7 @@ pub(super) async fn review(
     {
         return Err(unfinished(sought, &reports));
     }
-    let known_failures = match review.mute {
-        Some(mute) => {
-            let muted = store::mute(tx, caller, id, &reports, review, mute).await?;
-            let project = ProjectId::from_record(&state.execution.project_id)?;
-            known_failure::store::check_number(tx, customer, project).await?;
-            muted
-        }
-        None => 0,
-    };
+    let known_failures = mute(tx, caller, &state, &reports, review).await?;
     let reviewed = store::save_selected(tx, customer, &reports, review).await?;
     let action = ReportsAction::Reviewed;
     let event_type = EventType::Reports(action);
@@ -45,8 +40,29 @@ pub(super) async fn review(
         .collect();
     publish_all(tx, &events?).await?;
     let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
-    let known_failures = i32::try_from(known_failures).unwrap_or(i32::MAX);
+    let known_failures = count(known_failures);
     Ok(ReviewedTestReports { reviewed: count(reviewed.len()), known_failures })
+}
+
+/// Makes the failures of locked reports known, if the review says so. Returns their number.
+async fn mute(
+    tx: &mut PgTransaction<'_>,
+    caller: &Caller,
+    state: &ExecutionState,
+    reports: &[TestReportId],
+    review: &Review,
+) -> Result<usize, Fault> {
+    let Some(mute) = review.mute else { return Ok(0) };
+    let id = ExecutionId::from_record(&state.execution.id)?;
+    let project = ProjectId::from_record(&state.execution.project_id)?;
+    let known = store::mute(tx, caller, id, reports, review, mute).await?;
+    known_failure::store::check_number(tx, caller.customer, project).await?;
+    let event = |(id, is_new): &(KnownFailureId, bool)| {
+        let action = if *is_new { Action::Created } else { Action::Changed };
+        known_failure::event::record(caller.customer, project, *id, action)
+    };
+    publish_all(tx, &known.iter().map(event).collect::<Result<Vec<_>, _>>()?).await?;
+    Ok(known.len())
 }
 
 /// The error that some of the reports cannot be reviewed.

@@ -2,7 +2,8 @@
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, InputColumns, ProjectId, TestReportId, TestSetId,
+    CustomerId, ExecutionId, Fault, InputColumns, KnownFailureId, ProjectId, TestReportId,
+    TestSetId,
     events::ReportState,
     execution::{TestReport, TestReportInput},
     name_of,
@@ -98,7 +99,7 @@ pub(super) async fn lock_selected(
 }
 
 /// Makes the failures of locked reports known. Their ids begin with the time, as all do. Returns the
-/// number of known failures.
+/// known failures, and whether each was created.
 pub(super) async fn mute(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
@@ -106,9 +107,9 @@ pub(super) async fn mute(
     reports: &[TestReportId],
     review: &Review,
     mute: Mute,
-) -> Result<u64, Fault> {
+) -> Result<Vec<(KnownFailureId, bool)>, Fault> {
     let fingerprint = review.selection.parts().1;
-    let muted = sqlx::query(
+    let muted = sqlx::query_as(
         "insert into known_failure (customer_id, id, project_id, fingerprint, test_case_id,
              headline, ticket, comment, muted_until, created_by_id, created_by)
          select $1, overlay(gen_random_uuid()::text
@@ -124,9 +125,11 @@ pub(super) async fn mute(
          group by project_id, fingerprint, test_case_id
          on conflict on constraint known_failure_cause_key do update
          set ticket = excluded.ticket, comment = excluded.comment,
-             muted_until = excluded.muted_until, revision = known_failure.revision + 1",
+             muted_until = excluded.muted_until, revision = known_failure.revision + 1,
+             is_expired = known_failure.is_expired and excluded.muted_until <= now()
+         returning id, xmax = 0",
     );
-    let done = muted
+    Ok(muted
         .bind(caller.customer)
         .bind(execution)
         .bind(reports)
@@ -137,9 +140,8 @@ pub(super) async fn mute(
         .bind(mute.until)
         .bind(caller.user)
         .bind(&*caller.name)
-        .execute(&mut **tx)
-        .await?;
-    Ok(done.rows_affected())
+        .fetch_all(&mut **tx)
+        .await?)
 }
 
 /// Stores a review of locked reports. Returns their states.

@@ -1,0 +1,48 @@
+//! The task that publishes the ends of known failures. All replicas of the service may do this at the
+//! same time.
+
+use std::time::Duration;
+
+use assay_events::publish_all;
+use assay_proto::Fault;
+use assay_runtime::{Database, Runtime, begin};
+use sqlx::PgPool;
+use tokio::time::sleep;
+
+use super::{event::expired, store};
+
+/// Interval between rounds.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Starts the task.
+pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
+    let (database, stopping) = (database.clone(), runtime.stopping());
+    runtime.spawn("expiry", async move {
+        let work = async {
+            database.ready().await;
+            loop {
+                if let Err(fault) = publish_expired(database.pool()).await {
+                    tracing::warn!(error = %fault, "cannot publish the ends of known failures");
+                }
+                sleep(INTERVAL).await;
+            }
+        };
+        stopping.run_until_cancelled(work).await;
+        Ok(())
+    });
+}
+
+/// Publishes the ends of all known failures that have expired.
+pub async fn publish_expired(db: &PgPool) -> Result<(), Fault> {
+    loop {
+        let mut tx = begin(db).await?;
+        let ended = store::expire(&mut tx).await?.into_iter();
+        let events = ended.map(|(customer, project, id)| expired(customer, project, id));
+        let events = events.collect::<Result<Vec<_>, _>>()?;
+        if events.is_empty() {
+            return Ok(());
+        }
+        publish_all(&mut tx, &events).await?;
+        tx.commit().await?;
+    }
+}
