@@ -31,6 +31,7 @@ mod prometheus;
 mod reference_engine;
 mod reports;
 mod required;
+mod reviews;
 mod settings;
 mod share_links;
 mod shared;
