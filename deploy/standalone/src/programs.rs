@@ -103,6 +103,7 @@ impl Assay {
                     public,
                 },
                 leases: settings.leases,
+                console: settings.edge.console,
             },
         )
         .await?;

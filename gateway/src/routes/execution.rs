@@ -54,7 +54,7 @@ impl Resource for Execution {
     }
 
     fn page(&self) -> Option<&str> {
-        Some(&self.url)
+        self.url.as_deref()
     }
 }
 

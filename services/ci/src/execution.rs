@@ -26,8 +26,8 @@ pub(crate) struct Execution {
     pub(crate) id: String,
     pub(crate) project_id: String,
     pub(crate) test_set_name: String,
-    /// The link to its page.
-    pub(crate) url: String,
+    /// The link to its page, if there is one.
+    pub(crate) url: Option<String>,
     pub(crate) completion_date_time: Option<String>,
     pub(crate) result: String,
     pub(crate) statistic: Statistic,

@@ -13,8 +13,10 @@ use crate::{environment::Summary, execution::Execution};
 
 /// Returns the outcome in a line, and a line for each test to look at.
 pub(crate) fn text(execution: &Execution) -> String {
-    let mut text =
-        format!("{}: {}\n{}\n", execution.test_set_name, counts(execution), execution.url);
+    let mut text = format!("{}: {}\n", execution.test_set_name, counts(execution));
+    if let Some(url) = &execution.url {
+        let _ = writeln!(text, "{url}");
+    }
     for report in &execution.test_reports {
         let flaky = if report.is_flaky { ", flaky" } else { "" };
         let _ = writeln!(text, "  {}{flaky}: {}", report.result, report.test_case_identifier);
@@ -25,7 +27,11 @@ pub(crate) fn text(execution: &Execution) -> String {
 /// Returns the outcome as Markdown, with a table of the tests to look at.
 pub(crate) fn markdown(execution: &Execution) -> String {
     let name = escaped(&execution.test_set_name);
-    let mut text = format!("### [{name}]({}): {}\n", execution.url, counts(execution));
+    let title = match &execution.url {
+        Some(url) => format!("[{name}]({url})"),
+        None => name,
+    };
+    let mut text = format!("### {title}: {}\n", counts(execution));
     if !execution.test_reports.is_empty() {
         text.push_str("\n| Result | Test |\n|---|---|\n");
     }
@@ -91,7 +97,7 @@ mod tests {
             id: "e".to_owned(),
             project_id: "p".to_owned(),
             test_set_name: "Nightly".to_owned(),
-            url: "http://assay/e".to_owned(),
+            url: Some("http://assay/e".to_owned()),
             completion_date_time: Some("2026-11-23T12:00:00Z".to_owned()),
             result: "Failed".to_owned(),
             statistic: Statistic { total: 2, passed: 1, failed: 1 },

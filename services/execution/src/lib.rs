@@ -102,6 +102,9 @@ pub struct Config {
     pub catalog_url: String,
     #[command(flatten)]
     pub leases: LeaseSettings,
+    /// Whether gateways serve the console; without it, results have no links to its pages
+    #[arg(long, env = "ASSAY_CONSOLE", default_value_t = true, action = clap::ArgAction::Set)]
+    pub console: bool,
 }
 
 /// Returns the migrations of the database.
@@ -127,7 +130,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
         .only(RecordKind::Customer.noun());
     customers.start(runtime, &database, &nats, deletion::Deletions);
     let artifacts = Artifacts::open(database.pool(), &config.artifacts)?;
-    let pages = Pages::new(&config.artifacts.public);
+    let pages = Pages::new(&config.artifacts.public, config.console);
     retention::spawn(runtime, &database, &artifacts);
     insight::spawn(runtime, &database);
     known_failure::expiry::spawn(runtime, &database);

@@ -39,6 +39,7 @@ The variables of a program with their values, as JSON; empty ones are omitted.
 {{- $listen := printf "%s:%v" $values.listenAddress $this.port }}
 {{- if eq .program "gateway" }}
 {{- $_ := set $env "ASSAY_HTTP_LISTEN" $listen }}
+{{- $_ := set $env "ASSAY_CONSOLE" (toString $values.console) }}
 {{- $_ := set $env "ASSAY_TRUSTED_PROXIES" (join "," $own.trustedProxies) }}
 {{- $_ := set $env "ASSAY_CORS_ORIGINS" (join "," $own.corsOrigins) }}
 {{- $_ := set $env "ASSAY_REQUESTS_PER_ADDRESS" (int $own.requestsPerAddress) }}
@@ -67,6 +68,7 @@ The variables of a program with their values, as JSON; empty ones are omitted.
 {{- $_ := set $env "ASSAY_LOGIN_FAILURES_PER_ADDRESS" (int $own.loginFailuresPerAddress) }}
 {{- else if eq .program "execution" }}
 {{- $_ := set $env "ASSAY_PUBLIC_URL" $values.publicUrl }}
+{{- $_ := set $env "ASSAY_CONSOLE" (toString $values.console) }}
 {{- $_ := set $env "ASSAY_LEASE_SECONDS" (int $own.leaseSeconds) }}
 {{- $_ := set $env "ASSAY_LEASE_LOSSES" (int $own.leaseLosses) }}
 {{- if eq $values.artifacts.store "s3" }}

@@ -22,7 +22,7 @@ impl Resource for ExecutionSummary {
     }
 
     fn page(&self) -> Option<&str> {
-        Some(&self.url)
+        self.url.as_deref()
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 
 impl Resource for Verdict {
     fn page(&self) -> Option<&str> {
-        Some(&self.url)
+        self.url.as_deref()
     }
 }
 

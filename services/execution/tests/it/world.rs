@@ -100,7 +100,7 @@ impl World {
             queue.clone(),
             LEASES,
             artifacts.clone(),
-            Pages::new(&artifact_config.public),
+            Pages::new(&artifact_config.public, true),
         );
         let address = serve(&runtime, &keys, services).await?;
         let execution = grpc::connect(&format!("http://{address}"))?;

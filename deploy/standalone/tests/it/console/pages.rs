@@ -1,13 +1,14 @@
 //! Headers and failures of pages.
 
 use assay_testkit::eventually;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Reader, junit};
 use crate::{
     customer::Customer,
     installation::Installation,
-    world::{World, id},
+    junit::{report, upload},
+    world::{World, create_project, id},
 };
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
@@ -85,7 +86,14 @@ async fn an_installation_can_do_without_pages() {
     let world = World::start_with(|settings| settings.edge.console = false).await;
     world.anonymous().get("/").await.expect(404);
     world.anonymous().get("/login").await.expect(404);
-    world.api.get("/api/projects").await.ok();
+    let project = create_project(&world.api).await;
+    let sets = format!("{project}/testsets");
+    let set = world.api.post(&sets, json!({"Name": "Nightly"})).await.created();
+    let set = format!("{sets}/{}", id(&set));
+    let answer = upload(&world.api, &set, report(1)).await;
+    let execution = answer.expect(201).json();
+    assert_eq!(execution["Url"], Value::Null);
+    assert!(!answer.headers.contains_key("link"), "{answer}");
     world.stop().await;
 }
 

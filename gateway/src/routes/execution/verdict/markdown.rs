@@ -22,13 +22,16 @@ pub(super) const EXAMPLE: &str = "\
 
 pub(super) fn of(verdict: &Verdict) -> String {
     let (name, state) = (escaped(&verdict.test_set_name), name_of(verdict.state()));
+    let title = match &verdict.url {
+        Some(url) => format!("[{name}]({url})"),
+        None => name,
+    };
     let statistic = verdict.statistic.clone().unwrap_or_default();
     let changes = verdict.changes.unwrap_or_default();
     let failed = statistic.test_cases_failed + statistic.test_cases_with_error;
     let mut text = format!(
-        "### [{name}]({}): {state}\n\n{} of {} test cases passed, {failed} failed, {} fixed, {} flaky, \
+        "### {title}: {state}\n\n{} of {} test cases passed, {failed} failed, {} fixed, {} flaky, \
          {} muted\n",
-        verdict.url,
         statistic.test_cases_passed,
         statistic.test_cases_total,
         changes.fixed,
@@ -94,8 +97,7 @@ mod tests {
             message: message.to_owned(),
         };
         let mut verdict = Verdict {
-            url: "https://assay.example.com/executions/019cade2-11c0-7b21-8d4f-0a96c3e15f72"
-                .to_owned(),
+            url: Some(EXAMPLE.split(['(', ')']).nth(1).unwrap().to_owned()),
             test_set_name: "Nightly regression".to_owned(),
             statistic: Some(ExecutionStatistic {
                 test_cases_total: 120,
@@ -116,6 +118,8 @@ mod tests {
         };
         verdict.set_state(VerdictState::Failed);
         assert_eq!(of(&verdict).replace("\\_", "_"), EXAMPLE);
+        verdict.url = None;
+        assert!(of(&verdict).starts_with("### Nightly regression: failed\n"));
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Server {
         let catalog = grpc::connect(&world.catalog_url)?;
         let artifacts = Artifacts::open(database.pool(), &world.artifact_config)?;
         let (db, shares) = (database.pool(), database.shares());
-        let pages = Pages::new(&world.artifact_config.public);
+        let pages = Pages::new(&world.artifact_config.public, true);
         let services =
             assay_execution::services(db, shares, catalog, queue, LEASES, artifacts, pages);
         let listener = TcpListener::bind("127.0.0.1:0")?;
