@@ -124,7 +124,7 @@ impl Api {
         body: Body,
     ) -> Result<(HeaderMap, Bytes), Failure> {
         let (parts, body) = self.respond(method, address, body).await?.into_parts();
-        Ok((parts.headers, read(body, address).await?))
+        Ok((parts.headers, read(body).await?))
     }
 
     /// Returns the response to a request that succeeds.
@@ -150,16 +150,16 @@ impl Api {
             StatusCode::UNAUTHORIZED => Err(Failure::Unauthenticated),
             status if status.is_success() => Ok(response),
             status => {
-                let body = read(response.into_body(), address).await?;
+                let body = read(response.into_body()).await?;
                 Err(Failure::Refused(Problem::read(status, &body)))
             }
         }
     }
 }
 
-async fn read(body: Body, address: &str) -> Result<Bytes, Failure> {
+async fn read(body: Body) -> Result<Bytes, Failure> {
     to_bytes(body, RESPONSE_LIMIT).await.map_err(|error| {
-        tracing::error!(%error, address, "the interface returned a response that cannot be read");
+        tracing::error!(%error, "the interface returned a response that cannot be read");
         Failure::internal()
     })
 }

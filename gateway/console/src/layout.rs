@@ -58,6 +58,11 @@ pub(crate) fn bare(status: StatusCode, title: &str, body: &Markup) -> Response {
     document(status, title, None, &logo(), &body)
 }
 
+/// Returns a page for readers without an account.
+pub(crate) fn open(title: &str, refresh: Option<u32>, body: &Markup) -> Response {
+    document(StatusCode::OK, title, refresh, &logo(), body)
+}
+
 fn logo() -> Markup {
     html! {
         a.logo href="/" {

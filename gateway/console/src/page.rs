@@ -16,6 +16,8 @@ mod report;
 mod review;
 mod row;
 mod set;
+mod share_link;
+mod shared;
 mod upload;
 
 use axum::{Router, routing::any};
@@ -28,6 +30,8 @@ pub(crate) fn routes() -> Router<Console> {
         project::routes(),
         set::routes(),
         execution::routes(),
+        share_link::routes(),
+        shared::routes(),
         report::routes(),
         case::routes(),
         cases::routes(),

@@ -5,10 +5,11 @@ mod execution;
 mod history;
 mod outcome;
 mod report;
+mod shared;
 mod time;
 
 pub(crate) use self::{
-    catalog::*, execution::*, history::*, outcome::Outcome, report::*, time::Time,
+    catalog::*, execution::*, history::*, outcome::Outcome, report::*, shared::*, time::Time,
 };
 
 #[cfg(test)]
@@ -62,6 +63,14 @@ mod tests {
         assert_eq!(summary.changes.new, 1);
         let verdict: Verdict = read(document, &format!("{execution}/verdict"));
         assert_eq!(verdict.state, "Failed");
+        let shared: SharedExecution = read(document, "/api/shared/{token}");
+        assert_eq!(shared.verdict, "Passed");
+        let causes: Vec<Cause> = read(document, "/api/shared/{token}/failures");
+        assert_eq!(causes[0].reports.len(), 1);
+        let shared: SharedInstance = read(document, "/api/shared/{token}/reports/{testReportId}");
+        assert_eq!(shared.last.number, 1);
+        let links: Vec<ShareLink> = read(document, &format!("{execution}/shares"));
+        assert_eq!(links.len(), 1);
         let instances: Vec<InstanceEntry> = read(document, INSTANCES);
         assert_eq!(instances[0].variant, "Project=firefox");
         let instance: Instance = read(document, &format!("{INSTANCES}/{{instanceId}}"));

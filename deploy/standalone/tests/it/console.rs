@@ -8,6 +8,7 @@ mod pages;
 mod password;
 mod review;
 mod session;
+mod share;
 mod story;
 
 use assay_testkit::{Answer, Api};

@@ -21,7 +21,8 @@ use uuid::Uuid;
 
 pub(super) use self::{
     filter::{Filter, Tab},
-    path::path,
+    header::{legend, tabs},
+    path::{Place, path},
 };
 use super::{
     paged::Paged,
@@ -86,10 +87,11 @@ async fn show(
     let verdict_path = format!("{}/verdict", path(id));
     let may_review = review::may_review(user);
     let selected = may_review.then_some(&entry.reports[..]);
+    let place = Place::of(id);
     let (project, verdict, results, matches) = try_join!(
         project(api, &summary),
         api.get::<Verdict>(&verdict_path, &()),
-        results(api, tab, query, &summary, selected),
+        results(api, &place, tab, query, summary.execution.is_running(), selected),
         matches(api, &summary, filter.fingerprint.as_deref().filter(|_| may_review)),
     )?;
 
@@ -112,18 +114,19 @@ async fn project(api: &Api, summary: &Summary) -> Result<Project, Failure> {
     api.get(&format!("/api/projects/{}", summary.project_id), &()).await
 }
 
-async fn results(
+/// Shows results by their causes or as a list. The selected ones can be judged.
+pub(super) async fn results(
     api: &Api,
+    place: &Place,
     tab: Tab,
     query: &Paged<Filter>,
-    summary: &Summary,
+    is_running: bool,
     selected: Option<&[String]>,
 ) -> Result<Markup, Failure> {
-    let id = summary.execution.id.parse().map_err(|_| Failure::internal())?;
     if query.filter.is_grouped(tab) {
-        Ok(causes::read(api, id, tab, query).await?.section(id, tab, query, selected))
+        Ok(causes::read(api, place, tab, query).await?.section(place, tab, query, selected))
     } else {
-        list::section(api, id, tab, query, summary, selected).await
+        list::section(api, place, tab, query, is_running, selected).await
     }
 }
 
@@ -160,10 +163,10 @@ pub(super) async fn order(
     query: &Paged<Filter>,
 ) -> Result<(Vec<String>, Option<Paged<Filter>>), Failure> {
     // Without a change in its filter, the list is not one of causes.
-    let tab = query.filter.explicit_tab().unwrap_or(Tab::All);
+    let (place, tab) = (Place::of(id), query.filter.explicit_tab().unwrap_or(Tab::All));
     if query.filter.is_grouped(tab) {
-        causes::order(api, id, tab, query).await
+        causes::order(api, &place, tab, query).await
     } else {
-        list::order(api, id, tab, query).await
+        list::order(api, &place, tab, query).await
     }
 }

@@ -1,9 +1,9 @@
 //! `/reports/{testReportId}`: the result of one test, with its steps.
 
-mod content;
+pub(super) mod content;
 mod head;
 mod neighbour;
-mod steps;
+pub(super) mod steps;
 mod view;
 
 use axum::{
@@ -101,7 +101,7 @@ async fn show(
         (announcement.show())
         (steps::choices(report, &instances.items, instance.as_ref(), view))
         @match (instance.as_ref(), attempt) {
-            (Some(instance), Some(attempt)) => (steps::steps(report, instance, attempt)),
+            (Some(instance), Some(attempt)) => (steps::steps(&format!("/reports/{}", report.id), &instance.id, attempt)),
             _ => p.empty { "No instance has finished yet. Its steps appear here." }
         }
         @if report.is_finished() { (review::form(user, &here, Scope::One(&report.id), entry)) }

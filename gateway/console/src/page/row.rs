@@ -13,6 +13,8 @@ use crate::{
 /// The rows of a list.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
+    /// Path before those of the pages of tests.
+    pub(super) below: &'a str,
     /// Query of the list, which the page of a test leads back to.
     pub(super) from: &'a str,
     /// Ids of the tests that are selected, if rows can be selected to judge them.
@@ -24,7 +26,7 @@ pub(super) struct Rows<'a> {
 impl Rows<'_> {
     /// Returns the address of the page of a test.
     pub(super) fn address(&self, id: &str) -> String {
-        address(&format!("/reports/{id}"), &[("from", self.from)])
+        address(&format!("{}/reports/{id}", self.below), &[("from", self.from)])
     }
 
     /// A box that selects a test.

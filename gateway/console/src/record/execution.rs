@@ -68,7 +68,7 @@ pub(crate) struct Summary {
 }
 
 /// Numbers of test cases by their changes.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Changes {
     pub(crate) new: i64,
@@ -87,8 +87,10 @@ pub(crate) struct Cause {
     pub(crate) headline: String,
     pub(crate) count: i64,
     pub(crate) variants: i64,
+    /// Empty for readers of a share link, as those without a value are.
+    #[serde(default)]
     pub(crate) first_execution_id: String,
-    pub(crate) first_seen: Time,
+    pub(crate) first_seen: Option<Time>,
     pub(crate) reports: Vec<ReportEntry>,
 }
 

@@ -12,15 +12,19 @@ pub(crate) struct ReportEntry {
     pub(crate) test_case_identifier: String,
     pub(crate) test_case_name: String,
     pub(crate) result: Outcome,
+    /// Empty for readers of a share link, as the other fields with a default are.
+    #[serde(default)]
     pub(crate) status: String,
     pub(crate) change: String,
     pub(crate) attempts: i64,
     pub(crate) duration_in_sec: f64,
     pub(crate) headline: String,
+    #[serde(default)]
     pub(crate) history: String,
     pub(crate) failing_since: Option<Time>,
     pub(crate) is_muted: bool,
     pub(crate) is_flaky: bool,
+    #[serde(default)]
     pub(crate) ticket: String,
 }
 
@@ -95,10 +99,15 @@ pub(crate) struct Attempt {
     pub(crate) number: i64,
     pub(crate) duration_in_sec: f64,
     pub(crate) result: Outcome,
+    #[serde(default)]
     pub(crate) artifacts_uri: String,
+    #[serde(default)]
     pub(crate) report_uri: String,
+    #[serde(default)]
     pub(crate) debug_log_uri: String,
+    #[serde(default)]
     pub(crate) execution_log_uri: String,
+    #[serde(default)]
     pub(crate) installation_log_uri: String,
     pub(crate) steps: Vec<Step>,
 }
@@ -114,6 +123,7 @@ pub(crate) struct Step {
     pub(crate) expected_result: String,
     pub(crate) result: Outcome,
     pub(crate) screenshots: Vec<String>,
+    #[serde(default)]
     pub(crate) thumbnail: String,
     #[serde(default)]
     pub(crate) history: Vec<StepRun>,

@@ -89,6 +89,7 @@ pub(super) fn instance(entry: TestReportEntry, count: i32, instance: Instance) -
         duration_in_sec: instance.duration_in_sec,
         result: instance.result,
         steps: instance.steps.into_iter().map(step).collect(),
+        attempt: instance.attempt,
         attempts: instance.attempts.into_iter().map(attempt).collect(),
         files: files.into_iter().filter(|link| !link.is_empty()).collect(),
     }

@@ -130,6 +130,7 @@ mod tests {
                     report_template_id: None,
                     retention_in_days: None,
                     default_branch: Some(String::new()),
+                    serves_metrics: false,
                 }
             );
         }

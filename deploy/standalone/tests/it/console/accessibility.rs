@@ -34,7 +34,12 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
     let (execution, path) = reader.upload(&junit("no bank", "no printer")).await;
     let reports = reader.api().get(&format!("{path}/reports")).await.ok();
     let project = execution["ProjectId"].as_str().unwrap();
+    let share = reader.api().post(&format!("{path}/shares"), json!({})).await.created();
+    let shared = format!("/shared/{}", share["Token"].as_str().unwrap());
     let pages = [
+        format!("/executions/{}/shares", id(&execution)),
+        format!("{shared}/reports/{}", id(&reports[0])),
+        shared,
         "/".to_owned(),
         format!("/projects/{project}"),
         format!("/projects/{project}/sets/{}", execution["TestSetId"].as_str().unwrap()),

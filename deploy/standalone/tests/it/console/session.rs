@@ -7,13 +7,15 @@ use super::{Reader, filled};
 use crate::{customer::Customer, people::password_of};
 
 /// Paths to which pages send forms.
-const FORMS: [&str; 9] = [
+const FORMS: [&str; 11] = [
     "/login",
     "/logout",
     "/forgot-password",
     "/executions/019cade2-11c0-7c16-bf3e-17fae47e173e",
     "/reports/019cade2-11c0-7c16-bf3e-17fae47e173e",
     "/projects/019cade2-11c0-7c16-bf3e-17fae47e173e/knownfailures/019cade2-11c0-7c16-bf3e-17fae47e173e/delete",
+    "/executions/019cade2-11c0-7c16-bf3e-17fae47e173e/shares",
+    "/executions/019cade2-11c0-7c16-bf3e-17fae47e173e/shares/019cade2-11c0-7c16-bf3e-17fae47e173e/delete",
     "/account/customer",
     "/account/tokens",
     "/account/tokens/019cade2-11c0-7c16-bf3e-17fae47e173e/delete",

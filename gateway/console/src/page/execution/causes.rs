@@ -1,12 +1,11 @@
 //! Failures of an execution by their causes.
 
 use maud::{Markup, html};
-use uuid::Uuid;
 
 use super::{
     filter::{Filter, Tab},
     header::search,
-    path::path,
+    path::Place,
 };
 use crate::{
     api::{Api, List, address},
@@ -27,32 +26,32 @@ pub(super) struct Causes(List<Cause>);
 
 async fn list(
     api: &Api,
-    id: Uuid,
+    place: &Place,
     tab: Tab,
     query: &Paged<Filter>,
 ) -> Result<List<Cause>, Failure> {
     let filter = Filter { q: query.filter.q.clone(), ..tab.filter() };
     let query = Paged { filter: Filter { view: None, ..filter }, cursor: query.cursor.clone() };
-    api.list(&format!("{}/failures", path(id)), &query.listed(CAUSES)).await
+    api.list(&format!("{}/failures", place.api), &query.listed(CAUSES)).await
 }
 
 pub(super) async fn read(
     api: &Api,
-    id: Uuid,
+    place: &Place,
     tab: Tab,
     query: &Paged<Filter>,
 ) -> Result<Causes, Failure> {
-    Ok(Causes(list(api, id, tab, query).await?))
+    Ok(Causes(list(api, place, tab, query).await?))
 }
 
 /// Returns the ids of the test reports in the order of the page.
 pub(super) async fn order(
     api: &Api,
-    id: Uuid,
+    place: &Place,
     tab: Tab,
     query: &Paged<Filter>,
 ) -> Result<(Vec<String>, Option<Paged<Filter>>), Failure> {
-    let causes = list(api, id, tab, query).await?;
+    let causes = list(api, place, tab, query).await?;
     let reports = causes.items.into_iter().flat_map(|cause| cause.reports);
     let ids = reports.map(|report| report.id).collect();
     Ok((ids, causes.next.map(|cursor| query.at(Some(cursor)))))
@@ -61,28 +60,28 @@ pub(super) async fn order(
 impl Causes {
     pub(super) fn section(
         &self,
-        id: Uuid,
+        place: &Place,
         tab: Tab,
         query: &Paged<Filter>,
         selected: Option<&[String]>,
     ) -> Markup {
-        let (page, filter) = (format!("/executions/{id}"), &query.filter);
+        let (page, filter) = (&place.page, &query.filter);
         let from = query.encode(tab);
-        let rows = Rows { from: &from, selected, with_headline: false };
+        let rows = Rows { below: &place.reports, from: &from, selected, with_headline: false };
         html! {
             div.tools {
                 p.hint { "Failures with the same cause are together, the most frequent first." }
-                (search(&page, tab, "Search messages", filter.q.as_deref()))
+                (search(page, tab, "Search messages", filter.q.as_deref()))
             }
             @if self.0.items.is_empty() { (nothing(tab, filter)) }
-            @for cause in &self.0.items { (group(&page, cause, tab, rows, id)) }
-            (query.pager(&page, self.0.next.as_deref()))
+            @for cause in &self.0.items { (group(place, cause, tab, rows)) }
+            (query.pager(page, self.0.next.as_deref()))
         }
     }
 }
 
 /// Returns a cause with its first tests.
-fn group(page: &str, cause: &Cause, tab: Tab, rows: Rows<'_>, id: Uuid) -> Markup {
+fn group(place: &Place, cause: &Cause, tab: Tab, rows: Rows<'_>) -> Markup {
     let all = Filter { fingerprint: Some(cause.fingerprint.clone()), ..tab.filter() };
     let shown = i64::try_from(cause.reports.len()).unwrap_or(i64::MAX);
     html! {
@@ -98,24 +97,28 @@ fn group(page: &str, cause: &Cause, tab: Tab, rows: Rows<'_>, id: Uuid) -> Marku
                     @if cause.variants > 1 {
                         span.fact { (number(cause.variants)) " different messages" }
                     }
-                    span.fact { (seen(cause, id)) }
+                    (seen(cause, place))
                 }
             }
             ul.rows { @for report in &cause.reports { (row(report, rows)) } }
             @if cause.count > shown {
-                p.more { a href=(address(page, &all)) { "Show all " (counted(cause.count, "test")) } }
+                p.more { a href=(address(&place.page, &all)) { "Show all " (counted(cause.count, "test")) } }
             }
         }
     }
 }
 
-/// Returns since when a cause is known.
-fn seen(cause: &Cause, id: Uuid) -> Markup {
+/// Returns since when a cause is known, which readers of a share link do not see.
+fn seen(cause: &Cause, place: &Place) -> Markup {
     html! {
-        @if cause.first_execution_id == id.to_string() { "first seen here" }
-        @else {
-            "since " a href=(format!("/executions/{}", cause.first_execution_id)) {
-                (short_time(cause.first_seen))
+        @if let (Some(id), Some(first_seen)) = (place.id, cause.first_seen) {
+            span.fact {
+                @if cause.first_execution_id == id.to_string() { "first seen here" }
+                @else {
+                    "since " a href=(format!("/executions/{}", cause.first_execution_id)) {
+                        (short_time(first_seen))
+                    }
+                }
             }
         }
     }

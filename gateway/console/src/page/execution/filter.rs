@@ -70,7 +70,7 @@ impl Filter {
     }
 
     /// Returns the part to show: by default the first one that needs attention.
-    pub(super) fn tab(&self, changes: &Changes) -> Tab {
+    pub(in crate::page) fn tab(&self, changes: &Changes) -> Tab {
         self.explicit_tab().unwrap_or(match changes {
             changes if changes.new > 0 => Tab::New,
             changes if changes.still > 0 => Tab::Still,

@@ -11,7 +11,7 @@ use crate::{
     chart::bar,
     page::paged::Paged,
     page::part::{facts, result_badge, revision, subject},
-    record::{Summary, Verdict},
+    record::{Changes, Statistic, Summary, Verdict},
     text::{Link, between, clean, counted, duration, link, long_time, number, plain},
 };
 
@@ -47,12 +47,15 @@ pub(super) fn header(
                     span.badge.wait { span.spinner aria-hidden="true" {} (execution.status) }
                 } @else { (result_badge(execution.result, state(summary))) }
                 (export::links(summary))
+                @if !execution.is_running() {
+                    a.button href=(format!("/executions/{}/shares", execution.id)) { "Share" }
+                }
             }
             (facts_of(summary))
             (bar(&execution.statistic))
-            (legend(summary))
+            (legend(&execution.statistic, &judged(summary)))
             @if let Some(verdict) = verdict { (gate(verdict)) }
-            (tabs(summary, tab))
+            (tabs(&format!("/executions/{}", execution.id), &summary.changes, &execution.statistic, tab))
         }
     }
 }
@@ -106,9 +109,8 @@ fn ci_run(summary: &Summary) -> Option<Markup> {
     Some(html! { a href=(url) rel="noopener noreferrer" { "CI " bdi { (plain(build)) } } })
 }
 
-/// The numbers of results, in the order of the bar.
-fn legend(summary: &Summary) -> Markup {
-    let statistic = &summary.execution.statistic;
+/// The numbers of results, in the order of the bar, and others.
+pub(in crate::page) fn legend(statistic: &Statistic, others: &Markup) -> Markup {
     let parts = [
         ("pass", statistic.passed, "passed"),
         ("fail", statistic.failed, "failed"),
@@ -122,23 +124,34 @@ fn legend(summary: &Summary) -> Markup {
             @for (class, count, label) in parts.into_iter().filter(|(_, count, _)| *count > 0) {
                 li { i class=(class) {} b { (number(count)) } " " (label) }
             }
-            @if summary.changes.muted > 0 {
-                li {
-                    a href=(format!("/projects/{}/knownfailures", summary.project_id)) {
-                        (number(summary.changes.muted)) " muted"
-                    }
-                }
-            }
-            @if summary.changes.unreviewed > 0 {
-                li.hint { (number(summary.changes.unreviewed)) " to review" }
-            }
+            (others)
         }
     }
 }
 
-/// Links to the parts of the results, with their numbers.
-fn tabs(summary: &Summary, current: Tab) -> Markup {
-    let changes = &summary.changes;
+/// The numbers of failures that are muted or not reviewed.
+fn judged(summary: &Summary) -> Markup {
+    html! {
+        @if summary.changes.muted > 0 {
+            li {
+                a href=(format!("/projects/{}/knownfailures", summary.project_id)) {
+                    (number(summary.changes.muted)) " muted"
+                }
+            }
+        }
+        @if summary.changes.unreviewed > 0 {
+            li.hint { (number(summary.changes.unreviewed)) " to review" }
+        }
+    }
+}
+
+/// Links to the parts of the results on a page, with their numbers.
+pub(in crate::page) fn tabs(
+    page: &str,
+    changes: &Changes,
+    statistic: &Statistic,
+    current: Tab,
+) -> Markup {
     html! {
         nav.tabs aria-label="Results" {
             @for tab in Tab::EACH {
@@ -147,11 +160,10 @@ fn tabs(summary: &Summary, current: Tab) -> Markup {
                     Tab::Still => ("Still failing", "fail", changes.still),
                     Tab::Flaky => ("Flaky", "flaky", changes.flaky),
                     Tab::Fixed => ("Fixed", "pass", changes.fixed),
-                    Tab::All => ("All", "all", summary.execution.statistic.total),
+                    Tab::All => ("All", "all", statistic.total),
                 };
-                @let path = format!("/executions/{}", summary.execution.id);
                 a class=(if count == 0 { "zero" } else { class })
-                    href=(address(&path, &tab.filter()))
+                    href=(address(page, &tab.filter()))
                     aria-current=[(tab == current).then_some("page")]
                 { b { (number(count)) } " " (label) }
             }

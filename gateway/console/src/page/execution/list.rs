@@ -1,12 +1,11 @@
 //! Results of an execution as a plain list.
 
 use maud::{Markup, html};
-use uuid::Uuid;
 
 use super::{
     filter::{Filter, Tab},
     header::search,
-    path::path,
+    path::Place,
 };
 use crate::{
     api::{Api, List, address},
@@ -16,7 +15,7 @@ use crate::{
         part::choice,
         row::{Rows, row},
     },
-    record::{ReportEntry, Summary},
+    record::ReportEntry,
     text::ansi,
 };
 
@@ -25,47 +24,47 @@ const RESULTS: u32 = 50;
 
 async fn list(
     api: &Api,
-    id: Uuid,
+    place: &Place,
     tab: Tab,
     query: &Paged<Filter>,
 ) -> Result<List<ReportEntry>, Failure> {
     let change = tab.change().map(str::to_owned);
     let filter = Filter { view: None, change, ..query.filter.clone() };
     let query = Paged { filter, cursor: query.cursor.clone() };
-    api.list(&format!("{}/reports", path(id)), &query.listed(RESULTS)).await
+    api.list(&format!("{}/reports", place.api), &query.listed(RESULTS)).await
 }
 
 /// Returns the ids of the test reports in the order of the page.
 pub(super) async fn order(
     api: &Api,
-    id: Uuid,
+    place: &Place,
     tab: Tab,
     query: &Paged<Filter>,
 ) -> Result<(Vec<String>, Option<Paged<Filter>>), Failure> {
-    let List { items, next } = list(api, id, tab, query).await?;
+    let List { items, next } = list(api, place, tab, query).await?;
     let ids = items.into_iter().map(|report| report.id).collect();
     Ok((ids, next.map(|cursor| query.at(Some(cursor)))))
 }
 
 pub(super) async fn section(
     api: &Api,
-    id: Uuid,
+    place: &Place,
     tab: Tab,
     query: &Paged<Filter>,
-    summary: &Summary,
+    is_running: bool,
     selected: Option<&[String]>,
 ) -> Result<Markup, Failure> {
-    let reports = list(api, id, tab, query).await?;
-    let (page, filter) = (format!("/executions/{id}"), &query.filter);
+    let reports = list(api, place, tab, query).await?;
+    let (page, filter) = (&place.page, &query.filter);
     let from = query.encode(tab);
     let with_headline = filter.fingerprint.is_none();
-    let rows = Rows { from: &from, selected, with_headline };
+    let rows = Rows { below: &place.reports, from: &from, selected, with_headline };
     Ok(html! {
-        @if filter.fingerprint.is_some() { (cause(&page, tab, &reports.items)) }
-        @else { (tools(&page, tab, filter)) }
-        @if reports.items.is_empty() { (nothing(tab, filter, summary)) }
+        @if filter.fingerprint.is_some() { (cause(page, tab, &reports.items)) }
+        @else { (tools(place, tab, filter)) }
+        @if reports.items.is_empty() { (nothing(tab, filter, is_running)) }
         ul.rows { @for report in &reports.items { (row(report, rows)) } }
-        (query.pager(&page, reports.next.as_deref()))
+        (query.pager(page, reports.next.as_deref()))
     })
 }
 
@@ -80,7 +79,8 @@ fn cause(page: &str, tab: Tab, reports: &[ReportEntry]) -> Markup {
     }
 }
 
-fn tools(page: &str, tab: Tab, filter: &Filter) -> Markup {
+fn tools(place: &Place, tab: Tab, filter: &Filter) -> Markup {
+    let page = &place.page;
     let results = ["Passed", "Failed", "Error", "Aborted", "Canceled", "NotExecuted"];
     let statuses = ["InReview", "Investigation", "Accepted", "Rejected"];
     html! {
@@ -92,7 +92,9 @@ fn tools(page: &str, tab: Tab, filter: &Filter) -> Markup {
                     input type="search" name="q" value=[filter.q.as_deref()];
                 }
                 (choice("result", "Result", &results, filter.result.as_deref()))
-                (choice("status", "Review", &statuses, filter.status.as_deref()))
+                @if place.id.is_some() {
+                    (choice("status", "Review", &statuses, filter.status.as_deref()))
+                }
                 button { "Filter" }
                 @if filter.q.is_some() || filter.result.is_some() || filter.status.is_some() {
                     a.button.quiet href=(address(page, &tab.filter())) { "Clear" }
@@ -117,12 +119,12 @@ fn meaning(tab: Tab) -> &'static str {
     }
 }
 
-fn nothing(tab: Tab, filter: &Filter, summary: &Summary) -> Markup {
+fn nothing(tab: Tab, filter: &Filter, is_running: bool) -> Markup {
     let is_filtered = filter.q.is_some() || filter.result.is_some() || filter.status.is_some();
     html! {
         p.empty {
             @if is_filtered { "No test matches these filters." }
-            @else if summary.execution.is_running() { "No results yet. They appear as they arrive." }
+            @else if is_running { "No results yet. They appear as they arrive." }
             @else if tab == Tab::Flaky { "No flaky tests: each passed or failed at the first attempt." }
             @else if tab == Tab::Fixed { "Nothing is fixed that failed before." }
             @else { "No results." }

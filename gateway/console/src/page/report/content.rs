@@ -2,7 +2,7 @@
 
 use axum::{
     extract::{Path, Query},
-    response::IntoResponse,
+    response::{IntoResponse, Response},
 };
 use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::view::{View, chosen, instance, instances, report};
 use crate::{
     api::address,
     failure::Failure,
-    record::{Attempt, Instance, Report, Step},
+    record::{Attempt, Step},
     session::Session,
 };
 
@@ -50,16 +50,16 @@ impl Part {
 
 /// The attempt that texts belong to.
 pub(super) struct Shown<'a> {
-    pub(super) report: &'a Report,
-    pub(super) instance: &'a Instance,
+    pub(super) page: &'a str,
+    pub(super) instance: &'a str,
     pub(super) attempt: &'a Attempt,
 }
 
 /// The query of a text.
 #[derive(Deserialize, Serialize)]
-pub(super) struct ContentQuery {
-    instance: String,
-    attempt: String,
+pub(in crate::page) struct ContentQuery {
+    pub(in crate::page) instance: String,
+    pub(in crate::page) attempt: String,
     step: i64,
     part: Part,
 }
@@ -68,12 +68,12 @@ impl Shown<'_> {
     /// Returns the address of a text.
     pub(super) fn link(&self, step: &Step, part: Part) -> String {
         let query = ContentQuery {
-            instance: self.instance.id.clone(),
+            instance: self.instance.to_owned(),
             attempt: self.attempt.number.to_string(),
             step: step.number,
             part,
         };
-        address(&format!("/reports/{}/content", self.report.id), &query)
+        address(&format!("{}/content", self.page), &query)
     }
 }
 
@@ -81,18 +81,26 @@ impl Shown<'_> {
 pub(super) async fn content(
     Session { api, .. }: Session,
     Path(id): Path<Uuid>,
-    Query(ContentQuery { instance: asked, attempt, step, part }): Query<ContentQuery>,
-) -> Result<impl IntoResponse, Failure> {
+    Query(query): Query<ContentQuery>,
+) -> Result<Response, Failure> {
     let report = report(&api, id).await?;
-    let view = View { instance: Some(asked), attempt: Some(attempt), from: None };
+    let (asked, attempt) = (Some(query.instance.clone()), Some(query.attempt.clone()));
+    let view = View { instance: asked, attempt, from: None };
     let instances = instances(&api, &report).await?;
     let entry = chosen(&instances.items, &view).ok_or_else(Failure::not_found)?;
     let instance = instance(&api, &report, &entry.id).await?;
-    let steps = &instance.attempt(&view).steps;
-    let step = steps.iter().find(|other| other.number == step).ok_or_else(Failure::not_found)?;
-    let headers = [
-        (CONTENT_TYPE, "text/plain; charset=utf-8"),
-        (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
-    ];
-    Ok((headers, part.of(step).to_owned()))
+    query.of(instance.attempt(&view))
+}
+
+impl ContentQuery {
+    /// Returns the text of a step of this attempt as a file.
+    pub(in crate::page) fn of(&self, attempt: &Attempt) -> Result<Response, Failure> {
+        let step = attempt.steps.iter().find(|step| step.number == self.step);
+        let step = step.ok_or_else(Failure::not_found)?;
+        let headers = [
+            (CONTENT_TYPE, "text/plain; charset=utf-8"),
+            (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
+        ];
+        Ok((headers, self.part.of(step).to_owned()).into_response())
+    }
 }

@@ -58,13 +58,15 @@ pub(super) fn choices(
     }
 }
 
-pub(super) fn steps(report: &Report, instance: &Instance, attempt: &Attempt) -> Markup {
+/// Shows the steps of an attempt. `page` is the path of the test, and `instance` that of the instance
+/// in its queries.
+pub(in crate::page) fn steps(page: &str, instance: &str, attempt: &Attempt) -> Markup {
     let mut rest = Allowance::of_page();
     let (failed, others): (Vec<_>, Vec<_>) =
         attempt.steps.iter().partition(|step| step.result.is_failure());
     let first_failed = failed.first().map(|step| step.number);
     let ordered = failed.into_iter().chain(others);
-    let at = content::Shown { report, instance, attempt };
+    let at = content::Shown { page, instance, attempt };
     html! {
         (files(attempt))
         @if attempt.steps.is_empty() { p.empty { "This run has no steps." } }

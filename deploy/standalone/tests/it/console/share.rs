@@ -1,0 +1,55 @@
+//! A developer shares an execution with a reader who has no account.
+
+use fantoccini::Locator;
+use url::Url;
+
+use super::{Reader, junit};
+use crate::{browser::Browser, customer::Customer, world::id};
+
+impl Reader {
+    /// Creates a share link of an execution with the form of its page, and returns its path.
+    pub(super) async fn share(&self, browser: &Browser, execution: &str) -> String {
+        self.open(browser, &format!("/executions/{execution}")).await;
+        browser.click(".head a.button[href$='/shares']").await;
+        browser.click("form.filters button.primary").await;
+        let link = browser.find(".done pre").await.text().await.unwrap();
+        Url::parse(&link).unwrap().path().to_owned()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_without_an_account_sees_a_shared_execution_until_the_link_is_revoked() {
+    let customer = Customer::new().await;
+    let developer = Reader::new(&customer).await;
+    developer.upload(&junit("", "")).await;
+    let (execution, _) = developer.upload(&junit("no bank", "no printer")).await;
+    let browser = Browser::open().await;
+    let path = developer.share(&browser, id(&execution)).await;
+
+    let visitor = Browser::open().await;
+    let url = format!("{}{path}", developer.url);
+    visitor.client.goto(&url).await.unwrap();
+    assert_eq!(visitor.find("h1").await.text().await.unwrap(), "Every night");
+    let causes = visitor.client.find_all(Locator::Css(".group")).await.unwrap();
+    assert_eq!(causes.len(), 2, "one for each message");
+    let shown = visitor.client.source().await.unwrap();
+    assert!(!shown.contains(&developer.member.email) && !shown.contains("Log out"), "{shown}");
+    visitor.click(".row.test a").await;
+    let text = visitor.find(".text.failed pre").await.text().await.unwrap();
+    assert!(["no bank", "no printer"].contains(&text.as_str()), "{text}");
+    visitor.click("a[rel=up]").await;
+    visitor.find(".tabs a[href*='view=all']").await.click().await.unwrap();
+    visitor.find(".row.test a").await;
+    visitor.client.goto(&format!("{}/executions/{}", developer.url, id(&execution))).await.unwrap();
+    visitor.find("form.login").await;
+
+    let page = developer.client.get(&url).send().await.unwrap();
+    assert_eq!(page.headers()["referrer-policy"], "no-referrer");
+    assert_eq!(page.headers()["x-robots-tag"], "noindex");
+    browser.click("form.time button").await;
+    browser.find(".empty").await;
+    assert_eq!(developer.client.get(&url).send().await.unwrap().status(), 404);
+    for browser in [browser, visitor] {
+        browser.client.clone().close().await.unwrap();
+    }
+}

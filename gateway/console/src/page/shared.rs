@@ -1,0 +1,109 @@
+//! `/shared/{token}`: an execution for readers with its share link, who need no account.
+
+mod report;
+
+use axum::{
+    Router,
+    extract::{FromRequestParts, Path, Query},
+    response::Response,
+    routing::get,
+};
+use http::{HeaderName, HeaderValue, header::REFERRER_POLICY, request::Parts};
+use maud::{Markup, html};
+
+use super::{
+    execution::{Filter, Place, legend, results, tabs},
+    paged::Paged,
+    part::{facts, result_badge, revision, subject},
+};
+use crate::{
+    api::{Api, Console},
+    chart::bar,
+    failure::Failure,
+    layout,
+    record::SharedExecution,
+    text::{between, duration, long_time, number, plain, short_time},
+};
+
+pub(super) fn routes() -> Router<Console> {
+    Router::new()
+        .route("/shared/{token}", get(page))
+        .route("/shared/{token}/reports/{report}", get(report::page))
+        .route("/shared/{token}/reports/{report}/content", get(report::content))
+}
+
+/// The interface for a reader without an account.
+struct Visitor(Api);
+
+impl FromRequestParts<Console> for Visitor {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Failure> {
+        Ok(Self(Api::new(console, parts, None)))
+    }
+}
+
+async fn page(
+    Visitor(api): Visitor,
+    Path(token): Path<String>,
+    Query(query): Query<Paged<Filter>>,
+) -> Result<Response, Failure> {
+    let place = Place::shared(&token);
+    let execution = api.get::<SharedExecution>(&place.api, &()).await?;
+    let tab = query.filter.tab(&execution.changes);
+    let is_running = execution.status != "Completed" && execution.status != "Canceled";
+    let results = results(&api, &place, tab, &query, is_running, None).await?;
+    let body = html! {
+        header #summary {
+            div.head {
+                h1 { bdi { (plain(&execution.test_set_name)) } }
+                (result_badge(execution.result, state(&execution)))
+            }
+            (facts_of(&execution))
+            (bar(&execution.statistic))
+            (legend(&execution.statistic, &muted(&execution)))
+            (tabs(&place.page, &execution.changes, &execution.statistic, tab))
+        }
+        (results)
+    };
+    Ok(private(layout::open(&execution.test_set_name, is_running.then_some(5), &body)))
+}
+
+fn state(execution: &SharedExecution) -> &str {
+    if execution.status == "Completed" { execution.result.label() } else { &execution.status }
+}
+
+fn facts_of(execution: &SharedExecution) -> Markup {
+    let some = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
+    let (branch, commit) = (some(&execution.branch), some(&execution.commit));
+    let revision = revision(branch.as_deref(), commit.as_deref());
+    let subject = subject(Some(&execution.software_name), Some(&execution.software_version));
+    let end = execution.completion_date_time;
+    html! {
+        p.facts {
+            span.fact { (long_time(execution.request_time)) }
+            @if let Some(end) = end { span.fact { (duration(between(execution.request_time, end))) } }
+            (facts([revision.as_deref(), Some(&execution.environment_name), subject.as_deref()]))
+            @match execution.verdict.as_str() {
+                "Passed" => span.fact { span.badge.pass { "Gate passed" } },
+                "Failed" => span.fact { span.badge.fail { "Gate failed" } },
+                _ => {},
+            }
+            span.fact { "shared until " (short_time(execution.expires_at)) }
+        }
+    }
+}
+
+fn muted(execution: &SharedExecution) -> Markup {
+    let count = execution.changes.muted;
+    html! { @if count > 0 { li { (number(count)) " muted" } } }
+}
+
+/// Keeps the secret in the URL from other hosts and from search engines.
+fn private(mut response: Response) -> Response {
+    const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
+    let headers = response.headers_mut();
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
+    response
+}

@@ -1,0 +1,159 @@
+//! `/shared/{token}/reports/{testReportId}`: the result of one test of a shared execution.
+
+use axum::{
+    extract::{Path, Query},
+    response::Response,
+};
+use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Visitor, private};
+use crate::{
+    api::{Api, address},
+    chart::glyph,
+    failure::Failure,
+    layout,
+    page::{
+        execution::{Filter, Place},
+        paged::{Paged, unless_empty},
+        part::result_badge,
+        report::{content::ContentQuery, steps::steps},
+        row::identifier,
+    },
+    record::{Attempt, SharedInstance},
+    text::{clean, duration, link, number, plain},
+};
+
+/// Maximum number of instances that can be chosen on the page.
+const INSTANCES: i64 = 100;
+
+/// The part of the result to show, and the list that has led here.
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct View {
+    /// Number of an instance; by default the first one that failed.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    instance: Option<String>,
+    /// Number of an attempt; by default the last one.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    attempt: Option<String>,
+    /// Query of the list of results.
+    #[serde(deserialize_with = "unless_empty", skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+}
+
+async fn read(
+    api: &Api,
+    place: &Place,
+    id: Uuid,
+    instance: Option<&str>,
+) -> Result<SharedInstance, Failure> {
+    let query = instance.map(|number| ("instance", number));
+    api.get(&format!("{}/reports/{id}", place.api), &query.as_slice()).await
+}
+
+pub(super) async fn page(
+    Visitor(api): Visitor,
+    Path((token, id)): Path<(String, Uuid)>,
+    Query(view): Query<View>,
+) -> Result<Response, Failure> {
+    let place = Place::shared(&token);
+    let instance = read(&api, &place, id, view.instance.as_deref()).await?;
+    let here = format!("{}/reports/{id}", place.page);
+    let attempt = instance.attempt(view.attempt.as_deref());
+    let number = instance.instance_nr.to_string();
+    let body = html! {
+        (head(&place, id, &instance, &view))
+        (choices(&here, &instance, attempt, &view))
+        (files(&instance))
+        (steps(&here, &number, attempt))
+    };
+    let report = &instance.report;
+    let title = format!("{} · {}", report.result.label(), clean(&report.test_case_name));
+    Ok(private(layout::open(&title, None, &body)))
+}
+
+/// Shows a whole text of a step.
+pub(super) async fn content(
+    Visitor(api): Visitor,
+    Path((token, id)): Path<(String, Uuid)>,
+    Query(query): Query<ContentQuery>,
+) -> Result<Response, Failure> {
+    let instance = read(&api, &Place::shared(&token), id, Some(&query.instance)).await?;
+    query.of(instance.attempt(Some(&query.attempt))).map(private)
+}
+
+fn head(place: &Place, id: Uuid, instance: &SharedInstance, view: &View) -> Markup {
+    let report = &instance.report;
+    let list = Paged::<Filter>::parse(view.from.as_deref().unwrap_or_default());
+    let list = format!("{}#r-{id}", address(&place.page, &list));
+    html! {
+        div.head {
+            h1 { bdi { (plain(&report.test_case_name)) } }
+            (result_badge(report.result, report.result.label()))
+            @if report.is_flaky { span.badge.flaky { "flaky" } }
+            @if report.is_muted { span.badge.none { "muted" } }
+            nav.walk aria-label="Tests of the list" { a.button rel="up" href=(list) { "List" } }
+        }
+        (identifier(&report.test_case_identifier, &report.test_case_name))
+        p.facts {
+            span.fact { (duration(report.duration_in_sec)) }
+            @if !instance.variant.is_empty() { span.fact { bdi { (plain(&instance.variant)) } } }
+        }
+    }
+}
+
+/// Links to the instances, and to the attempts of the one that is shown.
+fn choices(here: &str, instance: &SharedInstance, shown: &Attempt, view: &View) -> Markup {
+    let current = instance.instance_nr;
+    let to = |instance: i64, attempt: Option<i64>| {
+        let instance = Some(instance.to_string());
+        let attempt = attempt.map(|number| number.to_string());
+        address(here, &View { instance, attempt, from: view.from.clone() })
+    };
+    html! {
+        @if instance.instance_count > 1 {
+            nav.tabs.small-tabs aria-label="Instances" {
+                @for number in 1..=instance.instance_count.min(INSTANCES) {
+                    a href=(to(number, None)) aria-current=[(number == current).then_some("page")] {
+                        "Instance " (self::number(number))
+                    }
+                }
+            }
+        }
+        @if !instance.attempts.is_empty() {
+            nav.tabs.small-tabs aria-label="Attempts" {
+                @for attempt in instance.attempts.iter().chain([&instance.last]) {
+                    a href=(to(current, Some(attempt.number)))
+                        aria-current=[(attempt.number == shown.number).then_some("page")]
+                    {
+                        (glyph(attempt.result)) " Attempt " (attempt.number) " "
+                        span.dim { (duration(attempt.duration_in_sec)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Links to the stored files of the last attempt.
+fn files(instance: &SharedInstance) -> Markup {
+    let files: Vec<_> = instance.files.iter().filter_map(|file| link(file)).collect();
+    html! {
+        @if !files.is_empty() {
+            p.facts.files { @for file in &files {
+                span.fact { a href=(file.href()) { bdi { (plain(file.file_name())) } } }
+            } }
+        }
+    }
+}
+
+impl SharedInstance {
+    /// Returns the attempt with a number, or else the last one.
+    fn attempt(&self, number: Option<&str>) -> &Attempt {
+        let number = number.and_then(|number| number.parse::<i64>().ok());
+        let asked = self.attempts.iter().find(|attempt| Some(attempt.number) == number);
+        asked.unwrap_or(&self.last)
+    }
+}
