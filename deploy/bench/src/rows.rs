@@ -17,7 +17,7 @@ use anyhow::{Result, ensure};
 use http::Method;
 
 use crate::{
-    client::{Client, Connection, prepare},
+    client::{Client, Connection, Prepared, prepare},
     report::{Figure, Report, Section, Unit, median},
     system::{Shape, System},
     usage,
@@ -117,18 +117,18 @@ impl Row {
 
 /// Returns the median time of this number of reads of a path, in milliseconds.
 async fn time_to_read(client: &Client, path: &str, reads: usize) -> Result<f64> {
-    Ok(median(&times_to_read(client, path, reads).await?))
+    let request = prepare(&Method::GET, path, &client.token, None);
+    Ok(median(&times_to_read(client, &request, reads).await?))
 }
 
-/// Returns the times of this number of reads of a path, in milliseconds.
-async fn times_to_read(client: &Client, path: &str, reads: usize) -> Result<Vec<f64>> {
-    let request = prepare(&Method::GET, path, &client.token, None);
+/// Returns the times of this number of equal requests, in milliseconds.
+async fn times_to_read(client: &Client, request: &Prepared, reads: usize) -> Result<Vec<f64>> {
     let mut connection = Connection::open(client.address).await?;
     let mut times = Vec::new();
     while times.len() < reads {
         let began = Instant::now();
         let response = connection.count(request.clone()).await?;
-        ensure!(response.status.is_success(), "{path}: {}", response.status);
+        ensure!(response.status.is_success(), "{}: {}", request.uri(), response.status);
         times.push(began.elapsed().as_secs_f64() * 1000.0);
     }
     Ok(times)

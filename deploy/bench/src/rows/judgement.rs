@@ -1,13 +1,15 @@
-//! Reads that judge an execution of 20,000 tests: what is new in it, its causes, and its set.
+//! Reads that judge an execution of 20,000 tests: what is new in it, its causes, and its set; and the
+//! pages that show them.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use http::{HeaderValue, Method, header::COOKIE};
 use tokio::time::sleep;
 
 use super::{Measurement, times_to_read};
 use crate::{
-    client::{Client, id},
+    client::{Client, Prepared, id, prepare},
     fixture::{create_set, send_report},
     report::{Figure, Section, Unit, percentile},
 };
@@ -41,8 +43,11 @@ pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {
         }
     }
     to.system.rest().await;
-    for (name, path) in paths(&client, &set).await? {
-        let times = times_to_read(&client, &path, READS).await?;
+    let reads = paths(&client, &set).await?.into_iter();
+    let reads = reads.map(|(name, path)| (name, prepare(&Method::GET, &path, &client.token, None)));
+    let pages = pages(&client, &set).await?;
+    for (name, request) in reads.chain(pages) {
+        let times = times_to_read(&client, &request, READS).await?;
         let name = format!("{name} of 20,000 tests: p95");
         let figure = Figure::new(Section::Latency, &name, Unit::Millis).with_goal("50 ms");
         to.report.add(figure, to.system.shape, to.round, percentile(&times, 95));
@@ -118,4 +123,33 @@ async fn paths(client: &Client, set: &str) -> Result<Vec<(&'static str, String)>
         ("grid of 50 by 20", format!("{set}/grid")),
     ]);
     Ok(paths)
+}
+
+/// Returns the requests for pages, with the cookie of a session.
+async fn pages(client: &Client, set: &str) -> Result<Vec<(&'static str, Prepared)>> {
+    let (project, set) = set.split_once("/testsets/").context("not a test set")?;
+    let latest = id(&client.get(&format!("{project}/executions?limit=1")).await?[0])?;
+    let failed = format!("{project}/executions/{latest}/reports?change=New&limit=1");
+    let failed = &client.get(&failed).await?[0];
+    let (fingerprint, case) = (failed["Fingerprint"].as_str(), failed["TestCaseId"].as_str());
+    let (fingerprint, case) = fingerprint.zip(case).context("no failure")?;
+    let project = project.trim_start_matches("/api");
+    let execution = format!("/executions/{latest}");
+    let paths = [
+        ("page of new failures", execution.clone()),
+        ("page of all tests", format!("{execution}?view=all")),
+        ("page of a cause", format!("{execution}?fingerprint={fingerprint}")),
+        ("page of a failure", format!("/reports/{}", id(failed)?)),
+        ("page of the set, a grid of 50 by 20", format!("{project}/sets/{set}")),
+        ("page of the project", project.to_owned()),
+        ("page of a test case", format!("/cases/{case}")),
+        ("page of insights", format!("{project}/insights")),
+    ];
+    let cookie = HeaderValue::try_from(format!("assay={}", client.token))?;
+    let request = |path: &str| {
+        let mut request = prepare(&Method::GET, path, "", None);
+        request.headers_mut().insert(COOKIE, cookie.clone());
+        request
+    };
+    Ok(paths.map(|(name, path)| (name, request(&path))).into())
 }

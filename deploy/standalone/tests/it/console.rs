@@ -10,6 +10,7 @@ mod review;
 mod session;
 mod share;
 mod story;
+mod weight;
 
 use assay_testkit::{Answer, Api};
 use fantoccini::Locator;
