@@ -62,7 +62,7 @@
     const selected = boxes.filter((box) => box.checked).length;
     if (!review || !boxes.length) return;
     one("#selected").textContent = `${selected} selected`;
-    review.hidden = !selected && !one("[name=fingerprint]", review);
+    review.hidden = !selected && !one("[name=fingerprint], [role=alert]", review);
   };
   for (const group of all(".group")) {
     const every = one(".all", group);

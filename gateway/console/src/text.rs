@@ -15,5 +15,5 @@ pub(crate) use self::{
     link::{Link, link},
     number::{counted, number},
     plain::{clean, plain},
-    time::{between, long_time, short_time},
+    time::{long_time, short_time},
 };

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{
     paged::{Paged, unless_empty},
     part::below_project,
-    row::identifier,
+    row::place,
 };
 use crate::{
     api::Console,
@@ -83,7 +83,7 @@ pub(super) fn case_row(case: &TestCaseEntry) -> Markup {
             span.mark { (glyph(case.last_result.unwrap_or(Outcome::Absent))) }
             span.what {
                 a href=(format!("/cases/{}", case.id)) { bdi { (plain(&case.name)) } }
-                (identifier(&case.identifier, &case.name))
+                (place(&case.identifier, &case.name))
             }
             span.marks {}
             span.history { @if !outcomes.is_empty() { (strip(&outcomes)) } }

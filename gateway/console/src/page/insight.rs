@@ -15,7 +15,7 @@ use super::{
     cases::case_row,
     paged::{Paged, unless_empty},
     part::{below_project, text_field},
-    row::identifier,
+    row::place,
 };
 use crate::{
     api::{Api, Console, address},
@@ -190,7 +190,7 @@ fn row(insight: &Insight, kind: &Kind) -> Markup {
                 a href=(format!("/cases/{}", insight.test_case_id)) {
                     bdi { (plain(&insight.test_case_name)) }
                 }
-                (identifier(&insight.test_case_identifier, &insight.test_case_name))
+                (place(&insight.test_case_identifier, &insight.test_case_name))
                 span.facts { (reasons(insight, kind)) }
             }
             span.marks {

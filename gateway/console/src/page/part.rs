@@ -6,7 +6,7 @@ use crate::{
     chart::{bar, glyph},
     layout::Crumb,
     record::{ExecutionEntry, Outcome, Project},
-    text::{between, clean, counted, duration, plain, short_time},
+    text::{clean, counted, duration, plain, short_time},
 };
 
 /// Returns the trail of pages below the list of projects.
@@ -64,7 +64,6 @@ pub(super) fn execution_row(execution: &ExecutionEntry, with_set: bool) -> Marku
     let statistic = &execution.statistic;
     let failures = statistic.failures();
     let revision = revision(execution.branch.as_deref(), execution.commit.as_deref());
-    let seconds = execution.completion_date_time.map(|end| between(execution.request_time, end));
     html! {
         li.row.run {
             span.mark {
@@ -92,7 +91,7 @@ pub(super) fn execution_row(execution: &ExecutionEntry, with_set: bool) -> Marku
                     (counted(statistic.total, "test"))
                 }
             }
-            span.time { @if let Some(seconds) = seconds { (duration(seconds)) } }
+            span.time { @if let Some(seconds) = execution.duration() { (duration(seconds)) } }
         }
     }
 }

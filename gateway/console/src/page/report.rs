@@ -104,7 +104,7 @@ async fn show(
             (Some(instance), Some(attempt)) => (steps::steps(&format!("/reports/{}", report.id), &instance.id, attempt)),
             _ => p.empty { "No instance has finished yet. Its steps appear here." }
         }
-        @if report.is_finished() { (review::form(user, &here, Scope::One(&report.id), entry)) }
+        @if report.is_finished() { (review::form(user, &here, Scope::One(report), entry)) }
     };
     let mut trail = below_set(&project, &report.test_set_id, &report.test_set_name);
     trail.push(Crumb(head::list(report, view), short_time(report.request_time)));

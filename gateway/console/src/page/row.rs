@@ -55,7 +55,7 @@ pub(super) fn row(report: &ReportEntry, rows: Rows<'_>) -> Markup {
                 a href=(rows.address(&report.id)) {
                     bdi { (plain(&report.test_case_name)) }
                 }
-                (identifier(&report.test_case_identifier, &report.test_case_name))
+                (place(&report.test_case_identifier, &report.test_case_name))
                 @if rows.with_headline && !headline.is_empty() {
                     code.headline title=(clean(headline)) { (plain(headline)) }
                 }
@@ -65,6 +65,13 @@ pub(super) fn row(report: &ReportEntry, rows: Rows<'_>) -> Markup {
             span.time { (duration(report.duration_in_sec)) }
         }
     }
+}
+
+/// The place of a test case: its identifier without its name, with which many end.
+pub(super) fn place(identifier: &str, name: &str) -> Markup {
+    let place = identifier.strip_suffix(name).unwrap_or(identifier);
+    let place = place.trim_end_matches(|c: char| !c.is_alphanumeric() && !")]}".contains(c));
+    html! { @if !place.is_empty() { span.id { bdi { (plain(place)) } } } }
 }
 
 /// The identifier of a test case, unless it is its name.
@@ -94,5 +101,25 @@ fn marks(report: &ReportEntry) -> Markup {
                 span.small { "since " (short_time(since)) }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_test_is_not_its_name() {
+        for (identifier, name, expected) in [
+            ("src/pay.spec.ts.pays by card", "pays by card", "src/pay.spec.ts"),
+            ("shop::checkout::pays", "pays", "shop::checkout"),
+            ("suite (chrome) > pays", "pays", "suite (chrome)"),
+            ("CASE-17", "pays", "CASE-17"),
+        ] {
+            let place = place(identifier, name).into_string();
+            let expected = html! { span.id { bdi { (expected) } } }.into_string();
+            assert_eq!(place, expected);
+        }
+        assert_eq!(place("pays", "pays").into_string(), "");
     }
 }

@@ -27,6 +27,13 @@ pub(crate) struct ExecutionEntry {
 }
 
 impl ExecutionEntry {
+    /// Returns how long it has taken, in seconds. Results that are uploaded after a test run take less
+    /// than a second, and no time that matters.
+    pub(crate) fn duration(&self) -> Option<f64> {
+        let taken = self.completion_date_time? - self.request_time;
+        (taken.num_seconds() > 0).then_some(taken.as_seconds_f64())
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         matches!(self.status.as_str(), "Queued" | "Running")
     }

@@ -19,12 +19,6 @@ fn element(time: DateTime<Utc>, form: &str, format: &str) -> Markup {
     html! { time datetime=(exact) data-form=(form) title=(title) { (time.format(format).to_string()) } }
 }
 
-/// Returns the seconds between two times.
-#[expect(clippy::cast_precision_loss, reason = "durations of tests are short enough")]
-pub(crate) fn between(start: DateTime<Utc>, end: DateTime<Utc>) -> f64 {
-    (end - start).num_milliseconds() as f64 / 1000.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

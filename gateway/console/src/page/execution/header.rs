@@ -12,7 +12,7 @@ use crate::{
     page::paged::Paged,
     page::part::{facts, result_badge, revision, subject},
     record::{Changes, Statistic, Summary, Verdict},
-    text::{Link, between, clean, counted, duration, link, long_time, number, plain},
+    text::{Link, clean, counted, duration, link, long_time, number, plain},
 };
 
 /// Returns the title of the page: the numbers first, because tabs of browsers are narrow.
@@ -62,14 +62,13 @@ pub(super) fn header(
 
 fn facts_of(summary: &Summary) -> Markup {
     let execution = &summary.execution;
-    let seconds = execution.completion_date_time.map(|end| between(execution.request_time, end));
     let subject =
         subject(execution.software_name.as_deref(), execution.software_version.as_deref());
     let revision = revision(execution.branch.as_deref(), execution.commit.as_deref());
     html! {
         p.facts {
             span.fact { (long_time(execution.request_time)) }
-            @if let Some(seconds) = seconds { span.fact { (duration(seconds)) } }
+            @if let Some(seconds) = execution.duration() { span.fact { (duration(seconds)) } }
             (facts([
                 revision.as_deref(),
                 execution.environment_name.as_deref(),

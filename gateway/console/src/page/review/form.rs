@@ -6,7 +6,7 @@ use super::entry::Entry;
 use crate::{
     api::List,
     claims::Claims,
-    record::FailureMatch,
+    record::{FailureMatch, Report},
     text::{clean, counted, plain, short_time},
 };
 
@@ -33,7 +33,14 @@ pub(in crate::page) enum Scope<'a> {
     /// Those selected, or all with this cause, which has made these test cases fail.
     Cause(&'a str, &'a List<FailureMatch>),
     /// This one.
-    One(&'a str),
+    One(&'a Report),
+}
+
+impl Scope<'_> {
+    /// Returns whether there may be failures to mute.
+    fn may_fail(&self) -> bool {
+        !matches!(self, Self::One(report) if !report.result.is_failure())
+    }
 }
 
 /// The form, which is sent to the page `here`.
@@ -49,7 +56,7 @@ pub(in crate::page) fn form(user: &Claims, here: &str, scope: Scope<'_>, entry: 
                 (reports(scope, entry))
                 (text_field("comment", "Comment", 4000, entry.comment.as_deref()))
                 (text_field("ticket", "Ticket", 255, entry.ticket.as_deref()))
-                @if user.may("Accept") { (mute(scope, entry)) }
+                @if user.may("Accept") && scope.may_fail() { (mute(scope, entry)) }
                 div.buttons { @for (status, label, key, permissions) in JUDGEMENTS {
                     @if permissions.iter().any(|permission| user.may(permission)) {
                         button name="status" value=(status) data-key=(key) { (label) }
@@ -64,7 +71,7 @@ fn reports(scope: Scope<'_>, entry: &Entry) -> Markup {
     html! {
         @match scope {
             Scope::Selected => output #selected { "Selected tests" },
-            Scope::One(id) => input type="hidden" name="report" value=(id);,
+            Scope::One(report) => input type="hidden" name="report" value=(report.id);,
             Scope::Cause(fingerprint, _) => {
                 label.field {
                     span { "Tests" }
@@ -102,7 +109,7 @@ fn mute(scope: Scope<'_>, entry: &Entry) -> Markup {
             div.every {
                 label.check {
                     input type="checkbox" name="every" value="true" checked[entry.every_case];
-                    " Mute it for every test"
+                    " Mute every test with this cause"
                 }
                 (preview(matches))
             }
