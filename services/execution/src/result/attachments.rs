@@ -76,6 +76,7 @@ impl Attachments {
                 }
                 Some(name)
             }
+            Content::Artifact(name) => Some(name.clone()),
             Content::Dropped => None,
         }
     }

@@ -55,7 +55,7 @@ fn size(test: &Test) -> usize {
         let steps = attempt.steps.iter().map(|step| step.name.len() + step.message.len() + 80);
         let files = attempt.attachments.iter().map(|file| {
             let content = match &file.content {
-                Content::Path(path) => path.len(),
+                Content::Path(path) | Content::Artifact(path) => path.len(),
                 Content::Inline(bytes) => bytes.len(),
                 Content::Dropped => 0,
             };

@@ -22,6 +22,7 @@ mod lines;
 mod model;
 mod nunit;
 mod playwright;
+pub mod reportportal;
 mod robot;
 mod steps;
 mod tap;

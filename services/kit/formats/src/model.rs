@@ -15,6 +15,8 @@ pub struct Test {
     /// Class, file or feature of the test. Together with the name it identifies the test case.
     pub class: String,
     pub name: String,
+    /// Identifier of the test case, if it is not class and name.
+    pub id: String,
     /// Values that distinguish this instance of the test case from others of the same run, such as
     /// the browser.
     pub parameters: Vec<Property>,
@@ -113,6 +115,8 @@ pub enum Content {
     Path(String),
     /// The contents, in the report itself.
     Inline(Vec<u8>),
+    /// Name of an artifact that the execution has already.
+    Artifact(String),
     /// The report contains the attachment, but it is too large to be kept.
     Dropped,
 }
@@ -210,8 +214,12 @@ impl Test {
         path
     }
 
-    /// Returns the identifier of the test case, which is the same in every run: class and name.
+    /// Returns the identifier of the test case, which is the same in every run: class and name, unless
+    /// the tool has one.
     pub fn identifier(&self) -> String {
+        if !self.id.is_empty() {
+            return shortened(&self.id);
+        }
         match (self.class.is_empty(), self.name.is_empty()) {
             (true, true) => "unnamed".to_owned(),
             (true, false) => shortened(&self.name),

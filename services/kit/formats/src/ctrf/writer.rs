@@ -232,7 +232,7 @@ fn step(step: &Step) -> Value {
 fn attachment(attachment: &Attachment) -> Option<Value> {
     let Attachment { name, media_type, content } = attachment;
     let path = match content {
-        Content::Path(path) => path.clone(),
+        Content::Path(path) | Content::Artifact(path) => path.clone(),
         Content::Inline(bytes) => {
             format!("data:{media_type};base64,{}", BASE64_STANDARD.encode(bytes))
         }

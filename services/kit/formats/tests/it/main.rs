@@ -4,4 +4,5 @@ mod export;
 mod hostile;
 mod identity;
 mod memory;
+mod reportportal;
 mod samples;

@@ -1,0 +1,254 @@
+//! Items: suites, tests, hooks and steps.
+
+use assay_proto::{TestResult, Timestamp};
+use serde_json::Value;
+
+use super::ItemId;
+use crate::{
+    Attachment, Content,
+    limits::{INLINE, MESSAGE, MOST_ATTACHMENTS, OUTPUT, STEP, TEXT},
+    texts::{beginning, keep_beginning, keep_end},
+    values::{since_1970, time},
+};
+
+/// An item, as far as its requests have arrived.
+#[derive(Default)]
+pub(super) struct Item {
+    /// Position among the items; none before the request that starts it.
+    pub(super) sequence: Option<usize>,
+    pub(super) parent: Option<ItemId>,
+    pub(super) name: String,
+    kind: String,
+    pub(super) start: Option<Timestamp>,
+    has_stats: bool,
+    code_ref: String,
+    case_id: String,
+    /// Values of the parameters.
+    parameters: Vec<String>,
+    pub(super) is_retry: bool,
+    /// The end and the outcome; none before the request that finishes it.
+    pub(super) finished: Option<Finished>,
+    /// Beginning of the logs of level `ERROR`.
+    pub(super) errors: String,
+    /// End of the other logs.
+    pub(super) output: String,
+    /// All logs, as long as there is room.
+    pub(super) log: String,
+    pub(super) files: Vec<Attachment>,
+    was_logged: bool,
+}
+
+/// The end of an item.
+pub(super) struct Finished {
+    pub(super) time: Option<Timestamp>,
+    /// None if its children determine the result.
+    pub(super) result: Option<TestResult>,
+    pub(super) description: String,
+}
+
+/// A log.
+pub(super) struct Log {
+    level: String,
+    message: String,
+    file: Option<Attachment>,
+}
+
+impl Item {
+    pub(super) fn start(&mut self, parent: Option<ItemId>, sequence: usize, body: &Value) {
+        if self.sequence.is_some() {
+            return;
+        }
+        self.sequence = Some(sequence);
+        self.parent = parent;
+        self.name = beginning(text(body, "name").trim(), STEP);
+        self.kind = text(body, "type").to_ascii_uppercase();
+        self.start = time_of(&body["startTime"]);
+        self.has_stats = body["hasStats"].as_bool() != Some(false);
+        self.code_ref = beginning(text(body, "codeRef").trim(), MESSAGE);
+        let case_id = text(body, "testCaseId").trim();
+        if !case_id.is_empty() {
+            self.case_id = beginning(case_id, MESSAGE);
+        }
+        self.is_retry = body["retry"] == true;
+        let parameters = body["parameters"].as_array().into_iter().flatten();
+        self.parameters =
+            parameters.map(|parameter| beginning(text(parameter, "value"), STEP)).collect();
+    }
+
+    pub(super) fn finish(&mut self, body: &Value) {
+        if self.finished.is_some() {
+            return;
+        }
+        if self.case_id.is_empty() {
+            self.case_id = beginning(text(body, "testCaseId").trim(), MESSAGE);
+        }
+        let description = beginning(&without_fences(text(body, "description")), TEXT);
+        let issue = issue(&body["issue"]);
+        let description = match (description.is_empty(), issue.is_empty()) {
+            (_, true) => description,
+            (true, false) => issue,
+            (false, false) => format!("{description}\n{issue}"),
+        };
+        self.finished = Some(Finished {
+            time: time_of(&body["endTime"]),
+            result: result(text(body, "status")),
+            description,
+        });
+    }
+
+    pub(super) fn log(&mut self, log: Log, room: &mut usize) {
+        self.was_logged = true;
+        let line = log.line();
+        if log.level == "ERROR" || log.level == "FATAL" {
+            keep_beginning(&mut self.errors, &line, TEXT);
+        } else {
+            keep_end(&mut self.output, &line, OUTPUT);
+        }
+        let fits = line.len().min(*room).min(INLINE.saturating_sub(self.log.len()));
+        keep_beginning(&mut self.log, &line[..line.floor_char_boundary(fits)], INLINE);
+        *room -= fits;
+        if self.files.len() < MOST_ATTACHMENTS {
+            self.files.extend(log.file);
+        }
+    }
+
+    /// Whether the item counts in the statistics of its launch. Hooks and nested steps do not.
+    pub(super) fn is_counted(&self) -> bool {
+        let is_hook = self.kind.starts_with("BEFORE_") || self.kind.starts_with("AFTER_");
+        self.has_stats && !is_hook
+    }
+
+    /// Whether the item is a test if it contains none.
+    pub(super) fn can_be_test(&self) -> bool {
+        self.is_counted() && matches!(self.kind.as_str(), "STEP" | "TEST" | "SCENARIO")
+    }
+
+    pub(super) fn is_step(&self) -> bool {
+        self.kind == "STEP"
+    }
+
+    /// Whether another request than the one that starts the item refers to it.
+    pub(super) fn is_used(&self) -> bool {
+        self.finished.is_some() || self.was_logged
+    }
+
+    /// Whether the same request may have started both items: an agent that received no answer sends
+    /// it again.
+    pub(super) fn is_repeated(&self, other: &Self) -> bool {
+        let key = |item: &Self| (item.parent, item.start.map(|start| start.0), item.is_retry);
+        let same_name = self.name == other.name && self.kind == other.kind;
+        same_name && key(self) == key(other) && self.own_identity() == other.own_identity()
+    }
+
+    /// Returns the identity that the agent gives the item, if it is the same in every launch.
+    pub(super) fn own_identity(&self) -> Option<String> {
+        if !self.case_id.is_empty() {
+            return Some(self.case_id.clone());
+        }
+        // Robot Framework and Behave refer to the line, which changes.
+        let line = self.code_ref.rsplit_once(':').map(|(_, line)| line);
+        let has_line = line.is_some_and(|line| line.parse::<u32>().is_ok());
+        if self.code_ref.is_empty() || has_line {
+            return None;
+        }
+        Some(match self.parameters.join(",").as_str() {
+            "" => self.code_ref.clone(),
+            parameters => format!("{}[{parameters}]", self.code_ref),
+        })
+    }
+
+    /// Returns the duration in seconds; 0 if it is not known.
+    pub(super) fn seconds(&self) -> f64 {
+        let end = self.finished.as_ref().and_then(|finished| finished.time);
+        let between = self.start.zip(end).map(|(start, end)| (end.0 - start.0).as_seconds_f64());
+        crate::values::duration(between)
+    }
+
+    /// Returns the description of the end; empty if there is none.
+    pub(super) fn description(&self) -> &str {
+        self.finished.as_ref().map_or("", |finished| finished.description.as_str())
+    }
+
+    /// Returns the texts of the item: errors first.
+    pub(super) fn texts(&self) -> String {
+        let mut texts: Vec<&str> = Vec::new();
+        for part in [self.description(), &self.errors, &self.output].map(str::trim) {
+            // JavaScript agents log the description as well.
+            if !part.is_empty() && !texts.iter().any(|text| text.contains(part)) {
+                texts.push(part);
+            }
+        }
+        texts.join("\n")
+    }
+}
+
+impl Log {
+    pub(super) fn of(body: &Value) -> Self {
+        let file = &body["file"];
+        let file = Some(text(file, "artifact")).filter(|name| !name.is_empty()).map(|artifact| {
+            Attachment {
+                name: beginning(text(file, "name"), STEP),
+                media_type: beginning(text(file, "contentType"), STEP),
+                content: Content::Artifact(artifact.to_owned()),
+            }
+        });
+        let level = text(body, "level").to_ascii_uppercase();
+        Self { level, message: text(body, "message").to_owned(), file }
+    }
+
+    /// Returns the message as a line.
+    pub(super) fn line(&self) -> String {
+        format!("{}\n", crate::values::without_colours(self.message.trim_end()))
+    }
+}
+
+fn text<'v>(object: &'v Value, field: &str) -> &'v str {
+    object[field].as_str().unwrap_or_default()
+}
+
+/// Returns a time: ISO 8601, or milliseconds since 1970 as a number or a text.
+fn time_of(value: &Value) -> Option<Timestamp> {
+    match value {
+        Value::Number(number) => since_1970(number.as_f64()),
+        Value::String(text) => match text.parse() {
+            Ok(number) => since_1970(Some(number)),
+            Err(_) => time(text),
+        },
+        _ => None,
+    }
+}
+
+/// Returns the result of a status. Behave has `ERROR`, which ReportPortal does not.
+fn result(status: &str) -> Option<TestResult> {
+    match status.to_ascii_uppercase().as_str() {
+        "PASSED" | "INFO" | "WARN" => Some(TestResult::Passed),
+        "FAILED" => Some(TestResult::Failed),
+        "SKIPPED" | "CANCELLED" => Some(TestResult::Canceled),
+        "STOPPED" | "INTERRUPTED" => Some(TestResult::Aborted),
+        "ERROR" => Some(TestResult::Error),
+        _ => None,
+    }
+}
+
+/// Returns the comment and the tickets of an issue.
+fn issue(issue: &Value) -> String {
+    if text(issue, "issueType").eq_ignore_ascii_case("NOT_ISSUE")
+        || text(issue, "issue_type").eq_ignore_ascii_case("NOT_ISSUE")
+    {
+        return String::new();
+    }
+    let tickets = issue["externalSystemIssues"].as_array().into_iter().flatten();
+    let parts = [text(issue, "comment")].into_iter().chain(tickets.map(|ticket| {
+        let url = text(ticket, "url");
+        if url.is_empty() { text(ticket, "ticketId") } else { url }
+    }));
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    beginning(&parts.join(" "), MESSAGE)
+}
+
+/// Returns a text without the fences of Markdown that JavaScript agents put around errors.
+fn without_fences(text: &str) -> String {
+    let plain = crate::values::without_colours(text);
+    let lines = plain.lines().filter(|line| !line.trim_start().starts_with("```"));
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+}

@@ -1,0 +1,150 @@
+//! The trees of items, in which tests are found.
+
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
+
+use super::{ItemId, attempt, item::Item};
+use crate::{Test, limits::DEEPEST};
+
+/// The items of a launch, with their children.
+pub(super) struct Tree {
+    items: HashMap<ItemId, Item>,
+    children: HashMap<Option<ItemId>, Vec<ItemId>>,
+    is_gherkin: bool,
+    /// The items whose texts are those of a test.
+    reported: HashSet<ItemId>,
+}
+
+impl Tree {
+    pub(super) fn of(mut items: HashMap<ItemId, Item>, is_gherkin: bool) -> Self {
+        let started = |item: &Item| item.sequence.is_some();
+        let known: HashSet<ItemId> =
+            items.iter().filter(|(_, item)| started(item)).map(|(id, _)| *id).collect();
+        let mut children: HashMap<Option<ItemId>, Vec<ItemId>> = HashMap::new();
+        for (id, item) in items.iter_mut().filter(|(_, item)| started(item)) {
+            // The request that starts the parent may have failed.
+            item.parent = item.parent.filter(|parent| known.contains(parent) && parent != id);
+            children.entry(item.parent).or_default().push(*id);
+        }
+        let parents: HashSet<ItemId> = children.keys().filter_map(|parent| *parent).collect();
+        for siblings in children.values_mut() {
+            siblings.sort_by_key(|id| {
+                let item = &items[id];
+                (item.start.map(|start| start.0), item.is_retry, item.sequence)
+            });
+            remove_repeated(siblings, &items, &parents);
+        }
+        Self { items, children, is_gherkin, reported: HashSet::new() }
+    }
+
+    pub(super) fn item(&self, id: ItemId) -> &Item {
+        &self.items[&id]
+    }
+
+    /// Returns the children of an item in the order of their starts.
+    pub(super) fn children(&self, id: ItemId) -> &[ItemId] {
+        self.children.get(&Some(id)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the tests in the order of their starts, depth first.
+    pub(super) fn tests(&mut self) -> Vec<Test> {
+        let mut found = Vec::new();
+        let roots = self.children.get(&None).cloned().unwrap_or_default();
+        self.find(&roots, &mut Vec::new(), &mut found);
+        let mut tests: Vec<Test> = Vec::with_capacity(found.len());
+        // The last test of each identity below each parent, which retries belong to.
+        let mut last: HashMap<(Option<ItemId>, String), usize> = HashMap::new();
+        for (id, path) in found {
+            let item = &self.items[&id];
+            let identity = item.own_identity().unwrap_or_else(|| path.join("/"));
+            let attempt = attempt::of(self, id);
+            let key = (item.parent, identity.clone());
+            let retried = last.get(&key).copied().filter(|_| item.is_retry);
+            if let Some(index) = retried {
+                tests[index].push(attempt);
+            } else {
+                last.insert(key, tests.len());
+                tests.push(attempt::test(item, identity, path, attempt));
+            }
+            self.mark(id);
+        }
+        tests
+    }
+
+    /// Finds the tests among items and below them, with the names on the way to them.
+    fn find(
+        &self,
+        items: &[ItemId],
+        path: &mut Vec<String>,
+        found: &mut Vec<(ItemId, Vec<String>)>,
+    ) {
+        for id in items {
+            path.push(self.items[id].name.clone());
+            if self.is_test(*id) {
+                found.push((*id, path.clone()));
+            } else if path.len() < DEEPEST {
+                self.find(self.children(*id), path, found);
+            }
+            path.pop();
+        }
+    }
+
+    /// Whether an item is a test: it counts and contains no item that does, or is a scenario with its
+    /// steps.
+    fn is_test(&self, id: ItemId) -> bool {
+        let mut counted = self.counted(id).peekable();
+        let is_leaf = counted.peek().is_none();
+        let mut are_steps =
+            counted.map(|child| self.item(child).is_step() && self.counted(child).next().is_none());
+        self.item(id).can_be_test() && (is_leaf || self.is_gherkin && are_steps.all(|is| is))
+    }
+
+    fn counted(&self, id: ItemId) -> impl Iterator<Item = ItemId> {
+        self.children(id).iter().copied().filter(|child| self.item(*child).is_counted())
+    }
+
+    /// Marks an item and everything below it as reported.
+    fn mark(&mut self, id: ItemId) {
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            if self.reported.insert(id) {
+                open.extend(self.children(id));
+            }
+        }
+    }
+
+    /// Returns the items that are not part of a test, in the order of their arrival.
+    pub(super) fn outside(&self) -> Vec<&Item> {
+        let outside = self.items.iter().filter(|(id, _)| !self.reported.contains(id));
+        let mut outside: Vec<&Item> = outside.map(|(_, item)| item).collect();
+        outside.sort_by_key(|item| item.sequence);
+        outside
+    }
+}
+
+/// Removes the items that were started by a repeated request: nothing refers to them, but to the
+/// other one.
+fn remove_repeated(
+    siblings: &mut Vec<ItemId>,
+    items: &HashMap<ItemId, Item>,
+    parents: &HashSet<ItemId>,
+) {
+    let is_used = |id: &ItemId| items[id].is_used() || parents.contains(id);
+    if siblings.iter().all(is_used) {
+        return;
+    }
+    let mut kept: Vec<ItemId> = Vec::with_capacity(siblings.len());
+    let mut by_use = siblings.clone();
+    by_use.sort_by_key(|id| Reverse(is_used(id)));
+    for id in by_use {
+        let item = &items[&id];
+        let is_new = is_used(&id) || !kept.iter().any(|other| items[other].is_repeated(item));
+        if is_new {
+            kept.push(id);
+        }
+    }
+    let kept: HashSet<ItemId> = kept.into_iter().collect();
+    siblings.retain(|id| kept.contains(id));
+}
