@@ -142,7 +142,7 @@ async fn feed_form(mut form: Multipart, sender: &mut Sender) -> Result<(), Probl
             return Err(Problem::malformed(reason));
         }
         let is_attachment = field.name() == Some(ATTACHMENT);
-        let file = FormFile { name: name.to_owned(), is_attachment };
+        let file = FormFile { name: name.to_owned(), is_attachment, ..FormFile::default() };
         // A separate chunk marks the start, because the file may be empty.
         queue(sender, Chunk { file: Some(file), ..Chunk::default() }).await;
         while let Some(bytes) = field.chunk().await.map_err(|error| body_error(&error))? {

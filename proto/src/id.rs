@@ -85,6 +85,7 @@ ids! {
     InstanceId "instance",
     KnownFailureId "known failure",
     ShareLinkId "share link",
+    LaunchId "launch",
     ArtifactId "artifact",
     ScheduleId "schedule",
     LeaseId "lease",

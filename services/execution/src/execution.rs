@@ -1,6 +1,6 @@
 //! Executions: runs of a test set, from their start to their end.
 
-mod archive;
+pub(crate) mod archive;
 pub(crate) mod details;
 mod filter;
 pub(crate) mod idempotency;
@@ -43,6 +43,7 @@ use crate::{
 };
 
 /// The gRPC service of executions.
+#[derive(Clone)]
 pub(crate) struct ExecutionService {
     pub(crate) db: PgPool,
     pub(crate) catalog: Catalog,

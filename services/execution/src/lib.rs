@@ -13,6 +13,7 @@ mod failure;
 mod insight;
 mod instance;
 mod known_failure;
+mod launch;
 mod lease;
 mod limits;
 mod metrics;
@@ -42,8 +43,8 @@ use assay_proto::execution::{
     execution_service_server::ExecutionServiceServer, failure_service_server::FailureServiceServer,
     insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
-    metrics_service_server::MetricsServiceServer, result_service_server::ResultServiceServer,
-    share_link_service_server::ShareLinkServiceServer,
+    launch_service_server::LaunchServiceServer, metrics_service_server::MetricsServiceServer,
+    result_service_server::ResultServiceServer, share_link_service_server::ShareLinkServiceServer,
     shared_execution_service_server::SharedExecutionServiceServer,
     statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
@@ -61,6 +62,7 @@ pub use self::{
     deletion::{Deletions, purge_deleted},
     insight::roll_up,
     known_failure::expiry::publish_expired,
+    launch::Launches,
     page::Pages,
     retention::enforce_retention,
     verify::{PublishedState, published_states, rebuild, verify},
@@ -138,15 +140,17 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let queue = Queue::connect(runtime, nats.client().clone());
     Reconciler::new(database.pool(), &queue, config.leases).spawn(runtime, &database);
     let (db, shares) = (database.pool(), database.shares());
-    let services = services(db, shares, catalog, queue, config.leases, artifacts, pages);
+    let (services, launches) =
+        services(db, shares, catalog, queue, config.leases, artifacts, pages);
+    launches.spawn(runtime, &database);
     let verifier = Verifier::watch_with_nats(runtime, identity, nats.client().clone());
     let app = guard(services, verifier, shares);
     let listener = TcpListener::bind(config.grpc_listen).await?;
     grpc::serve(runtime, listener, app, assay_proto::DESCRIPTORS)
 }
 
-/// Returns the gRPC services. They must be served behind [`guard`] with the same shares of the
-/// database.
+/// Returns the gRPC services, and the launches, whose task the caller runs. The services must be
+/// served behind [`guard`] with the same shares of the database.
 pub fn services(
     db: &PgPool,
     shares: &Shares,
@@ -155,7 +159,7 @@ pub fn services(
     leases: LeaseSettings,
     artifacts: Artifacts,
     pages: Pages,
-) -> Routes {
+) -> (Routes, Launches) {
     let (catalog, limits) = (Catalog::new(catalog), IngestLimits::new(shares));
     let statistics = StatisticsService { db: db.clone(), catalog: catalog.clone() };
     let reports = TestReportService::new(db.clone(), artifacts.clone());
@@ -181,11 +185,12 @@ pub fn services(
         pages: pages.clone(),
     };
     let share_links = ShareLinkService { db: db.clone(), pages };
+    let launches = Launches::new(executions.clone(), results.clone(), shares);
     let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
     let metrics = MetricsService { db: db.clone(), catalog: catalog.clone() };
     let automation = AutomationService { db: db.clone(), catalog, queue, settings: leases, limits };
-    Routes::new(ExecutionServiceServer::new(executions))
+    let services = Routes::new(ExecutionServiceServer::new(executions))
         .add_service(ResultServiceServer::new(results))
         .add_service(TestReportServiceServer::new(reports))
         .add_service(AutomationServiceServer::new(automation))
@@ -197,5 +202,7 @@ pub fn services(
         .add_service(ShareLinkServiceServer::new(share_links))
         .add_service(SharedExecutionServiceServer::new(shared))
         .add_service(MetricsServiceServer::new(metrics))
-        .add_service(DebugServiceServer::new(DebugService { db: db.clone() }))
+        .add_service(LaunchServiceServer::new(launches.clone()))
+        .add_service(DebugServiceServer::new(DebugService { db: db.clone() }));
+    (services, launches)
 }

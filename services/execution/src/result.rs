@@ -1,15 +1,15 @@
 //! Results that test tools report, to a running execution or as a completed one.
 
 mod adoption;
-mod attachments;
+pub(crate) mod attachments;
 mod chunks;
 mod export;
-mod file;
+pub(crate) mod file;
 mod folder;
 pub(crate) mod json;
 pub(crate) mod link;
 pub(crate) mod resolve;
-mod rules;
+pub(crate) mod rules;
 mod upload;
 
 use std::mem::take;
@@ -61,6 +61,7 @@ use crate::{
 };
 
 /// The gRPC service of results.
+#[derive(Clone)]
 pub(crate) struct ResultService {
     pub(crate) db: PgPool,
     pub(crate) catalog: Catalog,
@@ -194,16 +195,17 @@ impl result_service_server::ResultService for ResultService {
 }
 
 /// Results for an execution, and the digest of the report that they are from.
-struct Added {
-    results: Vec<Reported>,
-    digest: Option<Vec<u8>>,
+#[derive(Default)]
+pub(crate) struct Added {
+    pub(crate) results: Vec<Reported>,
+    pub(crate) digest: Option<Vec<u8>>,
     /// Its attachments.
-    attachments: Vec<NewFile>,
+    pub(crate) attachments: Vec<NewFile>,
 }
 
 impl ResultService {
     /// Adds results to an external execution, all or none.
-    async fn add(
+    pub(crate) async fn add(
         &self,
         caller: &Caller,
         project: ProjectId,
@@ -235,8 +237,8 @@ impl ResultService {
     }
 }
 
-/// Adds results to a locked external execution, all or none.
-async fn report(
+/// Adds results to an external execution, which it locks, all or none.
+pub(crate) async fn report(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,

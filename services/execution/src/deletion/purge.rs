@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::store::{self, Deleted};
-use crate::{artifact::Artifacts, removal};
+use crate::{artifact::Artifacts, launch, removal};
 
 /// Interval between purges.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -103,5 +103,6 @@ async fn remove(
         }
     }
     artifacts.remove(customer, id).await?;
+    launch::store::remove_of_execution(db, customer, id).await?;
     store::remove_execution(db, customer, id).await
 }

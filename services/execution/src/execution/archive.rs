@@ -10,7 +10,7 @@ use sqlx::PgTransaction;
 use super::store;
 
 /// Archives or unarchives an execution and publishes the change.
-pub(super) async fn update(
+pub(crate) async fn update(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     project: ProjectId,

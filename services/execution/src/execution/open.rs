@@ -27,7 +27,7 @@ use crate::{
 
 impl ExecutionService {
     /// Opens an execution, or joins the one that the key or the same request has opened before.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         &self,
         caller: &Caller,
         mut request: OpenExecutionRequest,

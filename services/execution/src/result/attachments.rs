@@ -118,13 +118,18 @@ impl Attachments {
 
 /// Returns a file with a media type that is safe in a header.
 fn new_file(name: &str, media_type: &str, contents: Bytes) -> NewFile {
+    let content_type = safe_content_type(media_type).to_owned();
+    NewFile { name: name.to_owned(), content_type, contents }
+}
+
+/// Returns a media type if it is safe in a header.
+pub(crate) fn safe_content_type(media_type: &str) -> &str {
     let is_valid = media_type.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    let content_type = if is_valid && media_type.len() <= LONGEST { media_type } else { "" };
-    NewFile { name: name.to_owned(), content_type: content_type.to_owned(), contents }
+    if is_valid && media_type.len() <= LONGEST { media_type } else { "" }
 }
 
 /// Returns a name of an artifact that is the same for the same contents, and shows that of the tool.
-fn name_of(name: &str, contents: &[u8]) -> String {
+pub(crate) fn name_of(name: &str, contents: &[u8]) -> String {
     let digest = digest::digest(&digest::SHA256, contents);
     let start = digest.as_ref().iter().take(6).fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
     let base = name.rsplit(['/', '\\']).next().unwrap_or_default();

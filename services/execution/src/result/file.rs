@@ -56,15 +56,7 @@ pub(crate) fn read(
     let reporter = reporter.map_or_else(generated, str::to_owned);
     // Reporters can have the same report.
     let digest = digest_of([&digest[..], reporter.as_bytes(), variant.as_bytes()]);
-    let mut results = Results {
-        reporter,
-        variant,
-        read: Vec::new(),
-        tests: 0,
-        names: Names::default(),
-        writer: Writer::new()?,
-        attachments: Attachments::of_upload(&digest),
-    };
+    let mut results = Results::new(variant, Attachments::of_upload(&digest), reporter)?;
     if body.files.iter().any(|file| allure::is_result(&file.name)) {
         results.read_allure(&mut Folder::of(&body.files), memory)?;
     } else {
@@ -83,6 +75,17 @@ pub(crate) fn read(
     Ok(Report { results, digest, attachments: attachments.into_files() })
 }
 
+/// Converts tests that were not read from a file, up to the maximum number. Their instances belong to
+/// no reporter.
+pub(crate) fn of_tests(tests: impl Iterator<Item = Test>) -> Result<Report, Fault> {
+    let mut results = Results::new("", Attachments::default(), String::new())?;
+    for test in tests.take(MOST_TESTS) {
+        results.add(&test)?;
+    }
+    let Results { read: results, attachments, .. } = results;
+    Ok(Report { results, digest: Vec::new(), attachments: attachments.into_files() })
+}
+
 /// The results that were read so far, and what the next ones depend on.
 struct Results<'v> {
     reporter: String,
@@ -92,6 +95,13 @@ struct Results<'v> {
     names: Names,
     writer: Writer,
     attachments: Attachments,
+}
+
+impl<'v> Results<'v> {
+    fn new(variant: &'v str, attachments: Attachments, reporter: String) -> Result<Self, Fault> {
+        let (read, names, writer) = (Vec::new(), Names::default(), Writer::new()?);
+        Ok(Self { reporter, variant, read, tests: 0, names, writer, attachments })
+    }
 }
 
 impl Results<'_> {

@@ -15,6 +15,7 @@ mod fairness;
 mod insights;
 mod instances;
 mod known_failures;
+mod launches;
 mod leases;
 mod metrics;
 mod open;

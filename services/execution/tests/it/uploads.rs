@@ -179,7 +179,7 @@ async fn links(world: &World, execution: &Execution) -> Result<Vec<String>> {
 }
 
 fn part(name: &str, is_attachment: bool) -> FormFile {
-    FormFile { name: name.to_owned(), is_attachment }
+    FormFile { name: name.to_owned(), is_attachment, ..FormFile::default() }
 }
 
 #[tokio::test]

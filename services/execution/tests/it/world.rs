@@ -3,6 +3,7 @@
 mod catalog;
 mod engine;
 mod execution;
+mod launch;
 mod result;
 mod server;
 mod test_report;
@@ -16,7 +17,7 @@ use std::{
 use anyhow::{Context, Result};
 use assay_auth::{Seal, SealConfig, Verifier, guard, new_seal_key};
 use assay_execution::{
-    ArtifactConfig, Artifacts, FileStoreConfig, LeaseSettings, Pages, Queue, Reconciler,
+    ArtifactConfig, Artifacts, FileStoreConfig, Launches, LeaseSettings, Pages, Queue, Reconciler,
 };
 use assay_proto::{
     DESCRIPTORS,
@@ -67,6 +68,7 @@ pub(crate) struct World {
     pub(crate) wire: Wire,
     pub(crate) execution: Channel,
     reconciler: Reconciler,
+    pub(crate) launches: Launches,
     pub(crate) queue: Queue,
     pub(crate) project: String,
     pub(crate) set: String,
@@ -93,7 +95,7 @@ impl World {
         let artifact_config = artifacts(&folder)?;
         let artifacts = Artifacts::open(&db, &artifact_config)?;
         let queue = Queue::local(&runtime);
-        let services = assay_execution::services(
+        let (services, launches) = assay_execution::services(
             &db,
             &Shares::new(8),
             grpc::connect(&format!("http://{}", wire.address()))?,
@@ -122,6 +124,7 @@ impl World {
             wire,
             execution,
             reconciler,
+            launches,
             queue,
             project,
             set,

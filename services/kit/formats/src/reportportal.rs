@@ -49,7 +49,11 @@ pub struct Launch {
 
 /// The contents of a launch.
 pub struct Launched {
+    /// The tests, each with its attempts.
     pub tests: Vec<Test>,
+    /// Items that have not finished, and could still turn out to contain tests. After the end of the
+    /// launch, they are tests that were aborted.
+    pub uncertain: Vec<Test>,
     /// The texts that belong to no test. Empty if there are none.
     pub log: String,
     /// Number of logs that belong to no item.
@@ -102,11 +106,11 @@ impl Launch {
         self.items.entry(id).or_default()
     }
 
-    /// Returns the tests, each with its attempts, and the texts that belong to no test.
+    /// Returns the tests, and the texts that belong to none.
     pub fn end(self) -> Launched {
         let Self { items, is_gherkin, mut log, logs, .. } = self;
         let mut tree = Tree::of(items, is_gherkin);
-        let tests = tree.tests();
+        let (tests, uncertain) = tree.tests();
         for item in tree.outside() {
             let mut text = item.texts();
             if !text.is_empty() {
@@ -115,7 +119,7 @@ impl Launch {
             }
             keep_beginning(&mut log, &text, LOGS);
         }
-        Launched { tests, log, logs }
+        Launched { tests, uncertain, log, logs }
     }
 }
 

@@ -20,7 +20,7 @@ pub use self::{
 };
 use crate::{Share, Shares};
 
-/// Maximum size of a body in bytes. The gateway has the same limit.
+/// Maximum size of most bodies in bytes. The gateway has the same limit.
 const LARGEST: usize = 32 << 20;
 
 /// Size in bytes of the units that memory is acquired in.
@@ -47,6 +47,8 @@ pub struct Piece {
 pub struct Intake {
     memory: Shares,
     threads: Shares,
+    /// Maximum size of a body in bytes.
+    largest: usize,
 }
 
 /// Memory of a body, which other bodies can acquire when this is dropped.
@@ -63,7 +65,14 @@ impl Intake {
     /// Limits the memory of bodies, and of what is parsed from them, to this many mebibytes.
     pub fn new(mebibytes: usize) -> Self {
         let threads = thread::available_parallelism().map_or(1, usize::from).max(4);
-        Self { memory: Shares::new((mebibytes << 20) / UNIT), threads: Shares::new(threads) }
+        let memory = Shares::new((mebibytes << 20) / UNIT);
+        Self { memory, threads: Shares::new(threads), largest: LARGEST }
+    }
+
+    /// Returns an intake of bodies with another maximum size in bytes, which shares the memory.
+    #[must_use]
+    pub fn up_to(&self, largest: usize) -> Self {
+        Self { largest, ..self.clone() }
     }
 
     /// Receives a body and parses it on a thread of its own. Drop the memory after the result: the
@@ -77,7 +86,7 @@ impl Intake {
         parse: impl FnOnce(Body, &mut Memory) -> Result<T, Fault> + Send + 'static,
     ) -> Result<(T, Memory), Status> {
         let mut memory = Memory::new(&self.memory, customer);
-        let body = received(pieces, &mut memory).await?;
+        let body = received(pieces, self.largest, &mut memory).await?;
         let _thread = self.threads.acquire(customer).await?;
         let parsed = task::spawn_blocking(move || Ok((parse(body, &mut memory)?, memory)));
         let parsed: Result<_, Fault> = parsed.await.map_err(Fault::internal)?;
@@ -128,6 +137,7 @@ impl Memory {
 /// like the end of the stream, so the last piece is marked.
 async fn received(
     pieces: impl Stream<Item = Result<Piece, Status>>,
+    largest: usize,
     memory: &mut Memory,
 ) -> Result<Body, Status> {
     let whole = async {
@@ -137,8 +147,8 @@ async fn received(
             let Piece { chunk, file, last } = piece?;
             let start = file.as_ref().map_or(0, |file| FILE + file.name.len());
             size += start + chunk.len();
-            if size > LARGEST {
-                let reason = format!("the body is larger than {} MiB", LARGEST >> 20);
+            if size > largest {
+                let reason = format!("the body is larger than {} MiB", largest >> 20);
                 return Err(Fault::Refused { code: "too_large", reason }.into());
             }
             memory.hold(start + chunk.len()).await?;

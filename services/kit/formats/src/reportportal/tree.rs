@@ -48,12 +48,13 @@ impl Tree {
         self.children.get(&Some(id)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the tests in the order of their starts, depth first.
-    pub(super) fn tests(&mut self) -> Vec<Test> {
+    /// Returns the tests in the order of their starts, depth first; separately those that have not
+    /// finished and could still turn out to contain tests.
+    pub(super) fn tests(&mut self) -> (Vec<Test>, Vec<Test>) {
         let mut found = Vec::new();
         let roots = self.children.get(&None).cloned().unwrap_or_default();
         self.find(&roots, &mut Vec::new(), &mut found);
-        let mut tests: Vec<Test> = Vec::with_capacity(found.len());
+        let mut tests: Vec<(Test, bool)> = Vec::with_capacity(found.len());
         // The last test of each identity below each parent, which retries belong to.
         let mut last: HashMap<(Option<ItemId>, String), usize> = HashMap::new();
         for (id, path) in found {
@@ -61,16 +62,20 @@ impl Tree {
             let identity = item.own_identity().unwrap_or_else(|| path.join("/"));
             let attempt = attempt::of(self, id);
             let key = (item.parent, identity.clone());
+            let is_certain = item.finished.is_some() || item.is_step();
             let retried = last.get(&key).copied().filter(|_| item.is_retry);
             if let Some(index) = retried {
-                tests[index].push(attempt);
+                tests[index].0.push(attempt);
             } else {
                 last.insert(key, tests.len());
-                tests.push(attempt::test(item, identity, path, attempt));
+                tests.push((attempt::test(item, identity, path, attempt), is_certain));
             }
             self.mark(id);
         }
-        tests
+        let (certain, uncertain): (Vec<_>, Vec<_>) =
+            tests.into_iter().partition(|(_, is_certain)| *is_certain);
+        let tests = |found: Vec<(Test, bool)>| found.into_iter().map(|(test, _)| test).collect();
+        (tests(certain), tests(uncertain))
     }
 
     /// Finds the tests among items and below them, with the names on the way to them.

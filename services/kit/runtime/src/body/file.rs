@@ -16,14 +16,16 @@ pub struct File {
     pub name: String,
     /// Whether it is an attachment, which reports refer to by its name, and not a report.
     pub is_attachment: bool,
+    /// The media type that the client gave it; empty if it did not.
+    pub content_type: String,
     /// The units that are left, and the number of bytes read from the first one.
     units: VecDeque<Vec<u8>>,
     read: usize,
 }
 
 impl From<FormFile> for File {
-    fn from(FormFile { name, is_attachment }: FormFile) -> Self {
-        Self { name, is_attachment, ..Self::default() }
+    fn from(FormFile { name, is_attachment, content_type }: FormFile) -> Self {
+        Self { name, is_attachment, content_type, ..Self::default() }
     }
 }
 

@@ -11,7 +11,7 @@ fn piece(text: &'static str) -> Piece {
 }
 
 fn start(name: &str) -> Piece {
-    let file = FormFile { name: name.to_owned(), is_attachment: false };
+    let file = FormFile { name: name.to_owned(), ..FormFile::default() };
     Piece { file: Some(file), ..Piece::default() }
 }
 

@@ -3,9 +3,9 @@
 use assay_proto::{
     catalog::{ImportTestCasesRequest, ImportTestCasesTarget},
     execution::{
-        AddReportRequest, AddReportTarget, FormFile, ReportInstancesRequest, ReportResultsRequest,
-        ReportResultsTarget, UploadArtifactRequest, UploadArtifactTarget, UploadResultsRequest,
-        UploadResultsTarget,
+        AddLaunchLogsRequest, AddReportRequest, AddReportTarget, FormFile, ReportInstancesRequest,
+        ReportResultsRequest, ReportResultsTarget, UploadArtifactRequest, UploadArtifactTarget,
+        UploadResultsRequest, UploadResultsTarget,
     },
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
@@ -53,3 +53,12 @@ upload_message!(ReportResultsRequest, target: ReportResultsTarget, file: |_| Non
 upload_message!(UploadArtifactRequest, target: UploadArtifactTarget, file: |_| None);
 upload_message!(AddReportRequest, target: AddReportTarget, file: |m| m.file.take());
 upload_message!(UploadResultsRequest, target: UploadResultsTarget, file: |m| m.file.take());
+
+/// The logs name their launch, so the call has no target.
+impl UploadMessage for AddLaunchLogsRequest {
+    type Target = ();
+
+    fn into_parts(self) -> (Option<()>, Piece) {
+        (None, Piece { chunk: self.chunk, file: self.file, last: self.last })
+    }
+}

@@ -1,0 +1,242 @@
+//! The bodies of requests of agents, as far as they are read before the launch is over.
+
+use assay_proto::{
+    Fault, LaunchId,
+    execution::{LaunchEntryKind, OpenExecutionInput},
+};
+use bytes::Bytes;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::execution::rules::LONGEST_GRACE;
+
+/// Maximum length of the name of a launch, in characters: that of a test set.
+const LONGEST_NAME: usize = 255;
+
+/// Maximum length of a tag and of all tags, in characters.
+const LONGEST_TAG: usize = 255;
+const LONGEST_TAGS: usize = 1000;
+
+/// A launch to start.
+pub(super) struct Opening {
+    pub(super) launch: LaunchId,
+    pub(super) agent: String,
+    pub(super) input: OpenExecutionInput,
+}
+
+/// A request to stage.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) launch: LaunchId,
+    pub(super) kind: Kind,
+    pub(super) item: Option<Uuid>,
+    pub(super) parent: Option<Uuid>,
+    pub(super) body: Bytes,
+    pub(super) file: Option<Named>,
+}
+
+/// The name and the media type of a file.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) content_type: String,
+}
+
+/// The kind of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Start,
+    Finish,
+    Log,
+    File,
+}
+
+impl Kind {
+    /// Returns the name in the database.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Start => "Start",
+            Self::Finish => "Finish",
+            Self::Log => "Log",
+            Self::File => "File",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LaunchBody {
+    name: Option<String>,
+    uuid: Option<String>,
+    #[serde(default)]
+    attributes: Option<Vec<Attribute>>,
+    mode: Option<String>,
+    #[serde(default)]
+    rerun: Option<bool>,
+    rerun_of: Option<String>,
+    /// The numbers of launches that are merged.
+    #[serde(default)]
+    launches: Option<Vec<i64>>,
+}
+
+#[derive(Deserialize)]
+struct Attribute {
+    #[serde(default)]
+    key: Option<String>,
+    #[serde(default)]
+    value: Option<String>,
+    #[serde(default)]
+    system: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryBody {
+    uuid: Option<String>,
+    launch_uuid: Option<String>,
+    item_uuid: Option<String>,
+}
+
+/// Reads the request that starts a launch.
+pub(super) fn opening(project: String, body: &[u8]) -> Result<Opening, Fault> {
+    opening_of(project, &parse(body)?)
+}
+
+/// Reads the request that merges launches. Returns their numbers, and the launch that replaces them.
+pub(super) fn merging(project: String, body: &[u8]) -> Result<(Vec<i64>, Opening), Fault> {
+    let mut body: LaunchBody = parse(body)?;
+    let numbers = body.launches.take().unwrap_or_default();
+    Ok((numbers, opening_of(project, &body)?))
+}
+
+fn opening_of(project: String, body: &LaunchBody) -> Result<Opening, Fault> {
+    let launch = match &body.uuid {
+        Some(id) => LaunchId(uuid("uuid", id)?),
+        None => LaunchId::new(),
+    };
+    let name = line(body.name.as_deref().unwrap_or_default(), LONGEST_NAME);
+    if name.is_empty() {
+        return Err(Fault::invalid("name", "must not be blank"));
+    }
+    let attributes = body.attributes.as_deref().unwrap_or_default();
+    let of_key = |key: &str| {
+        let found = attributes.iter().find(|one| one.key.as_deref() == Some(key));
+        found.and_then(|one| one.value.clone()).filter(|value| !value.trim().is_empty())
+    };
+    let origin = |key| of_key(key).map(|value| line(&value, LONGEST_TAGS));
+    let input = OpenExecutionInput {
+        project,
+        test_set: name,
+        key: Some(format!("launch-{launch}")),
+        tags: Some(tags(body, attributes)),
+        branch: origin("branch"),
+        commit: origin("commit"),
+        build: origin("build"),
+        // The launch ends the execution. This is the last resort.
+        grace_in_sec: Some(LONGEST_GRACE),
+        ..OpenExecutionInput::default()
+    };
+    Ok(Opening { launch, agent: of_key("agent").unwrap_or_default(), input })
+}
+
+/// Returns the tags of an execution, separated by commas.
+fn tags(body: &LaunchBody, attributes: &[Attribute]) -> String {
+    let of_user = attributes.iter().filter(|attribute| attribute.system != Some(true));
+    let tag = |attribute: &Attribute| {
+        let part = |part: &Option<String>| part.as_deref().unwrap_or_default().trim().to_owned();
+        let (key, value) = (part(&attribute.key), part(&attribute.value));
+        let tag = if key.is_empty() { value } else { format!("{key}:{value}") };
+        line(&tag.replace(',', " "), LONGEST_TAG)
+    };
+    let is_rerun = body.rerun == Some(true) || body.rerun_of.is_some();
+    let is_debug = body.mode.as_deref().is_some_and(|mode| mode.eq_ignore_ascii_case("DEBUG"));
+    let own = [(is_rerun, "rerun"), (is_debug, "debug")];
+    let own = own.into_iter().filter(|(applies, _)| *applies).map(|(_, tag)| tag.to_owned());
+    let mut length = 0;
+    let fits = |tag: &String| {
+        length += tag.chars().count() + 2;
+        length <= LONGEST_TAGS
+    };
+    let tags = own.chain(of_user.map(tag)).filter(|tag| !tag.is_empty()).take_while(fits);
+    tags.collect::<Vec<_>>().join(", ")
+}
+
+/// Reads a request about an item or a log. Returns it with the id of the item or the log.
+pub(super) fn entry(
+    kind: LaunchEntryKind,
+    item_id: Option<&str>,
+    body: Bytes,
+) -> Result<(Entry, Uuid), Fault> {
+    let EntryBody { uuid: own, launch_uuid, item_uuid } = parse(&body)?;
+    let launch = launch_uuid.ok_or_else(|| Fault::invalid("launchUuid", "must be given"))?;
+    let launch = LaunchId(uuid("launchUuid", &launch)?);
+    let item_id = item_id.map(|id| Uuid::try_parse(id).map_err(|_| Fault::NotFound("item")));
+    let item_id = item_id.transpose()?;
+    let new = || own.map_or_else(|| Ok(Uuid::now_v7()), |id| uuid("uuid", &id));
+    let (kind, item, parent, id) = match kind {
+        LaunchEntryKind::Start => {
+            let id = new()?;
+            (Kind::Start, Some(id), item_id, id)
+        }
+        LaunchEntryKind::Finish => {
+            let id = item_id.ok_or(Fault::NotFound("item"))?;
+            (Kind::Finish, Some(id), None, id)
+        }
+        LaunchEntryKind::Log | LaunchEntryKind::Unspecified => {
+            let item = item_uuid.filter(|id| !id.is_empty());
+            let item = item.map(|id| uuid("itemUuid", &id)).transpose()?;
+            (Kind::Log, item, None, new()?)
+        }
+    };
+    Ok((Entry { launch, kind, item, parent, body, file: None }, id))
+}
+
+/// Returns the number of a launch, which JavaScript can represent.
+pub(super) fn number(id: LaunchId) -> i64 {
+    i64::try_from(id.0.as_u128() & ((1 << 48) - 1)).unwrap_or_default()
+}
+
+fn uuid(field: &'static str, text: &str) -> Result<Uuid, Fault> {
+    Uuid::try_parse(text.trim()).map_err(|_| Fault::invalid(field, "must be a UUID"))
+}
+
+fn parse<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Fault> {
+    serde_json::from_slice(body)
+        .map_err(|error| Fault::Malformed(format!("the body is not valid: {error}")))
+}
+
+/// Returns the beginning of a text as one line.
+fn line(text: &str, longest: usize) -> String {
+    let plain = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
+    plain.take(longest).collect::<String>().trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_of_users_are_tags() {
+        let body = br#"{"name": " Nightly\n", "mode": "DEBUG", "rerunOf": "x", "attributes": [
+            {"key": "branch", "value": "main"}, {"value": "a,b"}, {"key": null, "value": "smoke"},
+            {"key": "agent", "value": "behave-reportportal|5.1.1", "system": true}]}"#;
+        let Opening { agent, input, .. } = opening("shop".to_owned(), body).unwrap();
+        assert_eq!(input.tags.as_deref(), Some("rerun, debug, branch:main, a b, smoke"));
+        assert_eq!((input.test_set.as_str(), input.branch.as_deref()), ("Nightly", Some("main")));
+        assert_eq!(agent, "behave-reportportal|5.1.1");
+    }
+
+    #[test]
+    fn an_entry_names_its_launch() {
+        let start = |body: &str| {
+            entry(LaunchEntryKind::Start, None, Bytes::copy_from_slice(body.as_bytes()))
+        };
+        let id = "0197f5b0-0000-7000-8000-000000000001";
+        assert!(start("{}").is_err());
+        assert!(start("[]").is_err());
+        assert!(start(r#"{"launchUuid": "x"}"#).is_err());
+        let (entry, item) = start(&format!(r#"{{"launchUuid": "{id}", "uuid": "{id}"}}"#)).unwrap();
+        assert_eq!((entry.launch.to_string(), item.to_string()), (id.to_owned(), id.to_owned()));
+        assert_eq!(number(entry.launch), 1);
+    }
+}

@@ -1,0 +1,67 @@
+//! Launches of several processes that an agent merges into one when they have finished.
+
+use assay_auth::Caller;
+use assay_proto::{
+    ExecutionId, Fault, LaunchId, ProjectId,
+    execution::{ExecutionInput, Launch},
+};
+use assay_records::Change;
+use assay_runtime::begin;
+use tonic::Status;
+
+use super::{Launches, body, store};
+use crate::{
+    execution::{archive, rules::can_cancel, store as executions},
+    progress::report::Ending,
+    settle::end_execution,
+};
+
+impl Launches {
+    /// Merges launches into a new one.
+    pub(super) async fn merge(
+        &self,
+        caller: &Caller,
+        project: String,
+        body: &[u8],
+    ) -> Result<Launch, Status> {
+        let (db, customer) = (&self.0.db, caller.customer);
+        let (numbers, opening) = body::merging(project, body)?;
+        let found = store::find_all(db, customer, &[], &numbers).await?;
+        if found.is_empty() {
+            return Err(Fault::NotFound("launch").into());
+        }
+        let sources: Vec<LaunchId> = found.iter().map(|(id, _)| *id).collect();
+        let target = opening.launch;
+        let merged = self.start(caller, opening).await?;
+        store::merge(db, customer, &sources, target).await?;
+        self.finish(caller, target).await?;
+        for source in sources {
+            if let Some((project, execution)) =
+                store::find(db, customer, source).await?.and_then(|source| source.execution)
+            {
+                self.withdraw(caller, project, execution).await?;
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Cancels and archives the execution of a launch that was merged.
+    async fn withdraw(
+        &self,
+        caller: &Caller,
+        project: ProjectId,
+        id: ExecutionId,
+    ) -> Result<(), Fault> {
+        let customer = caller.customer;
+        let mut tx = begin(&self.0.db).await?;
+        let mut state = executions::lock(&mut tx, customer, project, id).await?;
+        if matches!(can_cancel(&state), Ok(true)) {
+            end_execution(&mut tx, customer, &mut state, Ending::Canceled).await?;
+        }
+        let changes = Some(ExecutionInput { archived: true, ..ExecutionInput::default() });
+        let change = Change { data_version: None, changes, fields: vec!["Archived".to_owned()] };
+        archive::update(&mut tx, customer, project, id, change).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}
