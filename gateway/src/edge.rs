@@ -137,7 +137,7 @@ async fn serve(
 /// Limits the time until a response begins. Bodies of responses may take longer.
 async fn in_time(pace: Pace, response: impl Future<Output = Response>) -> Response {
     match pace {
-        Pace::Slow => response.await,
+        Pace::Slow | Pace::Reporting => response.await,
         Pace::Quick => timeout(RESPONSE_TIMEOUT, response)
             .await
             .unwrap_or_else(|_| Problem::timed_out().into_response()),

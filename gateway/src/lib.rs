@@ -26,6 +26,7 @@ mod path;
 mod problem;
 mod query;
 mod rendering;
+mod reportportal;
 mod reset_password;
 mod response;
 mod routes;
@@ -83,6 +84,8 @@ pub fn app(upstream: Upstream, config: &EdgeConfig) -> Router {
         console.layer(map_response(assay_console::explain))
     });
     let (quick, slow) = (edge.protect(quick, Pace::Quick), edge.protect(slow, Pace::Slow));
-    let app = quick.merge(slow).merge(edge.protect(pages, Pace::Slow)).with_state(services);
+    let agents = edge.protect(reportportal::routes(), Pace::Reporting);
+    let pages = edge.protect(pages, Pace::Slow);
+    let app = quick.merge(slow).merge(agents).merge(pages).with_state(services);
     app.merge(console.unwrap_or_default())
 }

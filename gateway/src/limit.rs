@@ -27,6 +27,9 @@ use crate::{address::ClientAddress, config::EdgeConfig, problem::Problem, token:
 /// sent: a client that retries at once would otherwise occupy the processors with refusals.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// Maximum time for which a launch waits until it may start. Agents in Python wait for ten seconds.
+const LAUNCH: Duration = Duration::from_secs(8);
+
 /// Minimum time for each refusal of a customer that is held back, so that no more than 1,000 are
 /// sent in a second.
 const PER_REFUSAL: Duration = Duration::from_millis(1);
@@ -53,6 +56,9 @@ pub(crate) enum Pace {
     Quick,
     /// As long as the client takes, or the event for which it waits.
     Slow,
+    /// Like `Slow`, for agents that drop results if a request is refused. Launches are charged to
+    /// the limits per minute, and requests with a known token are not.
+    Reporting,
 }
 
 /// The limits of this gateway.
@@ -118,15 +124,18 @@ impl Limits {
         pace: Pace,
     ) -> Result<Used, Problem> {
         let Caller { token, customer, is_known } = caller;
-        let of_address = address.zip(self.0.of_address.as_ref());
+        // Agents are charged for their launches.
+        let is_free = pace == Pace::Reporting && is_known;
+        let of_address = address.filter(|_| !is_free).zip(self.0.of_address.as_ref());
         let of_address = of_address.map(|(address, rate)| rate.charge(&address)).transpose()?;
-        let of_customer = is_known.then(|| self.charge_customer(customer)).transpose()?;
+        let of_customer = is_known && !is_free;
+        let of_customer = of_customer.then(|| self.charge_customer(customer)).transpose()?;
         let turn = match pace {
             Pace::Quick => Some(self.wait_for_turn(customer).await?),
-            Pace::Slow => None,
+            Pace::Slow | Pace::Reporting => None,
         };
-        let remaining = [of_address, of_customer.flatten()];
-        Ok(Used { remaining, token, customer, turn, receiving: None, body: Vec::new() })
+        let (remaining, receiving, body) = ([of_address, of_customer.flatten()], None, Vec::new());
+        Ok(Used { address, pace, remaining, token, customer, turn, receiving, body })
     }
 
     fn charge_customer(&self, customer: CustomerId) -> Result<Option<Remaining>, Problem> {
@@ -154,6 +163,8 @@ impl Limits {
 pub(crate) struct RequestLimits(Arc<(Limits, Mutex<Used>)>);
 
 struct Used {
+    address: Option<IpAddr>,
+    pace: Pace,
     /// The rest of the rate of the address, and of that of the customer.
     remaining: [Option<Remaining>; 2],
     token: Option<TokenHash>,
@@ -185,9 +196,24 @@ impl RequestLimits {
         if let Some(token) = used.token {
             limits.0.callers.learn(token, customer);
         }
-        used.remaining[1] = limits.charge_customer(customer)?;
+        if used.pace != Pace::Reporting {
+            used.remaining[1] = limits.charge_customer(customer)?;
+        }
         match &mut used.turn {
             Some(turn) => turn.reassign(customer).map_err(|_| overloaded(CONCURRENCY)),
+            None => Ok(()),
+        }
+    }
+
+    /// Charges a launch to the address and the customer. It waits until both may start another one.
+    pub(crate) async fn charge_launch(&self, customer: CustomerId) -> Result<(), Problem> {
+        let (address, limits) = (self.used().address, &self.limits().0);
+        let until = Instant::now() + LAUNCH;
+        if let Some((address, rate)) = address.zip(limits.of_address.as_ref()) {
+            rate.charge_until(&address, until).await?;
+        }
+        match &limits.of_customer {
+            Some(rate) => rate.charge_until(&customer, until).await,
             None => Ok(()),
         }
     }

@@ -20,7 +20,7 @@ use http::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::nested::Nested;
+use crate::{nested::Nested, reportportal};
 
 /// The media type of pages.
 const HTML: &str = "text/html; charset=utf-8";
@@ -138,6 +138,12 @@ impl Problem {
         self
     }
 
+    /// Returns the reason in one text, with the fields that are not valid.
+    fn explanation(&self) -> String {
+        let fields: Vec<String> = self.violations.iter().map(ToString::to_string).collect();
+        if fields.is_empty() { self.detail.clone().into_owned() } else { fields.join("; ") }
+    }
+
     /// Returns the body as the response to a change of a project.
     pub(crate) fn into_example(self) -> Document {
         let instance = "/api/projects".to_owned();
@@ -213,6 +219,13 @@ impl FailedRequest {
         let headers = response.headers_mut();
         for obsolete in [CONTENT_LENGTH, ETAG] {
             headers.remove(obsolete);
+        }
+        if reportportal::has_path(self.uri.path()) {
+            let (status, body) = reportportal::of_problem(problem.status, &problem.explanation());
+            *response.status_mut() = status;
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            return response.map(|_| Json(body).into_response().into_body());
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         let document = problem.into_document(self.uri.path().to_owned());

@@ -8,7 +8,7 @@ use std::{
 use assay_proto::execution::FormFile;
 use axum::{
     body::Body,
-    extract::{DefaultBodyLimit, FromRequest, Multipart, Request},
+    extract::{DefaultBodyLimit, FromRequest, Multipart, Request, multipart::Field},
 };
 use bytes::Bytes;
 use futures::{
@@ -40,9 +40,12 @@ const MAX_FILE_NAME: usize = 1000;
 pub(crate) enum Upload {
     /// The body is one file.
     File(Body),
-    /// The body is a form with any number of files.
-    Form(Multipart),
+    /// The body is a form with any number of files, which fields are.
+    Form(Multipart, Part),
 }
+
+/// Returns a field of a form as a file, if it is one.
+pub(crate) type Part = fn(&Field<'_>) -> Option<FormFile>;
 
 /// A chunk of an upload.
 #[derive(Default)]
@@ -80,13 +83,27 @@ impl Upload {
 
     /// Takes the body of a request as a form with files.
     pub(crate) async fn form(request: Request) -> Result<Self, Problem> {
+        let part: Part = |field| {
+            let is_attachment = field.name() == Some(ATTACHMENT);
+            let name = field.file_name()?.to_owned();
+            Some(FormFile { name, is_attachment, ..FormFile::default() })
+        };
+        Self::form_of(request, Bounds::UPLOAD, part).await
+    }
+
+    /// Takes the body of a request as a form whose fields are these files.
+    pub(crate) async fn form_of(
+        request: Request,
+        bounds: Bounds,
+        part: Part,
+    ) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let body = bounded(&parts.headers, body, Bounds::UPLOAD)?;
+        let body = bounded(&parts.headers, body, bounds)?;
         let mut request = Request::from_parts(parts, body);
         DefaultBodyLimit::disable().apply(&mut request);
         let form = Multipart::from_request(request, &()).await;
         let invalid = |_| Problem::malformed("Content-Type: the form needs a boundary");
-        Ok(Self::Form(form.map_err(invalid)?))
+        Ok(Self::Form(form.map_err(invalid)?, part))
     }
 
     /// Calls a service with a stream of messages: `first`, then one for each chunk.
@@ -113,7 +130,7 @@ impl Upload {
     async fn feed(self, mut sender: Sender) -> Problem {
         let fed = match self {
             Self::File(body) => feed_file(body, &mut sender).await,
-            Self::Form(form) => feed_form(form, &mut sender).await,
+            Self::Form(form, part) => feed_form(form, part, &mut sender).await,
         };
         if let Err(problem) = fed {
             return problem;
@@ -134,15 +151,13 @@ async fn feed_file(mut body: Body, sender: &mut Sender) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn feed_form(mut form: Multipart, sender: &mut Sender) -> Result<(), Problem> {
+async fn feed_form(mut form: Multipart, part: Part, sender: &mut Sender) -> Result<(), Problem> {
     while let Some(mut field) = form.next_field().await.map_err(|error| body_error(&error))? {
-        let Some(name) = field.file_name() else { continue };
-        if name.len() > MAX_FILE_NAME {
+        let Some(file) = part(&field) else { continue };
+        if file.name.len() > MAX_FILE_NAME {
             let reason = format!("a file name is longer than {MAX_FILE_NAME} bytes");
             return Err(Problem::malformed(reason));
         }
-        let is_attachment = field.name() == Some(ATTACHMENT);
-        let file = FormFile { name: name.to_owned(), is_attachment, ..FormFile::default() };
         // A separate chunk marks the start, because the file may be empty.
         queue(sender, Chunk { file: Some(file), ..Chunk::default() }).await;
         while let Some(bytes) = field.chunk().await.map_err(|error| body_error(&error))? {

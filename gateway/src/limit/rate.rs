@@ -15,6 +15,7 @@ use governor::{
     state::keyed::DefaultKeyedStateStore,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::time::{Instant, sleep};
 
 use crate::{problem::Problem, telemetry};
 
@@ -74,6 +75,20 @@ impl<K: Hash + Eq + Clone> Rate<K> {
                 Err(Fault::Busy(until.wait_time_from(now)).into())
             }
         }
+    }
+}
+
+impl<K: Hash + Eq + Clone> Rate<K> {
+    /// Waits until a key may be charged, and charges it. Fails if that takes longer than `until`.
+    pub(super) async fn charge_until(&self, key: &K, until: Instant) -> Result<(), Problem> {
+        while let Err(refused) = self.limiter.check_key(key) {
+            let wait = refused.wait_time_from(self.limiter.clock().now());
+            if Instant::now() + wait > until {
+                return self.charge(key).map(drop);
+            }
+            sleep(wait).await;
+        }
+        Ok(())
     }
 }
 

@@ -1,0 +1,24 @@
+//! Errors in the form of ReportPortal.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+/// Codes of errors: of a request, an unknown record, access, a state and the server.
+const INCORRECT_REQUEST: u32 = 4001;
+const NOT_FOUND: u32 = 4042;
+const ACCESS_DENIED: u32 = 4003;
+const NOT_ALLOWED: u32 = 40023;
+const UNCLASSIFIED: u32 = 5000;
+
+/// Returns the status and the body of a failed request.
+pub(crate) fn of_problem(status: StatusCode, detail: &str) -> (StatusCode, Value) {
+    let (status, code) = match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => (status, ACCESS_DENIED),
+        StatusCode::NOT_FOUND => (status, NOT_FOUND),
+        StatusCode::CONFLICT => (StatusCode::NOT_ACCEPTABLE, NOT_ALLOWED),
+        StatusCode::UNPROCESSABLE_ENTITY => (StatusCode::BAD_REQUEST, INCORRECT_REQUEST),
+        _ if status.is_client_error() => (status, INCORRECT_REQUEST),
+        _ => (status, UNCLASSIFIED),
+    };
+    (status, json!({ "errorCode": code, "message": detail }))
+}
