@@ -22,7 +22,7 @@ use crate::{
     failure::Failure,
     layout,
     record::SharedExecution,
-    text::{between, duration, long_time, number, plain, short_time},
+    text::{duration, long_time, number, plain, short_time},
 };
 
 pub(super) fn routes() -> Router<Console> {
@@ -78,11 +78,10 @@ fn facts_of(execution: &SharedExecution) -> Markup {
     let (branch, commit) = (some(&execution.branch), some(&execution.commit));
     let revision = revision(branch.as_deref(), commit.as_deref());
     let subject = subject(Some(&execution.software_name), Some(&execution.software_version));
-    let end = execution.completion_date_time;
     html! {
         p.facts {
             span.fact { (long_time(execution.request_time)) }
-            @if let Some(end) = end { span.fact { (duration(between(execution.request_time, end))) } }
+            @if let Some(seconds) = execution.duration() { span.fact { (duration(seconds)) } }
             (facts([revision.as_deref(), Some(&execution.environment_name), subject.as_deref()]))
             @match execution.verdict.as_str() {
                 "Passed" => span.fact { span.badge.pass { "Gate passed" } },

@@ -2,7 +2,11 @@
 
 use serde::Deserialize;
 
-use super::{outcome::Outcome, report::ReportEntry, time::Time};
+use super::{
+    outcome::Outcome,
+    report::ReportEntry,
+    time::{Time, taken},
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -27,11 +31,9 @@ pub(crate) struct ExecutionEntry {
 }
 
 impl ExecutionEntry {
-    /// Returns how long it has taken, in seconds. Results that are uploaded after a test run take less
-    /// than a second, and no time that matters.
+    /// Returns how long it has taken, in seconds.
     pub(crate) fn duration(&self) -> Option<f64> {
-        let taken = self.completion_date_time? - self.request_time;
-        (taken.num_seconds() > 0).then_some(taken.as_seconds_f64())
+        taken(self.request_time, self.completion_date_time)
     }
 
     pub(crate) fn is_running(&self) -> bool {

@@ -6,7 +6,7 @@ use super::{
     execution::{Changes, Statistic},
     outcome::Outcome,
     report::{Attempt, ReportEntry},
-    time::Time,
+    time::{Time, taken},
 };
 
 #[derive(Deserialize)]
@@ -43,6 +43,13 @@ pub(crate) struct SharedExecution {
     pub(crate) changes: Changes,
     pub(crate) verdict: String,
     pub(crate) expires_at: Time,
+}
+
+impl SharedExecution {
+    /// Returns how long it has taken, in seconds.
+    pub(crate) fn duration(&self) -> Option<f64> {
+        taken(self.request_time, self.completion_date_time)
+    }
 }
 
 #[derive(Deserialize)]

@@ -192,7 +192,7 @@ async fn merged_launches_are_one_execution() -> Result<()> {
     let merged = world.launch_service().merge_launches(world.user.call(merge)).await?.into_inner();
     world.close_launches().await?;
 
-    let execution = world.execution(merged.link.rsplit('/').next().unwrap()).await?;
+    let execution = world.execution(merged.link.unwrap().rsplit('/').next().unwrap()).await?;
     assert_eq!(execution.test_set_name, "Merged");
     assert_eq!(counts(&execution), [2, 0, 0, 2, 0]);
     let withdrawn = "select count(*) from execution where archived and status = 'Canceled'";

@@ -120,7 +120,7 @@ impl Reported<'_> {
         let world = self.world;
         let launch = world.launch_service().finish_launch(world.user.call(request)).await?;
         let link = launch.into_inner().link;
-        Ok(link.rsplit('/').next().unwrap_or_default().to_owned())
+        Ok(link.unwrap_or_default().rsplit('/').next().unwrap_or_default().to_owned())
     }
 }
 
