@@ -1,14 +1,11 @@
 //! Metrics of a project, scraped by Prometheus with the configuration in `docs/verdicts.md`.
 
-use std::{fs, path::PathBuf, process::Stdio};
+use std::{fs, path::PathBuf};
 
 use anyhow::{Context, Result};
 use assay_testkit::{Api, eventually, test_dir};
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    process::{Child, Command},
-};
+use tokio::process::{Child, Command};
 use uuid::Uuid;
 
 use crate::{
@@ -52,26 +49,22 @@ impl Prometheus {
             config = config.replace(documented, actual);
         }
         fs::write(folder.join("prometheus.yml"), config)?;
-        let mut process = Command::new("prometheus")
+        let log = folder.join("log");
+        let process = Command::new("prometheus")
             .args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"])
             .arg("--web.listen-address=127.0.0.1:0")
             .current_dir(&folder)
-            .stderr(Stdio::piped())
+            .stderr(fs::File::create(&log)?)
             .kill_on_drop(true)
             .spawn()
             .context("run deploy/local/install test")?;
-        let log = process.stderr.take().context("no log")?;
-        let mut lines = BufReader::new(log).lines();
-        let url = loop {
-            let line = lines.next_line().await?.context("Prometheus exited")?;
+        let url = eventually("the address of Prometheus", || async {
+            let log = fs::read_to_string(&log).ok()?;
             // The line has the port that the system chose.
-            let address = line.contains("Listening on").then(|| line.split("address=").nth(1));
-            if let Some(address) = address.flatten() {
-                break format!("http://{}", address.trim());
-            }
-            println!("{line}");
-        };
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+            let line = log.lines().find(|line| line.contains("Listening on"))?;
+            Some(format!("http://{}", line.split("address=").nth(1)?.trim()))
+        })
+        .await;
         Ok(Self { api: Api::new(url), folder, _process: process })
     }
 

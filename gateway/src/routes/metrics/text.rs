@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use assay_proto::{
-    ExecutionStatistic,
+    ExecutionStatistic, Timestamp,
     execution::{ChangeCounts, ProjectMetrics, TestSetOutcome, VerdictState},
 };
 
@@ -108,8 +108,8 @@ fn by_change(changes: ChangeCounts) -> Vec<(&'static str, f64)> {
 }
 
 fn seconds(outcome: &TestSetOutcome) -> f64 {
-    let end = outcome.completion_date_time.unwrap_or_default().0;
-    end.timestamp() as f64
+    let end = outcome.completion_date_time.unwrap_or_default();
+    (end.0 - Timestamp::default().0).as_seconds_f64()
 }
 
 /// Escapes the value of a label.

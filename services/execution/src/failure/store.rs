@@ -36,8 +36,8 @@ impl<'f> NewFailure<'f> {
         instance_nr: i32,
         cause: Option<&Cause>,
     ) -> Result<Self, Fault> {
-        let case = TestCaseId::from_record(&report.published.test_case_id)?;
-        let (fingerprint, headline) = identity(cause, case.0);
+        let test_case = TestCaseId::from_record(&report.published.test_case_id)?;
+        let (fingerprint, headline) = identity(cause, test_case.0);
         Ok(Self { report, instance_nr, fingerprint, headline })
     }
 }

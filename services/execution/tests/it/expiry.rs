@@ -82,7 +82,7 @@ async fn a_review_publishes_the_known_failures_that_it_makes() -> Result<()> {
     let [first, second] = &reports(&world, &execution).await?[..] else { panic!("two reports") };
     let of = |ids: &[&str]| ReviewInput {
         reports: ids.iter().map(ToString::to_string).collect(),
-        known: Some(known.clone()),
+        known: Some(known),
         ..accepted()
     };
 
