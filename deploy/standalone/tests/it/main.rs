@@ -29,6 +29,7 @@ mod people;
 mod process;
 mod prometheus;
 mod reference_engine;
+mod reportportal;
 mod reports;
 mod required;
 mod reviews;

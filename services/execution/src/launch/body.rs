@@ -6,6 +6,7 @@ use assay_proto::{
 };
 use bytes::Bytes;
 use serde::Deserialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::execution::rules::LONGEST_GRACE;
@@ -79,14 +80,13 @@ struct LaunchBody {
     launches: Option<Vec<i64>>,
 }
 
-#[derive(Deserialize)]
+/// An attribute. Agents also send numbers.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Attribute {
-    #[serde(default)]
-    key: Option<String>,
-    #[serde(default)]
-    value: Option<String>,
-    #[serde(default)]
-    system: Option<bool>,
+    key: Value,
+    value: Value,
+    system: Value,
 }
 
 #[derive(Deserialize)]
@@ -120,8 +120,8 @@ fn opening_of(project: String, body: &LaunchBody) -> Result<Opening, Fault> {
     }
     let attributes = body.attributes.as_deref().unwrap_or_default();
     let of_key = |key: &str| {
-        let found = attributes.iter().find(|one| one.key.as_deref() == Some(key));
-        found.and_then(|one| one.value.clone()).filter(|value| !value.trim().is_empty())
+        let found = attributes.iter().find(|one| one.key == key);
+        found.map(|one| text(&one.value)).filter(|value| !value.is_empty())
     };
     let origin = |key| of_key(key).map(|value| line(&value, LONGEST_TAGS));
     let input = OpenExecutionInput {
@@ -141,10 +141,9 @@ fn opening_of(project: String, body: &LaunchBody) -> Result<Opening, Fault> {
 
 /// Returns the tags of an execution, separated by commas.
 fn tags(body: &LaunchBody, attributes: &[Attribute]) -> String {
-    let of_user = attributes.iter().filter(|attribute| attribute.system != Some(true));
+    let of_user = attributes.iter().filter(|attribute| attribute.system != true);
     let tag = |attribute: &Attribute| {
-        let part = |part: &Option<String>| part.as_deref().unwrap_or_default().trim().to_owned();
-        let (key, value) = (part(&attribute.key), part(&attribute.value));
+        let (key, value) = (text(&attribute.key), text(&attribute.value));
         let tag = if key.is_empty() { value } else { format!("{key}:{value}") };
         line(&tag.replace(',', " "), LONGEST_TAG)
     };
@@ -205,6 +204,15 @@ fn parse<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Fault> {
         .map_err(|error| Fault::Malformed(format!("the body is not valid: {error}")))
 }
 
+/// Returns a value as a text; empty if there is none.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.trim().to_owned(),
+        other => other.to_string(),
+    }
+}
+
 /// Returns the beginning of a text as one line.
 fn line(text: &str, longest: usize) -> String {
     let plain = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
@@ -218,10 +226,10 @@ mod tests {
     #[test]
     fn attributes_of_users_are_tags() {
         let body = br#"{"name": " Nightly\n", "mode": "DEBUG", "rerunOf": "x", "attributes": [
-            {"key": "branch", "value": "main"}, {"value": "a,b"}, {"key": null, "value": "smoke"},
+            {"key": "branch", "value": "main"}, {"value": "a,b"}, {"key": null, "value": "smoke"}, {"key": "shard", "value": 2},
             {"key": "agent", "value": "behave-reportportal|5.1.1", "system": true}]}"#;
         let Opening { agent, input, .. } = opening("shop".to_owned(), body).unwrap();
-        assert_eq!(input.tags.as_deref(), Some("rerun, debug, branch:main, a b, smoke"));
+        assert_eq!(input.tags.as_deref(), Some("rerun, debug, branch:main, a b, smoke, shard:2"));
         assert_eq!((input.test_set.as_str(), input.branch.as_deref()), ("Nightly", Some("main")));
         assert_eq!(agent, "behave-reportportal|5.1.1");
     }

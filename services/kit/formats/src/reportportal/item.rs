@@ -71,8 +71,11 @@ impl Item {
         }
         self.is_retry = body["retry"] == true;
         let parameters = body["parameters"].as_array().into_iter().flatten();
-        self.parameters =
-            parameters.map(|parameter| beginning(text(parameter, "value"), STEP)).collect();
+        let value = |parameter: &Value| match &parameter["value"] {
+            Value::String(text) => beginning(text, STEP),
+            other => beginning(&other.to_string(), STEP),
+        };
+        self.parameters = parameters.map(value).collect();
     }
 
     pub(super) fn finish(&mut self, body: &Value) {
