@@ -83,3 +83,20 @@ async fn clients_that_retry_at_once_get_a_thousand_refusals_a_second() {
     }
     assert!(other < 2 * PATIENCE, "the refusals of one customer do not delay those of another");
 }
+
+#[tokio::test(start_paused = true)]
+async fn agents_are_charged_for_launches_and_not_for_requests() {
+    let limits = limits(&["--requests-per-address=3", "--requests-per-customer=2"]);
+    verify(&limits, "agent").await;
+    let client = ClientAddress(Some([192, 0, 2, 1].into()));
+    let mut headers = HeaderMap::new();
+    headers.insert("authorization", "bearer agent".parse().unwrap());
+    for _ in 0..100 {
+        drop(limits.admit(client, &headers, Pace::Reporting).await.unwrap());
+    }
+    headers.insert("authorization", "bearer forged".parse().unwrap());
+    for _ in 0..2 {
+        drop(limits.admit(client, &headers, Pace::Reporting).await.unwrap());
+    }
+    assert!(limits.admit(client, &headers, Pace::Reporting).await.is_err(), "not a known token");
+}

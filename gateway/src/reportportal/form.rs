@@ -34,7 +34,7 @@ pub(super) async fn add_logs(
 /// Returns a field as a file: those with a file name are attachments, and the other has the logs.
 fn part(field: &Field<'_>) -> Option<FormFile> {
     Some(FormFile {
-        name: field.file_name().or(field.name()).unwrap_or_default().to_owned(),
+        name: field.file_name().or(field.name())?.to_owned(),
         is_attachment: field.file_name().is_some(),
         content_type: field.content_type().unwrap_or_default().to_owned(),
     })

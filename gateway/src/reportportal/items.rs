@@ -20,7 +20,7 @@ pub(super) async fn start(
     caller: Caller,
     request: Request,
 ) -> Result<Created, Problem> {
-    add(launches, &caller, LaunchEntryKind::Start, None, request).await.map(created)
+    add(launches, &caller, LaunchEntryKind::Start, None, request).await.map(|id| created(&id))
 }
 
 pub(super) async fn start_child(
@@ -29,7 +29,9 @@ pub(super) async fn start_child(
     Path((_, parent)): Path<(String, String)>,
     request: Request,
 ) -> Result<Created, Problem> {
-    add(launches, &caller, LaunchEntryKind::Start, Some(parent), request).await.map(created)
+    add(launches, &caller, LaunchEntryKind::Start, Some(parent), request)
+        .await
+        .map(|id| created(&id))
 }
 
 pub(super) async fn finish(
@@ -54,7 +56,7 @@ pub(super) async fn log(
         let responses: Vec<Value> = ids.into_iter().map(|id| json!({ "id": id })).collect();
         return Ok((StatusCode::CREATED, Json(json!({ "responses": responses }))));
     }
-    add(launches, &caller, LaunchEntryKind::Log, None, request).await.map(created)
+    add(launches, &caller, LaunchEntryKind::Log, None, request).await.map(|id| created(&id))
 }
 
 async fn add(
@@ -69,6 +71,6 @@ async fn add(
     Ok(launches.add_launch_entry(caller.call(entry)).await?.into_inner().id)
 }
 
-fn created(id: String) -> Created {
+fn created(id: &str) -> Created {
     (StatusCode::CREATED, Json(json!({ "id": id })))
 }

@@ -22,7 +22,10 @@ use assay_proto::{
 };
 use assay_runtime::{Database, Runtime, Shares, body::open};
 use sqlx::PgPool;
-use tokio::time::{sleep, timeout};
+use tokio::{
+    time::{sleep, timeout},
+    try_join,
+};
 use tonic::{Request, Response, Status, Streaming};
 use uuid::Uuid;
 
@@ -74,7 +77,7 @@ impl Launches {
             let work = async {
                 database.ready().await;
                 loop {
-                    if let Err(fault) = launches.round().await {
+                    if let Err(fault) = Box::pin(launches.round()).await {
                         tracing::warn!(error = %fault, "cannot read the launches that are over");
                     }
                     sleep(INTERVAL).await;
@@ -89,8 +92,14 @@ impl Launches {
     /// removes old ones.
     pub async fn round(&self) -> Result<(), Fault> {
         self.adopt_paused().await;
-        while self.close_next().await? {}
+        try_join!(self.close_all(), self.close_all(), self.close_all())?;
         store::remove_old(&self.0.db).await
+    }
+
+    /// Closes the launches that are due, one after the other.
+    async fn close_all(&self) -> Result<(), Fault> {
+        while Box::pin(self.close_next()).await? {}
+        Ok(())
     }
 
     /// Starts a launch, or returns the one that has started with the same id.

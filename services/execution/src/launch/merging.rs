@@ -58,7 +58,7 @@ impl Launches {
         if matches!(can_cancel(&state), Ok(true)) {
             end_execution(&mut tx, customer, &mut state, Ending::Canceled).await?;
         }
-        let changes = Some(ExecutionInput { archived: true, ..ExecutionInput::default() });
+        let changes = Some(ExecutionInput { archived: true });
         let change = Change { data_version: None, changes, fields: vec!["Archived".to_owned()] };
         archive::update(&mut tx, customer, project, id, change).await?;
         tx.commit().await?;

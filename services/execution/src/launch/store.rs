@@ -1,11 +1,22 @@
 //! Launches and their requests in PostgreSQL. Every statement of a request is bound to one customer.
 
+mod due;
+mod requests;
+
 use assay_proto::{CustomerId, ExecutionId, Fault, LaunchId, ProjectId};
 use assay_runtime::begin;
-use sqlx::{FromRow, PgExecutor, PgPool, PgTransaction};
+use sqlx::{FromRow, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use super::{OfProject, body::Entry, body::number, staging::launches};
+pub(super) use self::{
+    due::{clear, end, postpone, remove_old, resume, take_due, waiting},
+    requests::{Staged, delete_request, next_file, requests, size},
+};
+use super::{
+    OfProject,
+    body::{Entry, number},
+    staging::launches,
+};
 use crate::column::column;
 
 /// Seconds from the last request of a launch until its results are stored: of one that has finished,
@@ -13,9 +24,6 @@ use crate::column::column;
 const GRACE: f64 = 5.0;
 const IDLE: f64 = 2.0 * 3600.0;
 const UNKNOWN: f64 = 24.0 * 3600.0;
-
-/// Number of requests that are read or deleted at a time.
-const REQUESTS: i64 = 2000;
 
 /// A launch.
 #[derive(Debug)]
@@ -54,25 +62,6 @@ impl From<Row> for StoredLaunch {
             last_sequence: row.last_sequence,
         }
     }
-}
-
-/// A request that is staged.
-#[derive(FromRow)]
-pub(super) struct Staged {
-    pub(super) sequence: i64,
-    pub(super) kind: String,
-    pub(super) item_id: Option<Uuid>,
-    pub(super) parent_id: Option<Uuid>,
-    pub(super) body: Vec<u8>,
-}
-
-/// A file that is staged.
-#[derive(FromRow)]
-pub(super) struct StagedFile {
-    pub(super) sequence: i64,
-    pub(super) body: Vec<u8>,
-    pub(super) file_name: String,
-    pub(super) content_type: String,
 }
 
 /// Stores requests, except items that start in a launch that has ended. Returns the launches that
@@ -212,186 +201,9 @@ pub(super) async fn finish(
     Ok(())
 }
 
-/// Takes the next launch of any customer that is due, for two minutes.
-pub(super) async fn take_due(db: impl PgExecutor<'_>) -> Result<Option<StoredLaunch>, Fault> {
-    let taken: Option<Row> = sqlx::query_as(
-        "update launch set leased_until = now() + interval '2 minutes'
-         where (customer_id, id) = (
-             select customer_id, id from launch
-             where due_at <= now() and (leased_until is null or leased_until <= now())
-             order by due_at limit 1 for update skip locked
-         )
-         returning customer_id, id, project_id, execution_id, agent,
-             finished_at is not null as finished, ended_at is not null as ended,
-             coalesce(last_sequence, 0) as last_sequence",
-    )
-    .fetch_optional(db)
-    .await?;
-    Ok(taken.map(StoredLaunch::from))
-}
-
-/// Lets a launch wait for a minute after a failure, or for the token of a caller.
-pub(super) async fn postpone(
-    db: impl PgExecutor<'_>,
-    launch: &StoredLaunch,
-    needs_caller: bool,
-) -> Result<(), Fault> {
-    sqlx::query(
-        "update launch
-         set needs_caller = $3, leased_until = null,
-             due_at = case when $3 then null else now() + interval '1 minute' end
-         where customer_id = $1 and id = $2 and due_at <= now()",
-    )
-    .bind(launch.customer)
-    .bind(launch.id)
-    .bind(needs_caller)
-    .execute(db)
-    .await?;
-    Ok(())
-}
-
-/// Lists the launches of a customer that need the token of a caller.
-pub(super) async fn waiting(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-) -> Result<Vec<LaunchId>, Fault> {
-    let waiting = sqlx::query_scalar(
-        "select id from launch where customer_id = $1 and needs_caller order by id limit 10",
-    );
-    Ok(waiting.bind(customer).fetch_all(db).await?)
-}
-
-/// Stores the results of a launch that needed the token of a caller soon.
-pub(super) async fn resume(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    id: LaunchId,
-) -> Result<(), Fault> {
-    let resume = sqlx::query(
-        "update launch set needs_caller = false, due_at = now() + make_interval(secs => $3)
-         where customer_id = $1 and id = $2 and needs_caller",
-    );
-    resume.bind(customer).bind(id).bind(GRACE).execute(db).await?;
-    Ok(())
-}
-
-/// Reads requests of a launch after one of them, without files.
-pub(super) async fn requests(
-    db: impl PgExecutor<'_>,
-    launch: &StoredLaunch,
-    after: i64,
-    with_logs: bool,
-) -> Result<Vec<Staged>, Fault> {
-    let requests = sqlx::query_as(
-        "select sequence, kind, item_id, parent_id, body from launch_request
-         where customer_id = $1 and launch_id = $2 and sequence > $3
-           and kind <> 'File' and ($4 or kind <> 'Log')
-         order by sequence limit $5",
-    );
-    Ok(requests
-        .bind(launch.customer)
-        .bind(launch.id)
-        .bind(after)
-        .bind(with_logs)
-        .bind(REQUESTS)
-        .fetch_all(db)
-        .await?)
-}
-
-/// Reads the size of the requests of a launch without files, in bytes.
-pub(super) async fn size(db: impl PgExecutor<'_>, launch: &StoredLaunch) -> Result<i64, Fault> {
-    let size = sqlx::query_scalar(
-        "select coalesce(sum(octet_length(body)), 0)::bigint from launch_request
-         where customer_id = $1 and launch_id = $2 and kind <> 'File'",
-    );
-    Ok(size.bind(launch.customer).bind(launch.id).fetch_one(db).await?)
-}
-
-/// Reads the first file of a launch.
-pub(super) async fn next_file(
-    db: impl PgExecutor<'_>,
-    launch: &StoredLaunch,
-) -> Result<Option<StagedFile>, Fault> {
-    let file = sqlx::query_as(
-        "select sequence, body, file_name, content_type from launch_request
-         where customer_id = $1 and launch_id = $2 and kind = 'File'
-         order by sequence limit 1",
-    );
-    Ok(file.bind(launch.customer).bind(launch.id).fetch_optional(db).await?)
-}
-
-/// Deletes a request.
-pub(super) async fn delete_request(
-    tx: &mut PgTransaction<'_>,
-    launch: &StoredLaunch,
-    sequence: i64,
-) -> Result<(), Fault> {
-    let delete = sqlx::query(
-        "delete from launch_request where customer_id = $1 and launch_id = $2 and sequence = $3",
-    );
-    delete.bind(launch.customer).bind(launch.id).bind(sequence).execute(&mut **tx).await?;
-    Ok(())
-}
-
-/// Ends a launch after its last request, unless another one has arrived meanwhile. Returns whether it
-/// has ended.
-pub(super) async fn end(
-    db: impl PgExecutor<'_>,
-    launch: &StoredLaunch,
-    last_sequence: i64,
-) -> Result<bool, Fault> {
-    let end = sqlx::query(
-        "update launch set ended_at = coalesce(ended_at, now()), last_sequence = $3
-         where customer_id = $1 and id = $2 and due_at <= now()",
-    );
-    let done = end.bind(launch.customer).bind(launch.id).bind(last_sequence).execute(db).await?;
-    Ok(done.rows_affected() == 1)
-}
-
-/// Deletes the requests of a launch up to one of them, in short statements. Nothing is due after
-/// that, unless another request arrives.
-pub(super) async fn clear(
-    db: &PgPool,
-    launch: &StoredLaunch,
-    last_sequence: i64,
-) -> Result<(), Fault> {
-    delete_requests(db, launch.customer, launch.id, last_sequence).await?;
-    sqlx::query(
-        "update launch set due_at = null, leased_until = null
-         where customer_id = $1 and id = $2 and due_at <= now()",
-    )
-    .bind(launch.customer)
-    .bind(launch.id)
-    .execute(db)
-    .await?;
-    Ok(())
-}
-
-async fn delete_requests(
-    db: &PgPool,
-    customer: CustomerId,
-    id: LaunchId,
-    last_sequence: i64,
-) -> Result<(), Fault> {
-    loop {
-        let delete = sqlx::query(
-            "delete from launch_request
-             where customer_id = $1 and launch_id = $2 and sequence = any(array(
-                 select sequence from launch_request
-                 where customer_id = $1 and launch_id = $2 and sequence <= $3
-                 order by sequence limit $4
-             ))",
-        );
-        let delete = delete.bind(customer).bind(id).bind(last_sequence).bind(REQUESTS);
-        if delete.execute(db).await?.rows_affected() == 0 {
-            return Ok(());
-        }
-    }
-}
-
 /// Deletes a launch with its requests.
 pub(super) async fn remove(db: &PgPool, customer: CustomerId, id: LaunchId) -> Result<(), Fault> {
-    delete_requests(db, customer, id, i64::MAX).await?;
+    requests::delete_requests(db, customer, id, i64::MAX).await?;
     let delete = sqlx::query("delete from launch where customer_id = $1 and id = $2");
     delete.bind(customer).bind(id).execute(db).await?;
     Ok(())
@@ -409,17 +221,6 @@ pub(crate) async fn remove_of_execution(
     for id in launches {
         remove(db, customer, id).await?;
     }
-    Ok(())
-}
-
-/// Deletes launches of all customers that ended a week ago.
-pub(super) async fn remove_old(db: &PgPool) -> Result<(), Fault> {
-    sqlx::query(
-        "delete from launch
-         where due_at is null and ended_at < now() - interval '7 days' and not needs_caller",
-    )
-    .execute(db)
-    .await?;
     Ok(())
 }
 

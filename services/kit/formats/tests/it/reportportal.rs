@@ -31,14 +31,16 @@ fn accepted(name: &str) -> Vec<Value> {
 }
 
 fn agent(requests: &[Value]) -> String {
-    let attributes = requests.iter().flat_map(|request| request["json"]["attributes"].as_array());
+    let attributes = requests.iter().filter_map(|request| request["json"]["attributes"].as_array());
     let agent = attributes.flatten().find(|attribute| attribute["key"] == "agent");
     agent.map(|agent| agent["value"].as_str().unwrap().to_owned()).unwrap_or_default()
 }
 
 fn launched(requests: &[Value]) -> Launched {
     let mut launch = Launch::of_agent(&agent(requests));
-    requests.iter().for_each(|request| add(&mut launch, request));
+    for request in requests {
+        add(&mut launch, request);
+    }
     launch.end()
 }
 

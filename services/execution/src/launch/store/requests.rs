@@ -1,0 +1,113 @@
+//! The requests of launches in PostgreSQL. Every statement is bound to one customer.
+
+use assay_proto::{CustomerId, Fault, LaunchId};
+use sqlx::{FromRow, PgExecutor, PgPool, PgTransaction};
+use uuid::Uuid;
+
+use super::StoredLaunch;
+
+/// Number of requests that are read or deleted at a time.
+const REQUESTS: i64 = 2000;
+
+/// A request that is staged.
+#[derive(FromRow)]
+pub(in super::super) struct Staged {
+    pub(in super::super) sequence: i64,
+    pub(in super::super) kind: String,
+    pub(in super::super) item_id: Option<Uuid>,
+    pub(in super::super) parent_id: Option<Uuid>,
+    pub(in super::super) body: Vec<u8>,
+}
+
+/// A file that is staged.
+#[derive(FromRow)]
+pub(in super::super) struct StagedFile {
+    pub(in super::super) sequence: i64,
+    pub(in super::super) body: Vec<u8>,
+    pub(in super::super) file_name: String,
+    pub(in super::super) content_type: String,
+}
+
+/// Reads requests of a launch after one of them, without files.
+pub(in super::super) async fn requests(
+    db: impl PgExecutor<'_>,
+    launch: &StoredLaunch,
+    after: i64,
+    with_logs: bool,
+) -> Result<Vec<Staged>, Fault> {
+    let requests = sqlx::query_as(
+        "select sequence, kind, item_id, parent_id, body from launch_request
+         where customer_id = $1 and launch_id = $2 and sequence > $3
+           and kind <> 'File' and ($4 or kind <> 'Log')
+         order by sequence limit $5",
+    );
+    Ok(requests
+        .bind(launch.customer)
+        .bind(launch.id)
+        .bind(after)
+        .bind(with_logs)
+        .bind(REQUESTS)
+        .fetch_all(db)
+        .await?)
+}
+
+/// Reads the size of the requests of a launch without files, in bytes.
+pub(in super::super) async fn size(
+    db: impl PgExecutor<'_>,
+    launch: &StoredLaunch,
+) -> Result<i64, Fault> {
+    let size = sqlx::query_scalar(
+        "select coalesce(sum(octet_length(body)), 0)::bigint from launch_request
+         where customer_id = $1 and launch_id = $2 and kind <> 'File'",
+    );
+    Ok(size.bind(launch.customer).bind(launch.id).fetch_one(db).await?)
+}
+
+/// Reads the first file of a launch.
+pub(in super::super) async fn next_file(
+    db: impl PgExecutor<'_>,
+    launch: &StoredLaunch,
+) -> Result<Option<StagedFile>, Fault> {
+    let file = sqlx::query_as(
+        "select sequence, body, file_name, content_type from launch_request
+         where customer_id = $1 and launch_id = $2 and kind = 'File'
+         order by sequence limit 1",
+    );
+    Ok(file.bind(launch.customer).bind(launch.id).fetch_optional(db).await?)
+}
+
+/// Deletes a request.
+pub(in super::super) async fn delete_request(
+    tx: &mut PgTransaction<'_>,
+    launch: &StoredLaunch,
+    sequence: i64,
+) -> Result<(), Fault> {
+    let delete = sqlx::query(
+        "delete from launch_request where customer_id = $1 and launch_id = $2 and sequence = $3",
+    );
+    delete.bind(launch.customer).bind(launch.id).bind(sequence).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Deletes the requests of a launch up to one of them, in short statements.
+pub(super) async fn delete_requests(
+    db: &PgPool,
+    customer: CustomerId,
+    id: LaunchId,
+    last_sequence: i64,
+) -> Result<(), Fault> {
+    loop {
+        let delete = sqlx::query(
+            "delete from launch_request
+             where customer_id = $1 and launch_id = $2 and sequence = any(array(
+                 select sequence from launch_request
+                 where customer_id = $1 and launch_id = $2 and sequence <= $3
+                 order by sequence limit $4
+             ))",
+        );
+        let delete = delete.bind(customer).bind(id).bind(last_sequence).bind(REQUESTS);
+        if delete.execute(db).await?.rows_affected() == 0 {
+            return Ok(());
+        }
+    }
+}
