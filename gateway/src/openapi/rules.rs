@@ -138,8 +138,8 @@ mod tests {
     use super::*;
     use crate::routes;
 
-    /// Methods that only services call.
-    const INTERNAL: [&str; 9] = [
+    /// Methods that only services call, and those of agents of ReportPortal.
+    const INTERNAL: [&str; 15] = [
         "/assay.catalog.v1.SnapshotService/FindTestSet",
         "/assay.catalog.v1.AutomationService/GetAutomationRecords",
         "/assay.catalog.v1.LookupService/FindRecords",
@@ -147,6 +147,12 @@ mod tests {
         "/assay.catalog.v1.LookupService/GetOrigin",
         "/assay.catalog.v1.SnapshotService/AdoptTestCases",
         "/assay.catalog.v1.SnapshotService/TakeSnapshot",
+        "/assay.execution.v1.LaunchService/AddLaunchEntry",
+        "/assay.execution.v1.LaunchService/AddLaunchLogs",
+        "/assay.execution.v1.LaunchService/FindLaunches",
+        "/assay.execution.v1.LaunchService/FinishLaunch",
+        "/assay.execution.v1.LaunchService/MergeLaunches",
+        "/assay.execution.v1.LaunchService/StartLaunch",
         "/assay.identity.v1.TokenService/ExchangeApiToken",
         "/assay.identity.v1.TokenService/ListRevocations",
     ];
