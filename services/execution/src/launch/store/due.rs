@@ -26,7 +26,7 @@ pub(in super::super) async fn take_due(
     Ok(taken.map(StoredLaunch::from))
 }
 
-/// Lets a launch wait for a minute after a failure, or for the token of a caller.
+/// Lets a launch wait for ten seconds after a failure, or for the token of a caller.
 pub(in super::super) async fn postpone(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
@@ -35,7 +35,7 @@ pub(in super::super) async fn postpone(
     sqlx::query(
         "update launch
          set needs_caller = $3, leased_until = null,
-             due_at = case when $3 then null else now() + interval '1 minute' end
+             due_at = case when $3 then null else now() + interval '10 seconds' end
          where customer_id = $1 and id = $2 and due_at <= now()",
     )
     .bind(launch.customer)
