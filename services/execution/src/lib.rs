@@ -178,7 +178,7 @@ pub fn services(
         artifacts: artifacts.clone(),
         pages: pages.clone(),
     };
-    let shared = SharedExecutionService {
+    let shared_executions = SharedExecutionService {
         db: db.clone(),
         shares: shares.clone(),
         artifacts: artifacts.clone(),
@@ -200,7 +200,7 @@ pub fn services(
         .add_service(InsightServiceServer::new(insights))
         .add_service(KnownFailureServiceServer::new(known_failures))
         .add_service(ShareLinkServiceServer::new(share_links))
-        .add_service(SharedExecutionServiceServer::new(shared))
+        .add_service(SharedExecutionServiceServer::new(shared_executions))
         .add_service(MetricsServiceServer::new(metrics))
         .add_service(LaunchServiceServer::new(launches.clone()))
         .add_service(DebugServiceServer::new(DebugService { db: db.clone() }));

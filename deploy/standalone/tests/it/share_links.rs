@@ -10,6 +10,12 @@ use crate::{
     world::{create_project, id},
 };
 
+/// Returns a body with an end this long after now.
+#[expect(clippy::disallowed_methods, reason = "a client has the clock of its machine")]
+fn ends_after(time: TimeDelta) -> Value {
+    json!({"ExpiresAt": (Utc::now() + time).to_rfc3339()})
+}
+
 /// Texts of a customer that readers of a share link must not see.
 const PRIVATE: [&str; 5] =
     ["ask-the-vendor", "SHOP-4711", "internal-tag", "https://ci.internal", "https://wiki.internal"];
@@ -122,15 +128,13 @@ async fn a_share_link_ends_when_it_is_revoked_or_expires() {
     let unknown = reader.get("/api/shared/unknown").await.is_problem(404, "not_found");
     assert_eq!(refused["detail"], unknown["detail"]);
 
-    let soon = json!({"ExpiresAt": (Utc::now() + TimeDelta::seconds(1)).to_rfc3339()});
-    let expiring = api.post(&shares, soon).await.created();
+    let expiring = api.post(&shares, ends_after(TimeDelta::seconds(1))).await.created();
     let path = format!("/api/shared/{}", token(&expiring));
     ends(&reader, &path).await;
     assert_eq!(api.get(&shares).await.ok(), json!([]), "expired links are not listed");
 
     for days in [-1, 91] {
-        let when = json!({"ExpiresAt": (Utc::now() + TimeDelta::days(days)).to_rfc3339()});
-        api.post(&shares, when).await.expect(422);
+        api.post(&shares, ends_after(TimeDelta::days(days))).await.expect(422);
     }
     let last = api.post(&shares, json!({})).await.created();
     let listed = api.get(&shares).await.ok();

@@ -36,14 +36,14 @@ pub(super) fn recorded(name: &str) -> Vec<Value> {
         let launch = requests.iter().find_map(|request| request["json"]["launchUuid"].as_str());
         let launch = launch.unwrap().to_owned();
         let start = json!({"name": "External", "uuid": launch});
-        requests.insert(0, request("POST", "/api/v2/shop/launch", 201, start));
+        requests.insert(0, request("POST", "/api/v2/shop/launch", 201, &start));
         let finish = format!("/api/v2/shop/launch/{launch}/finish");
-        requests.push(request("PUT", &finish, 200, json!({})));
+        requests.push(request("PUT", &finish, 200, &json!({})));
     }
     requests
 }
 
-fn request(method: &str, path: &str, status: u16, json: Value) -> Value {
+fn request(method: &str, path: &str, status: u16, json: &Value) -> Value {
     json!({"method": method, "path": path, "status": status, "json": json})
 }
 
@@ -135,7 +135,7 @@ impl Agent {
     /// Returns the numbers of launches.
     async fn numbers(&self, launches: &[String]) -> Value {
         let path = format!("/api/v1/shop/launch?filter.in.uuid={}", launches.join(","));
-        let listed = self.send(&request("GET", &path, 200, json!({}))).await;
+        let listed = self.send(&request("GET", &path, 200, &json!({}))).await;
         listed["content"].as_array().unwrap().iter().map(|launch| launch["id"].clone()).collect()
     }
 
