@@ -2,10 +2,13 @@
 
 mod replay;
 
-use assay_testkit::{Answer, Api, eventually};
+use std::time::Duration;
+
+use assay_testkit::{Answer, Api};
 use futures::future::join_all;
 use reqwest::{Method, header::AUTHORIZATION};
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use self::replay::{Agent, Order, expected, recorded};
 use crate::{
@@ -13,6 +16,10 @@ use crate::{
     process::{PASSWORD, Program, command, data_dir},
     world::id,
 };
+
+/// Maximum time until the results of a launch are stored. While others are, that is tried again after
+/// ten seconds.
+const CLOSING: Duration = Duration::from_secs(90);
 
 /// Returns the token of an agent.
 async fn agent_token(api: &Api) -> String {
@@ -27,10 +34,15 @@ async fn ended(api: &Api, project: &str, link: &str) -> Value {
     let projects = api.get("/api/projects").await.ok();
     let project = projects.as_array().unwrap().iter().find(|found| found["Name"] == project);
     let path = format!("/api/projects/{}/executions/{execution}", id(project.unwrap()));
-    eventually("the end of the launch", || async {
-        Some(api.get(&path).await.ok()).filter(|execution| execution["Status"] == "Completed")
-    })
-    .await
+    let limit = Instant::now() + CLOSING;
+    loop {
+        let execution = api.get(&path).await.ok();
+        if execution["Status"] == "Completed" {
+            return execution;
+        }
+        assert!(Instant::now() < limit, "the launch has not ended: {execution}");
+        sleep(Duration::from_millis(200)).await;
+    }
 }
 
 /// Returns the counts of an execution, in the order of the README of the recordings.
