@@ -1,5 +1,6 @@
 //! Problems: the bodies of failed requests (RFC 9457).
 
+pub(crate) mod reportportal;
 mod status;
 
 use std::{borrow::Cow, time::Duration};
@@ -20,7 +21,7 @@ use http::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{nested::Nested, reportportal};
+use crate::nested::Nested;
 
 /// The media type of pages.
 const HTML: &str = "text/html; charset=utf-8";
@@ -221,7 +222,7 @@ impl FailedRequest {
             headers.remove(obsolete);
         }
         if reportportal::has_path(self.uri.path()) {
-            let (status, body) = reportportal::of_problem(problem.status, &problem.explanation());
+            let (status, body) = reportportal::error(problem.status, &problem.explanation());
             *response.status_mut() = status;
             let headers = response.headers_mut();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -1,7 +1,6 @@
 //! The reporting interface of ReportPortal, with its own paths and errors, so that its agents report
 //! to Assay unchanged. It is not part of the documented interface.
 
-mod error;
 mod form;
 mod items;
 mod launches;
@@ -14,28 +13,17 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::error::of_problem;
 use crate::{
     body::{self, Bounds, FieldFilter},
-    problem::Problem,
+    problem::{
+        Problem,
+        reportportal::{INFO, VERSIONS},
+    },
     services::Services,
 };
 
-/// The path with the version, which agents read first.
-const INFO: &str = "/api/info";
-
-/// The versions of the interface, which agents use alike.
-const VERSIONS: [&str; 2] = ["/api/v1", "/api/v2"];
-
 /// The version of ReportPortal whose behaviour agents expect: they send times in microseconds.
 const VERSION: &str = "5.14.0";
-
-/// Returns whether a path belongs to this interface.
-pub(crate) fn has_path(path: &str) -> bool {
-    let versioned =
-        |version: &&str| path.strip_prefix(*version).is_some_and(|rest| rest.starts_with('/'));
-    path == INFO || VERSIONS.iter().any(versioned)
-}
 
 /// Returns the routes.
 pub(crate) fn routes() -> Router<Services> {

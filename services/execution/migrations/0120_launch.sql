@@ -32,6 +32,7 @@ create index launch_needs_caller_idx on launch (customer_id) where needs_caller;
 
 -- For the task that stores results and removes old launches, over all customers.
 create index launch_due_idx on launch (due_at) where due_at is not null;
+create index launch_leased_idx on launch (leased_until) where leased_until is not null;
 create index launch_ended_idx on launch (ended_at) where due_at is null;
 
 -- The requests of launches whose results are not stored yet.

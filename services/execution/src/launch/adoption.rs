@@ -31,12 +31,15 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Time after which the token of a caller has expired.
 const EXPIRY: Duration = Duration::from_mins(5);
 
-/// Maximum number of launches whose callers are remembered.
-const MOST_LAUNCHES: usize = 10_000;
+/// Maximum number of launches of a customer whose callers are remembered. The test cases of further
+/// ones are adopted with the next launch of the customer.
+const MOST_LAUNCHES: usize = 1000;
 
 /// The latest callers of launches whose test cases may not be adopted yet.
 #[derive(Clone, Default)]
-pub(super) struct Callers(Arc<Mutex<HashMap<(CustomerId, LaunchId), Reporting>>>);
+pub(super) struct Callers(Arc<Mutex<HashMap<CustomerId, OfCustomer>>>);
+
+type OfCustomer = HashMap<LaunchId, Reporting>;
 
 struct Reporting {
     caller: Caller,
@@ -45,7 +48,7 @@ struct Reporting {
 }
 
 impl Callers {
-    fn known(&self) -> MutexGuard<'_, HashMap<(CustomerId, LaunchId), Reporting>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<CustomerId, OfCustomer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,11 +56,11 @@ impl Callers {
     pub(super) fn remember(&self, caller: &Caller, launch: LaunchId) {
         let now = Instant::now();
         let mut known = self.known();
-        let key = (caller.customer, launch);
-        if known.len() >= MOST_LAUNCHES && !known.contains_key(&key) {
+        let known = known.entry(caller.customer).or_default();
+        if known.len() >= MOST_LAUNCHES && !known.contains_key(&launch) {
             return;
         }
-        let reporting = known.entry(key).or_insert_with(|| Reporting {
+        let reporting = known.entry(launch).or_insert_with(|| Reporting {
             caller: caller.clone(),
             last_request: now,
             adopted: now,
@@ -67,17 +70,22 @@ impl Callers {
 
     /// Forgets the caller of a launch whose test cases are adopted.
     pub(super) fn forget(&self, customer: CustomerId, launch: LaunchId) {
-        self.known().remove(&(customer, launch));
+        if let Some(known) = self.known().get_mut(&customer) {
+            known.remove(&launch);
+        }
     }
 
     /// Returns the callers of launches whose test cases should be adopted now.
     fn paused(&self) -> Vec<(LaunchId, Caller)> {
         let mut known = self.known();
-        known.retain(|_, reporting| reporting.last_request.elapsed() < EXPIRY);
-        let paused = known.iter_mut().filter(|(_, reporting)| {
+        known.retain(|_, launches| {
+            launches.retain(|_, reporting| reporting.last_request.elapsed() < EXPIRY);
+            !launches.is_empty()
+        });
+        let paused = known.values_mut().flat_map(HashMap::iter_mut).filter(|(_, reporting)| {
             reporting.last_request.elapsed() >= PAUSE || reporting.adopted.elapsed() >= PATIENCE
         });
-        let taken = paused.map(|((_, launch), reporting)| {
+        let taken = paused.map(|(launch, reporting)| {
             reporting.adopted = Instant::now();
             (*launch, reporting.caller.clone())
         });
@@ -87,9 +95,9 @@ impl Callers {
     /// Forgets the caller of a launch, unless a request has arrived since its test cases were adopted.
     fn forget_paused(&self, customer: CustomerId, launch: LaunchId) {
         let mut known = self.known();
-        let key = (customer, launch);
-        if known.get(&key).is_some_and(|reporting| reporting.last_request < reporting.adopted) {
-            known.remove(&key);
+        let Some(known) = known.get_mut(&customer) else { return };
+        if known.get(&launch).is_some_and(|reporting| reporting.last_request < reporting.adopted) {
+            known.remove(&launch);
         }
     }
 }

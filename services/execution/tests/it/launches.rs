@@ -245,3 +245,35 @@ async fn the_launches_of_a_deleted_project_are_removed() -> Result<()> {
     assert_eq!(world.count(rows).await?, 0);
     Ok(())
 }
+
+#[tokio::test]
+async fn launches_of_one_customer_do_not_delay_those_of_another() -> Result<()> {
+    let world = World::new().await?;
+    let other = world.stranger().await;
+    for statement in [
+        "create table taken (customer_id uuid, place bigint generated always as identity)",
+        "create function note_taken() returns trigger language plpgsql as
+         'begin insert into taken (customer_id) values (new.customer_id); return new; end'",
+        "create trigger note_taken after update on launch for each row
+         when (new.leased_until > now()) execute function note_taken()",
+    ] {
+        world.change(statement).await?;
+    }
+    let insert = "insert into launch (customer_id, id, number, due_at, leased_until)
+         select $1, gen_random_uuid(), n, now() - make_interval(mins => $2),
+             case when n = 1 then now() + interval '1 minute' end
+         from generate_series($3, 20) as n";
+    for (customer, minutes, first) in [(world.user.customer, 60, 1), (other.customer, 1, 20)] {
+        let insert = sqlx::query(insert).bind(customer).bind(minutes).bind(first);
+        insert.execute(&world.db).await?;
+    }
+
+    world.launches.round().await?;
+
+    let place: i64 = sqlx::query_scalar("select place from taken where customer_id = $1")
+        .bind(other.customer)
+        .fetch_one(&world.db)
+        .await?;
+    assert!(place <= 3, "taken as number {place} of 20");
+    Ok(())
+}

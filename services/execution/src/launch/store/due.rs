@@ -6,16 +6,25 @@ use sqlx::{PgExecutor, PgPool};
 
 use super::{GRACE, Row, StoredLaunch, requests};
 
-/// Takes the next launch of any customer that is due, for two minutes.
+/// Takes the next launch that is due, for two minutes: of a customer that has the fewest taken, so that
+/// many launches of one do not delay those of others.
 pub(in super::super) async fn take_due(
     db: impl PgExecutor<'_>,
 ) -> Result<Option<StoredLaunch>, Fault> {
     let taken: Option<Row> = sqlx::query_as(
-        "update launch set leased_until = now() + interval '2 minutes'
+        "with busy as (
+             select customer_id, count(*) as taken from launch
+             where leased_until > now()
+             group by customer_id
+         )
+         update launch set leased_until = now() + interval '2 minutes'
          where (customer_id, id) = (
-             select customer_id, id from launch
-             where due_at <= now() and (leased_until is null or leased_until <= now())
-             order by due_at limit 1 for update skip locked
+             select l.customer_id, l.id from launch l
+             left join busy using (customer_id)
+             where l.due_at <= now() and (l.leased_until is null or l.leased_until <= now())
+             order by coalesce(busy.taken, 0), l.due_at
+             limit 1
+             for update of l skip locked
          )
          returning customer_id, id, project_id, execution_id, agent,
              finished_at is not null as finished, ended_at is not null as ended,
