@@ -47,6 +47,18 @@ pub(crate) fn forwarded(
     streamed(b"[".to_vec(), batches, write, b"]")
 }
 
+/// Does the same as [`forwarded`] for a page. One that fits into a message is sent as a whole. Fails if
+/// the second batch does.
+pub(crate) async fn page(
+    mut batches: impl Stream<Item = Result<InTurn<Bytes>, Status>> + Send + Unpin + 'static,
+) -> Result<Body, Status> {
+    let Some((first, share)) = batches.try_next().await? else { return Ok(Body::from("[]")) };
+    let Some(second) = batches.try_next().await? else {
+        return Ok([b"[", &first[..], b"]"].concat().into());
+    };
+    Ok(forwarded(stream::iter([Ok((first, share)), Ok(second)]).chain(batches)))
+}
+
 /// Like [`body`], with `write` rendering each batch.
 pub(crate) fn streamed<T: Send + 'static>(
     open: Vec<u8>,
@@ -65,4 +77,31 @@ pub(crate) fn streamed<T: Send + 'static>(
     let open = stream::once(ready(Ok(open.into())));
     let close = stream::once(ready(Ok(Bytes::from_static(close))));
     Body::from_stream(open.chain(batches).chain(close).try_filter(|text| ready(!text.is_empty())))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::{HttpBody as _, to_bytes};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_page_in_one_message_is_sent_as_a_whole() {
+        for (batches, text, whole) in [
+            (vec![], "[]", true),
+            (vec![r#"{"a":1}"#], r#"[{"a":1}]"#, true),
+            (vec!["1,2", "3", "4"], "[1,2,3,4]", false),
+        ] {
+            let batches = batches.into_iter().map(|batch| Ok((Bytes::from(batch), None)));
+            let body = page(stream::iter(batches)).await.unwrap();
+            assert_eq!(body.size_hint().exact().is_some(), whole);
+            assert_eq!(to_bytes(body, usize::MAX).await.unwrap(), text);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failure_in_the_second_message_is_one_of_the_request() {
+        let batches = [Ok((Bytes::from("1"), None)), Err(Status::unavailable("stopping"))];
+        assert!(page(stream::iter(batches)).await.is_err());
+    }
 }

@@ -113,7 +113,11 @@ impl Listing {
     ) -> Result<List, Problem> {
         let (next, batches) = batches_of(batches).await?;
         let next = next.map(|cursor| next_link(&self.uri, &cursor));
-        Ok(List { next, body: array::forwarded(batches) })
+        let body = match self.page.limit {
+            Some(_) => array::page(Box::pin(batches)).await?,
+            None => array::forwarded(batches),
+        };
+        Ok(List { next, body })
     }
 }
 

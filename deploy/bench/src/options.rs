@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct Options {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// Rows to measure, separated by commas; all but `growth` by default
+    /// Rows to measure, separated by commas; all but `growth` and `judgements` by default
     #[arg(long, value_enum, value_delimiter = ',')]
     rows: Vec<Row>,
     /// Shapes to measure, separated by commas; all but `line` by default
@@ -70,7 +70,7 @@ pub(crate) enum Command {
 impl Options {
     pub(crate) fn rows(&self) -> Vec<Row> {
         if self.rows.is_empty() {
-            let by_default = |row: &Row| *row != Row::Growth;
+            let by_default = |row: &Row| !matches!(row, Row::Growth | Row::Judgements);
             return Row::value_variants().iter().copied().filter(by_default).collect();
         }
         self.rows.clone()

@@ -54,6 +54,9 @@ pub(crate) enum Row {
     Judgement,
     /// Reads among 10,000 and 10,000,000 instances; takes minutes and 6 GB, so only if it is named
     Growth,
+    /// Reads that judge in a project with 10,000,000 reports; takes minutes and 15 GB, so only if it
+    /// is named
+    Judgements,
 }
 
 /// A measurement of one row in one system.
@@ -111,6 +114,7 @@ impl Row {
             Self::Restart => restart::measure(to).await,
             Self::Judgement => judgement::measure(to).await,
             Self::Growth => growth::measure(to).await,
+            Self::Judgements => judgement::measure_grown(to).await,
         }
     }
 }

@@ -13,6 +13,9 @@ use crate::{
 /// Number of test cases in an execution. Each has ten instances.
 const CASES: usize = 10;
 
+/// The instances of this month are in a partition of their own.
+const THIS_MONTH: &str = "date_trunc('month', now())";
+
 /// Number of reads of each kind.
 const READS: usize = 50;
 
@@ -24,7 +27,7 @@ pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {
         let set = create_set(&client, "Growth").await?;
         upload(&client, &set, "growth", CASES).await?;
         let (_, id) = set.rsplit_once('/').context("not a test set")?;
-        grow(to, id, executions).await?;
+        grow(to, id, Copies { executions, instances: 10, since: THIS_MONTH }).await?;
         for (name, path) in paths(&client, &set).await? {
             let time = time_to_read(&client, &path, READS).await?;
             let name = format!("{name} among {instances} instances");
@@ -35,10 +38,24 @@ pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Copies of an execution.
+pub(super) struct Copies {
+    /// Number of executions of the set with the copies.
+    pub(super) executions: usize,
+    /// Number of instances of each report.
+    pub(super) instances: usize,
+    /// SQL of the time from which on they are spread.
+    pub(super) since: &'static str,
+}
+
 /// Adds executions of a set, which is faster than uploading them.
-async fn grow(to: &Measurement<'_>, set: &str, executions: usize) -> Result<()> {
+pub(super) async fn grow(to: &Measurement<'_>, set: &str, copies: Copies) -> Result<()> {
     let mut database: PgConnection = to.system.database("execution").connect().await?;
-    let copies = COPIES.replace("{set}", set).replace("{copies}", &executions.to_string());
+    let copies = COPIES
+        .replace("{set}", set)
+        .replace("{copies}", &copies.executions.to_string())
+        .replace("{instances}", &copies.instances.to_string())
+        .replace("{since}", copies.since);
     let mut tx = database.begin().await?;
     sqlx::raw_sql(AssertSqlSafe(copies)).execute(&mut *tx).await?;
     tx.commit().await?;

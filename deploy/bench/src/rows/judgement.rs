@@ -7,7 +7,11 @@ use anyhow::{Context, Result, ensure};
 use http::{HeaderValue, Method, header::COOKIE};
 use tokio::time::sleep;
 
-use super::{Measurement, times_to_read};
+use super::{
+    Measurement,
+    growth::{Copies, grow},
+    times_to_read,
+};
 use crate::{
     client::{Client, Prepared, id, prepare},
     fixture::{create_set, send_report},
@@ -30,7 +34,28 @@ const ROLLUP: Duration = Duration::from_mins(2);
 /// Number of reads of each kind.
 const READS: usize = 40;
 
+/// Number of executions in a project with 10,000,000 reports, and SQL of the time of the first one.
+const MANY_EXECUTIONS: usize = 500;
+const MANY_SINCE: &str = "now() - interval '80 days'";
+
 pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {
+    let set = execute(to).await?;
+    read(to, &set, "").await
+}
+
+/// Measures the same reads in a project with 10,000,000 reports.
+pub(super) async fn measure_grown(to: &mut Measurement<'_>) -> Result<()> {
+    let set = execute(to).await?;
+    let client = to.system.client();
+    paths(&client, &set).await?;
+    let (_, id) = set.rsplit_once('/').context("not a test set")?;
+    let copies = Copies { executions: MANY_EXECUTIONS, instances: 1, since: MANY_SINCE };
+    grow(to, id, copies).await?;
+    read(to, &set, " among 10,000,000 reports").await
+}
+
+/// Creates a test set and its executions.
+async fn execute(to: &mut Measurement<'_>) -> Result<String> {
     let client = to.system.client();
     let set = create_set(&client, "Judged").await?;
     for execution in 0..EXECUTIONS {
@@ -43,12 +68,17 @@ pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {
         }
     }
     to.system.rest().await;
-    let reads = paths(&client, &set).await?.into_iter();
+    Ok(set)
+}
+
+async fn read(to: &mut Measurement<'_>, set: &str, among: &str) -> Result<()> {
+    let client = to.system.client();
+    let reads = paths(&client, set).await?.into_iter();
     let reads = reads.map(|(name, path)| (name, prepare(&Method::GET, &path, &client.token, None)));
-    let pages = pages(&client, &set).await?;
+    let pages = pages(&client, set).await?;
     for (name, request) in reads.chain(pages) {
         let times = times_to_read(&client, &request, READS).await?;
-        let name = format!("{name} of 20,000 tests: p95");
+        let name = format!("{name} of 20,000 tests{among}: p95");
         let figure = Figure::new(Section::Latency, &name, Unit::Millis).with_goal("50 ms");
         to.report.add(figure, to.system.shape, to.round, percentile(&times, 95));
     }

@@ -57,10 +57,11 @@ impl Filter {
             }
         }
         if let Some(fingerprint) = &self.fingerprint {
-            // Not correlated, so that the reports are found by the index of causes.
-            sql.push(" and r.id in (select test_report_id from kept_failure where customer_id = ");
+            // An array, so that every plan reads the index of causes once, however many reports it
+            // expects in an execution that PostgreSQL has not analyzed yet.
+            sql.push(" and r.id = any(array(select test_report_id from kept_failure where customer_id = ");
             sql.push_bind(customer).push(" and execution_id = ").push_bind(execution);
-            sql.push(" and fingerprint = ").push_bind(fingerprint.as_bytes().to_vec()).push(")");
+            sql.push(" and fingerprint = ").push_bind(fingerprint.as_bytes().to_vec()).push("))");
         }
     }
 }
