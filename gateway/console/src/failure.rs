@@ -65,6 +65,18 @@ impl Failure {
         Self::of(StatusCode::INTERNAL_SERVER_ERROR, "")
     }
 
+    /// Returns what is wrong with the input of the user, if that is the reason.
+    pub(crate) fn of_input(self) -> Result<String, Self> {
+        match self {
+            Self::Refused(Problem {
+                status: StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY,
+                detail,
+                ..
+            }) => Ok(detail),
+            failure => Err(failure),
+        }
+    }
+
     /// Another page has sent a form.
     pub(crate) fn foreign() -> Self {
         let detail = "The request was not sent by a page of this host. Go back, reload the page and \

@@ -47,10 +47,10 @@ impl Browser {
         Self::open_with(json!({"prefs": blocked})).await
     }
 
-    /// Opens a browser with a width in pixels that prefers dark colours or light ones.
-    pub(crate) async fn open_in(width: u32, is_dark: bool) -> Self {
+    /// Opens a browser with a width and a height in pixels that prefers dark colours or light ones.
+    pub(crate) async fn open_in((width, height): (u32, u32), is_dark: bool) -> Self {
         let scheme = format!("--blink-settings=preferredColorScheme={}", u8::from(!is_dark));
-        let screen = json!({"width": width, "height": 900, "pixelRatio": 1, "mobile": false});
+        let screen = json!({"width": width, "height": height, "pixelRatio": 1, "mobile": false});
         Self::open_with(json!({"args": [scheme], "mobileEmulation": {"deviceMetrics": screen}}))
             .await
     }

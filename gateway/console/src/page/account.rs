@@ -9,14 +9,17 @@ use axum::{
     routing::{get, post},
 };
 use futures::try_join;
+use http::StatusCode;
 use maud::{Markup, html};
 
 use self::{
     customer::Membership,
-    token::{ApiToken, Fields, NewApiToken, TOKENS},
+    token::{ApiToken, Fields, TOKENS},
 };
 use super::part::below_projects;
-use crate::{api::Console, claims::Claims, failure::Failure, layout::Page, session::Session};
+use crate::{
+    api::Console, claims::Claims, failure::Failure, layout::Page, session::Session, text::plain,
+};
 
 /// Path of the interface.
 const MEMBERSHIPS: &str = "/api/users/current/memberships";
@@ -30,20 +33,23 @@ pub(super) fn routes() -> Router<Console> {
 }
 
 async fn page(session: Session) -> Result<Response, Failure> {
-    show(&session, None).await.map(IntoResponse::into_response)
+    show(&session, html! {}).await.map(IntoResponse::into_response)
 }
 
-/// Creates an API token, and shows its secret once.
+/// Creates an API token, and shows its secret once, or the reason why it is refused.
 async fn create(session: Session, Form(fields): Form<Fields>) -> Result<Response, Failure> {
-    let new = token::create(&session.api, fields).await?;
-    show(&session, Some(&new)).await.map(IntoResponse::into_response)
+    match token::create(&session.api, &fields).await {
+        Ok(new) => Ok(show(&session, html! { (token::secret(&new)) }).await?.into_response()),
+        Err(failure) => {
+            let notice = html! { p.alert role="alert" { (plain(&failure.of_input()?)) } };
+            let page = show(&session, notice).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+        }
+    }
 }
 
-/// Shows the page, with the secret of a new token.
-async fn show<'a>(
-    Session { api, user }: &'a Session,
-    new: Option<&NewApiToken>,
-) -> Result<Page<'a>, Failure> {
+/// Shows the page, with what became of a new token.
+async fn show(Session { api, user }: &Session, notice: Markup) -> Result<Page<'_>, Failure> {
     let first = [("limit", 100)];
     let (tokens, memberships) = try_join!(
         api.list::<ApiToken>(TOKENS, &first),
@@ -55,7 +61,7 @@ async fn show<'a>(
         section aria-labelledby="tokens" {
             h2 #tokens { "API tokens" }
             p.hint { "CI jobs and other programs send an API token instead of a password." }
-            @if let Some(new) = new { (token::secret(new)) }
+            (notice)
             ul.rows { @for token in &tokens.items { (token::row(token)) } }
             (form(user))
         }

@@ -1,6 +1,7 @@
-//! Pages meet the Web Content Accessibility Guidelines, as far as axe can check them.
+//! Pages meet the Web Content Accessibility Guidelines, as far as axe can check them. With a directory
+//! in `SCREENSHOTS`, the test also takes pictures of all pages, for people to look at.
 
-use std::{fs, path::Path};
+use std::{env, fs, path::Path};
 
 use serde_json::{Value, json};
 
@@ -23,6 +24,15 @@ impl Browser {
         let violations = self.client.execute_async(CHECK, Vec::new()).await.unwrap();
         let is_wide = "return document.documentElement.scrollWidth > innerWidth";
         (violations, self.client.execute(is_wide, Vec::new()).await.unwrap())
+    }
+
+    /// Takes a picture of the page, if a directory for them is set.
+    async fn take_picture(&self, page: &str, width: u32, is_dark: bool) {
+        let Some(directory) = env::var_os("SCREENSHOTS") else { return };
+        let colours = if is_dark { "dark" } else { "light" };
+        let name = format!("{}-{width}-{colours}.png", page.replace(['/', '?', '='], "_"));
+        let picture = self.client.screenshot().await.unwrap();
+        fs::write(Path::new(&directory).join(name), picture).unwrap();
     }
 }
 
@@ -57,7 +67,7 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
     ];
     // 320 pixels are a screen at 400 %.
     for (width, is_dark) in [(1200, false), (1200, true), (360, false), (360, true), (320, false)] {
-        let browser = Browser::open_in(width, is_dark).await;
+        let browser = Browser::open_in((width, 1600), is_dark).await;
         browser.client.goto(&format!("{}/login", reader.url)).await.unwrap();
         let shown = "return [innerWidth, matchMedia('(prefers-color-scheme: dark)').matches]";
         let shown = browser.client.execute(shown, Vec::new()).await.unwrap();
@@ -66,11 +76,13 @@ async fn pages_are_accessible_in_light_and_dark_colours_on_screens_and_phones() 
         for page in ["/reset-password", "/forgot-password", "/login"] {
             browser.client.goto(&format!("{}{page}", reader.url)).await.unwrap();
             assert_eq!(browser.violations().await, none, "{page} {width} {is_dark}");
+            browser.take_picture(page, width, is_dark).await;
         }
         reader.log_in(&browser).await;
         for page in &pages {
             reader.open(&browser, page).await;
             assert_eq!(browser.violations().await, none, "{page} {width} {is_dark}");
+            browser.take_picture(page, width, is_dark).await;
         }
         browser.client.clone().close().await.unwrap();
     }

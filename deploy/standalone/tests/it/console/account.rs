@@ -37,6 +37,18 @@ async fn an_api_token_is_created_shown_once_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_refused_token_leads_back_to_the_form_with_the_reason() {
+    let customer = Customer::new().await;
+    let reader = Reader::new(&customer).await;
+    let request = reader.request(Method::POST, "/account/tokens").header("origin", &reader.url);
+    let fields = [("name", "Nightly"), ("permissions", "Read"), ("expires", "2020-02-30")];
+    let refused = Answer::of(filled(request, &fields)).await;
+    let page = String::from_utf8_lossy(&refused.expect(422).body).into_owned();
+    let (_, alert) = page.split_once("role=\"alert\"").expect(&page);
+    assert!(alert.contains("ExpiresAt") && page.contains("API tokens"), "{page}");
+}
+
+#[tokio::test]
 async fn a_user_switches_to_another_customer() {
     let (one, other) = (Customer::new().await, Customer::new().await);
     let reader = Reader::new(&one).await;

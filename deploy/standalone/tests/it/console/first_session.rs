@@ -37,7 +37,7 @@ async fn the_first_session_of_the_readme_ends_on_a_page() {
     let page = printed.lines().last().unwrap().strip_prefix(&reader.url).unwrap();
 
     let picture = at(".").join(PICTURE);
-    let browser = Browser::open_in(900, false).await;
+    let browser = Browser::open_in((900, 900), false).await;
     reader.open(&browser, page).await;
     browser.read_until("h1", |text| text == "Every commit").await;
     browser.read_until(".tabs [aria-current]", |text| text == "2 New").await;

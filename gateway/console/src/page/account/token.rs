@@ -48,18 +48,18 @@ pub(super) struct Fields {
 /// The request to the interface.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct ApiTokenInput {
-    name: String,
-    usage_permission: String,
+struct ApiTokenInput<'a> {
+    name: &'a str,
+    usage_permission: &'a str,
     expires_at: Option<String>,
 }
 
 /// Creates a token.
 pub(super) async fn create(
     api: &Api,
-    Fields { name, permissions, expires }: Fields,
+    Fields { name, permissions, expires }: &Fields,
 ) -> Result<NewApiToken, Failure> {
-    let expires_at = expires.map(|day| format!("{day}T00:00:00Z"));
+    let expires_at = expires.as_ref().map(|day| format!("{day}T00:00:00Z"));
     let input = ApiTokenInput { name, usage_permission: permissions, expires_at };
     api.send(Method::POST, TOKENS, &input).await
 }

@@ -1,12 +1,9 @@
 //! The judgement that a user has entered, and its way to the interface.
 
-use http::{Method, StatusCode};
+use http::Method;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    api::Api,
-    failure::{Failure, Problem},
-};
+use crate::{api::Api, failure::Failure};
 
 /// The fields of the form.
 #[derive(Default)]
@@ -86,15 +83,10 @@ impl Entry {
         let path = format!("{execution}/reviews");
         match api.send::<Reviewed>(Method::PUT, &path, &self.review()).await {
             Ok(reviewed) => Ok(Ok(reviewed)),
-            Err(Failure::Refused(Problem {
-                status: StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY,
-                detail,
-                ..
-            })) => {
-                self.problem = Some(detail);
+            Err(failure) => {
+                self.problem = Some(failure.of_input()?);
                 Ok(Err(self))
             }
-            Err(failure) => Err(failure),
         }
     }
 
