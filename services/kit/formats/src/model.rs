@@ -30,6 +30,8 @@ pub struct Test {
     pub labels: Vec<Property>,
     /// Issues and requirements that the test refers to.
     pub links: Vec<Link>,
+    /// Comment on the result, such as the reason why it is a known failure.
+    pub comment: String,
 }
 
 /// A named value.

@@ -39,6 +39,8 @@ pub struct Launch {
     items: HashMap<ItemId, Item>,
     /// Whether steps of scenarios are items like tests.
     is_gherkin: bool,
+    /// Whether tests were run again, and reported to the same launch.
+    has_reruns: bool,
     /// Logs that belong to no item.
     log: String,
     /// Number of logs that belong to no item.
@@ -68,10 +70,18 @@ impl Launch {
         Self {
             items: HashMap::new(),
             is_gherkin: GHERKIN.iter().any(|name| agent.contains(name)),
+            has_reruns: false,
             log: String::new(),
             logs: 0,
             room: LOGS,
         }
+    }
+
+    /// Returns the launch with tests that were run again: those with the same identity are attempts at
+    /// one test.
+    #[must_use]
+    pub fn with_reruns(self, has_reruns: bool) -> Self {
+        Self { has_reruns, ..self }
     }
 
     /// Adds a request that starts an item. Repeating it has no effect.
@@ -108,8 +118,8 @@ impl Launch {
 
     /// Returns the tests, and the texts that belong to none.
     pub fn end(self) -> Launched {
-        let Self { items, is_gherkin, mut log, logs, .. } = self;
-        let mut tree = Tree::of(items, is_gherkin);
+        let Self { items, is_gherkin, has_reruns, mut log, logs, .. } = self;
+        let mut tree = Tree::of(items, is_gherkin, has_reruns);
         let (tests, uncertain) = tree.tests();
         for item in tree.outside() {
             let mut text = item.texts();

@@ -20,6 +20,7 @@ pub(super) fn test(item: &Item, identity: String, mut path: Vec<String>, attempt
         start: item.start,
         seconds: attempt.seconds,
         attempts: vec![attempt],
+        comment: item.issue().to_owned(),
         ..Test::default()
     }
 }

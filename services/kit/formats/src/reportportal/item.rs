@@ -44,6 +44,8 @@ pub(super) struct Finished {
     /// None if its children determine the result.
     pub(super) result: Option<TestResult>,
     pub(super) description: String,
+    /// Comment and tickets of its issue.
+    pub(super) issue: String,
 }
 
 /// A log.
@@ -85,17 +87,11 @@ impl Item {
         if self.case_id.is_empty() {
             self.case_id = beginning(text(body, "testCaseId").trim(), MESSAGE);
         }
-        let description = beginning(&without_fences(text(body, "description")), TEXT);
-        let issue = issue(&body["issue"]);
-        let description = match (description.is_empty(), issue.is_empty()) {
-            (_, true) => description,
-            (true, false) => issue,
-            (false, false) => format!("{description}\n{issue}"),
-        };
         self.finished = Some(Finished {
             time: time_of(&body["endTime"]),
             result: result(text(body, "status")),
-            description,
+            description: beginning(&without_fences(text(body, "description")), TEXT),
+            issue: issue(&body["issue"]),
         });
     }
 
@@ -170,6 +166,11 @@ impl Item {
     /// Returns the description of the end; empty if there is none.
     pub(super) fn description(&self) -> &str {
         self.finished.as_ref().map_or("", |finished| finished.description.as_str())
+    }
+
+    /// Returns the comment and the tickets of its issue; empty if there are none.
+    pub(super) fn issue(&self) -> &str {
+        self.finished.as_ref().map_or("", |finished| finished.issue.as_str())
     }
 
     /// Returns the texts of the item: errors first.

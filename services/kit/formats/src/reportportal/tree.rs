@@ -13,12 +13,14 @@ pub(super) struct Tree {
     items: HashMap<ItemId, Item>,
     children: HashMap<Option<ItemId>, Vec<ItemId>>,
     is_gherkin: bool,
+    /// Whether a test that is named again was run again, whatever item it is below.
+    has_reruns: bool,
     /// The items whose texts are those of a test.
     reported: HashSet<ItemId>,
 }
 
 impl Tree {
-    pub(super) fn of(mut items: HashMap<ItemId, Item>, is_gherkin: bool) -> Self {
+    pub(super) fn of(mut items: HashMap<ItemId, Item>, is_gherkin: bool, has_reruns: bool) -> Self {
         let started = |item: &Item| item.sequence.is_some();
         let known: HashSet<ItemId> =
             items.iter().filter(|(_, item)| started(item)).map(|(id, _)| *id).collect();
@@ -36,7 +38,7 @@ impl Tree {
             });
             remove_repeated(siblings, &items, &parents);
         }
-        Self { items, children, is_gherkin, reported: HashSet::new() }
+        Self { items, children, is_gherkin, has_reruns, reported: HashSet::new() }
     }
 
     pub(super) fn item(&self, id: ItemId) -> &Item {
@@ -55,17 +57,20 @@ impl Tree {
         let roots = self.children.get(&None).cloned().unwrap_or_default();
         self.find(&roots, &mut Vec::new(), &mut found);
         let mut tests: Vec<(Test, bool)> = Vec::with_capacity(found.len());
-        // The last test of each identity below each parent, which retries belong to.
+        // The last test of each identity below each parent, or in the launch, which retries belong to.
         let mut last: HashMap<(Option<ItemId>, String), usize> = HashMap::new();
         for (id, path) in found {
             let item = &self.items[&id];
             let identity = item.own_identity().unwrap_or_else(|| path.join("/"));
             let attempt = attempt::of(self, id);
-            let key = (item.parent, identity.clone());
+            let key = (item.parent.filter(|_| !self.has_reruns), identity.clone());
             let is_certain = item.finished.is_some() || item.is_step();
-            let retried = last.get(&key).copied().filter(|_| item.is_retry);
+            let retried = last.get(&key).copied().filter(|_| item.is_retry || self.has_reruns);
             if let Some(index) = retried {
-                tests[index].0.push(attempt);
+                let (test, was_certain) = &mut tests[index];
+                test.push(attempt);
+                item.issue().clone_into(&mut test.comment);
+                *was_certain |= is_certain;
             } else {
                 last.insert(key, tests.len());
                 tests.push((attempt::test(item, identity, path, attempt), is_certain));

@@ -184,3 +184,39 @@ fn an_item_without_an_end_is_aborted() {
     assert_eq!(launched.tests.len(), 1);
     assert_eq!(launched.tests[0].result(), TestResult::Aborted);
 }
+
+#[test]
+fn tests_that_were_run_again_are_attempts() {
+    let mut launch = Launch::of_agent("").with_reruns(true);
+    for (id, parent, name, time) in [
+        (1, None, "cart", 1),
+        (2, Some(1), "pays", 2),
+        (3, None, "cart", 3),
+        (4, Some(3), "pays", 4),
+    ] {
+        let kind = if parent.is_none() { "SUITE" } else { "STEP" };
+        let start = json!({ "name": name, "type": kind, "startTime": time });
+        launch.start(id, parent, start.to_string().as_bytes()).unwrap();
+        let status = if id == 2 { "FAILED" } else { "PASSED" };
+        let finish = json!({ "status": status, "endTime": time });
+        launch.finish(id, finish.to_string().as_bytes()).unwrap();
+    }
+    let launched = launch.end();
+    assert_eq!(launched.tests.len(), 1);
+    assert!(launched.tests[0].is_flaky());
+}
+
+#[test]
+fn an_issue_is_a_comment() {
+    let mut launch = Launch::of_agent("");
+    launch.start(1, None, br#"{"name": "pays", "type": "STEP"}"#).unwrap();
+    let issue = json!({
+        "issueType": "pb001", "comment": "known",
+        "externalSystemIssues": [{ "ticketId": "SHOP-1", "url": "https://tracker.test/SHOP-1" }],
+    });
+    let finish = json!({ "status": "FAILED", "description": "lost", "issue": issue });
+    launch.finish(1, finish.to_string().as_bytes()).unwrap();
+    let launched = launch.end();
+    assert_eq!(launched.tests[0].comment, "known https://tracker.test/SHOP-1");
+    assert_eq!(launched.tests[0].attempts[0].problems[0].message, "lost");
+}
