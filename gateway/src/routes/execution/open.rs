@@ -36,7 +36,11 @@ async fn open(
     IdempotencyKey(idempotency_key): IdempotencyKey,
     Body(input): Body<OpenExecutionInput>,
 ) -> Result<Created<Streamed<Execution>>, Problem> {
-    let request = OpenExecutionRequest { execution: Some(input), idempotency_key };
+    let request = OpenExecutionRequest {
+        execution: Some(input),
+        idempotency_key,
+        ..OpenExecutionRequest::default()
+    };
     let opened = Streamed::of(executions.open_execution(caller.call(request)).await?).await?;
     Ok(Created(location(&opened.first), opened))
 }

@@ -18,7 +18,7 @@ pub(super) async fn find(
     caller: &Caller,
     request: FindTestSetRequest,
 ) -> Result<SnapshotTarget, Fault> {
-    let FindTestSetRequest { project, test_set } = request;
+    let FindTestSetRequest { project, test_set, subject, environment } = request;
     let customer = caller.customer;
     let mut tx = begin(db).await?;
     let mut found = find_project(&mut tx, customer, &project).await?;
@@ -44,12 +44,40 @@ pub(super) async fn find(
         }
     }
     let test_set = found.ok_or_else(|| missing("TestSet", "test set", &test_set))?;
+    let subject_id = match subject {
+        Some(identifier) => only(&mut tx, SUBJECT, customer, project, &identifier).await?,
+        None => None,
+    };
+    let environment_id = match environment {
+        Some(name) => only(&mut tx, ENVIRONMENT, customer, project, &name).await?,
+        None => None,
+    };
     tx.commit().await?;
     Ok(SnapshotTarget {
         project_id: project.to_string(),
         test_set_id: test_set.to_string(),
-        ..SnapshotTarget::default()
+        subject_id,
+        environment_id,
     })
+}
+
+const SUBJECT: &str = "select id::text from subject
+     where customer_id = $1 and project_id = $2 and identifier = $3 and live limit 2";
+const ENVIRONMENT: &str = "select id::text from environment
+     where customer_id = $1 and project_id = $2 and name = $3 and live limit 2";
+
+/// Returns the only record of a project that a statement selects by its name.
+async fn only(
+    tx: &mut PgTransaction<'_>,
+    statement: &'static str,
+    customer: CustomerId,
+    project: ProjectId,
+    name: &str,
+) -> Result<Option<String>, Fault> {
+    let found = sqlx::query_scalar(statement).bind(customer).bind(project).bind(name);
+    let mut found: Vec<String> = found.fetch_all(&mut **tx).await?;
+    let only = found.pop();
+    Ok(only.filter(|_| found.is_empty()))
 }
 
 /// Locks the names of the projects and test sets of a customer, so that each is created once.

@@ -44,14 +44,18 @@ impl ExecutionService {
             ci_url: input.ci_url.take(),
         };
         rules::check_open(&input, &origin)?;
-        let sought =
-            FindTestSetRequest { project: input.project.clone(), test_set: input.test_set.clone() };
+        let sought = FindTestSetRequest {
+            project: input.project.clone(),
+            test_set: input.test_set.clone(),
+            subject: request.subject,
+            environment: request.environment,
+        };
         let found = self.catalog.find_test_set(caller, sought).await?;
         let project = ProjectId::from_record(&found.project_id)?;
         let set = TestSetId::from_record(&found.test_set_id)?;
         let target = SnapshotTarget {
-            subject_id: input.subject_id.clone(),
-            environment_id: input.environment_id.clone(),
+            subject_id: input.subject_id.clone().or(found.subject_id),
+            environment_id: input.environment_id.clone().or(found.environment_id),
             ..found
         };
         let open = async {

@@ -82,7 +82,7 @@ impl World {
         user: &TestUser,
         input: OpenExecutionInput,
     ) -> Result<Execution, Status> {
-        let request = OpenExecutionRequest { execution: Some(input), idempotency_key: None };
+        let request = OpenExecutionRequest { execution: Some(input), ..Default::default() };
         collect(self.executions().open_execution(user.call(request)).await?).await
     }
 }
