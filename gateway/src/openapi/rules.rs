@@ -139,7 +139,7 @@ mod tests {
     use crate::routes;
 
     /// Methods that only services call, and those of agents of ReportPortal.
-    const INTERNAL: [&str; 15] = [
+    const INTERNAL: [&str; 16] = [
         "/assay.catalog.v1.SnapshotService/FindTestSet",
         "/assay.catalog.v1.AutomationService/GetAutomationRecords",
         "/assay.catalog.v1.LookupService/FindRecords",
@@ -153,6 +153,7 @@ mod tests {
         "/assay.execution.v1.LaunchService/FinishLaunch",
         "/assay.execution.v1.LaunchService/MergeLaunches",
         "/assay.execution.v1.LaunchService/StartLaunch",
+        "/assay.execution.v1.LaunchService/UpdateLaunch",
         "/assay.identity.v1.TokenService/ExchangeApiToken",
         "/assay.identity.v1.TokenService/ListRevocations",
     ];

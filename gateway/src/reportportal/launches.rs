@@ -3,6 +3,7 @@
 use assay_auth::Caller;
 use assay_proto::execution::{
     FindLaunchesRequest, FinishLaunchRequest, Launch, MergeLaunchesRequest, StartLaunchRequest,
+    UpdateLaunchRequest,
 };
 use axum::{
     Extension, Json,
@@ -35,25 +36,30 @@ pub(super) async fn finish(
     State(mut launches): State<Launches>,
     caller: Caller,
     Path((_, launch)): Path<(String, String)>,
+    request: Request,
 ) -> Result<Json<Value>, Problem> {
     let launch_id = if launch.parse::<i64>().is_ok() {
         one(&mut launches, &caller, launch).await?.id
     } else {
         launch
     };
-    let request = caller.call_within(UPLOAD_TIMEOUT, FinishLaunchRequest { launch_id });
+    let request = FinishLaunchRequest { launch_id, body: body_of(request).await? };
+    let request = caller.call_within(UPLOAD_TIMEOUT, request);
     let launch = launches.finish_launch(request).await?.into_inner();
     Ok(Json(rendered(&launch)))
 }
 
-/// Accepts changes of attributes and descriptions, which executions do not have after their start.
+/// Changes attributes and the description of a launch.
 pub(super) async fn update(
     State(mut launches): State<Launches>,
     caller: Caller,
     Path((_, launch)): Path<(String, String)>,
+    request: Request,
 ) -> Result<Json<Value>, Problem> {
     let launch = one(&mut launches, &caller, launch).await?;
-    let message = format!("Launch with ID = '{}' exists; its attributes do not change.", launch.id);
+    let request = UpdateLaunchRequest { launch_id: launch.id, body: body_of(request).await? };
+    let launch = launches.update_launch(caller.call(request)).await?.into_inner();
+    let message = format!("Launch with ID = '{}' successfully updated.", launch.id);
     Ok(Json(json!({ "message": message })))
 }
 

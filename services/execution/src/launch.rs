@@ -3,9 +3,12 @@
 
 mod adoption;
 mod body;
+mod changes;
 mod closing;
+mod late;
 mod logs;
 mod merging;
+mod rounds;
 mod staging;
 pub(crate) mod store;
 
@@ -13,19 +16,16 @@ use std::{sync::Arc, time::Duration};
 
 use assay_auth::Caller;
 use assay_proto::{
-    ExecutionId, Fault, LaunchId, ProjectId,
+    CustomerId, ExecutionId, Fault, LaunchId, ProjectId,
     execution::{
         AddLaunchEntryRequest, AddLaunchLogsRequest, AddedLaunchEntry, AddedLaunchLogs,
         FindLaunchesRequest, FinishLaunchRequest, FoundLaunches, Launch, MergeLaunchesRequest,
-        OpenExecutionRequest, StartLaunchRequest, launch_service_server,
+        StartLaunchRequest, UpdateLaunchRequest, launch_service_server,
     },
 };
-use assay_runtime::{Database, Runtime, Shares, body::open};
+use assay_runtime::{Shares, body::open};
 use sqlx::PgPool;
-use tokio::{
-    time::{sleep, timeout},
-    try_join,
-};
+use tokio::time::timeout;
 use tonic::{Request, Response, Status, Streaming};
 use uuid::Uuid;
 
@@ -36,15 +36,12 @@ use self::{
 };
 use crate::{artifact::Artifacts, execution::ExecutionService, result::ResultService};
 
-/// Interval between rounds of the task.
-const INTERVAL: Duration = Duration::from_secs(1);
-
 /// Maximum size of a form with logs and their files, in bytes. Agents in Python send up to 64 MB.
 const LARGEST_FORM: usize = 68 << 20;
 
 /// Maximum time for which the answer to the end of a launch waits until the catalog has adopted its
 /// test cases. Agents in Python wait for ten seconds.
-const ADOPTION: Duration = Duration::from_secs(8);
+const ADOPTION: Duration = Duration::from_secs(5);
 
 /// The launches of all customers.
 #[derive(Clone)]
@@ -70,51 +67,34 @@ impl Launches {
         Self(Arc::new(Inner { db, executions, results, artifacts, staging, callers }))
     }
 
-    /// Starts the task that adopts the test cases of launches and closes those that are over.
-    pub(crate) fn spawn(&self, runtime: &Runtime, database: &Database) {
-        let (launches, database, stopping) = (self.clone(), database.clone(), runtime.stopping());
-        runtime.spawn("launches", async move {
-            let work = async {
-                database.ready().await;
-                loop {
-                    if let Err(fault) = Box::pin(launches.round()).await {
-                        tracing::warn!(error = %fault, "cannot read the launches that are over");
-                    }
-                    sleep(INTERVAL).await;
-                }
-            };
-            stopping.run_until_cancelled(work).await;
-            Ok(())
-        });
-    }
-
-    /// Adopts the test cases of launches that pause, stores the results of those that are over, and
-    /// removes old ones.
-    pub async fn round(&self) -> Result<(), Fault> {
-        self.adopt_paused().await;
-        try_join!(self.close_all(), self.close_all(), self.close_all())?;
-        store::remove_old(&self.0.db).await
-    }
-
-    /// Closes the launches that are due, one after the other.
-    async fn close_all(&self) -> Result<(), Fault> {
-        while Box::pin(self.close_next()).await? {}
-        Ok(())
+    /// Reads or writes with a share of the database, which calls of launches do not hold all the time.
+    async fn read_with<T>(
+        &self,
+        customer: CustomerId,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        self.0.executions.limits.read(customer, work).await
     }
 
     /// Starts a launch, or returns the one that has started with the same id.
     async fn start(&self, caller: &Caller, opening: Opening) -> Result<Launch, Status> {
         let (db, customer) = (&self.0.db, caller.customer);
-        let Opening { launch: id, agent, input } = opening;
+        let Opening { launch: id, agent, description, rerun_of, request } = opening;
+        if let Some(first) = rerun_of
+            && let Some(execution) = store::rerun(db, customer, first).await?
+        {
+            return Ok(self.launch(first, execution));
+        }
         let found = store::find(db, customer, id).await?.and_then(|launch| launch.execution);
         let execution = if let Some((_, execution)) = found {
             execution
         } else {
-            let request = OpenExecutionRequest { execution: Some(input), idempotency_key: None };
             let opened = Box::pin(self.0.executions.open(caller, request)).await?;
-            store::start(db, customer, id, opened, &agent).await?
+            store::start(db, customer, id, opened, (&agent, &description)).await?
         };
-        self.adopt_of_others(caller).await;
+        if let Err(fault) = self.lend(caller).await {
+            tracing::warn!(error = %fault, "cannot read the launches that need a caller");
+        }
         Ok(self.launch(id, execution))
     }
 
@@ -125,26 +105,32 @@ impl Launches {
     }
 
     /// Finishes a launch that has started. Its test cases are adopted before the answer if that does
-    /// not take too long, and otherwise soon after.
-    async fn finish(&self, caller: &Caller, id: LaunchId) -> Result<ExecutionId, Status> {
+    /// not take too long, so that its results need no caller.
+    async fn finish(
+        &self,
+        caller: &Caller,
+        id: LaunchId,
+        body: &[u8],
+    ) -> Result<ExecutionId, Status> {
         let (db, customer) = (&self.0.db, caller.customer);
-        let found = store::find(db, customer, id).await?;
-        let launch = found.filter(|launch| launch.execution.is_some());
-        let launch = launch.ok_or(Fault::NotFound("launch"))?;
-        let execution = launch.execution.map(|(_, execution)| execution);
+        let found = self.read_with(customer, store::find(db, customer, id)).await?;
+        let launch = found.ok_or(Fault::NotFound("launch"))?;
+        let (project, execution) = launch.execution.ok_or(Fault::NotFound("launch"))?;
         if launch.finished || launch.ended {
-            return Ok(execution.unwrap_or(ExecutionId(Uuid::nil())));
+            return Ok(execution);
         }
+        self.read_with(customer, self.change(customer, id, (project, execution), body)).await?;
         self.0.callers.remember(caller, id);
-        store::finish(db, customer, id).await?;
+        self.read_with(customer, store::finish(db, customer, id)).await?;
         match timeout(ADOPTION, self.adopt(caller, id)).await {
-            Ok(Ok(())) => self.0.callers.forget(customer, id),
+            Ok(Ok(())) => {}
             Ok(Err(status)) => {
-                tracing::warn!(%status, launch.id = %id, "cannot adopt test cases of a launch; trying again");
+                tracing::warn!(%status, launch.id = %id,
+                    "cannot adopt test cases of a launch; trying again");
             }
             Err(_) => tracing::info!(launch.id = %id, "adopting many test cases of a launch"),
         }
-        Ok(execution.unwrap_or(ExecutionId(Uuid::nil())))
+        Ok(execution)
     }
 }
 
@@ -198,9 +184,24 @@ impl launch_service_server::LaunchService for Launches {
         request: Request<FinishLaunchRequest>,
     ) -> Result<Response<Launch>, Status> {
         let caller = Caller::of(&request)?;
-        let id = LaunchId::from_path(&request.into_inner().launch_id)?;
-        let execution = self.finish(&caller, id).await?;
+        let FinishLaunchRequest { launch_id, body } = request.into_inner();
+        let id = LaunchId::from_path(&launch_id)?;
+        let execution = self.finish(&caller, id, &body).await?;
         Ok(Response::new(self.launch(id, execution)))
+    }
+
+    async fn update_launch(
+        &self,
+        request: Request<UpdateLaunchRequest>,
+    ) -> Result<Response<Launch>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let UpdateLaunchRequest { launch_id, body } = request.into_inner();
+        let id = LaunchId::from_path(&launch_id)?;
+        let found = store::find(&self.0.db, customer, id).await?;
+        let execution =
+            found.and_then(|launch| launch.execution).ok_or(Fault::NotFound("launch"))?;
+        self.change(customer, id, execution, &body).await?;
+        Ok(Response::new(self.launch(id, execution.1)))
     }
 
     async fn find_launches(

@@ -52,8 +52,13 @@ impl IngestLimits {
         customer: CustomerId,
         read: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
-        let _share = self.database.acquire(customer).await?;
+        let _share = self.share(customer).await?;
         read.await
+    }
+
+    /// Acquires a share of the database, for calls that do not hold one all the time.
+    pub(crate) async fn share(&self, customer: CustomerId) -> Result<Share, Fault> {
+        self.database.acquire(customer).await
     }
 
     /// Waits for the lock of a record within this process, then for shares of the writers and of

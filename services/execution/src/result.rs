@@ -1,6 +1,6 @@
 //! Results that test tools report, to a running execution or as a completed one.
 
-mod adoption;
+pub(crate) mod adoption;
 pub(crate) mod attachments;
 mod chunks;
 mod export;

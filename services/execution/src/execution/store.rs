@@ -165,6 +165,30 @@ pub(crate) async fn save(
     Ok(())
 }
 
+/// Stores the tags and the origin of a locked execution.
+pub(crate) async fn relabel(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    state: &mut ExecutionState,
+) -> Result<(), Fault> {
+    state.revision += 1;
+    let execution = &state.execution;
+    sqlx::query(
+        "update execution set tags = $3, branch = $4, commit = $5, build = $6, revision = $7
+         where customer_id = $1 and id = $2::uuid",
+    )
+    .bind(customer)
+    .bind(&execution.id)
+    .bind(&execution.tags)
+    .bind(&execution.branch)
+    .bind(&execution.commit)
+    .bind(&execution.build)
+    .bind(state.revision)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// Finds the execution that a user has started with this idempotency key, with the request.
 pub(crate) async fn find_by_key(
     db: impl PgExecutor<'_>,
@@ -237,13 +261,20 @@ pub(crate) async fn has_upload(
     Ok(exists.bind(customer).bind(id).bind(digest).fetch_one(db).await?)
 }
 
+/// The condition of an execution `e` whose launch has not ended. The launch ends it, so that all its
+/// results are stored.
+const IS_LAUNCHED: &str = "exists (
+        select from launch l
+        where l.customer_id = e.customer_id and l.execution_id = e.id and l.ended_at is null
+    )";
+
 /// Lists executions of all customers that need the reconciler: a lease has expired, the deadline
 /// has passed, or every report has ended but not the execution.
 pub(crate) async fn unsettled(
     db: impl PgExecutor<'_>,
     limit: i64,
 ) -> Result<Vec<(CustomerId, ExecutionId)>, Fault> {
-    let executions = sqlx::query_as(
+    let executions = sqlx::query_as(AssertSqlSafe(format!(
         "(select customer_id, execution_id from lease l
           where ended_at is null and expires_at <= now() and exists (
               select from live_execution e
@@ -251,13 +282,14 @@ pub(crate) async fn unsettled(
           )
           order by expires_at limit $1)
          union
-         (select customer_id, id from live_execution
-          where status in ('Queued', 'Running') and deadline <= now() order by deadline limit $1)
+         (select customer_id, id from live_execution e
+          where status in ('Queued', 'Running') and deadline <= now() and not {IS_LAUNCHED}
+          order by deadline limit $1)
          union
          (select customer_id, id from live_execution
           where status in ('Queued', 'Running') and mode = 'Dispatch' and test_cases_pending = 0
-          order by id limit $1)",
-    );
+          order by id limit $1)"
+    )));
     Ok(executions.bind(limit).fetch_all(db).await?)
 }
 
@@ -271,16 +303,16 @@ pub(crate) async fn try_lock(
     Ok(locked.bind(customer).bind(id).fetch_optional(&mut **tx).await?)
 }
 
-/// Whether the deadline of an execution has passed.
+/// Whether the deadline of an execution has passed, unless a launch ends it.
 pub(crate) async fn is_overdue(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     id: ExecutionId,
 ) -> Result<bool, Fault> {
-    let overdue = sqlx::query_scalar(
-        "select coalesce(deadline <= now(), false) from execution
-         where customer_id = $1 and id = $2",
-    );
+    let overdue = sqlx::query_scalar(AssertSqlSafe(format!(
+        "select coalesce(deadline <= now(), false) and not {IS_LAUNCHED} from execution e
+         where customer_id = $1 and id = $2"
+    )));
     Ok(overdue.bind(customer).bind(id).fetch_one(&mut **tx).await?)
 }
 

@@ -1,13 +1,14 @@
 //! Test cases of launches that the catalog has to adopt, which needs the token of a caller.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use assay_auth::Caller;
-use assay_proto::{CustomerId, LaunchId, TestResult};
+use assay_proto::{CustomerId, Fault, LaunchId, TestResult};
+use futures::{StreamExt, stream};
 use tokio::time::Instant;
 use tonic::Status;
 
@@ -21,19 +22,27 @@ use crate::{
     result::{Added, file::Report, rules::Reported},
 };
 
-/// Time without requests after which the test cases of a launch are adopted. Tokens are valid for
-/// longer.
+/// Time without requests after which the test cases of a launch are adopted, so that its execution
+/// shows them. Tokens are valid for longer.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// Time after which they are adopted even if requests arrive all the time.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// Time after which adopting them is repeated that has failed.
+const RETRY: Duration = Duration::from_secs(2);
+
 /// Time after which the token of a caller has expired.
 const EXPIRY: Duration = Duration::from_mins(5);
 
 /// Maximum number of launches of a customer whose callers are remembered. The test cases of further
-/// ones are adopted with the next launch of the customer.
+/// ones are adopted when they are finished, or with the next launch of the customer.
 const MOST_LAUNCHES: usize = 1000;
+
+/// Maximum number of launches of a customer whose test cases are adopted in a round, one after the
+/// other, and of customers at the same time.
+const MOST_ADOPTED: usize = 5;
+const CUSTOMERS: usize = 4;
 
 /// The latest callers of launches whose test cases may not be adopted yet.
 #[derive(Clone, Default)]
@@ -43,8 +52,10 @@ type OfCustomer = HashMap<LaunchId, Reporting>;
 
 struct Reporting {
     caller: Caller,
+    first_request: Instant,
     last_request: Instant,
-    adopted: Instant,
+    /// The last time at which adopting its test cases began.
+    tried: Option<Instant>,
 }
 
 impl Callers {
@@ -62,88 +73,135 @@ impl Callers {
         }
         let reporting = known.entry(launch).or_insert_with(|| Reporting {
             caller: caller.clone(),
+            first_request: now,
             last_request: now,
-            adopted: now,
+            tried: None,
         });
         (reporting.caller, reporting.last_request) = (caller.clone(), now);
     }
 
-    /// Forgets the caller of a launch whose test cases are adopted.
-    pub(super) fn forget(&self, customer: CustomerId, launch: LaunchId) {
-        if let Some(known) = self.known().get_mut(&customer) {
-            known.remove(&launch);
-        }
+    /// Returns the caller of a launch, if it is remembered.
+    pub(super) fn of(&self, customer: CustomerId, launch: LaunchId) -> Option<Caller> {
+        let known = self.known();
+        known.get(&customer)?.get(&launch).map(|reporting| reporting.caller.clone())
     }
 
-    /// Returns the callers of launches whose test cases should be adopted now.
-    fn paused(&self) -> Vec<(LaunchId, Caller)> {
+    /// Returns the customers with remembered callers, and forgets those that have expired.
+    fn customers(&self) -> Vec<CustomerId> {
         let mut known = self.known();
         known.retain(|_, launches| {
             launches.retain(|_, reporting| reporting.last_request.elapsed() < EXPIRY);
             !launches.is_empty()
         });
-        let paused = known.values_mut().flat_map(HashMap::iter_mut).filter(|(_, reporting)| {
-            reporting.last_request.elapsed() >= PAUSE || reporting.adopted.elapsed() >= PATIENCE
-        });
-        let taken = paused.map(|(launch, reporting)| {
-            reporting.adopted = Instant::now();
-            (*launch, reporting.caller.clone())
-        });
-        taken.collect()
+        known.keys().copied().collect()
     }
 
-    /// Forgets the caller of a launch, unless a request has arrived since its test cases were adopted.
-    fn forget_paused(&self, customer: CustomerId, launch: LaunchId) {
+    /// Returns the callers of launches whose test cases should be adopted now: those that pause, and
+    /// those that are `waiting` for it.
+    fn wanted(
+        &self,
+        waiting: &HashSet<(CustomerId, LaunchId)>,
+    ) -> HashMap<CustomerId, Vec<(LaunchId, Caller)>> {
+        let wanted = |customer: CustomerId, id: LaunchId, reporting: &Reporting| {
+            let tried = |patience| reporting.tried.is_none_or(|tried| tried.elapsed() >= patience);
+            let is_waiting = waiting.contains(&(customer, id)) && tried(RETRY);
+            let has_paused = reporting.last_request.elapsed() >= PAUSE && tried(PAUSE);
+            is_waiting
+                || has_paused
+                || reporting.first_request.elapsed() >= PATIENCE && tried(PATIENCE)
+        };
+        let known = self.known();
+        let of_customer = |(customer, launches): (&CustomerId, &OfCustomer)| {
+            let launches = launches.iter().filter(|(id, one)| wanted(*customer, **id, one));
+            let launches = launches.map(|(id, reporting)| (*id, reporting.caller.clone()));
+            (*customer, launches.take(MOST_ADOPTED).collect())
+        };
+        known.iter().map(of_customer).collect()
+    }
+
+    /// Notes that adopting the test cases of a launch begins.
+    fn begin(&self, customer: CustomerId, launch: LaunchId) {
+        if let Some(known) = self.known().get_mut(&customer)
+            && let Some(reporting) = known.get_mut(&launch)
+        {
+            reporting.tried = Some(Instant::now());
+        }
+    }
+
+    /// Forgets the caller of a launch whose test cases are adopted, unless a request has arrived
+    /// since that began.
+    fn end(&self, customer: CustomerId, launch: LaunchId) {
         let mut known = self.known();
         let Some(known) = known.get_mut(&customer) else { return };
-        if known.get(&launch).is_some_and(|reporting| reporting.last_request < reporting.adopted) {
+        let is_adopted = |reporting: &Reporting| {
+            reporting.tried.is_some_and(|tried| reporting.last_request <= tried)
+        };
+        if known.get(&launch).is_some_and(is_adopted) {
+            known.remove(&launch);
+        }
+    }
+
+    /// Forgets a caller whose token is not accepted.
+    pub(super) fn forget(&self, customer: CustomerId, launch: LaunchId) {
+        if let Some(known) = self.known().get_mut(&customer) {
             known.remove(&launch);
         }
     }
 }
 
 impl Launches {
-    /// Adopts the test cases of launches that pause. A failure is repeated in the next round.
-    pub(super) async fn adopt_paused(&self) {
-        for (launch, caller) in self.0.callers.paused() {
-            match self.adopt(&caller, launch).await {
-                Ok(()) => self.0.callers.forget_paused(caller.customer, launch),
-                Err(status) => tracing::warn!(%status, launch.id = %launch,
-                    "cannot adopt test cases of a launch; trying again"),
-            }
+    /// Adopts the test cases of launches that pause or wait for it: of a few of each customer, so that
+    /// no customer waits for long.
+    pub(super) async fn adopt_paused(&self) -> Result<(), Fault> {
+        let customers = self.0.callers.customers();
+        if customers.is_empty() {
+            return Ok(());
         }
+        let waiting = store::waiting(&self.0.db, &customers).await?.into_iter().collect();
+        let wanted = self.0.callers.wanted(&waiting);
+        let adopt = |launches: Vec<(LaunchId, Caller)>| async {
+            for (launch, caller) in launches {
+                if let Err(status) = self.adopt(&caller, launch).await {
+                    tracing::warn!(%status, launch.id = %launch,
+                        "cannot adopt test cases of a launch; trying again");
+                }
+            }
+        };
+        stream::iter(wanted.into_values()).for_each_concurrent(CUSTOMERS, adopt).await;
+        Ok(())
     }
 
-    /// Adopts the test cases of launches of the customer that no caller has adopted.
-    pub(super) async fn adopt_of_others(&self, caller: &Caller) {
-        let waiting = store::waiting(&self.0.db, caller.customer).await;
-        for launch in waiting.unwrap_or_default() {
-            if let Err(status) = self.adopt(caller, launch).await {
-                tracing::warn!(%status, launch.id = %launch,
-                    "cannot adopt test cases of a launch; trying again");
+    /// Lets a caller adopt the test cases of launches of the customer that need one.
+    pub(super) async fn lend(&self, caller: &Caller) -> Result<(), Fault> {
+        for (_, launch) in store::waiting(&self.0.db, &[caller.customer]).await? {
+            if self.0.callers.of(caller.customer, launch).is_none() {
+                self.0.callers.remember(caller, launch);
             }
         }
+        Ok(())
     }
 
     /// Has the catalog adopt the test cases of a launch that its execution does not have.
     pub(super) async fn adopt(&self, caller: &Caller, id: LaunchId) -> Result<(), Status> {
+        let customer = caller.customer;
+        self.0.callers.begin(customer, id);
         self.announce(caller, id).await?;
-        Ok(store::resume(&self.0.db, caller.customer, id).await?)
+        self.read_with(customer, store::resume(&self.0.db, customer, id)).await?;
+        self.0.callers.end(customer, id);
+        Ok(())
     }
 
     /// Announces the tests of a launch, so that its execution shows them and the catalog creates their
     /// test cases.
     async fn announce(&self, caller: &Caller, id: LaunchId) -> Result<(), Status> {
         let (db, customer) = (&self.0.db, caller.customer);
-        let Some(launch) = store::find(db, customer, id).await? else { return Ok(()) };
-        let Some((project, execution)) = launch.execution.filter(|_| !launch.ended) else {
-            return Ok(());
-        };
+        let found = self.read_with(customer, store::find(db, customer, id)).await?;
+        let Some(launch) = found.filter(|launch| !launch.ended) else { return Ok(()) };
+        let Some((project, execution)) = launch.execution else { return Ok(()) };
         let (launched, _, memory) = self.read(&launch, false).await?;
         let Report { results, .. } = closing::results(launched, launch.finished).await?;
-        if results.is_empty()
-            || executions::get(db, customer, project, execution).await?.has_ended()
-        {
+        let state = executions::get(db, customer, project, execution);
+        if results.is_empty() || self.read_with(customer, state).await?.has_ended() {
             return Ok(());
         }
         let added = Added { results: announcements(results), ..Added::default() };

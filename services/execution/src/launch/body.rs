@@ -2,7 +2,7 @@
 
 use assay_proto::{
     Fault, LaunchId,
-    execution::{LaunchEntryKind, OpenExecutionInput},
+    execution::{LaunchEntryKind, OpenExecutionInput, OpenExecutionRequest},
 };
 use bytes::Bytes;
 use serde::Deserialize;
@@ -18,11 +18,34 @@ const LONGEST_NAME: usize = 255;
 const LONGEST_TAG: usize = 255;
 const LONGEST_TAGS: usize = 1000;
 
+/// Tags of launches that are run again or whose mode is `DEBUG`.
+const OWN_TAGS: [&str; 2] = ["rerun", "debug"];
+
+/// Maximum length of a description, in characters.
+const LONGEST_DESCRIPTION: usize = 10_000;
+
+/// Keys of the attributes that name a subject and an environment.
+const SUBJECT: [&str; 2] = ["version", "build"];
+const ENVIRONMENT: [&str; 2] = ["environment", "env"];
+
 /// A launch to start.
 pub(super) struct Opening {
     pub(super) launch: LaunchId,
     pub(super) agent: String,
-    pub(super) input: OpenExecutionInput,
+    pub(super) description: String,
+    /// The launch whose tests are run again.
+    pub(super) rerun_of: Option<LaunchId>,
+    pub(super) request: OpenExecutionRequest,
+}
+
+/// Changes of a launch that has started.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) description: Option<String>,
+    pub(super) tags: Option<String>,
+    pub(super) branch: Option<String>,
+    pub(super) commit: Option<String>,
+    pub(super) build: Option<String>,
 }
 
 /// A request to stage.
@@ -69,6 +92,7 @@ impl Kind {
 struct LaunchBody {
     name: Option<String>,
     uuid: Option<String>,
+    description: Option<String>,
     #[serde(default)]
     attributes: Option<Vec<Attribute>>,
     mode: Option<String>,
@@ -119,16 +143,13 @@ fn opening_of(project: String, body: &LaunchBody) -> Result<Opening, Fault> {
         return Err(Fault::invalid("name", "must not be blank"));
     }
     let attributes = body.attributes.as_deref().unwrap_or_default();
-    let of_key = |key: &str| {
-        let found = attributes.iter().find(|one| one.key == key);
-        found.map(|one| text(&one.value)).filter(|value| !value.is_empty())
-    };
-    let origin = |key| of_key(key).map(|value| line(&value, LONGEST_TAGS));
+    let origin = |key| of_key(attributes, key).map(|value| line(&value, LONGEST_TAGS));
+    let first = |keys: [&str; 2]| keys.into_iter().find_map(|key| of_key(attributes, key));
     let input = OpenExecutionInput {
         project,
         test_set: name,
         key: Some(format!("launch-{launch}")),
-        tags: Some(tags(body, attributes)),
+        tags: Some(tags(own_tags(body), attributes)),
         branch: origin("branch"),
         commit: origin("commit"),
         build: origin("build"),
@@ -136,21 +157,74 @@ fn opening_of(project: String, body: &LaunchBody) -> Result<Opening, Fault> {
         grace_in_sec: Some(LONGEST_GRACE),
         ..OpenExecutionInput::default()
     };
-    Ok(Opening { launch, agent: of_key("agent").unwrap_or_default(), input })
+    let request = OpenExecutionRequest {
+        execution: Some(input),
+        subject: first(SUBJECT),
+        environment: first(ENVIRONMENT),
+        ..OpenExecutionRequest::default()
+    };
+    Ok(Opening {
+        launch,
+        agent: of_key(attributes, "agent").unwrap_or_default(),
+        description: description(body).unwrap_or_default(),
+        // An agent that chooses the id of its launch reports to that one.
+        rerun_of: body
+            .rerun_of
+            .as_ref()
+            .filter(|_| body.uuid.is_none())
+            .and_then(|id| Uuid::try_parse(id).ok().map(LaunchId)),
+        request,
+    })
+}
+
+/// Reads the changes of a request that updates or finishes a launch. Those that finish one may have no
+/// body. `before` has the tags so far, of which those that Assay has added are kept.
+pub(super) fn changes(body: &[u8], before: &str) -> Result<Changes, Fault> {
+    if body.is_empty() {
+        return Ok(Changes::default());
+    }
+    let body: LaunchBody = parse(body)?;
+    let attributes = body.attributes.as_deref().unwrap_or_default();
+    let of_user = attributes.iter().any(|attribute| attribute.system != true);
+    let own = before.split(", ").filter(|tag| OWN_TAGS.contains(tag)).collect();
+    let origin = |key| of_key(attributes, key).map(|value| line(&value, LONGEST_TAGS));
+    Ok(Changes {
+        description: description(&body),
+        tags: of_user.then(|| tags(own, attributes)),
+        branch: origin("branch"),
+        commit: origin("commit"),
+        build: origin("build"),
+    })
+}
+
+fn description(body: &LaunchBody) -> Option<String> {
+    let text = body.description.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
+    Some(text.chars().filter(|c| *c != '\0').take(LONGEST_DESCRIPTION).collect())
+}
+
+/// Returns the value of an attribute, unless it is empty.
+fn of_key(attributes: &[Attribute], key: &str) -> Option<String> {
+    let found = attributes.iter().find(|one| one.key == key);
+    found.map(|one| text(&one.value)).filter(|value| !value.is_empty())
+}
+
+/// Returns the tags that do not come from attributes.
+fn own_tags(body: &LaunchBody) -> Vec<&'static str> {
+    let is_rerun = body.rerun == Some(true) || body.rerun_of.is_some();
+    let is_debug = body.mode.as_deref().is_some_and(|mode| mode.eq_ignore_ascii_case("DEBUG"));
+    let own = OWN_TAGS.into_iter().zip([is_rerun, is_debug]);
+    own.filter(|(_, applies)| *applies).map(|(tag, _)| tag).collect()
 }
 
 /// Returns the tags of an execution, separated by commas.
-fn tags(body: &LaunchBody, attributes: &[Attribute]) -> String {
+fn tags(own: Vec<&str>, attributes: &[Attribute]) -> String {
     let of_user = attributes.iter().filter(|attribute| attribute.system != true);
     let tag = |attribute: &Attribute| {
         let (key, value) = (text(&attribute.key), text(&attribute.value));
         let tag = if key.is_empty() { value } else { format!("{key}:{value}") };
         line(&tag.replace(',', " "), LONGEST_TAG)
     };
-    let is_rerun = body.rerun == Some(true) || body.rerun_of.is_some();
-    let is_debug = body.mode.as_deref().is_some_and(|mode| mode.eq_ignore_ascii_case("DEBUG"));
-    let own = [(is_rerun, "rerun"), (is_debug, "debug")];
-    let own = own.into_iter().filter(|(applies, _)| *applies).map(|(_, tag)| tag.to_owned());
+    let own = own.into_iter().map(str::to_owned);
     let mut length = 0;
     let fits = |tag: &String| {
         length += tag.chars().count() + 2;
@@ -228,10 +302,33 @@ mod tests {
         let body = br#"{"name": " Nightly\n", "mode": "DEBUG", "rerunOf": "x", "attributes": [
             {"key": "branch", "value": "main"}, {"value": "a,b"}, {"key": null, "value": "smoke"}, {"key": "shard", "value": 2},
             {"key": "agent", "value": "behave-reportportal|5.1.1", "system": true}]}"#;
-        let Opening { agent, input, .. } = opening("shop".to_owned(), body).unwrap();
+        let Opening { agent, request, .. } = opening("shop".to_owned(), body).unwrap();
+        let input = request.execution.unwrap();
         assert_eq!(input.tags.as_deref(), Some("rerun, debug, branch:main, a b, smoke, shard:2"));
         assert_eq!((input.test_set.as_str(), input.branch.as_deref()), ("Nightly", Some("main")));
         assert_eq!(agent, "behave-reportportal|5.1.1");
+    }
+
+    #[test]
+    fn later_attributes_replace_tags_except_own_ones() {
+        let body = br#"{"description": " Slow ", "attributes": [
+            {"key": "build", "value": 7}, {"key": "agent", "value": "x", "system": true}]}"#;
+        let Changes { description, tags, build, branch, .. } =
+            changes(body, "rerun, branch:main").unwrap();
+        assert_eq!(tags.as_deref(), Some("rerun, build:7"));
+        assert_eq!((build.as_deref(), branch), (Some("7"), None));
+        assert_eq!(description.as_deref(), Some("Slow"));
+        let none = changes(br#"{"attributes": null, "description": null}"#, "rerun").unwrap();
+        assert!(none.tags.is_none() && none.description.is_none());
+    }
+
+    #[test]
+    fn attributes_name_the_subject_and_the_environment() {
+        let body = br#"{"name": "x", "attributes": [{"key": "env", "value": "staging"},
+            {"key": "version", "value": "1.2"}, {"key": "build", "value": "7"}]}"#;
+        let Opening { request, .. } = opening("shop".to_owned(), body).unwrap();
+        assert_eq!(request.environment.as_deref(), Some("staging"));
+        assert_eq!(request.subject.as_deref(), Some("1.2"));
     }
 
     #[test]

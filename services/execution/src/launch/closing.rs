@@ -1,23 +1,22 @@
 //! Launches that are over: their requests become the results of their execution.
 
 use assay_formats::reportportal::{Launch, Launched};
-use assay_proto::Fault;
+use assay_proto::{ExecutionId, Fault, catalog::Snapshot};
 use assay_runtime::{begin, body::Memory};
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
-use tonic::Status;
+use tonic::{Code, Status};
 use uuid::Uuid;
 
-use super::{Launches, OfProject, store, store::StoredLaunch};
+use super::{Inner, Launches, OfProject, rounds, store, store::StoredLaunch};
 use crate::{
     artifact::staged::{self, NewFile},
     execution::{rules::can_complete, store as executions},
-    progress::report::Ending,
+    progress::{execution::ExecutionState, report::Ending},
     result::{
-        self, Added,
-        attachments::name_of,
+        self, Added, adoption,
         file::{self, Report},
-        rules::{Case, Reported},
+        rules::Reported,
     },
     settle::end_execution,
     test_report,
@@ -26,54 +25,46 @@ use crate::{
 /// Maximum memory that is reserved for a launch, in bytes. The logs of a larger one are shortened.
 const MEMORY: usize = 96 << 20;
 
-/// Maximum size of an artifact with late requests, in bytes.
-const LATE: usize = 32 << 20;
-
 impl Launches {
-    /// Closes the next launch that is due. Returns whether there was one.
-    pub(super) async fn close_next(&self) -> Result<bool, Fault> {
-        let db = &self.0.db;
-        let Some(launch) = store::take_due(db).await? else { return Ok(false) };
-        if let Err(status) = self.close(&launch).await {
-            tracing::warn!(%status, launch.id = %launch.id,
-                "cannot store the results of a launch; trying again");
-            store::postpone(db, &launch, false).await?;
-        }
-        Ok(true)
-    }
-
-    async fn close(&self, launch: &StoredLaunch) -> Result<(), Status> {
+    /// Stores what a launch has reported. If that is not possible, because its execution has ended
+    /// before or the results violate a rule, its requests become artifacts.
+    pub(super) async fn close(&self, launch: &StoredLaunch) -> Result<(), Status> {
         let db = &self.0.db;
         let Some((project, execution)) = launch.execution else {
             tracing::warn!(launch.id = %launch.id, "removing the requests of a launch that did not start");
             return Ok(store::remove(db, launch.customer, launch.id).await?);
         };
-        match executions::get(db, launch.customer, project, execution).await {
-            Ok(_) => {}
+        let state = match executions::get(db, launch.customer, project, execution).await {
+            Ok(state) => state,
             // The project was deleted.
             Err(Fault::NotFound(_)) => {
                 return Ok(store::remove(db, launch.customer, launch.id).await?);
             }
             Err(fault) => return Err(fault.into()),
+        };
+        self.store_files(launch, execution).await?;
+        if launch.ended || state.has_ended() {
+            return self.keep(launch, (project, execution)).await;
         }
-        self.store_files(launch, (project, execution)).await?;
-        if launch.ended {
-            return self.store_late(launch, (project, execution)).await;
+        match Box::pin(self.store_results(launch, (project, execution), &state)).await {
+            Err(status) if launch.is_overdue || is_permanent(&status) => {
+                tracing::warn!(%status, launch.id = %launch.id,
+                    "cannot store the results of a launch; keeping its requests as artifacts");
+                self.keep(launch, (project, execution)).await
+            }
+            stored => stored,
         }
-        if let Some(last) = Box::pin(self.store_results(launch, (project, execution))).await? {
-            store::clear(db, launch, last).await?;
-        }
-        Ok(())
     }
 
     /// Makes the files of a launch artifacts, one after the other.
     async fn store_files(
         &self,
         launch: &StoredLaunch,
-        (_, execution): OfProject,
+        execution: ExecutionId,
     ) -> Result<(), Status> {
-        let (db, customer) = (&self.0.db, launch.customer);
-        while let Some(file) = store::next_file(db, launch).await? {
+        let (db, customer, mut last) = (&self.0.db, launch.customer, 0);
+        while let Some(file) = store::next_file(db, launch, execution, last).await? {
+            last = file.sequence;
             let new = NewFile {
                 name: file.file_name,
                 content_type: file.content_type,
@@ -82,29 +73,35 @@ impl Launches {
             let staged = self.0.artifacts.stage(customer, execution, vec![new]).await?;
             let mut tx = begin(db).await?;
             staged::insert(&mut tx, customer, execution, &staged).await?;
-            store::delete_request(&mut tx, launch, file.sequence).await?;
             tx.commit().await.map_err(Fault::from)?;
         }
         Ok(())
     }
 
-    /// Stores the results of a launch and completes its execution. Returns its last request, unless
-    /// another one has arrived meanwhile or test cases are unknown.
+    /// Stores the results of a launch and completes its execution, unless another request has arrived
+    /// meanwhile, or test cases are unknown and no caller is there to adopt them.
     async fn store_results(
         &self,
         launch: &StoredLaunch,
         (project, execution): OfProject,
-    ) -> Result<Option<i64>, Status> {
+        state: &ExecutionState,
+    ) -> Result<(), Status> {
         let (db, customer) = (&self.0.db, launch.customer);
-        let (launched, last, _memory) = self.read(launch, true).await?;
-        let log = launched.log.clone();
+        let (launched, last, mut memory) = self.read(launch, true).await?;
+        let log = [launch.description.as_str(), &launched.log].join("\n").trim().to_owned();
+        let comments = launched.tests.iter().filter(|test| !test.comment.is_empty());
+        let comments: Vec<_> =
+            comments.map(|test| (test.identifier(), test.comment.clone())).collect();
         let Report { results, mut attachments, .. } = results(launched, launch.finished).await?;
-        let identifiers: Vec<&str> = results.iter().filter_map(identifier).collect();
-        let known = test_report::store::known(db, customer, execution, &identifiers).await?;
-        if identifiers.iter().any(|identifier| !known.contains(*identifier)) {
-            store::postpone(db, launch, true).await?;
-            return Ok(None);
-        }
+        let adopted = match self.adopt_unknown(launch, state, &results).await? {
+            Some(adopted) => adopted,
+            None if launch.is_overdue => return Err(Fault::Unauthenticated.into()),
+            None => return Ok(store::wait_for_caller(db, launch).await?),
+        };
+        let adopted = adopted.map(|(snapshot, more)| {
+            memory.add(more);
+            snapshot
+        });
         if !log.is_empty() {
             attachments.push(text("launch.log", log.into_bytes()));
         }
@@ -112,56 +109,48 @@ impl Launches {
         let _writer = self.0.executions.limits.write(customer, execution.0).await?;
         let mut tx = begin(db).await?;
         let added = Added { results, ..Added::default() };
-        match result::report(&mut tx, customer, project, execution, added, (None, staged)).await {
-            Err(Fault::Conflict { code: "execution_ended", .. }) => {
-                drop(tx);
-                tracing::info!(launch.id = %launch.id,
-                    "dropping the results of a launch whose execution has ended before");
-                return Ok(store::end(db, launch, last).await?.then_some(last));
-            }
-            reported => _ = reported?,
-        }
+        result::report(&mut tx, customer, project, execution, added, (adopted, staged)).await?;
+        test_report::store::comment_cases(&mut tx, customer, execution, &comments).await?;
         let mut state = executions::lock(&mut tx, customer, project, execution).await?;
         if matches!(can_complete(&state), Ok(true)) {
             end_execution(&mut tx, customer, &mut state, Ending::Aborted).await?;
         }
-        if !store::end(&mut *tx, launch, last).await? {
-            return Ok(None);
-        }
+        let Some(seconds) = store::end(&mut *tx, launch, last).await? else {
+            drop(tx);
+            return Ok(store::release(db, launch).await?);
+        };
         tx.commit().await.map_err(Fault::from)?;
-        Ok(Some(last))
+        rounds::record_stored(seconds);
+        Ok(())
     }
 
-    /// Stores the requests that arrived after the end of a launch as an artifact.
-    async fn store_late(
+    /// Has the catalog adopt the test cases of results that the execution does not have. Returns
+    /// nothing if that takes a caller, and none is known whose token is accepted.
+    async fn adopt_unknown(
         &self,
         launch: &StoredLaunch,
-        (_, execution): OfProject,
-    ) -> Result<(), Status> {
-        let (db, customer, mut last) = (&self.0.db, launch.customer, launch.last_sequence);
-        let mut late = Vec::new();
-        loop {
-            let requests = store::requests(db, launch, last, true).await?;
-            let Some(newest) = requests.last() else { break };
-            last = newest.sequence;
-            for request in requests {
-                if late.len() + request.body.len() < LATE {
-                    late.extend_from_slice(&request.body);
-                    late.push(b'\n');
-                }
-            }
+        state: &ExecutionState,
+        results: &[Reported],
+    ) -> Result<Option<Option<(Snapshot, Memory)>>, Status> {
+        let Inner { db, callers, results: service, executions, .. } = &*self.0;
+        let (customer, id) = (launch.customer, ExecutionId::from_record(&state.execution.id)?);
+        let named = adoption::named(results);
+        let identifiers: Vec<&str> = named.iter().map(|case| case.identifier.as_str()).collect();
+        let known = test_report::store::known(db, customer, id, &identifiers).await?;
+        if identifiers.iter().all(|identifier| known.contains(*identifier)) {
+            return Ok(Some(None));
         }
-        if !late.is_empty() {
-            let file = text(&name_of("late.ndjson", &late), late);
-            let staged = self.0.artifacts.stage(customer, execution, vec![file]).await?;
-            let mut tx = begin(db).await?;
-            staged::insert(&mut tx, customer, execution, &staged).await?;
-            if !store::end(&mut *tx, launch, last).await? {
-                return Ok(());
+        let Some(caller) = callers.of(customer, launch.id) else { return Ok(None) };
+        let (catalog, intake) = (&service.catalog, &executions.limits.intake);
+        match adoption::adopt_unknown(db, catalog, &caller, state, results, intake).await {
+            Err(status) if is_refused(&status) => {
+                tracing::warn!(%status, launch.id = %launch.id,
+                    "the caller of a launch cannot adopt its test cases; waiting for another one");
+                callers.forget(customer, launch.id);
+                Ok(None)
             }
-            tx.commit().await.map_err(Fault::from)?;
+            adopted => adopted.map(Some),
         }
-        Ok(store::clear(db, launch, last).await?)
     }
 
     /// Reads the requests of a launch. Returns its contents and its last request.
@@ -170,13 +159,15 @@ impl Launches {
         launch: &StoredLaunch,
         with_logs: bool,
     ) -> Result<(Launched, i64, Memory), Status> {
-        let db = &self.0.db;
-        let size = usize::try_from(store::size(db, launch).await?).unwrap_or(MEMORY);
-        let intake = &self.0.executions.limits.intake;
-        let memory = intake.reserve(launch.customer, size.min(MEMORY)).await?;
-        let (mut contents, mut last) = (Launch::of_agent(&launch.agent), launch.last_sequence);
+        let (db, customer) = (&self.0.db, launch.customer);
+        let size = self.read_with(customer, store::size(db, launch, with_logs)).await?;
+        let size = usize::try_from(size).unwrap_or(MEMORY).min(MEMORY);
+        let memory = self.0.executions.limits.intake.reserve(customer, size).await?;
+        let mut contents = Launch::of_agent(&launch.agent).with_reruns(launch.has_reruns);
+        let mut last = launch.last_sequence;
         loop {
-            let requests = store::requests(db, launch, last, with_logs).await?;
+            let requests = store::requests(db, launch, last, with_logs);
+            let requests = self.read_with(customer, requests).await?;
             let Some(newest) = requests.last() else { break };
             last = newest.sequence;
             let added = spawn_blocking(move || {
@@ -209,14 +200,17 @@ pub(super) async fn results(launched: Launched, finished: bool) -> Result<Report
     tests.await.map_err(Fault::internal)?
 }
 
-fn identifier(result: &Reported) -> Option<&str> {
-    match &result.case {
-        Some(Case::Identifier(identifier)) => Some(identifier),
-        _ => None,
-    }
+/// Whether a call fails in the same way if it is repeated.
+fn is_permanent(status: &Status) -> bool {
+    matches!(status.code(), Code::InvalidArgument | Code::FailedPrecondition)
 }
 
-fn text(name: &str, contents: Vec<u8>) -> NewFile {
+/// Whether a caller's token has expired or allows too little.
+fn is_refused(status: &Status) -> bool {
+    matches!(status.code(), Code::Unauthenticated | Code::PermissionDenied)
+}
+
+pub(super) fn text(name: &str, contents: Vec<u8>) -> NewFile {
     let (name, content_type) = (name.to_owned(), "text/plain".to_owned());
     NewFile { name, content_type, contents: Bytes::from(contents) }
 }

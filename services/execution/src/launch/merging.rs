@@ -9,7 +9,7 @@ use assay_records::Change;
 use assay_runtime::begin;
 use tonic::Status;
 
-use super::{Launches, body, store};
+use super::{Launches, body, store, store::merging};
 use crate::{
     execution::{archive, rules::can_cancel, store as executions},
     progress::report::Ending,
@@ -26,26 +26,31 @@ impl Launches {
     ) -> Result<Launch, Status> {
         let (db, customer) = (&self.0.db, caller.customer);
         let (numbers, opening) = body::merging(project, body)?;
+        let share = self.0.executions.limits.share(customer).await?;
         let found = store::find_all(db, customer, &[], &numbers).await?;
         if found.is_empty() {
             return Err(Fault::NotFound("launch").into());
         }
         let sources: Vec<LaunchId> = found.iter().map(|(id, _)| *id).collect();
+        // Before an execution is opened in vain.
+        merging::require(db, customer, &sources).await?;
         let target = opening.launch;
         let merged = self.start(caller, opening).await?;
-        store::merge(db, customer, &sources, target).await?;
-        self.finish(caller, target).await?;
+        merging::merge(db, customer, &sources, target).await?;
+        drop(share);
+        self.finish(caller, target, &[]).await?;
         for source in sources {
-            if let Some((project, execution)) =
-                store::find(db, customer, source).await?.and_then(|source| source.execution)
-            {
-                self.withdraw(caller, project, execution).await?;
+            let found = self.read_with(customer, store::find(db, customer, source)).await?;
+            if let Some((project, execution)) = found.and_then(|source| source.execution) {
+                let withdrawn = self.withdraw(caller, project, execution);
+                self.read_with(customer, withdrawn).await?;
             }
         }
         Ok(merged)
     }
 
-    /// Cancels and archives the execution of a launch that was merged.
+    /// Cancels and archives the execution of a launch that was merged. Its results, if they are stored
+    /// already, are those of the other execution now.
     async fn withdraw(
         &self,
         caller: &Caller,
@@ -57,6 +62,8 @@ impl Launches {
         let mut state = executions::lock(&mut tx, customer, project, id).await?;
         if matches!(can_cancel(&state), Ok(true)) {
             end_execution(&mut tx, customer, &mut state, Ending::Canceled).await?;
+        } else {
+            merging::expire(&mut tx, customer, id).await?;
         }
         let changes = Some(ExecutionInput { archived: true });
         let change = Change { data_version: None, changes, fields: vec!["Archived".to_owned()] };

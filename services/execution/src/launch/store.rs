@@ -1,16 +1,19 @@
 //! Launches and their requests in PostgreSQL. Every statement of a request is bound to one customer.
 
 mod due;
+pub(super) mod merging;
 mod requests;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, LaunchId, ProjectId};
-use assay_runtime::begin;
-use sqlx::{FromRow, PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool};
 use uuid::Uuid;
 
 pub(super) use self::{
-    due::{clear, end, postpone, remove_old, resume, take_due, waiting},
-    requests::{Staged, delete_request, next_file, requests, size},
+    due::{
+        LEASE, count_waiting, end, postpone, release, remove_old, renew, resume, take_due,
+        wait_for_caller, waiting,
+    },
+    requests::{Staged, next_file, requests, size},
 };
 use super::{
     OfProject,
@@ -36,7 +39,17 @@ pub(super) struct StoredLaunch {
     pub(super) ended: bool,
     /// The last request whose results are stored.
     pub(super) last_sequence: i64,
+    /// Whether its results could not be stored for a day.
+    pub(super) is_overdue: bool,
+    pub(super) has_reruns: bool,
+    pub(super) description: String,
 }
+
+/// The columns of a launch.
+const COLUMNS: &str = "customer_id, id, project_id, execution_id, agent,
+    finished_at is not null as finished, ended_at is not null as ended,
+    coalesce(last_sequence, 0) as last_sequence,
+    coalesce(due_at <= now() - interval '1 day', false) as is_overdue, has_reruns, description";
 
 #[derive(FromRow)]
 struct Row {
@@ -48,6 +61,9 @@ struct Row {
     finished: bool,
     ended: bool,
     last_sequence: i64,
+    is_overdue: bool,
+    has_reruns: bool,
+    description: String,
 }
 
 impl From<Row> for StoredLaunch {
@@ -60,6 +76,9 @@ impl From<Row> for StoredLaunch {
             finished: row.finished,
             ended: row.ended,
             last_sequence: row.last_sequence,
+            is_overdue: row.is_overdue,
+            has_reruns: row.has_reruns,
+            description: row.description,
         }
     }
 }
@@ -127,15 +146,10 @@ pub(super) async fn find(
     customer: CustomerId,
     id: LaunchId,
 ) -> Result<Option<StoredLaunch>, Fault> {
-    let found: Option<Row> = sqlx::query_as(
-        "select customer_id, id, project_id, execution_id, agent, finished_at is not null as finished,
-                ended_at is not null as ended, coalesce(last_sequence, 0) as last_sequence
-         from launch where customer_id = $1 and id = $2",
-    )
-    .bind(customer)
-    .bind(id)
-    .fetch_optional(db)
-    .await?;
+    let find = sqlx::query_as(AssertSqlSafe(format!(
+        "select {COLUMNS} from launch where customer_id = $1 and id = $2"
+    )));
+    let found: Option<Row> = find.bind(customer).bind(id).fetch_optional(db).await?;
     Ok(found.map(StoredLaunch::from))
 }
 
@@ -160,14 +174,16 @@ pub(super) async fn start(
     customer: CustomerId,
     id: LaunchId,
     (project, execution): OfProject,
-    agent: &str,
+    (agent, description): (&str, &str),
 ) -> Result<ExecutionId, Fault> {
     let start = sqlx::query_scalar(
-        "insert into launch as l (customer_id, id, number, project_id, execution_id, agent, due_at)
-         values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7))
+        "insert into launch as l (customer_id, id, number, project_id, execution_id, agent, due_at,
+             description)
+         values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7), $8)
          on conflict on constraint launch_pkey do update
          set project_id = coalesce(l.project_id, $4), execution_id = coalesce(l.execution_id, $5),
              agent = case when l.execution_id is null then $6 else l.agent end,
+             description = case when l.execution_id is null then $8 else l.description end,
              due_at = case when l.execution_id is null then excluded.due_at else l.due_at end
          returning execution_id",
     );
@@ -179,8 +195,42 @@ pub(super) async fn start(
         .bind(execution)
         .bind(agent)
         .bind(IDLE)
+        .bind(description)
         .fetch_one(db)
         .await?)
+}
+
+/// Continues a launch whose results are not stored yet, because its tests are run again. Returns its
+/// execution, if there is such a launch.
+pub(super) async fn rerun(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: LaunchId,
+) -> Result<Option<ExecutionId>, Fault> {
+    let rerun = sqlx::query_scalar(
+        "update launch l
+         set has_reruns = true, finished_at = null, due_at = now() + make_interval(secs => $3)
+         where customer_id = $1 and id = $2 and ended_at is null and exists (
+             select from live_execution e
+             where e.customer_id = l.customer_id and e.id = l.execution_id
+               and e.status in ('Queued', 'Running')
+         )
+         returning execution_id",
+    );
+    Ok(rerun.bind(customer).bind(id).bind(IDLE).fetch_optional(db).await?)
+}
+
+/// Changes the description of a launch.
+pub(super) async fn describe(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    id: LaunchId,
+    description: &str,
+) -> Result<(), Fault> {
+    let describe =
+        sqlx::query("update launch set description = $3 where customer_id = $1 and id = $2");
+    describe.bind(customer).bind(id).bind(description).execute(db).await?;
+    Ok(())
 }
 
 /// Finishes a launch.
@@ -221,38 +271,5 @@ pub(crate) async fn remove_of_execution(
     for id in launches {
         remove(db, customer, id).await?;
     }
-    Ok(())
-}
-
-/// Moves the requests of launches to another one, which is finished, and ends them. Fails if one of
-/// them has ended.
-pub(super) async fn merge(
-    db: &PgPool,
-    customer: CustomerId,
-    sources: &[LaunchId],
-    target: LaunchId,
-) -> Result<(), Fault> {
-    let mut tx = begin(db).await?;
-    let locked: Vec<LaunchId> = sqlx::query_scalar(
-        "select id from launch
-         where customer_id = $1 and id = any($2) and ended_at is null
-         order by id for update",
-    )
-    .bind(customer)
-    .bind(sources)
-    .fetch_all(&mut *tx)
-    .await?;
-    if locked.len() < sources.len() {
-        let reason = "a launch has ended already; merge launches right after their end".to_owned();
-        return Err(Fault::Conflict { code: "launch_ended", reason });
-    }
-    for statement in [
-        "update launch_request set launch_id = $3 where customer_id = $1 and launch_id = any($2)",
-        "update launch set ended_at = now(), last_sequence = 0, due_at = null
-         where customer_id = $1 and id = any($2) and $3::uuid is not null",
-    ] {
-        sqlx::query(statement).bind(customer).bind(sources).bind(target).execute(&mut *tx).await?;
-    }
-    tx.commit().await?;
     Ok(())
 }

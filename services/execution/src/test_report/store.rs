@@ -253,6 +253,31 @@ pub(crate) async fn comment(
     Ok(())
 }
 
+/// Adds comments to the reports of test cases, given by their identifiers, that have none.
+pub(crate) async fn comment_cases(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    comments: &[(String, String)],
+) -> Result<(), Fault> {
+    if comments.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "update test_report r set comment = c.comment, revision = revision + 1
+         from unnest($3::text[], $4::text[]) as c (identifier, comment)
+         where r.customer_id = $1 and r.execution_id = $2
+           and r.test_case_identifier = c.identifier and r.comment is null",
+    )
+    .bind(customer)
+    .bind(execution)
+    .bind(column(comments, |(identifier, _)| identifier.as_str()))
+    .bind(column(comments, |(_, comment)| comment.as_str()))
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// Lists the first test cases of a locked execution that have failed or could not run, in the order
 /// of the test set.
 pub(crate) async fn first_failed(

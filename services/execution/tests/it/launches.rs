@@ -1,19 +1,22 @@
 //! Launches of ReportPortal, whose requests become results when they are over.
 
+mod changes;
+mod endings;
+
 use anyhow::Result;
 use assay_execution::purge_deleted;
 use assay_proto::{
     ExecutionStatus, TestResult,
-    execution::{
-        AddLaunchEntryRequest, Execution, FindLaunchesRequest, LaunchEntryKind,
-        MergeLaunchesRequest, Step,
-    },
+    execution::{AddLaunchEntryRequest, Execution, FindLaunchesRequest, LaunchEntryKind, Step},
 };
 use serde_json::json;
 use tonic::Code;
 use uuid::Uuid;
 
 use crate::world::{World, reason};
+
+/// The number of artifacts with requests that did not become results.
+const LATE: &str = "select count(*) from artifact where name like '%late.ndjson'";
 
 /// Returns the number of test cases: all, pending, aborted, passed and failed.
 fn counts(execution: &Execution) -> [i32; 5] {
@@ -67,6 +70,7 @@ async fn a_launch_becomes_results_when_it_is_over() -> Result<()> {
     let steps = steps(&world, &ended, "cart.fails").await?;
     let texts: Vec<_> = steps.iter().map(|step| step.actual_result.as_str()).collect();
     assert_eq!(texts, ["", "AssertionError: 200 is not 201"]);
+    world.forget_requests().await?;
     assert_eq!(world.count("select count(*) from launch_request").await?, 0);
     assert_eq!(world.differences().await?, 0);
     Ok(())
@@ -121,11 +125,11 @@ async fn a_launch_that_has_ended_accepts_logs_but_no_items() -> Result<()> {
     world.close_launches().await?;
 
     assert_eq!(counts(&world.execution(&id).await?), [1, 0, 0, 1, 0]);
-    let late = "select count(*) from artifact where name like '%late.ndjson'";
-    assert_eq!(world.count(late).await?, 1);
-    assert_eq!(world.count("select count(*) from launch_request").await?, 0);
+    assert_eq!(world.count(LATE).await?, 1);
     world.close_launches().await?;
-    assert_eq!(world.count(late).await?, 1);
+    assert_eq!(world.count(LATE).await?, 1);
+    world.forget_requests().await?;
+    assert_eq!(world.count("select count(*) from launch_request").await?, 0);
     world.change("update launch set ended_at = now() - interval '8 days'").await?;
     world.launches.round().await?;
     assert_eq!(world.count("select count(*) from launch").await?, 0);
@@ -139,14 +143,15 @@ async fn the_next_caller_adopts_the_test_cases_of_a_launch_that_nobody_finished(
     launch.test("pays", "PASSED").await?;
     launch.item(None, "hangs", json!({})).await?;
     launch.item(None, "empty file", json!({ "type": "TEST" })).await?;
-    world.close_launches().await?;
-    let requests = "select count(*) from launch_request";
-    assert_eq!(world.count(requests).await?, 4, "the test cases are unknown");
+    let replica = world.launches_of_replica()?;
+    world.close_launches_with(&replica).await?;
+    let ended = "select count(*) from launch where ended_at is not null";
+    assert_eq!(world.count(ended).await?, 0, "the test cases are unknown, and so is a caller");
 
     world.start_launch("Another").await?;
-    world.close_launches().await?;
+    world.launches.round().await?;
 
-    assert_eq!(world.count(requests).await?, 0);
+    assert_eq!(world.count(ended).await?, 1);
     let id: String = sqlx::query_scalar(
         "select id::text from execution where test_set_name = 'Nightly' and status = 'Completed'",
     )
@@ -172,32 +177,6 @@ async fn files_of_logs_become_artifacts_of_instances() -> Result<()> {
     let links = &steps.last().unwrap().screenshots;
     assert_eq!(links.len(), 2, "{links:?}");
     assert_eq!(world.files(), 2);
-    Ok(())
-}
-
-#[tokio::test]
-async fn merged_launches_are_one_execution() -> Result<()> {
-    let world = World::new().await?;
-    let mut numbers = Vec::new();
-    for name in ["one", "two"] {
-        let launch = world.start_launch("Part").await?;
-        launch.test(name, "PASSED").await?;
-        launch.finish().await?;
-        let find = FindLaunchesRequest { ids: vec![launch.id.clone()], numbers: Vec::new() };
-        let found = world.launch_service().find_launches(world.user.call(find)).await?;
-        numbers.push(found.into_inner().launches[0].number);
-    }
-    let body = json!({ "name": "Merged", "launches": numbers }).to_string().into();
-    let merge = MergeLaunchesRequest { project: "Shop".to_owned(), body };
-    let merged = world.launch_service().merge_launches(world.user.call(merge)).await?.into_inner();
-    world.close_launches().await?;
-
-    let execution = world.execution(merged.link.unwrap().rsplit('/').next().unwrap()).await?;
-    assert_eq!(execution.test_set_name, "Merged");
-    assert_eq!(counts(&execution), [2, 0, 0, 2, 0]);
-    let withdrawn = "select count(*) from execution where archived and status = 'Canceled'";
-    assert_eq!(world.count(withdrawn).await?, 2);
-    assert_eq!(world.differences().await?, 0);
     Ok(())
 }
 

@@ -41,6 +41,7 @@ use uuid::Uuid;
 
 pub(crate) use self::{
     engine::{Engine, instance, now},
+    launch::Reported,
     server::Server,
 };
 
@@ -84,7 +85,7 @@ impl World {
         let interval = Duration::from_secs(1);
         let openings = assay_catalog::Openings::start(&runtime, catalog_db.clone(), interval);
         let services = assay_catalog::services(&catalog_db, &Shares::new(8), seal, openings);
-        let address = serve(&runtime, &keys, services).await?;
+        let address = serve(&runtime, &keys, services, &Shares::new(8)).await?;
         let catalog_url = format!("http://{address}");
         let catalog = grpc::connect(&catalog_url)?;
         let wire = Wire::to(address).await?;
@@ -95,16 +96,17 @@ impl World {
         let artifact_config = artifacts(&folder)?;
         let artifacts = Artifacts::open(&db, &artifact_config)?;
         let queue = Queue::local(&runtime);
+        let shares = Shares::new(8);
         let (services, launches) = assay_execution::services(
             &db,
-            &Shares::new(8),
+            &shares,
             grpc::connect(&format!("http://{}", wire.address()))?,
             queue.clone(),
             LEASES,
             artifacts.clone(),
             Pages::new(&artifact_config.public, true),
         );
-        let address = serve(&runtime, &keys, services).await?;
+        let address = serve(&runtime, &keys, services, &shares).await?;
         let execution = grpc::connect(&format!("http://{address}"))?;
         let reconciler = Reconciler::new(&db, &queue, LEASES);
         let user = keys.user(PERMISSIONS).await;
@@ -234,9 +236,14 @@ pub(crate) fn artifacts(folder: &Path) -> Result<ArtifactConfig> {
 }
 
 /// Starts a server and returns its address.
-async fn serve(runtime: &Runtime, keys: &TestKeys, services: Routes) -> Result<SocketAddr> {
+async fn serve(
+    runtime: &Runtime,
+    keys: &TestKeys,
+    services: Routes,
+    shares: &Shares,
+) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let app = guard(services, keys.verifier(), &Shares::new(8));
+    let app = guard(services, keys.verifier(), shares);
     grpc::serve(runtime, listener, app, DESCRIPTORS)
 }
 

@@ -2,123 +2,181 @@
 //! those of all customers.
 
 use assay_proto::{CustomerId, Fault, LaunchId};
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool};
 
-use super::{GRACE, Row, StoredLaunch, requests};
+use super::{COLUMNS, Row, StoredLaunch, requests};
 
-/// Takes the next launch that is due, for two minutes: of a customer that has the fewest taken, so that
-/// many launches of one do not delay those of others.
+/// Seconds for which a program takes a launch. It extends them while it works.
+pub(in super::super) const LEASE: f64 = 30.0;
+
+/// Minutes from the end of a launch until its requests are removed. Until then, it can be merged.
+const KEPT: i32 = 10;
+
+/// Maximum number of launches whose requests are removed in a round.
+const BATCH: i64 = 100;
+
+/// Takes the next launch that is due: of a customer that has the fewest taken, and of none of those
+/// that are `busy`, so that many launches of one customer do not delay those of others.
 pub(in super::super) async fn take_due(
     db: impl PgExecutor<'_>,
+    busy: &[CustomerId],
 ) -> Result<Option<StoredLaunch>, Fault> {
-    let taken: Option<Row> = sqlx::query_as(
-        "with busy as (
-             select customer_id, count(*) as taken from launch
+    let take = sqlx::query_as(AssertSqlSafe(format!(
+        "with taken as (
+             select customer_id, count(*) as launches from launch
              where leased_until > now()
              group by customer_id
          )
-         update launch set leased_until = now() + interval '2 minutes'
+         update launch set leased_until = now() + make_interval(secs => $1)
          where (customer_id, id) = (
              select l.customer_id, l.id from launch l
-             left join busy using (customer_id)
+             left join taken using (customer_id)
              where l.due_at <= now() and (l.leased_until is null or l.leased_until <= now())
-             order by coalesce(busy.taken, 0), l.due_at
+               and (not l.needs_caller or l.due_at <= now() - interval '1 day')
+               and l.customer_id <> all($2)
+             order by coalesce(taken.launches, 0), l.due_at
              limit 1
              for update of l skip locked
          )
-         returning customer_id, id, project_id, execution_id, agent,
-             finished_at is not null as finished, ended_at is not null as ended,
-             coalesce(last_sequence, 0) as last_sequence",
-    )
-    .fetch_optional(db)
-    .await?;
+         returning {COLUMNS}"
+    )));
+    let taken: Option<Row> = take.bind(LEASE).bind(busy).fetch_optional(db).await?;
     Ok(taken.map(StoredLaunch::from))
 }
 
-/// Lets a launch wait for ten seconds after a failure, or for the token of a caller.
-pub(in super::super) async fn postpone(
+/// Extends the lease of a launch.
+pub(in super::super) async fn renew(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
-    needs_caller: bool,
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "update launch
-         set needs_caller = $3, leased_until = null,
-             due_at = case when $3 then null else now() + interval '10 seconds' end
-         where customer_id = $1 and id = $2 and due_at <= now()",
-    )
-    .bind(launch.customer)
-    .bind(launch.id)
-    .bind(needs_caller)
-    .execute(db)
-    .await?;
+    let renew = sqlx::query(
+        "update launch set leased_until = now() + make_interval(secs => $3)
+         where customer_id = $1 and id = $2 and leased_until is not null",
+    );
+    renew.bind(launch.customer).bind(launch.id).bind(LEASE).execute(db).await?;
     Ok(())
 }
 
-/// Lists the launches of a customer that need the token of a caller.
-pub(in super::super) async fn waiting(
+/// Ends the lease of a launch, so that it is taken again if it is still due.
+pub(in super::super) async fn release(
     db: impl PgExecutor<'_>,
-    customer: CustomerId,
-) -> Result<Vec<LaunchId>, Fault> {
-    let waiting = sqlx::query_scalar(
-        "select id from launch where customer_id = $1 and needs_caller order by id limit 10",
-    );
-    Ok(waiting.bind(customer).fetch_all(db).await?)
+    launch: &StoredLaunch,
+) -> Result<(), Fault> {
+    let release =
+        sqlx::query("update launch set leased_until = null where customer_id = $1 and id = $2");
+    release.bind(launch.customer).bind(launch.id).execute(db).await?;
+    Ok(())
 }
 
-/// Stores the results of a launch that needed the token of a caller soon.
+/// Lets a launch wait after a failure: a second, and twice as long after each further one, up to
+/// five minutes.
+pub(in super::super) async fn postpone(
+    db: impl PgExecutor<'_>,
+    launch: &StoredLaunch,
+) -> Result<(), Fault> {
+    let postpone = sqlx::query(
+        "update launch
+         set failures = failures + 1,
+             leased_until = now() + make_interval(secs => least(2.0 ^ least(failures, 20), 300))
+         where customer_id = $1 and id = $2",
+    );
+    postpone.bind(launch.customer).bind(launch.id).execute(db).await?;
+    Ok(())
+}
+
+/// Lets a launch wait for the token of a caller.
+pub(in super::super) async fn wait_for_caller(
+    db: impl PgExecutor<'_>,
+    launch: &StoredLaunch,
+) -> Result<(), Fault> {
+    let wait = sqlx::query(
+        "update launch set needs_caller = true, leased_until = null
+         where customer_id = $1 and id = $2",
+    );
+    wait.bind(launch.customer).bind(launch.id).execute(db).await?;
+    Ok(())
+}
+
+/// Lists launches of customers that are due and need the token of a caller.
+pub(in super::super) async fn waiting(
+    db: impl PgExecutor<'_>,
+    customers: &[CustomerId],
+) -> Result<Vec<(CustomerId, LaunchId)>, Fault> {
+    let waiting = sqlx::query_as(
+        "select customer_id, id from launch
+         where customer_id = any($1) and needs_caller and due_at <= now()
+         order by due_at limit 1000",
+    );
+    Ok(waiting.bind(customers).fetch_all(db).await?)
+}
+
+/// Notes that the test cases of a launch are adopted.
 pub(in super::super) async fn resume(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     id: LaunchId,
 ) -> Result<(), Fault> {
     let resume = sqlx::query(
-        "update launch set needs_caller = false, due_at = now() + make_interval(secs => $3)
+        "update launch set needs_caller = false
          where customer_id = $1 and id = $2 and needs_caller",
     );
-    resume.bind(customer).bind(id).bind(GRACE).execute(db).await?;
+    resume.bind(customer).bind(id).execute(db).await?;
     Ok(())
 }
 
-/// Ends a launch after its last request, unless another one has arrived meanwhile. Returns whether it
-/// has ended.
+/// Ends a launch after its last request, unless another one has arrived meanwhile or another program
+/// has ended it. Returns the seconds since it was finished, or nothing if it has not ended.
 pub(in super::super) async fn end(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
     last_sequence: i64,
-) -> Result<bool, Fault> {
-    let end = sqlx::query(
-        "update launch set ended_at = coalesce(ended_at, now()), last_sequence = $3
-         where customer_id = $1 and id = $2 and due_at <= now()",
+) -> Result<Option<f64>, Fault> {
+    let end = sqlx::query_scalar(
+        "update launch
+         set ended_at = coalesce(ended_at, now()), last_sequence = $3, due_at = null,
+             leased_until = null, needs_caller = false, failures = 0,
+             kept_until = now() + make_interval(mins => $5)
+         where customer_id = $1 and id = $2 and due_at <= now() and (ended_at is not null) = $4
+         returning extract(epoch from now() - coalesce(finished_at, now()))::float8",
     );
-    let done = end.bind(launch.customer).bind(launch.id).bind(last_sequence).execute(db).await?;
-    Ok(done.rows_affected() == 1)
+    Ok(end
+        .bind(launch.customer)
+        .bind(launch.id)
+        .bind(last_sequence)
+        .bind(launch.ended)
+        .bind(KEPT)
+        .fetch_optional(db)
+        .await?)
 }
 
-/// Deletes the requests of a launch up to one of them, in short statements. Nothing is due after
-/// that, unless another request arrives.
-pub(in super::super) async fn clear(
-    db: &PgPool,
-    launch: &StoredLaunch,
-    last_sequence: i64,
-) -> Result<(), Fault> {
-    requests::delete_requests(db, launch.customer, launch.id, last_sequence).await?;
-    sqlx::query(
-        "update launch set due_at = null, leased_until = null
-         where customer_id = $1 and id = $2 and due_at <= now()",
-    )
-    .bind(launch.customer)
-    .bind(launch.id)
-    .execute(db)
-    .await?;
-    Ok(())
+/// Counts the launches of all customers that are due and have not ended.
+pub(in super::super) async fn count_waiting(db: impl PgExecutor<'_>) -> Result<i64, Fault> {
+    let count = sqlx::query_scalar(
+        "select count(*) from launch where due_at <= now() and ended_at is null",
+    );
+    Ok(count.fetch_one(db).await?)
 }
 
-/// Deletes launches of all customers that ended a week ago.
+/// Removes the requests of launches of all customers that are not kept any longer, in short
+/// statements, and launches that ended a week ago.
 pub(in super::super) async fn remove_old(db: &PgPool) -> Result<(), Fault> {
+    let expired = sqlx::query_as(
+        "select customer_id, id, last_sequence from launch
+         where kept_until <= now() and last_sequence is not null
+         order by kept_until limit $1",
+    );
+    let expired: Vec<(CustomerId, LaunchId, i64)> = expired.bind(BATCH).fetch_all(db).await?;
+    for (customer, id, last_sequence) in expired {
+        requests::delete_requests(db, customer, id, last_sequence).await?;
+        let cleared = sqlx::query(
+            "update launch set kept_until = null
+             where customer_id = $1 and id = $2 and kept_until <= now()",
+        );
+        cleared.bind(customer).bind(id).execute(db).await?;
+    }
     sqlx::query(
         "delete from launch
-         where due_at is null and ended_at < now() - interval '7 days' and not needs_caller",
+         where due_at is null and ended_at < now() - interval '7 days' and kept_until is null",
     )
     .execute(db)
     .await?;

@@ -1,13 +1,16 @@
 //! The requests of launches in PostgreSQL. Every statement is bound to one customer.
 
-use assay_proto::{CustomerId, Fault, LaunchId};
-use sqlx::{FromRow, PgExecutor, PgPool, PgTransaction};
+use assay_proto::{CustomerId, ExecutionId, Fault, LaunchId};
+use sqlx::{FromRow, PgExecutor, PgPool};
 use uuid::Uuid;
 
 use super::StoredLaunch;
 
 /// Number of requests that are read or deleted at a time.
 const REQUESTS: i64 = 2000;
+
+/// Size of the requests that are read at a time, in bytes. The last one may exceed it.
+const PAGE: i64 = 8 << 20;
 
 /// A request that is staged.
 #[derive(FromRow)]
@@ -28,7 +31,8 @@ pub(in super::super) struct StagedFile {
     pub(in super::super) content_type: String,
 }
 
-/// Reads requests of a launch after one of them, without files.
+/// Reads requests of a launch after one of them, without files: as many as fit into the memory of a
+/// page, at least one.
 pub(in super::super) async fn requests(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
@@ -36,10 +40,18 @@ pub(in super::super) async fn requests(
     with_logs: bool,
 ) -> Result<Vec<Staged>, Fault> {
     let requests = sqlx::query_as(
-        "select sequence, kind, item_id, parent_id, body from launch_request
-         where customer_id = $1 and launch_id = $2 and sequence > $3
-           and kind <> 'File' and ($4 or kind <> 'Log')
-         order by sequence limit $5",
+        "select sequence, kind, item_id, parent_id, body from (
+             select page.*,
+                 sum(octet_length(body)) over (order by sequence) - octet_length(body) as before
+             from (
+                 select sequence, kind, item_id, parent_id, body from launch_request
+                 where customer_id = $1 and launch_id = $2 and sequence > $3
+                   and kind <> 'File' and ($4 or kind <> 'Log')
+                 order by sequence limit $5
+             ) as page
+         ) as page
+         where before < $6
+         order by sequence",
     );
     Ok(requests
         .bind(launch.customer)
@@ -47,6 +59,7 @@ pub(in super::super) async fn requests(
         .bind(after)
         .bind(with_logs)
         .bind(REQUESTS)
+        .bind(PAGE)
         .fetch_all(db)
         .await?)
 }
@@ -55,38 +68,38 @@ pub(in super::super) async fn requests(
 pub(in super::super) async fn size(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
+    with_logs: bool,
 ) -> Result<i64, Fault> {
     let size = sqlx::query_scalar(
         "select coalesce(sum(octet_length(body)), 0)::bigint from launch_request
-         where customer_id = $1 and launch_id = $2 and kind <> 'File'",
+         where customer_id = $1 and launch_id = $2 and kind <> 'File' and ($3 or kind <> 'Log')",
     );
-    Ok(size.bind(launch.customer).bind(launch.id).fetch_one(db).await?)
+    Ok(size.bind(launch.customer).bind(launch.id).bind(with_logs).fetch_one(db).await?)
 }
 
-/// Reads the first file of a launch.
+/// Reads the first file of a launch that is not an artifact of its execution yet.
 pub(in super::super) async fn next_file(
     db: impl PgExecutor<'_>,
     launch: &StoredLaunch,
+    execution: ExecutionId,
+    after: i64,
 ) -> Result<Option<StagedFile>, Fault> {
     let file = sqlx::query_as(
-        "select sequence, body, file_name, content_type from launch_request
-         where customer_id = $1 and launch_id = $2 and kind = 'File'
+        "select sequence, body, file_name, content_type from launch_request r
+         where customer_id = $1 and launch_id = $2 and kind = 'File' and sequence > $4
+           and not exists (
+               select from artifact a
+               where a.customer_id = $1 and a.owner_id = $3 and a.name = r.file_name
+           )
          order by sequence limit 1",
     );
-    Ok(file.bind(launch.customer).bind(launch.id).fetch_optional(db).await?)
-}
-
-/// Deletes a request.
-pub(in super::super) async fn delete_request(
-    tx: &mut PgTransaction<'_>,
-    launch: &StoredLaunch,
-    sequence: i64,
-) -> Result<(), Fault> {
-    let delete = sqlx::query(
-        "delete from launch_request where customer_id = $1 and launch_id = $2 and sequence = $3",
-    );
-    delete.bind(launch.customer).bind(launch.id).bind(sequence).execute(&mut **tx).await?;
-    Ok(())
+    Ok(file
+        .bind(launch.customer)
+        .bind(launch.id)
+        .bind(execution)
+        .bind(after)
+        .fetch_optional(db)
+        .await?)
 }
 
 /// Deletes the requests of a launch up to one of them, in short statements.

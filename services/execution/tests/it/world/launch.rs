@@ -1,16 +1,21 @@
 //! Launches, reported as agents of ReportPortal do.
 
+use assay_execution::{Launches, Pages};
 use assay_proto::execution::{
-    AddLaunchEntryRequest, AddLaunchLogsRequest, FinishLaunchRequest, FormFile, Launch,
-    LaunchEntryKind, StartLaunchRequest, launch_service_client::LaunchServiceClient,
+    AddLaunchEntryRequest, AddLaunchLogsRequest, FindLaunchesRequest, FinishLaunchRequest,
+    FormFile, Launch, LaunchEntryKind, MergeLaunchesRequest, StartLaunchRequest,
+    launch_service_client::LaunchServiceClient,
 };
-use assay_runtime::grpc::Channel;
+use assay_runtime::{
+    Shares,
+    grpc::{self, Channel},
+};
 use bytes::Bytes;
 use futures::stream;
 use serde_json::{Value, json};
 use tonic::Status;
 
-use super::World;
+use super::{LEASES, World};
 
 /// A launch that an agent reports.
 pub(crate) struct Reported<'w> {
@@ -41,8 +46,42 @@ impl World {
 
     /// Stores the results of all launches as if nothing had been reported for long.
     pub(crate) async fn close_launches(&self) -> anyhow::Result<()> {
+        self.close_launches_with(&self.launches).await
+    }
+
+    /// Does the same with the launches of a replica.
+    pub(crate) async fn close_launches_with(&self, launches: &Launches) -> anyhow::Result<()> {
         self.change("update launch set due_at = now() where due_at is not null").await?;
+        Ok(launches.round().await?)
+    }
+
+    /// Returns the launches of a replica that has not received any request.
+    pub(crate) fn launches_of_replica(&self) -> anyhow::Result<Launches> {
+        let catalog = grpc::connect(&self.catalog_url)?;
+        let pages = Pages::new(&self.artifact_config.public, true);
+        let (queue, artifacts) = (self.queue.clone(), self.artifacts.clone());
+        let shares = Shares::new(8);
+        let (_, launches) =
+            assay_execution::services(&self.db, &shares, catalog, queue, LEASES, artifacts, pages);
+        Ok(launches)
+    }
+
+    /// Removes the requests of launches as if they had ended long ago.
+    pub(crate) async fn forget_requests(&self) -> anyhow::Result<()> {
+        self.change("update launch set kept_until = now() where kept_until is not null").await?;
         Ok(self.launches.round().await?)
+    }
+
+    /// Merges launches, and returns the id of the execution.
+    pub(crate) async fn merge(&self, ids: &[&str]) -> Result<String, Status> {
+        let ids = ids.iter().map(|id| (*id).to_owned()).collect();
+        let find = FindLaunchesRequest { ids, numbers: Vec::new() };
+        let found = self.launch_service().find_launches(self.user.call(find)).await?.into_inner();
+        let numbers: Vec<i64> = found.launches.iter().map(|launch| launch.number).collect();
+        let body = bytes(&json!({ "name": "Merged", "launches": numbers }));
+        let merge = MergeLaunchesRequest { project: "Shop".to_owned(), body };
+        let merged = self.launch_service().merge_launches(self.user.call(merge)).await?;
+        Ok(execution_of(merged.into_inner()))
     }
 }
 
@@ -75,6 +114,10 @@ impl Reported<'_> {
 
     pub(crate) async fn finish_item(&self, id: &str, status: &str) -> Result<(), Status> {
         let body = json!({ "status": status, "endTime": "1795350469038" });
+        self.finish_item_with(id, body).await
+    }
+
+    pub(crate) async fn finish_item_with(&self, id: &str, body: Value) -> Result<(), Status> {
         self.add(LaunchEntryKind::Finish, Some(id), body).await.map(drop)
     }
 
@@ -116,12 +159,15 @@ impl Reported<'_> {
 
     /// Finishes the launch, and returns the id of its execution.
     pub(crate) async fn finish(&self) -> Result<String, Status> {
-        let request = FinishLaunchRequest { launch_id: self.id.clone() };
+        let request = FinishLaunchRequest { launch_id: self.id.clone(), ..Default::default() };
         let world = self.world;
         let launch = world.launch_service().finish_launch(world.user.call(request)).await?;
-        let link = launch.into_inner().link;
-        Ok(link.unwrap_or_default().rsplit('/').next().unwrap_or_default().to_owned())
+        Ok(execution_of(launch.into_inner()))
     }
+}
+
+fn execution_of(launch: Launch) -> String {
+    launch.link.unwrap_or_default().rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 fn bytes(body: &Value) -> Bytes {

@@ -53,8 +53,9 @@ impl Server {
         let artifacts = Artifacts::open(database.pool(), &world.artifact_config)?;
         let (db, shares) = (database.pool(), database.shares());
         let pages = Pages::new(&world.artifact_config.public, true);
-        let (services, _) =
+        let (services, launches) =
             assay_execution::services(db, shares, catalog, queue, LEASES, artifacts, pages);
+        launches.spawn(&runtime, &database);
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;

@@ -1,0 +1,150 @@
+//! Launches that are changed after their start: merged, run again, with other attributes.
+
+use anyhow::Result;
+use assay_proto::{TestResult, execution::UpdateLaunchRequest};
+use serde_json::json;
+
+use super::{counts, steps};
+use crate::world::{World, reason};
+
+#[tokio::test]
+async fn merged_launches_are_one_execution() -> Result<()> {
+    for are_stored in [false, true] {
+        let world = World::new().await?;
+        let (one, other) = (world.start_launch("Part").await?, world.start_launch("Part").await?);
+        for (launch, name) in [(&one, "one"), (&other, "two")] {
+            let test = launch.test(name, "PASSED").await?;
+            launch.file(&test, "picture", "a picture").await?;
+            launch.finish().await?;
+        }
+        if are_stored {
+            world.close_launches().await?;
+        }
+        let merged = world.merge(&[&one.id, &other.id]).await?;
+        world.close_launches().await?;
+
+        let execution = world.execution(&merged).await?;
+        assert_eq!(execution.test_set_name, "Merged");
+        assert_eq!(counts(&execution), [2, 0, 0, 2, 0]);
+        let links = &steps(&world, &execution, "two").await?.last().unwrap().screenshots.clone();
+        assert_eq!(links.len(), 1, "{links:?}");
+        let withdrawn = "select count(*) from execution
+             where archived and (status = 'Canceled' or expired_at is not null)";
+        assert_eq!(world.count(withdrawn).await?, 2);
+        assert_eq!(world.differences().await?, 0);
+        world.forget_requests().await?;
+        assert_eq!(world.count("select count(*) from launch_request").await?, 0);
+        let again = world.merge(&[&one.id, &other.id]).await.unwrap_err();
+        assert_eq!(reason(&again), "launch_ended");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn attributes_become_tags_and_the_origin_also_after_the_start() -> Result<()> {
+    let world = World::new().await?;
+    let body = json!({ "name": "Nightly", "description": "All of it", "mode": "DEBUG",
+        "attributes": [{ "key": "branch", "value": "main" }] });
+    let launch = world.start_launch_as(body).await?;
+    let reported = world.launch(&launch.id);
+    reported.test("pays", "PASSED").await?;
+    let update = async |body: serde_json::Value| {
+        let body = body.to_string().into();
+        let request = UpdateLaunchRequest { launch_id: launch.id.clone(), body };
+        world.launch_service().update_launch(world.user.call(request)).await
+    };
+    update(
+        json!({ "description": "Most of it", "attributes": [{ "key": "commit", "value": "c1" }] }),
+    )
+    .await?;
+    let id = reported.finish().await?;
+    let execution = world.execution(&id).await?;
+    assert_eq!(execution.tags, "debug, commit:c1");
+    assert_eq!(
+        (execution.branch.as_deref(), execution.commit.as_deref()),
+        (Some("main"), Some("c1"))
+    );
+    world.close_launches().await?;
+    update(json!({ "attributes": [{ "key": "branch", "value": "other" }, { "value": "slow" }] }))
+        .await?;
+
+    let execution = world.execution(&id).await?;
+    assert_eq!(execution.tags, "debug, branch:other, slow");
+    assert_eq!(
+        execution.branch.as_deref(),
+        Some("main"),
+        "its results are compared on this branch"
+    );
+    let logs = "select count(*) from artifact where name = 'launch.log' and size = 10";
+    assert_eq!(world.count(logs).await?, 1, "the description");
+    assert_eq!(world.differences().await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn attributes_name_the_subject_and_the_environment() -> Result<()> {
+    let world = World::new().await?;
+    world.select_environment("firefox", "secret").await?;
+    world.select_subject("secret").await?;
+    let names = "select (select identifier from subject), (select name from environment)";
+    let (subject, environment): (String, String) =
+        sqlx::query_as(names).fetch_one(world.catalog_db()).await?;
+    for (attributes, found) in [
+        (
+            json!([{ "key": "version", "value": subject }, { "key": "env", "value": environment }]),
+            true,
+        ),
+        (
+            json!([{ "key": "build", "value": "unknown" }, { "key": "env", "value": "unknown" }]),
+            false,
+        ),
+    ] {
+        let body = json!({ "name": format!("Nightly {found}"), "attributes": attributes });
+        let launch = world.start_launch_as(body).await?;
+        let id = world.launch(&launch.id).finish().await?;
+        let execution = world.execution(&id).await?;
+        assert_eq!(execution.software_version.as_deref() == Some(&subject), found);
+        assert_eq!(execution.environment_name.as_deref() == Some(&environment), found);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn tests_that_are_run_again_are_attempts_until_their_results_are_stored() -> Result<()> {
+    let world = World::new().await?;
+    let launch = world.start_launch("Nightly").await?;
+    launch.test("pays", "PASSED").await?;
+    launch.test("ships", "FAILED").await?;
+    let id = launch.finish().await?;
+
+    let body = json!({ "name": "Nightly", "rerunOf": launch.id });
+    assert_eq!(world.start_launch_as(body.clone()).await?.id, launch.id);
+    launch.test("ships", "PASSED").await?;
+    assert_eq!(launch.finish().await?, id);
+    world.close_launches().await?;
+
+    let execution = world.execution(&id).await?;
+    assert_eq!(counts(&execution), [2, 0, 0, 2, 0]);
+    assert_eq!(execution.result(), TestResult::Passed);
+    let ships = execution.test_reports.iter().find(|report| report.test_case_identifier == "ships");
+    assert!(ships.unwrap().is_flaky);
+    let later = world.start_launch_as(body).await?;
+    assert_ne!(later.id, launch.id);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_issue_of_an_item_is_the_comment_of_its_report() -> Result<()> {
+    let world = World::new().await?;
+    let launch = world.start_launch("Nightly").await?;
+    let test = launch.item(None, "ships", json!({})).await?;
+    let issue = json!({ "issueType": "pb001", "comment": "The carrier is down" });
+    launch.finish_item_with(&test, json!({ "status": "FAILED", "issue": issue })).await?;
+    let id = launch.finish().await?;
+    world.close_launches().await?;
+
+    let report = world.execution(&id).await?.test_reports.remove(0);
+    assert_eq!(report.comment.as_deref(), Some("The carrier is down"));
+    assert_eq!(world.differences().await?, 0);
+    Ok(())
+}
