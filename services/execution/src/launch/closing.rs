@@ -25,6 +25,15 @@ use crate::{
 /// Maximum memory that is reserved for a launch, in bytes. The logs of a larger one are shortened.
 const MEMORY: usize = 96 << 20;
 
+/// Test cases that were adopted for the results of a launch.
+enum Adoption {
+    /// The execution has them all.
+    None,
+    Done(Snapshot, Memory),
+    /// No caller is known whose token is accepted.
+    NeedsCaller,
+}
+
 impl Launches {
     /// Stores what a launch has reported. If that is not possible, because its execution has ended
     /// before or the results violate a rule, its requests become artifacts.
@@ -94,14 +103,16 @@ impl Launches {
             comments.map(|test| (test.identifier(), test.comment.clone())).collect();
         let Report { results, mut attachments, .. } = results(launched, launch.finished).await?;
         let adopted = match self.adopt_unknown(launch, state, &results).await? {
-            Some(adopted) => adopted,
-            None if launch.is_overdue => return Err(Fault::Unauthenticated.into()),
-            None => return Ok(store::wait_for_caller(db, launch).await?),
+            Adoption::None => None,
+            Adoption::Done(snapshot, more) => {
+                memory.add(more);
+                Some(snapshot)
+            }
+            Adoption::NeedsCaller if launch.is_overdue => {
+                return Err(Fault::Unauthenticated.into());
+            }
+            Adoption::NeedsCaller => return Ok(store::wait_for_caller(db, launch).await?),
         };
-        let adopted = adopted.map(|(snapshot, more)| {
-            memory.add(more);
-            snapshot
-        });
         if !log.is_empty() {
             attachments.push(text("launch.log", log.into_bytes()));
         }
@@ -124,32 +135,34 @@ impl Launches {
         Ok(())
     }
 
-    /// Has the catalog adopt the test cases of results that the execution does not have. Returns
-    /// nothing if that takes a caller, and none is known whose token is accepted.
+    /// Has the catalog adopt the test cases of results that the execution does not have.
     async fn adopt_unknown(
         &self,
         launch: &StoredLaunch,
         state: &ExecutionState,
         results: &[Reported],
-    ) -> Result<Option<Option<(Snapshot, Memory)>>, Status> {
+    ) -> Result<Adoption, Status> {
         let Inner { db, callers, results: service, executions, .. } = &*self.0;
         let (customer, id) = (launch.customer, ExecutionId::from_record(&state.execution.id)?);
         let named = adoption::named(results);
         let identifiers: Vec<&str> = named.iter().map(|case| case.identifier.as_str()).collect();
         let known = test_report::store::known(db, customer, id, &identifiers).await?;
         if identifiers.iter().all(|identifier| known.contains(*identifier)) {
-            return Ok(Some(None));
+            return Ok(Adoption::None);
         }
-        let Some(caller) = callers.of(customer, launch.id) else { return Ok(None) };
+        let Some(caller) = callers.of(customer, launch.id) else {
+            return Ok(Adoption::NeedsCaller);
+        };
         let (catalog, intake) = (&service.catalog, &executions.limits.intake);
         match adoption::adopt_unknown(db, catalog, &caller, state, results, intake).await {
             Err(status) if is_refused(&status) => {
                 tracing::warn!(%status, launch.id = %launch.id,
                     "the caller of a launch cannot adopt its test cases; waiting for another one");
                 callers.forget(customer, launch.id);
-                Ok(None)
+                Ok(Adoption::NeedsCaller)
             }
-            adopted => adopted.map(Some),
+            adopted => Ok(adopted?
+                .map_or(Adoption::None, |(snapshot, memory)| Adoption::Done(snapshot, memory))),
         }
     }
 
