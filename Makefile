@@ -53,6 +53,13 @@ conformance: ## send generated requests for ten minutes and check the answers
 	@ASSAY_CONFORMANCE_SECONDS=600 $(TARGET)/debug/with-servers cargo nextest run --workspace --locked \
 		--profile long -E 'test(/^conformance::/)'
 
+test-agents: ## run the agents of ReportPortal from their package indexes against a started Assay
+	@deploy/local/install test
+	@deploy/local/install agents
+	@cargo build --workspace --all-targets --locked
+	@$(TARGET)/debug/with-servers cargo nextest run -p assay --locked --run-ignored all \
+		-E 'test(/^agents::/)'
+
 test-compose: ## build and test the containers of docker-compose.yml; needs Docker
 	@python3 deploy/compose/test
 
@@ -92,5 +99,5 @@ deletion: ## measure the effect of deleting a project with a million test cases;
 clean: ## remove build artefacts, but not the data
 	@cargo clean
 
-.PHONY: help run test check language chart supply-chain conformance test-compose servers bench profile fairness \
-	overload deletion clean
+.PHONY: help run test check language chart supply-chain conformance test-agents test-compose servers bench \
+	profile fairness overload deletion clean

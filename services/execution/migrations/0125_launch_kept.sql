@@ -6,8 +6,8 @@ alter table launch
     add column failures integer not null default 0,
     -- The description that the agent gave last.
     add column description text not null default '',
-    -- Whether tests were run again and reported to the same launch.
-    add column has_reruns boolean not null default false;
+    -- How often its tests were run again and reported to the same launch.
+    add column reruns integer not null default 0;
 
 -- For the task that removes requests, over all customers.
 create index launch_kept_idx on launch (kept_until) where kept_until is not null;

@@ -2,6 +2,7 @@
 //! become results when the launch is over.
 
 mod adoption;
+mod attributes;
 mod body;
 mod changes;
 mod closing;
@@ -16,11 +17,13 @@ use std::{sync::Arc, time::Duration};
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, ExecutionId, Fault, LaunchId, ProjectId,
+    CustomerId, ExecutionId, Fault, LaunchId, ProjectId, TestSetId,
+    catalog::FindTestSetRequest,
     execution::{
         AddLaunchEntryRequest, AddLaunchLogsRequest, AddedLaunchEntry, AddedLaunchLogs,
         FindLaunchesRequest, FinishLaunchRequest, FoundLaunches, Launch, MergeLaunchesRequest,
-        StartLaunchRequest, UpdateLaunchRequest, launch_service_server,
+        OpenExecutionInput, OpenExecutionRequest, StartLaunchRequest, UpdateLaunchRequest,
+        launch_service_server,
     },
 };
 use assay_runtime::{Shares, body::open};
@@ -31,7 +34,7 @@ use uuid::Uuid;
 
 use self::{
     adoption::Callers,
-    body::{Opening, number},
+    body::{Opening, Rerun, number},
     staging::Staging,
 };
 use crate::{artifact::Artifacts, execution::ExecutionService, result::ResultService};
@@ -79,9 +82,9 @@ impl Launches {
     /// Starts a launch, or returns the one that has started with the same id.
     async fn start(&self, caller: &Caller, opening: Opening) -> Result<Launch, Status> {
         let (db, customer) = (&self.0.db, caller.customer);
-        let Opening { launch: id, agent, description, rerun_of, request } = opening;
-        if let Some(first) = rerun_of
-            && let Some(execution) = store::rerun(db, customer, first).await?
+        let Opening { launch: id, agent, description, rerun, request } = opening;
+        if !matches!(rerun, Rerun::No)
+            && let Some((first, execution)) = self.rerun(caller, rerun, &request).await?
         {
             return Ok(self.launch(first, execution));
         }
@@ -96,6 +99,33 @@ impl Launches {
             tracing::warn!(error = %fault, "cannot read the launches that need a caller");
         }
         Ok(self.launch(id, execution))
+    }
+
+    /// Continues the launch of the same project whose tests are run again, if its results are not stored
+    /// yet.
+    async fn rerun(
+        &self,
+        caller: &Caller,
+        rerun: Rerun,
+        request: &OpenExecutionRequest,
+    ) -> Result<Option<(LaunchId, ExecutionId)>, Status> {
+        let (db, customer) = (&self.0.db, caller.customer);
+        let OpenExecutionInput { project, test_set, .. } =
+            request.execution.clone().unwrap_or_default();
+        let names = FindTestSetRequest { project, test_set, ..FindTestSetRequest::default() };
+        let found = self.0.executions.catalog.find_test_set(caller, names).await?;
+        let project = ProjectId::from_record(&found.project_id)?;
+        let first = match rerun {
+            Rerun::No => None,
+            Rerun::Of(first) => Some(first),
+            Rerun::OfLast => {
+                let set = TestSetId::from_record(&found.test_set_id)?;
+                store::last(db, customer, set).await?
+            }
+        };
+        let Some(first) = first else { return Ok(None) };
+        let execution = store::rerun(db, customer, project, first).await?;
+        Ok(execution.map(|execution| (first, execution)))
     }
 
     /// Returns the form of a launch in the interface.

@@ -6,20 +6,13 @@ use assay_proto::{
 };
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::Value;
 use uuid::Uuid;
 
+use super::attributes::{Attribute, LONGEST_TAGS, OWN_TAGS, line, of_key, tags};
 use crate::execution::rules::LONGEST_GRACE;
 
 /// Maximum length of the name of a launch, in characters: that of a test set.
 const LONGEST_NAME: usize = 255;
-
-/// Maximum length of a tag and of all tags, in characters.
-const LONGEST_TAG: usize = 255;
-const LONGEST_TAGS: usize = 1000;
-
-/// Tags of launches that are run again or whose mode is `DEBUG`.
-const OWN_TAGS: [&str; 2] = ["rerun", "debug"];
 
 /// Maximum length of a description, in characters.
 const LONGEST_DESCRIPTION: usize = 10_000;
@@ -33,9 +26,16 @@ pub(super) struct Opening {
     pub(super) launch: LaunchId,
     pub(super) agent: String,
     pub(super) description: String,
-    /// The launch whose tests are run again.
-    pub(super) rerun_of: Option<LaunchId>,
+    pub(super) rerun: Rerun,
     pub(super) request: OpenExecutionRequest,
+}
+
+/// Whether tests of a launch are run again.
+pub(super) enum Rerun {
+    No,
+    Of(LaunchId),
+    /// Of the last launch with the same name.
+    OfLast,
 }
 
 /// Changes of a launch that has started.
@@ -104,15 +104,6 @@ struct LaunchBody {
     launches: Option<Vec<i64>>,
 }
 
-/// An attribute. Agents also send numbers.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Attribute {
-    key: Value,
-    value: Value,
-    system: Value,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryBody {
@@ -167,14 +158,20 @@ fn opening_of(project: String, body: &LaunchBody) -> Result<Opening, Fault> {
         launch,
         agent: of_key(attributes, "agent").unwrap_or_default(),
         description: description(body).unwrap_or_default(),
-        // An agent that chooses the id of its launch reports to that one.
-        rerun_of: body
-            .rerun_of
-            .as_ref()
-            .filter(|_| body.uuid.is_none())
-            .and_then(|id| Uuid::try_parse(id).ok().map(LaunchId)),
+        rerun: rerun(body),
         request,
     })
+}
+
+/// Returns the launch whose tests are run again. An agent that chooses the id of its launch reports to
+/// that one.
+fn rerun(body: &LaunchBody) -> Rerun {
+    match &body.rerun_of {
+        _ if body.uuid.is_some() => Rerun::No,
+        Some(id) => Uuid::try_parse(id).map_or(Rerun::No, |id| Rerun::Of(LaunchId(id))),
+        None if body.rerun == Some(true) => Rerun::OfLast,
+        None => Rerun::No,
+    }
 }
 
 /// Reads the changes of a request that updates or finishes a launch. Those that finish one may have no
@@ -185,7 +182,7 @@ pub(super) fn changes(body: &[u8], before: &str) -> Result<Changes, Fault> {
     }
     let body: LaunchBody = parse(body)?;
     let attributes = body.attributes.as_deref().unwrap_or_default();
-    let of_user = attributes.iter().any(|attribute| attribute.system != true);
+    let of_user = attributes.iter().any(Attribute::is_of_user);
     let own = before.split(", ").filter(|tag| OWN_TAGS.contains(tag)).collect();
     let origin = |key| of_key(attributes, key).map(|value| line(&value, LONGEST_TAGS));
     Ok(Changes {
@@ -202,36 +199,12 @@ fn description(body: &LaunchBody) -> Option<String> {
     Some(text.chars().filter(|c| *c != '\0').take(LONGEST_DESCRIPTION).collect())
 }
 
-/// Returns the value of an attribute, unless it is empty.
-fn of_key(attributes: &[Attribute], key: &str) -> Option<String> {
-    let found = attributes.iter().find(|one| one.key == key);
-    found.map(|one| text(&one.value)).filter(|value| !value.is_empty())
-}
-
 /// Returns the tags that do not come from attributes.
 fn own_tags(body: &LaunchBody) -> Vec<&'static str> {
     let is_rerun = body.rerun == Some(true) || body.rerun_of.is_some();
     let is_debug = body.mode.as_deref().is_some_and(|mode| mode.eq_ignore_ascii_case("DEBUG"));
     let own = OWN_TAGS.into_iter().zip([is_rerun, is_debug]);
     own.filter(|(_, applies)| *applies).map(|(tag, _)| tag).collect()
-}
-
-/// Returns the tags of an execution, separated by commas.
-fn tags(own: Vec<&str>, attributes: &[Attribute]) -> String {
-    let of_user = attributes.iter().filter(|attribute| attribute.system != true);
-    let tag = |attribute: &Attribute| {
-        let (key, value) = (text(&attribute.key), text(&attribute.value));
-        let tag = if key.is_empty() { value } else { format!("{key}:{value}") };
-        line(&tag.replace(',', " "), LONGEST_TAG)
-    };
-    let own = own.into_iter().map(str::to_owned);
-    let mut length = 0;
-    let fits = |tag: &String| {
-        length += tag.chars().count() + 2;
-        length <= LONGEST_TAGS
-    };
-    let tags = own.chain(of_user.map(tag)).filter(|tag| !tag.is_empty()).take_while(fits);
-    tags.collect::<Vec<_>>().join(", ")
 }
 
 /// Reads a request about an item or a log. Returns it with the id of the item or the log.
@@ -276,21 +249,6 @@ fn uuid(field: &'static str, text: &str) -> Result<Uuid, Fault> {
 fn parse<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Fault> {
     serde_json::from_slice(body)
         .map_err(|error| Fault::Malformed(format!("the body is not valid: {error}")))
-}
-
-/// Returns a value as a text; empty if there is none.
-fn text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.trim().to_owned(),
-        other => other.to_string(),
-    }
-}
-
-/// Returns the beginning of a text as one line.
-fn line(text: &str, longest: usize) -> String {
-    let plain = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
-    plain.take(longest).collect::<String>().trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ impl Launches {
         (project, execution): OfProject,
         body: &[u8],
     ) -> Result<(), Fault> {
-        if body.is_empty() {
+        let Changes { description, tags, .. } = body::changes(body, "")?;
+        if description.is_none() && tags.is_none() {
             return Ok(());
         }
         let mut tx = begin(&self.0.db).await?;

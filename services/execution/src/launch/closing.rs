@@ -29,7 +29,7 @@ const MEMORY: usize = 96 << 20;
 enum Adoption {
     /// The execution has them all.
     None,
-    Done(Snapshot, Memory),
+    Done(Box<Snapshot>, Memory),
     /// No caller is known whose token is accepted.
     NeedsCaller,
 }
@@ -106,7 +106,7 @@ impl Launches {
             Adoption::None => None,
             Adoption::Done(snapshot, more) => {
                 memory.add(more);
-                Some(snapshot)
+                Some(*snapshot)
             }
             Adoption::NeedsCaller if launch.is_overdue => {
                 return Err(Fault::Unauthenticated.into());
@@ -161,8 +161,9 @@ impl Launches {
                 callers.forget(customer, launch.id);
                 Ok(Adoption::NeedsCaller)
             }
-            adopted => Ok(adopted?
-                .map_or(Adoption::None, |(snapshot, memory)| Adoption::Done(snapshot, memory))),
+            adopted => Ok(adopted?.map_or(Adoption::None, |(snapshot, memory)| {
+                Adoption::Done(Box::new(snapshot), memory)
+            })),
         }
     }
 
@@ -176,7 +177,7 @@ impl Launches {
         let size = self.read_with(customer, store::size(db, launch, with_logs)).await?;
         let size = usize::try_from(size).unwrap_or(MEMORY).min(MEMORY);
         let memory = self.0.executions.limits.intake.reserve(customer, size).await?;
-        let mut contents = Launch::of_agent(&launch.agent).with_reruns(launch.has_reruns);
+        let mut contents = Launch::of_agent(&launch.agent).with_reruns(launch.reruns > 0);
         let mut last = launch.last_sequence;
         loop {
             let requests = store::requests(db, launch, last, with_logs);

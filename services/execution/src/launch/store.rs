@@ -4,7 +4,7 @@ mod due;
 pub(super) mod merging;
 mod requests;
 
-use assay_proto::{CustomerId, ExecutionId, Fault, LaunchId, ProjectId};
+use assay_proto::{CustomerId, ExecutionId, Fault, LaunchId, ProjectId, TestSetId};
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgPool};
 use uuid::Uuid;
 
@@ -41,7 +41,8 @@ pub(super) struct StoredLaunch {
     pub(super) last_sequence: i64,
     /// Whether its results could not be stored for a day.
     pub(super) is_overdue: bool,
-    pub(super) has_reruns: bool,
+    /// How often its tests were run again.
+    pub(super) reruns: i32,
     pub(super) description: String,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct StoredLaunch {
 const COLUMNS: &str = "customer_id, id, project_id, execution_id, agent,
     finished_at is not null as finished, ended_at is not null as ended,
     coalesce(last_sequence, 0) as last_sequence,
-    coalesce(due_at <= now() - interval '1 day', false) as is_overdue, has_reruns, description";
+    coalesce(due_at <= now() - interval '1 day', false) as is_overdue, reruns, description";
 
 #[derive(FromRow)]
 struct Row {
@@ -62,7 +63,7 @@ struct Row {
     ended: bool,
     last_sequence: i64,
     is_overdue: bool,
-    has_reruns: bool,
+    reruns: i32,
     description: String,
 }
 
@@ -77,7 +78,7 @@ impl From<Row> for StoredLaunch {
             ended: row.ended,
             last_sequence: row.last_sequence,
             is_overdue: row.is_overdue,
-            has_reruns: row.has_reruns,
+            reruns: row.reruns,
             description: row.description,
         }
     }
@@ -200,24 +201,40 @@ pub(super) async fn start(
         .await?)
 }
 
+/// Returns the last launch of a test set whose results are not stored yet.
+pub(super) async fn last(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    set: TestSetId,
+) -> Result<Option<LaunchId>, Fault> {
+    let last = sqlx::query_scalar(
+        "select l.id from live_execution e
+         join launch l on l.customer_id = e.customer_id and l.execution_id = e.id
+         where e.customer_id = $1 and e.test_set_id = $2 and l.ended_at is null
+         order by e.id desc limit 1",
+    );
+    Ok(last.bind(customer).bind(set).fetch_optional(db).await?)
+}
+
 /// Continues a launch whose results are not stored yet, because its tests are run again. Returns its
 /// execution, if there is such a launch.
 pub(super) async fn rerun(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
+    project: ProjectId,
     id: LaunchId,
 ) -> Result<Option<ExecutionId>, Fault> {
     let rerun = sqlx::query_scalar(
         "update launch l
-         set has_reruns = true, finished_at = null, due_at = now() + make_interval(secs => $3)
-         where customer_id = $1 and id = $2 and ended_at is null and exists (
+         set reruns = reruns + 1, finished_at = null, due_at = now() + make_interval(secs => $3)
+         where customer_id = $1 and id = $2 and project_id = $4 and ended_at is null and exists (
              select from live_execution e
              where e.customer_id = l.customer_id and e.id = l.execution_id
                and e.status in ('Queued', 'Running')
          )
          returning execution_id",
     );
-    Ok(rerun.bind(customer).bind(id).bind(IDLE).fetch_optional(db).await?)
+    Ok(rerun.bind(customer).bind(id).bind(IDLE).bind(project).fetch_optional(db).await?)
 }
 
 /// Changes the description of a launch.

@@ -117,6 +117,10 @@ async fn tests_that_are_run_again_are_attempts_until_their_results_are_stored() 
     launch.test("ships", "FAILED").await?;
     let id = launch.finish().await?;
 
+    let other = json!({ "name": "Another", "rerun": true });
+    assert_ne!(world.start_launch_as(other).await?.id, launch.id);
+    let last = json!({ "name": "Nightly", "rerun": true });
+    assert_eq!(world.start_launch_as(last).await?.id, launch.id);
     let body = json!({ "name": "Nightly", "rerunOf": launch.id });
     assert_eq!(world.start_launch_as(body.clone()).await?.id, launch.id);
     launch.test("ships", "PASSED").await?;

@@ -1,0 +1,3 @@
+const { createRPFormatterClass } = require('@reportportal/agent-js-cucumber');
+
+module.exports = createRPFormatterClass(require('../reportportal'));

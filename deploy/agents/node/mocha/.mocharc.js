@@ -1,0 +1,4 @@
+module.exports = {
+  spec: 'shop.spec.js',
+  reporter: 'both.js',
+};

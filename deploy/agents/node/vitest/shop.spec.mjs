@@ -1,0 +1,7 @@
+import { describe, expect, test } from 'vitest';
+
+describe('shop', () => {
+  test.each(['card', 'invoice'])('pays by %s', () => {});
+  test('ships', () => expect('lost').toBe('found'));
+  test.skip('prints', () => {});
+});
