@@ -57,8 +57,7 @@ test-agents: ## run the agents of ReportPortal from their package indexes agains
 	@deploy/local/install test
 	@deploy/local/install agents
 	@cargo build --workspace --all-targets --locked
-	@$(TARGET)/debug/with-servers cargo nextest run -p assay --locked --run-ignored all \
-		-E 'test(/^agents::/)'
+	@$(TARGET)/debug/with-servers cargo nextest run --workspace --locked --run-ignored all -E 'test(/^agents::/)'
 
 test-compose: ## build and test the containers of docker-compose.yml; needs Docker
 	@python3 deploy/compose/test

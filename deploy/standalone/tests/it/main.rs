@@ -1,5 +1,6 @@
 //! System tests over HTTP and NATS: five programs with real PostgreSQL and NATS servers.
 
+mod agents;
 mod artifacts;
 mod asyncapi;
 mod browser;

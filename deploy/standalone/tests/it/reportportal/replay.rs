@@ -1,6 +1,6 @@
 //! Replays of recorded conversations.
 
-use std::{collections::HashMap, fs, path::PathBuf, sync::Mutex};
+use std::{collections::HashMap, fs, path::PathBuf, sync::Mutex, time::Duration};
 
 use assay_testkit::{Answer, Api};
 use reqwest::{
@@ -9,7 +9,11 @@ use reqwest::{
     multipart::{Form, Part},
 };
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use uuid::Uuid;
+
+/// Time after which agents in Python give up a request.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The order in which the requests of a recording are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +44,32 @@ pub(super) fn recorded(name: &str) -> Vec<Value> {
         let finish = format!("/api/v2/shop/launch/{launch}/finish");
         requests.push(request("PUT", &finish, 200, &json!({})));
     }
+    requests
+}
+
+/// Returns the requests of a launch with this many tests, each of which logs a line.
+pub(super) fn generated(tests: usize) -> Vec<Value> {
+    let (launch, times) = (Uuid::now_v7().to_string(), 1_795_350_468_038_usize..);
+    let with_id = |id: &str, mut request: Value| {
+        request["id"] = json!(id);
+        request
+    };
+    let start = json!({"name": "Load"});
+    let mut requests = vec![with_id(&launch, request("POST", "/api/v2/shop/launch", 201, &start))];
+    for (number, time) in (0..tests).zip(times) {
+        let item = Uuid::now_v7().to_string();
+        let start = json!({
+            "launchUuid": launch, "name": format!("test {number}"), "type": "STEP",
+            "startTime": time, "codeRef": format!("load.test_{number}"),
+        });
+        requests.push(with_id(&item, request("POST", "/api/v2/shop/item", 201, &start)));
+        let finish = json!({"launchUuid": launch, "status": "PASSED", "endTime": time});
+        requests.push(request("PUT", &format!("/api/v2/shop/item/{item}"), 200, &finish));
+        let log = json!({"launchUuid": launch, "itemUuid": item, "level": "INFO", "message": "a"});
+        requests.push(request("POST", "/api/v2/shop/log", 201, &log));
+    }
+    let finish = format!("/api/v2/shop/launch/{launch}/finish");
+    requests.push(request("PUT", &finish, 200, &json!({})));
     requests
 }
 
@@ -149,7 +179,7 @@ impl Agent {
             Some(parts) => request.multipart(self.form(parts)),
             None => request.json(&self.renamed_json(&recorded["json"])),
         };
-        let answer = Answer::of(request).await;
+        let answer = timeout(PATIENCE, Answer::of(request)).await.expect("an answer in time");
         let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
         let body = answer.expect(status).json();
         if let (Some(id), Some(new)) = (recorded["id"].as_str(), body["id"].as_str()) {
