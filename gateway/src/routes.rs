@@ -62,6 +62,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
         subject::routes(),
         environment::routes(),
         execution::routes(),
+        artifact::routes(),
         failure::routes(),
         share_link::routes(),
         shared::routes(),
@@ -82,7 +83,7 @@ pub(crate) fn quick() -> OpenApiRouter<Services> {
 pub(crate) fn slow() -> OpenApiRouter<Services> {
     let nouns = [
         results::routes(),
-        artifact::routes(),
+        artifact::slow_routes(),
         test_case::import_routes(),
         automation::slow_routes(),
     ];

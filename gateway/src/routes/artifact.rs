@@ -2,7 +2,8 @@
 
 use assay_auth::{Caller, anonymous};
 use assay_proto::execution::{
-    Artifact, DownloadArtifactRequest, UploadArtifactRequest, UploadArtifactTarget,
+    Artifact, ArtifactEntry, DownloadArtifactRequest, ListArtifactsRequest, UploadArtifactRequest,
+    UploadArtifactTarget,
 };
 use axum::{
     extract::{FromRequest, Request, State},
@@ -15,6 +16,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     download,
+    list::{List, Listing},
     path::Path,
     problem::Problem,
     query::Query,
@@ -24,6 +26,11 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list))
+}
+
+/// Returns the routes whose duration depends on the connection.
+pub(super) fn slow_routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(upload))
         .routes(routes!(upload_of_lease))
@@ -47,6 +54,26 @@ impl<S: Sync> FromRequest<S> for ArtifactUpload {
         let content_type = content_type.to_owned();
         Ok(Self { content_type, upload: Upload::file(request)? })
     }
+}
+
+/// Lists the artifacts of an execution, oldest first, with links to their files.
+///
+/// `q` searches in their names.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/executions/{executionId}/results/artifacts",
+    operation_id = "list_artifacts", tag = "Results", params(Listing),
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ArtifactService/ListArtifacts"))),
+    responses((status = OK, description = "The artifacts", body = [ArtifactEntry])),
+)]
+async fn list(
+    State(mut artifacts): State<ArtifactFiles>,
+    caller: Caller,
+    Path((project_id, execution_id)): Path<(String, String)>,
+    listing: Listing,
+) -> Result<List, Problem> {
+    let page = Some(listing.page());
+    let request = ListArtifactsRequest { project_id, execution_id, page };
+    listing.respond(artifacts.list_artifacts(caller.call(request)).await?).await
 }
 
 /// Stores a file of at most 32 MiB for the results of an execution in mode `External`.

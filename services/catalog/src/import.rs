@@ -1,6 +1,7 @@
 //! Imports: thousands of test cases in one transaction.
 
 mod apply;
+mod plans;
 mod rows;
 mod store;
 
@@ -20,8 +21,8 @@ use futures::{StreamExt, stream};
 use sqlx::PgPool;
 use tonic::{Request, Response, Status, Streaming};
 
-use self::rows::Row;
-use crate::project;
+use self::{plans::NewPlan, rows::Row};
+use crate::{project, secrets::Secrets};
 
 /// Memory for the bodies and rows of imports, in mebibytes.
 const MEMORY: usize = 128;
@@ -36,11 +37,12 @@ pub(crate) struct ImportService {
     db: PgPool,
     intake: Intake,
     written: Shares,
+    secrets: Secrets,
 }
 
 impl ImportService {
-    pub(crate) fn new(db: PgPool) -> Self {
-        Self { db, intake: Intake::new(MEMORY), written: Shares::new(WRITTEN) }
+    pub(crate) fn new(db: PgPool, secrets: Secrets) -> Self {
+        Self { db, intake: Intake::new(MEMORY), written: Shares::new(WRITTEN), secrets }
     }
 }
 
@@ -52,7 +54,8 @@ impl import_service_server::ImportService for ImportService {
         &self,
         request: Request<Streaming<ImportTestCasesRequest>>,
     ) -> Result<Response<Self::ImportTestCasesStream>, Status> {
-        let customer = Caller::of(&request)?.customer;
+        let caller = Caller::of(&request)?;
+        let customer = caller.customer;
         let (target, pieces) = open(request.into_inner()).await?;
         let project = ProjectId::from_path(&target.project_id)?;
         // Fails before megabytes are sent in vain.
@@ -62,7 +65,8 @@ impl import_service_server::ImportService for ImportService {
         let parse = move |body: Body, _: &mut Memory| rows::read(body.into_file(), &target);
         let (rows, _memory) = self.intake.read(customer, pieces, parse).await?;
         let _written = self.written.acquire(customer).await?;
-        let imported = import(&self.db, customer, project, &rows).await?;
+        let plans = plans::valid(&self.secrets, &caller, &rows)?;
+        let imported = import(&self.db, customer, project, &rows, &plans).await?;
         Ok(answer(&imported))
     }
 }
@@ -74,14 +78,15 @@ async fn import(
     customer: CustomerId,
     project: ProjectId,
     rows: &[Row],
+    plans: &[NewPlan],
 ) -> Result<Vec<ImportedTestCase>, Fault> {
     let mut tx = begin(db).await?;
-    let imported = match apply::apply(&mut tx, customer, project, rows).await {
+    let imported = match apply::apply(&mut tx, customer, project, rows, plans).await {
         Err(Fault::Unavailable(_)) => {
             tx.rollback().await?;
             tx = begin(db).await?;
             project::store::lock_exclusive(&mut tx, customer, project).await?;
-            apply::apply(&mut tx, customer, project, rows).await?
+            apply::apply(&mut tx, customer, project, rows, plans).await?
         }
         first => first?,
     };

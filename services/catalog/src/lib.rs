@@ -114,7 +114,7 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
 pub fn services(db: &PgPool, shares: &Shares, seal: Seal, openings: Openings) -> Routes {
     let (db, secrets) = (db.clone(), Secrets::new(seal));
     let favorites = FavoriteService { db: db.clone() };
-    let imports = ImportService::new(db.clone());
+    let imports = ImportService::new(db.clone(), secrets.clone());
     let projects = ProjectService { db: db.clone(), openings: openings.clone() };
     let cases = TestCaseService::new(db.clone(), shares, openings.clone());
     let plans = TestPlanService { db: db.clone(), secrets: secrets.clone() };

@@ -1,6 +1,6 @@
 //! Test plans: how a test case is run, in numbered revisions.
 
-mod rules;
+pub(crate) mod rules;
 pub(crate) mod store;
 
 use assay_auth::Caller;

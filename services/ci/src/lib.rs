@@ -169,6 +169,7 @@ impl Part {
             commit: config.commit.or_else(|| job.commit.clone()),
             build: config.build.or_else(|| job.build.clone()),
             ci_url: config.ci_url.or_else(|| job.url.clone()),
+            ..OpenExecutionInput::default()
         };
         Self { input, key_is_given, variant: config.variant }
     }

@@ -11,9 +11,9 @@ mod stray;
 use assay_auth::SealConfig;
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, TestReportId,
-    execution::{Artifact, Instance, Step},
+    execution::{Artifact, ArtifactEntry, Instance, Step},
 };
-use assay_runtime::{PublicUrl, Shares, begin};
+use assay_runtime::{PublicUrl, Shares, begin, list::Slice};
 use sqlx::PgPool;
 use tonic::Status;
 
@@ -141,6 +141,22 @@ impl Artifacts {
         let expires = store::now(&mut *tx).await? + link::LIFETIME;
         tx.commit().await?;
         Ok((replaced, expires))
+    }
+
+    /// Lists the artifacts of an execution with links to them, oldest first.
+    pub(crate) async fn list(
+        &self,
+        customer: CustomerId,
+        execution: ExecutionId,
+        slice: &Slice,
+    ) -> Result<Vec<ArtifactEntry>, Fault> {
+        let entries = store::list(&self.db, customer, execution, slice).await?;
+        let expires = store::now(&self.db).await? + link::LIFETIME;
+        let link = |entry: ArtifactEntry| {
+            let id = ArtifactId::from_record(&entry.id)?;
+            Ok(ArtifactEntry { uri: self.links.link(customer, id, &entry.name, expires), ..entry })
+        };
+        entries.into_iter().map(link).collect()
     }
 
     /// Replaces the names of artifacts in an instance by links. Names of missing artifacts are

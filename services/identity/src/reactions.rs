@@ -47,6 +47,9 @@ impl Handler for Executions {
 
 async fn mail_requester(tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
     let ended: ExecutionChanged = event.data()?;
+    if ended.is_past == Some(true) {
+        return Ok(());
+    }
     // Events of earlier versions do not have the requester.
     let requester = UserId::from_field_if_any("RequestedById", ended.requested_by_id.as_deref())?;
     let Some(requester) = requester else { return Ok(()) };

@@ -85,7 +85,7 @@ fn notifications(event_type: EventType, event: &Received) -> Result<Vec<Notifica
         }
         EventType::Execution(
             ExecutionAction::Requested | ExecutionAction::Completed | ExecutionAction::Canceled,
-        ) => vec![from_execution(&event.data()?)],
+        ) => from_execution(&event.data()?),
         EventType::Reports(ReportsAction::Finished | ReportsAction::Reviewed) => {
             from_reports(&event.data()?)
         }
@@ -107,19 +107,21 @@ fn from_record(change: RecordChanged) -> NotificationInput {
     }
 }
 
-fn from_execution(change: &ExecutionChanged) -> NotificationInput {
-    NotificationInput {
+/// Executions of the past have none: nobody waits for them.
+fn from_execution(change: &ExecutionChanged) -> Vec<NotificationInput> {
+    let notification = NotificationInput {
         source: "TestSet".to_owned(),
         source_id: change.test_set_id.clone(),
         target: "Execution".to_owned(),
         target_id: Some(change.execution_id.clone()),
         action: change.action.clone(),
         state: Some(name_of(change.status())),
-    }
+    };
+    Vec::from_iter((change.is_past != Some(true)).then_some(notification))
 }
 
 fn from_reports(change: &ReportsChanged) -> Vec<NotificationInput> {
-    let reports = change.reports.iter();
+    let reports = change.reports.iter().filter(|_| change.is_past != Some(true));
     let notification = reports.map(|report| NotificationInput {
         source: "TestCase".to_owned(),
         source_id: report.test_case_id.clone(),

@@ -1,7 +1,7 @@
-//! `…/executions/{executionId}/junit` and `…/ctrf`.
+//! `…/executions/{executionId}/junit`, `…/ctrf` and `…/results`.
 
 use assay_auth::Caller;
-use assay_proto::execution::{ExportResultsRequest, ReportFormat};
+use assay_proto::execution::{ExportResultsRequest, InstanceResultInput, ReportFormat};
 use axum::{
     extract::State,
     response::{IntoResponse, Response},
@@ -18,7 +18,10 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new().routes(routes!(export)).routes(routes!(export_as_ctrf))
+    OpenApiRouter::new()
+        .routes(routes!(export))
+        .routes(routes!(export_as_ctrf))
+        .routes(routes!(export_as_lines))
 }
 
 /// Exports an execution as JUnit XML.
@@ -57,6 +60,27 @@ async fn export_as_ctrf(
     path: Path<(String, String)>,
 ) -> Result<Response, Problem> {
     file(results, &caller, path, ReportFormat::Ctrf, ("json", "application/json")).await
+}
+
+/// Returns the results of an execution as clients report them, one JSON object per line.
+///
+/// Each attempt at an instance is a line, in the order of the test reports, instances and attempts.
+/// Links to artifacts are their names. The lines of an execution that has ended can be reported to
+/// another one, which then has the same results. Once the results have expired, each test report is
+/// a line without steps.
+#[utoipa::path(
+    get, path = "/api/projects/{projectId}/executions/{executionId}/results",
+    operation_id = "export_results_as_lines", tag = "Results",
+    extensions(("x-grpc-method" = json!("/assay.execution.v1.ResultService/ExportResults"))),
+    responses((status = OK, description = "The results", body = InstanceResultInput,
+        content_type = "application/x-ndjson")),
+)]
+async fn export_as_lines(
+    results: State<Results>,
+    caller: Caller,
+    path: Path<(String, String)>,
+) -> Result<Response, Problem> {
+    file(results, &caller, path, ReportFormat::Lines, ("ndjson", "application/x-ndjson")).await
 }
 
 async fn file(

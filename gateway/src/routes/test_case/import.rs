@@ -2,7 +2,7 @@
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    ImportFormat, ImportTestCasesRequest, ImportTestCasesTarget, ImportedTestCase, TestCaseInput,
+    ImportFormat, ImportTestCasesRequest, ImportTestCasesTarget, ImportedTestCase, TestCaseRowInput,
 };
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use serde::Deserialize;
@@ -67,15 +67,16 @@ impl<S: Send + Sync> FromRequest<S> for ImportUpload {
 ///
 /// A row with the `Identifier` of an active test case of the project changes its `Name` and
 /// `Description`, as far as the row has them. Any other row creates a test case, whose identifier
-/// is generated if the row has none. The response has the outcome of each row, in their order. An
+/// is generated if the row has none. In JSON, a row can have the plans of a test case that has none
+/// yet. The response has the outcome of each row, in their order. An
 /// export can be imported unchanged, since other fields are ignored. In CSV (RFC 4180, UTF-8), the
 /// first line names the columns.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testcases/import",
     operation_id = "import_test_cases", tag = "Test cases", params(ImportQuery),
     request_body(description = "The test cases, one per row", content(
-        (Vec<TestCaseInput> = "application/json"),
-        (TestCaseInput = "application/x-ndjson"),
+        (Vec<TestCaseRowInput> = "application/json"),
+        (TestCaseRowInput = "application/x-ndjson"),
         (String = "text/csv", example = "Identifier,Name,Description\ncheckout.pay_by_card,Pay by card,\n"),
     )),
     extensions(("x-grpc-method" = json!("/assay.catalog.v1.ImportService/ImportTestCases"))),

@@ -12,6 +12,7 @@ use assay_records::{Action, Check};
 use sqlx::PgTransaction;
 
 use super::{
+    plans::{self, NewPlan},
     rows::Row,
     store::{self, Stored},
 };
@@ -47,6 +48,7 @@ pub(super) async fn apply(
     customer: CustomerId,
     project: ProjectId,
     rows: &[Row],
+    plans: &[NewPlan],
 ) -> Result<Vec<ImportedTestCase>, Fault> {
     identifiers::lock_numbers(tx, customer, project).await?;
     // PostgreSQL rejects NUL characters. Rows with them are refused below, with all other violations.
@@ -76,6 +78,8 @@ pub(super) async fn apply(
         .await?;
 
     publish(tx, customer, project, &planned).await?;
+    let cases: Vec<TestCaseId> = planned.iter().map(|row| row.id).collect();
+    plans::add(tx, customer, &cases, plans).await?;
     Ok(imported(planned))
 }
 

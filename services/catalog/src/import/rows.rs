@@ -1,17 +1,23 @@
 //! Parses the rows of an import, in any of its formats.
 
-use std::io::BufRead;
+use std::{collections::HashMap, io::BufRead};
 
 use assay_proto::{
     Fault,
-    catalog::{ImportFormat, ImportTestCasesTarget, TestCaseInput},
+    catalog::{
+        ImportFormat, ImportTestCasesTarget, TestCaseInput, TestCaseRowInput, TestPlanRowInput,
+    },
 };
 use assay_records::{Check, elements};
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 /// Maximum number of rows in an import.
 const MOST_ROWS: usize = 10_000;
+
+/// Maximum number of plans of a row.
+const MOST_PLANS: usize = 100;
 
 /// The fields of a row. Others are ignored, such as further columns of an export.
 const FIELDS: [&str; 3] = ["Identifier", "Name", "Description"];
@@ -20,9 +26,12 @@ const FIELDS: [&str; 3] = ["Identifier", "Name", "Description"];
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A row, and the names of its fields.
+#[derive(Default)]
 pub(super) struct Row {
     pub(super) input: TestCaseInput,
     pub(super) fields: Vec<String>,
+    /// The plans of a test case that has none.
+    pub(super) plans: Vec<TestPlanRowInput>,
 }
 
 /// Parses all rows. Fails with all violations at once.
@@ -57,16 +66,24 @@ impl Rows {
 
     fn add_json(&mut self, json: &RawValue) -> Result<(), Fault> {
         let index = self.next()?;
-        let row = elements::parse::<serde_json::Map<_, _>>(json, index)
-            .and_then(|fields| Ok((elements::parse(json, index)?, fields)));
-        let row = row.map(|(input, fields)| {
+        let row = elements::parse::<HashMap<String, IgnoredAny>>(json, index)
+            .and_then(|fields| Ok((elements::parse::<TestCaseRowInput>(json, index)?, fields)));
+        let row = row.map(|(row, fields)| {
             let has = |name: &&&str| fields.contains_key(**name);
             let fields = FIELDS.iter().filter(has).map(|name| (*name).to_owned()).collect();
-            Row { input, fields }
+            let TestCaseRowInput { name, description, identifier, test_plans: plans } = row;
+            let input = TestCaseInput { name, description, identifier, ..TestCaseInput::default() };
+            Row { input, fields, plans }
         });
+        if let Ok(row) = &row
+            && row.plans.len() > MOST_PLANS
+        {
+            let problem = format!("must be at most {MOST_PLANS}");
+            self.check.refuse(format!("{index}/TestPlans"), problem);
+        }
         self.parsed.push(row.unwrap_or_else(|violation| {
             self.check.refuse(violation.field, violation.problem);
-            Row { input: TestCaseInput::default(), fields: Vec::new() }
+            Row::default()
         }));
         Ok(())
     }
@@ -77,7 +94,7 @@ impl Rows {
             let problem = format!("has {} fields, the header has {}", record.len(), header.len());
             self.check.refuse(index.to_string(), problem);
         }
-        let mut row = Row { input: TestCaseInput::default(), fields: Vec::new() };
+        let mut row = Row::default();
         for (name, text) in header.iter().zip(record) {
             let Some(name) = name else { continue };
             let text = if self.is_exact { text } else { without_apostrophe(text) };
@@ -151,9 +168,9 @@ mod tests {
 
     fn parsed(body: &str, format: ImportFormat) -> Vec<Parsed> {
         let rows = read(body.as_bytes(), &target(format)).unwrap();
-        let rows = rows
-            .into_iter()
-            .map(|Row { input, fields }| (input.identifier, input.name, input.description, fields));
+        let rows = rows.into_iter().map(|Row { input, fields, .. }| {
+            (input.identifier, input.name, input.description, fields)
+        });
         rows.collect()
     }
 

@@ -21,7 +21,7 @@ const MOST_INSTANCES: i32 = 10_000;
 const MOST_STEPS: usize = 10_000;
 
 /// Returns a new plan with its defaults.
-pub(super) fn new(input: TestPlanInput) -> TestPlanInput {
+pub(crate) fn new(input: TestPlanInput) -> TestPlanInput {
     TestPlanInput {
         instances: input.instances.or(Some(1)),
         minimum_duration_in_min: input.minimum_duration_in_min.or(Some(0.0)),
@@ -31,7 +31,7 @@ pub(super) fn new(input: TestPlanInput) -> TestPlanInput {
     }
 }
 
-pub(super) fn valid(input: TestPlanInput) -> Result<TestPlanInput, Fault> {
+pub(crate) fn valid(input: TestPlanInput) -> Result<TestPlanInput, Fault> {
     let mut check = Check::default();
     check.texts(&input);
     secrets::check(&mut check, &input.variables);
@@ -76,7 +76,7 @@ pub(super) fn transferred(plan: TestPlanInput, new_type: &str) -> Result<TestPla
 }
 
 /// Checks automation steps and returns them in the order of their numbers.
-pub(super) fn steps(inputs: Vec<AutomationStepInput>) -> Result<Vec<AutomationStep>, Fault> {
+pub(crate) fn steps(inputs: Vec<AutomationStepInput>) -> Result<Vec<AutomationStep>, Fault> {
     let mut check = Check::default();
     if inputs.len() > MOST_STEPS {
         return Err(Fault::invalid("", format!("must have at most {MOST_STEPS} steps")));

@@ -268,3 +268,45 @@ async fn identifiers_with_nul_characters_are_rejected() {
     let answer = user.import(&project.id, ImportFormat::Json, &rows.to_string()).await;
     assert_eq!(invalid_fields(answer), ["0/Identifier"]);
 }
+
+#[tokio::test]
+async fn plans_are_imported_with_test_cases_that_have_none() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let rows = json!([{"Identifier": "new", "Name": "New", "TestPlans": [
+        {"TestPlan": {"Instances": 3, "Description": "old", "Status": "New"}},
+        {"TestPlan": {
+            "Status": "ReadyForExecution",
+            "Variables": [{"Name": "CARD", "Content": "4242", "IsSecured": true}],
+        }, "AutomationSteps": [{"TestInput": "pay", "ExpectedResult": "order"}]},
+    ]}]);
+    let imported = user.import(&project.id, ImportFormat::Json, &rows.to_string()).await.unwrap();
+    user.import(&project.id, ImportFormat::Json, &rows.to_string()).await.unwrap();
+
+    let case = user.get_case(&imported[0].id).await;
+    assert_eq!(case.last_plan_status(), assay_proto::PlanStatus::ReadyForExecution);
+    let plans = case.test_plan_list.unwrap().items;
+    let instances: Vec<_> = plans.iter().map(|plan| (plan.revision, plan.instances)).collect();
+    assert_eq!(instances, [(2, 1), (1, 3)]);
+    let request = GetTestPlanRequest { id: plans[0].id.clone(), ..GetTestPlanRequest::default() };
+    let plan = user.plans().get_test_plan(user.call(request)).await.unwrap().into_inner();
+    assert_eq!((plan.variables[0].name.as_str(), plan.variables[0].is_secured), ("CARD", true));
+    let request = GetAutomationStepsRequest {
+        project_id: project.id.clone(),
+        test_case_id: imported[0].id.clone(),
+        test_plan_id: plans[0].id.clone(),
+        ..GetAutomationStepsRequest::default()
+    };
+    let steps = user.plans().get_automation_steps(user.call(request)).await.unwrap().into_inner();
+    assert_eq!((steps.items[0].step_nr, steps.items[0].test_input.as_str()), (1, "pay"));
+
+    let wrong = json!([{"Name": "Wrong", "TestPlans": [
+        {"TestPlan": {"Instances": 0}, "AutomationSteps": [{"StepNr": 0}]},
+    ]}]);
+    let refused = user.import(&project.id, ImportFormat::Json, &wrong.to_string()).await;
+    assert_eq!(
+        invalid_fields(refused),
+        ["0/TestPlans/0/AutomationSteps/0/StepNr", "0/TestPlans/0/TestPlan/Instances"]
+    );
+}

@@ -99,6 +99,7 @@ impl Shown {
             software_name: Some("Web shop".into()),
             software_identifier: Some("1.0".into()),
             reports,
+            is_past: None,
         }
     }
 

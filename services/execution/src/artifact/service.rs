@@ -4,11 +4,14 @@ use assay_auth::Caller;
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, ProjectId,
     execution::{
-        Artifact, ArtifactBatch, DownloadArtifactRequest, UploadArtifactRequest,
-        UploadArtifactTarget, artifact_service_server,
+        Artifact, ArtifactBatch, ArtifactsBatch, DownloadArtifactRequest, ListArtifactsRequest,
+        UploadArtifactRequest, UploadArtifactTarget, artifact_service_server,
     },
 };
-use assay_runtime::{body::open, list::Batches};
+use assay_runtime::{
+    body::open,
+    list::{Batches, answer},
+};
 use futures::{StreamExt, TryStreamExt, stream};
 use tonic::{Request, Response, Status, Streaming};
 
@@ -26,7 +29,25 @@ use crate::{
 
 #[tonic::async_trait]
 impl artifact_service_server::ArtifactService for Artifacts {
+    type ListArtifactsStream = Batches<ArtifactsBatch>;
     type DownloadArtifactStream = Batches<ArtifactBatch>;
+
+    async fn list_artifacts(
+        &self,
+        request: Request<ListArtifactsRequest>,
+    ) -> Result<Response<Self::ListArtifactsStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let ListArtifactsRequest { project_id, execution_id, page } = request.into_inner();
+        let project = ProjectId::from_path(&project_id)?;
+        let execution = ExecutionId::from_path(&execution_id)?;
+        execution::store::get(&self.db, customer, project, execution).await?;
+        let this = self.clone();
+        answer(page, move |slice| {
+            let this = this.clone();
+            async move { this.list(customer, execution, &slice).await }
+        })
+        .await
+    }
 
     async fn upload_artifact(
         &self,

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use assay_proto::{
     ArtifactId, CustomerId, ExecutionId, Fault, LeaseId, OnConstraint, TestReportId,
+    execution::ArtifactEntry,
 };
-use sqlx::{FromRow, PgExecutor, PgTransaction};
+use assay_runtime::list::Slice;
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor, PgTransaction};
 use uuid::Uuid;
 
 /// An artifact to store.
@@ -107,6 +109,27 @@ pub(super) async fn find_by_names(
     .fetch_all(db)
     .await?;
     Ok(found.into_iter().collect())
+}
+
+/// Lists the artifacts of an execution, oldest first, without links.
+pub(super) async fn list(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    slice: &Slice,
+) -> Result<Vec<ArtifactEntry>, Fault> {
+    let columns = ArtifactEntry::COLUMNS;
+    let after = ArtifactId::from_field_if_any("cursor", slice.after.as_deref())?;
+    let list = sqlx::query_as(AssertSqlSafe(format!(
+        "select {columns} from artifact a
+         left join test_report r on r.customer_id = $1 and r.id = a.owner_id
+         where a.customer_id = $1 and a.execution_id = $2 and ($3::uuid is null or a.id > $3)
+           and ($4::text is null or a.name ilike $4)
+         order by a.id
+         limit $5"
+    )));
+    let list = list.bind(customer).bind(execution).bind(after);
+    Ok(list.bind(slice.pattern.as_deref()).bind(slice.limit).fetch_all(db).await?)
 }
 
 pub(super) async fn get(

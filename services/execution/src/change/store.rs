@@ -7,7 +7,8 @@ use uuid::Uuid;
 use crate::progress::execution::ExecutionState;
 
 /// Returns up to ten executions that those of a new execution are compared with, the latest first:
-/// the ended ones of its series, or of the series of the default branch if its branch has none.
+/// the ended ones of its series before it, or of the series of the default branch if its branch has
+/// none.
 pub(crate) async fn baseline(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -24,6 +25,7 @@ pub(crate) async fn baseline(
                        = coalesce($3::uuid, '00000000-0000-0000-0000-000000000000')
                    and coalesce(branch, '') = branch.name
                    and status in ('Completed', 'Canceled')
+                   and id < $6::uuid
                  order by id desc
                  limit 10
              ) as executions
@@ -42,7 +44,8 @@ pub(crate) async fn baseline(
         .bind(&execution.test_set_id)
         .bind(&execution.environment_id)
         .bind(&branches[..])
-        .bind(&execution.project_id);
+        .bind(&execution.project_id)
+        .bind(&execution.id);
     Ok(baseline.fetch_one(&mut **tx).await?)
 }
 

@@ -44,6 +44,11 @@ impl ExecutionService {
             ci_url: input.ci_url.take(),
         };
         rules::check_open(&input, &origin)?;
+        if let Some((_, end)) = rules::past(caller, &input)?
+            && !store::has_passed(&self.db, end).await?
+        {
+            return Err(Fault::invalid("CompletionDateTime", "must not be in the future").into());
+        }
         let sought = FindTestSetRequest {
             project: input.project.clone(),
             test_set: input.test_set.clone(),
@@ -113,9 +118,16 @@ impl ExecutionService {
             self.catalog.adopt(caller, target, Vec::new(), &self.limits.intake).await?;
         let mode = ExecutionMode::External;
         let mut state = ExecutionState::new(caller, project, set, snapshot, origin, mode);
+        let past = rules::past(caller, input)?;
+        if let Some((request_time, end)) = past {
+            state.move_to_past(request_time, end);
+        }
         state.open(input, input.grace_in_sec.unwrap_or(self.settings.grace_seconds));
         state.deadline_in_min = self.settings.deadline_in_min(state.execution.time_out);
         let mut tx = begin(&self.db).await?;
+        if let Some((request_time, _)) = past {
+            store::prepare_past(&mut tx, request_time).await?;
+        }
         let id = store::insert(&mut tx, caller, &mut state, idempotent).await?;
         join_as(&mut tx, caller.customer, id, input).await?;
         announce(&mut tx, caller.customer, &state, ExecutionAction::Requested, &[]).await?;

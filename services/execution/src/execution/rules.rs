@@ -1,7 +1,8 @@
 //! Rules for starting, completing and canceling executions.
 
+use assay_auth::Caller;
 use assay_proto::{
-    ExecutionStatus, Fault,
+    ExecutionStatus, Fault, Permission, Timestamp,
     execution::{ExecutionMode, OpenExecutionInput, StartExecutionInput},
 };
 use assay_records::Check;
@@ -68,6 +69,32 @@ pub(crate) fn check_open(input: &OpenExecutionInput, origin: &Origin) -> Result<
     }
     origin.check(&OriginNames::FIELDS, &mut check);
     check.done()
+}
+
+/// Returns the times of the request and of the end of an execution of the past.
+pub(crate) fn past(
+    caller: &Caller,
+    input: &OpenExecutionInput,
+) -> Result<Option<(Timestamp, Timestamp)>, Fault> {
+    let Some(request_time) = input.request_time else {
+        return match input.completion_date_time {
+            Some(_) => Err(Fault::invalid("CompletionDateTime", "requires RequestTime")),
+            None => Ok(None),
+        };
+    };
+    if !caller.may(Permission::Write) {
+        let reason = "executions of the past require the permission Write";
+        return Err(Fault::Forbidden(reason.to_owned()));
+    }
+    let end = input.completion_date_time.unwrap_or(request_time);
+    let mut check = Check::default();
+    if request_time.0.timestamp() < 0 {
+        check.refuse("RequestTime", "must be 1970-01-01 or later");
+    }
+    if end < request_time {
+        check.refuse("CompletionDateTime", "must not be before RequestTime");
+    }
+    check.done().map(|()| Some((request_time, end)))
 }
 
 /// Checks the name of a reporter.

@@ -3,7 +3,8 @@
 mod insert;
 
 use assay_proto::{
-    CustomerId, ExecutionId, ExecutionStatistic, Fault, InputColumns, ProjectId, TestSetId, UserId,
+    CustomerId, ExecutionId, ExecutionStatistic, Fault, InputColumns, ProjectId, TestSetId,
+    Timestamp, UserId,
     execution::{Execution, ExecutionInput},
     name_of,
 };
@@ -22,7 +23,7 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 pub(crate) const OF_REPORTS: &str = "(
         select customer_id, id as execution_id, project_id, test_set_id, test_set_name,
                software_version_id, software_version, software_name, environment_id,
-               environment_name, request_time, tags
+               environment_name, request_time, tags, past_end
         from live_execution
     ) as execution";
 
@@ -31,7 +32,7 @@ fn select(rest: &'static str) -> QueryAs<'static, Postgres, ExecutionState, PgAr
     let (columns, statistic) = (Execution::COLUMNS, ExecutionStatistic::COLUMNS);
     sqlx::query_as(AssertSqlSafe(format!(
         "select {columns}, {statistic}, mode, request_user_id, start_date_time, finish_date_time,
-                total_duration_in_sec, baseline, revision
+                total_duration_in_sec, baseline, revision, past_end
          from live_execution {rest}"
     )))
 }
@@ -142,7 +143,7 @@ pub(crate) async fn save(
                  then least(last_deadline, now() + make_interval(secs => grace_in_sec))
                  else deadline end,
              completion_date_time = case when $3 in ('Completed', 'Canceled')
-                 then coalesce(completion_date_time, now()) end
+                 then coalesce(completion_date_time, past_end, now()) end
          where customer_id = $1 and id = $2::uuid",
     )
     .bind(customer)
@@ -214,6 +215,22 @@ pub(super) async fn find_open(
         "select id from live_execution where customer_id = $1 and test_set_id = $2 and key = $3",
     );
     Ok(found.bind(customer).bind(set).bind(key).fetch_optional(db).await?)
+}
+
+/// Returns whether a time has passed.
+pub(super) async fn has_passed(db: impl PgExecutor<'_>, time: Timestamp) -> Result<bool, Fault> {
+    let passed = sqlx::query_scalar("select $1 <= now()").bind(time);
+    Ok(passed.fetch_one(db).await?)
+}
+
+/// Prepares the storage of results from the past: that of their month may have been removed.
+pub(super) async fn prepare_past(
+    tx: &mut PgTransaction<'_>,
+    request_time: Timestamp,
+) -> Result<(), Fault> {
+    let prepare = sqlx::query("select make_past_partitions($1)").bind(request_time);
+    prepare.execute(&mut **tx).await?;
+    Ok(())
 }
 
 /// Begins the grace period of a locked open execution again.

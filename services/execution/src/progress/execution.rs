@@ -4,7 +4,7 @@ use assay_auth::Caller;
 use assay_events::{ExecutionAction, ReportsAction};
 use assay_proto::{
     EnumColumn, EnumColumns, ExecutionId, ExecutionStatistic, ExecutionStatus, ProjectId,
-    TestResult, TestSetId, Timestamp,
+    TestReportId, TestResult, TestSetId, Timestamp,
     catalog::{Gate, Snapshot},
     events::{ExecutionChanged, ReportState, ReportsChanged},
     execution::{Execution, ExecutionMode, OpenExecutionInput},
@@ -51,6 +51,8 @@ pub(crate) struct ExecutionState {
     /// The executions of its series that results are compared with, the latest first.
     pub(crate) baseline: Vec<Uuid>,
     pub(crate) revision: i64,
+    /// The end of an execution of the past.
+    pub(crate) past_end: Option<Timestamp>,
     /// The branch whose executions are the series of a branch without any. Set for new executions
     /// only.
     #[sqlx(skip)]
@@ -127,6 +129,30 @@ impl ExecutionState {
         self.execution.id = id.to_string();
         self.statistic.execution_id = id.to_string();
         self
+    }
+
+    /// Makes a new execution one of the past. Its id has the time of its request, by which lists
+    /// and histories are ordered.
+    pub(crate) fn move_to_past(&mut self, request_time: Timestamp, end: Timestamp) {
+        let id = Uuid::new_v7(uuid_time(request_time, 0)).to_string();
+        self.execution.id.clone_from(&id);
+        self.statistic.execution_id = id;
+        self.execution.request_time = Some(request_time);
+        self.past_end = Some(end);
+    }
+
+    /// Whether the results were imported after the fact.
+    pub(crate) fn is_past(&self) -> bool {
+        self.past_end.is_some()
+    }
+
+    /// Returns the id of a new report. `number` is that of the report in the execution, from 0.
+    /// Reports of an execution of the past have its time, so that they expire when it does.
+    pub(crate) fn id_of_report(&self, number: u64) -> TestReportId {
+        match self.execution.request_time {
+            Some(time) if self.is_past() => TestReportId(Uuid::new_v7(uuid_time(time, number))),
+            _ => TestReportId::new(),
+        }
     }
 
     /// Opens a new execution: it adopts test cases as their results arrive.
@@ -250,6 +276,7 @@ impl ExecutionState {
             commit: self.execution.commit.clone(),
             build: self.execution.build.clone(),
             ci_url: self.execution.ci_url.clone(),
+            is_past: self.is_past().then_some(true),
         }
     }
 
@@ -268,6 +295,7 @@ impl ExecutionState {
             software_name: execution.software_name.clone(),
             software_identifier: execution.software_version.clone(),
             reports: reports.to_vec(),
+            is_past: self.is_past().then_some(true),
         });
         parts.collect()
     }
@@ -276,4 +304,14 @@ impl ExecutionState {
     pub(crate) fn into_details(self) -> Execution {
         Execution { statistic: Some(self.statistic), ..self.execution }
     }
+}
+
+/// Number of bits of the number in an id with the time of the past.
+const NUMBER_BITS: u8 = 20;
+
+/// Returns the time of an id. Ids of the same time are in the order of the numbers.
+fn uuid_time(time: Timestamp, number: u64) -> uuid::Timestamp {
+    let seconds = u64::try_from(time.0.timestamp()).unwrap_or_default();
+    let nanoseconds = time.0.timestamp_subsec_nanos();
+    uuid::Timestamp::from_unix_time(seconds, nanoseconds, number.into(), NUMBER_BITS)
 }

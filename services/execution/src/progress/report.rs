@@ -96,6 +96,12 @@ impl TestReportState {
         }
     }
 
+    /// Returns a new report with this id instead of its own.
+    pub(crate) fn with_id(mut self, id: TestReportId) -> Self {
+        self.published.id = id.to_string();
+        self
+    }
+
     pub(crate) fn result(&self) -> TestResult {
         self.published.result()
     }

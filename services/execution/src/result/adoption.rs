@@ -91,10 +91,14 @@ pub(crate) async fn insert_reports(
         return Ok(());
     }
     let numbers = test_report::store::count(tx, customer, &cases).await?;
+    let first = u64::try_from(state.statistic.test_cases_total).unwrap_or_default();
     let reports: Vec<_> = cases
         .iter()
         .zip(numbers)
-        .map(|(case, number)| TestReportState::new(case, number, 0))
+        .zip(first..)
+        .map(|((case, number), index)| {
+            TestReportState::new(case, number, 0).with_id(state.id_of_report(index))
+        })
         .collect();
     test_report::store::insert(tx, customer, id, &cases, &reports).await?;
     state.expect(reports.len());

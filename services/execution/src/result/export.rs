@@ -3,6 +3,7 @@
 mod ctrf;
 mod instance;
 mod junit;
+mod lines;
 mod store;
 mod writer;
 
@@ -45,7 +46,16 @@ pub(super) async fn file(
     state: &ExecutionState,
     format: ReportFormat,
 ) -> Result<impl Stream<Item = Result<ResultsBatch, Fault>> + Send + use<>, Fault> {
-    let (reports, writer) = (of_execution(db.clone(), customer, id), Writer::of(format));
+    let reports = of_execution(db.clone(), customer, id);
+    if format == ReportFormat::Lines {
+        let lines = if execution::store::has_expired(&db, customer, id).await? {
+            reports.map(|part| lines::summaries(&part?)).boxed()
+        } else {
+            lines::all(db, customer, reports).boxed()
+        };
+        return Ok(lines.map_ok(chunks).try_flatten().boxed());
+    }
+    let writer = Writer::of(format);
     let end = writer.clone();
     let end = stream::once(async move { Ok(end.close()) });
     let (totals, tests) = if execution::store::has_expired(&db, customer, id).await? {
@@ -58,7 +68,7 @@ pub(super) async fn file(
     };
     let beginning = stream::iter([Ok(writer.open(state, totals))]);
     let file = beginning.chain(tests).chain(end);
-    Ok(file.map_ok(chunks).try_flatten())
+    Ok(file.map_ok(chunks).try_flatten().boxed())
 }
 
 /// Returns every instance of every test.

@@ -75,5 +75,6 @@ fn reviewed(report: &TestReport, context: &ReportContext) -> ReportsChanged {
         software_name: report.subject_name.clone(),
         software_identifier: report.subject_identifier.clone(),
         reports: vec![state],
+        is_past: context.past_end.map(|_| true),
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn select<T: for<'r> FromRow<'r, PgRow>>(
 ) -> QueryAs<'static, Postgres, T, PgArguments> {
     let columns = TestReport::COLUMNS;
     sqlx::query_as(AssertSqlSafe(format!(
-        "select {columns}, revision
+        "select {columns}, revision, past_end
          from test_report join {OF_REPORTS} using (customer_id, execution_id) {rest}"
     )))
 }

@@ -1,6 +1,7 @@
 //! Open executions, which adopt test cases as their results arrive.
 
 mod attempts;
+mod past;
 
 use anyhow::Result;
 use assay_proto::{

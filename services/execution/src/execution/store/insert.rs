@@ -8,7 +8,8 @@ use crate::{
     change, deletion, execution::rules::IdempotentRequest, progress::execution::ExecutionState,
 };
 
-/// Inserts an execution that is requested now, and returns its id. If it has ended, it ends now.
+/// Inserts an execution that is requested now, unless it is one of the past, and returns its id. If
+/// it has ended, it ends now.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
@@ -29,11 +30,12 @@ pub(crate) async fn insert(
              test_cases_pending, test_cases_canceled, test_cases_aborted, test_cases_with_error,
              test_cases_passed, test_cases_failed, start_date_time, finish_date_time,
              total_duration_in_sec, revision, idempotency_key, idempotent_request, branch, commit,
-             build, ci_url, is_open, key, reporters, grace_in_sec, baseline, gate, last_deadline, deadline)
+             build, ci_url, is_open, key, reporters, grace_in_sec, baseline, gate,
+             past_end, request_time, last_deadline, deadline)
          values ($1, $2::uuid, $3::uuid, $4::uuid, $5, $6::uuid, $7, $8, $9::uuid, $10, $11, $12,
              $13, $14, $15, $16, $17, $18, case when $17 in ('Completed', 'Canceled') then now() end,
              $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $33, $34, $35, $36,
-             $37, $38, $39, $40, $41, $42,
+             $37, $38, $39, $40, $41, $42, $43, coalesce($44, now()),
              now() + make_interval(secs => 60 * $32),
              now() + make_interval(secs => least(60 * $32, $40::int)))
          returning id, request_time",
@@ -80,6 +82,8 @@ pub(crate) async fn insert(
     .bind(execution.grace_in_sec)
     .bind(&baseline)
     .bind(Json(&state.gate))
+    .bind(state.past_end)
+    .bind(execution.request_time)
     .fetch_one(&mut **tx)
     .await
     .on_constraint("execution_idempotency_key_key", Fault::AlreadyExists("execution"))

@@ -1,6 +1,7 @@
 //! The instances of an export in PostgreSQL. Every statement is bound to one customer.
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, TestResult, Timestamp, value_of};
+use futures::TryStreamExt;
 use sqlx::{FromRow, PgExecutor};
 
 use super::instance::{EarlierAttempt, Totals};
@@ -90,6 +91,92 @@ pub(super) async fn next(
     .fetch_all(db)
     .await?;
     Ok(instances)
+}
+
+/// An attempt at an instance of one of several reports.
+#[derive(FromRow)]
+pub(super) struct StoredAttempt {
+    /// The number of its report among those, from 1.
+    pub(super) report_nr: i64,
+    pub(super) instance_nr: i32,
+    pub(super) reporter: String,
+    pub(super) variant: String,
+    pub(super) attempt: i32,
+    result: String,
+    start_date_time: Option<Timestamp>,
+    finish_date_time: Option<Timestamp>,
+    duration_in_sec: f64,
+    pub(super) steps: Vec<u8>,
+    pub(super) artifacts_uri: String,
+    pub(super) report_uri: String,
+    pub(super) debug_log_uri: String,
+    pub(super) execution_log_uri: String,
+    pub(super) installation_log_uri: String,
+}
+
+impl StoredAttempt {
+    pub(super) fn outcome(&self) -> Result<Outcome, Fault> {
+        Ok(Outcome {
+            result: stored_result(&self.result)?,
+            start_date_time: self.start_date_time,
+            finish_date_time: self.finish_date_time,
+            duration_in_sec: self.duration_in_sec,
+        })
+    }
+}
+
+/// Reads the next attempts at instances of reports, ordered by report, instance and attempt, up to
+/// limits of their number and of the size of their steps. Those of the first report follow the
+/// instance and the attempt `after`. Returns whether there are no more.
+pub(super) async fn next_attempts(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    reports: &[TestReportId],
+    after: (i32, i32),
+    (limit, size): (i64, usize),
+) -> Result<(Vec<StoredAttempt>, bool), Fault> {
+    let attempts = sqlx::query_as::<_, StoredAttempt>(
+        "select report.report_nr, i.instance_nr, i.reporter, i.variant, a.*
+         from unnest($2::uuid[]) with ordinality as report (id, report_nr)
+         cross join lateral (
+             select * from instance
+             where customer_id = $1 and test_report_id = report.id
+               and instance_nr >= case when report.report_nr = 1 then $3 else 0 end
+             order by instance_nr
+         ) as i
+         cross join lateral (
+             (select attempt, result, start_date_time, finish_date_time, duration_in_sec, steps,
+                     artifacts_uri, report_uri, debug_log_uri, execution_log_uri,
+                     installation_log_uri
+              from attempt
+              where customer_id = $1 and test_report_id = report.id
+                and instance_nr = i.instance_nr and attempt < i.attempt)
+             union all
+             (select i.attempt, i.result, i.start_date_time, i.finish_date_time, i.duration_in_sec,
+                     coalesce(d.steps, ''), coalesce(d.artifacts_uri, ''),
+                     coalesce(d.report_uri, ''), coalesce(d.debug_log_uri, ''),
+                     coalesce(d.execution_log_uri, ''), coalesce(d.installation_log_uri, '')
+              from (select) as last
+              left join attempt d on d.customer_id = $1 and d.test_report_id = report.id
+                  and d.instance_nr = i.instance_nr and d.attempt = i.attempt)
+         ) as a
+         where report.report_nr > 1 or (i.instance_nr, a.attempt) > ($3, $4)
+         order by report.report_nr, i.instance_nr, a.attempt
+         limit $5",
+    );
+    let (instance, attempt) = after;
+    let attempts = attempts.bind(customer).bind(reports).bind(instance).bind(attempt).bind(limit);
+    let mut rows = attempts.fetch(db);
+    let (mut read, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.try_next().await? {
+        bytes += row.steps.len();
+        read.push(row);
+        if bytes >= size {
+            return Ok((read, false));
+        }
+    }
+    let is_complete = i64::try_from(read.len()).is_ok_and(|count| count < limit);
+    Ok((read, is_complete))
 }
 
 /// Counts the tests of an execution by result. Missing instances count as skipped while their

@@ -24,7 +24,7 @@ impl Writer {
     pub(super) fn of(format: ReportFormat) -> Self {
         match format {
             ReportFormat::Ctrf => Self::Ctrf(Arc::default()),
-            ReportFormat::Junit | ReportFormat::Unspecified => Self::Junit,
+            ReportFormat::Junit | ReportFormat::Lines | ReportFormat::Unspecified => Self::Junit,
         }
     }
 

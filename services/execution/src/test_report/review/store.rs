@@ -3,7 +3,7 @@
 use assay_auth::Caller;
 use assay_proto::{
     CustomerId, ExecutionId, Fault, InputColumns, KnownFailureId, ProjectId, TestReportId,
-    TestSetId,
+    TestSetId, Timestamp,
     events::ReportState,
     execution::{TestReport, TestReportInput},
     name_of,
@@ -29,6 +29,7 @@ pub(super) struct ReportContext {
     pub(super) project_id: ProjectId,
     pub(super) test_set_id: TestSetId,
     pub(super) revision: i64,
+    pub(super) past_end: Option<Timestamp>,
 }
 
 /// Locks and reads a report for its review. The execution itself is not locked: results never

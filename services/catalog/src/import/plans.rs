@@ -1,0 +1,149 @@
+//! The test plans of imports: those of test cases that have none. The number of statements does not
+//! depend on the number of plans.
+
+use std::collections::HashSet;
+
+use assay_auth::Caller;
+use assay_events::publish_all;
+use assay_proto::{
+    CustomerId, Fault, PlanStatus, TestCaseId, TestPlanId,
+    catalog::{AutomationStep, TestPlanInput},
+    name_of,
+};
+use assay_records::{Action, Check};
+use sqlx::{PgTransaction, types::Json};
+
+use super::rows::Row;
+use crate::{event::EventSource, secrets::Secrets, test_plan::rules};
+
+/// A plan with its steps, checked and with encrypted secrets.
+pub(super) struct NewPlan {
+    /// The index of the row of its test case.
+    row: usize,
+    id: TestPlanId,
+    revision: i32,
+    plan: TestPlanInput,
+    steps: Vec<AutomationStep>,
+}
+
+/// Checks the plans of rows. Fails with the violations of all of them.
+pub(super) fn valid(
+    secrets: &Secrets,
+    caller: &Caller,
+    rows: &[Row],
+) -> Result<Vec<NewPlan>, Fault> {
+    let (mut check, mut plans) = (Check::default(), Vec::new());
+    for (index, row) in rows.iter().enumerate() {
+        for (revision, input) in (1..).zip(row.plans.iter().cloned()) {
+            let id = TestPlanId::new();
+            let at = format!("{index}/TestPlans/{}", revision - 1);
+            let input_of_plan = input.test_plan.unwrap_or_default();
+            let status = input_of_plan.status.unwrap_or(PlanStatus::New.into());
+            let plan = TestPlanInput { status: Some(status), ..rules::new(input_of_plan) };
+            let stored = rules::valid(plan).and_then(|plan| {
+                let secrets = secrets.of("test-plan", id, caller);
+                let variables = secrets.store_all(plan.variables, &[])?;
+                Ok(TestPlanInput { variables, ..plan })
+            });
+            let plan = within(stored, &format!("{at}/TestPlan"), &mut check)?;
+            let steps = rules::steps(input.automation_steps);
+            let steps = within(steps, &format!("{at}/AutomationSteps"), &mut check)?;
+            if let (Some(plan), Some(steps)) = (plan, steps) {
+                plans.push(NewPlan { row: index, id, revision, plan, steps });
+            }
+        }
+    }
+    check.done().map(|()| plans)
+}
+
+/// Returns a checked part of a row, or adds its violations to those of the import.
+fn within<T>(part: Result<T, Fault>, at: &str, check: &mut Check) -> Result<Option<T>, Fault> {
+    match part {
+        Ok(part) => Ok(Some(part)),
+        Err(Fault::Invalid(violations)) => {
+            for violation in violations {
+                check.refuse(format!("{at}/{}", violation.field), violation.problem);
+            }
+            Ok(None)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Adds the plans of test cases that have none, and their events. `cases` are those of the rows.
+pub(super) async fn add(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    cases: &[TestCaseId],
+    plans: &[NewPlan],
+) -> Result<(), Fault> {
+    if plans.is_empty() {
+        return Ok(());
+    }
+    let sought: HashSet<TestCaseId> = plans.iter().map(|plan| cases[plan.row]).collect();
+    let sought: Vec<TestCaseId> = sought.into_iter().collect();
+    let planned = sqlx::query_scalar(
+        "select distinct test_case_id from test_plan
+         where customer_id = $1 and test_case_id = any($2)",
+    );
+    let planned = planned.bind(customer).bind(&sought).persistent(false);
+    let planned: HashSet<TestCaseId> = planned.fetch_all(&mut **tx).await?.into_iter().collect();
+    let new: Vec<_> = plans.iter().filter(|plan| !planned.contains(&cases[plan.row])).collect();
+    insert(tx, customer, cases, &new).await?;
+    let created = new
+        .iter()
+        .map(|new| EventSource::TestPlan(cases[new.row], new.id).event(Action::Created, customer));
+    publish_all(tx, &created.collect::<Result<Vec<_>, _>>()?).await
+}
+
+async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    cases: &[TestCaseId],
+    new: &[&NewPlan],
+) -> Result<(), Fault> {
+    fn column<T>(new: &[&NewPlan], of: impl Fn(&NewPlan) -> T) -> Vec<T> {
+        new.iter().map(|new| of(new)).collect()
+    }
+    fn text(new: &[&NewPlan], of: fn(&TestPlanInput) -> &Option<String>) -> Vec<Option<String>> {
+        new.iter().map(|new| of(&new.plan).clone()).collect()
+    }
+    sqlx::query(
+        "with added as (
+             insert into test_plan (customer_id, test_case_id, id, revision, status, test_type,
+                 instances, minimum_duration_in_min, description, monitoring_message,
+                 input_file_id, supporting_files_id, automation_supporting_files_id,
+                 automated_test_container_id, variables, automation_steps)
+             select $1, plan.*
+             from unnest($2::uuid[], $3::uuid[], $4::int[], $5::text[], $6::text[], $7::int[],
+                 $8::float8[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
+                 $14::text[], $15::jsonb[], $16::jsonb[]) as plan
+             returning test_case_id, revision, status
+         )
+         update test_case set last_plan_status = latest.status
+         from (
+             select distinct on (test_case_id) test_case_id, status from added
+             order by test_case_id, revision desc
+         ) as latest
+         where customer_id = $1 and id = latest.test_case_id",
+    )
+    .bind(customer)
+    .bind(column(new, |new| cases[new.row]))
+    .bind(column(new, |new| new.id))
+    .bind(column(new, |new| new.revision))
+    .bind(column(new, |new| name_of(new.plan.status())))
+    .bind(column(new, |new| name_of(new.plan.test_type())))
+    .bind(column(new, |new| new.plan.instances))
+    .bind(column(new, |new| new.plan.minimum_duration_in_min))
+    .bind(text(new, |plan| &plan.description))
+    .bind(text(new, |plan| &plan.monitoring_message))
+    .bind(text(new, |plan| &plan.input_file_id))
+    .bind(text(new, |plan| &plan.supporting_files_id))
+    .bind(text(new, |plan| &plan.automation_supporting_files_id))
+    .bind(text(new, |plan| &plan.automated_test_container_id))
+    .bind(new.iter().map(|new| Json(&new.plan.variables)).collect::<Vec<_>>())
+    .bind(new.iter().map(|new| Json(&new.steps)).collect::<Vec<_>>())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
