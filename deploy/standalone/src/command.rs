@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use assay::backends::{BackendConfig, SERVICES};
 use assay_events::command::{NatsCommand, Replay};
+use assay_transfer::{Export, Import};
 
 /// A command instead of running Assay.
 #[derive(Clone, clap::Subcommand)]
@@ -17,6 +18,8 @@ pub(crate) enum Command {
     /// removed
     Reseal,
     Replay(Replay),
+    Export(Export),
+    Import(Import),
     #[command(flatten)]
     Nats(NatsCommand),
 }
@@ -30,6 +33,8 @@ impl Command {
             Self::Rebuild => rebuild(backends).await,
             Self::Reseal => reseal(backends).await,
             Self::Replay(replay) => replay_all(backends, replay).await,
+            Self::Export(export) => export.run().await,
+            Self::Import(import) => import.run().await,
             Self::Nats(command) => {
                 println!("{}", command.run(&backends.running_nats()?).await?);
                 Ok(())

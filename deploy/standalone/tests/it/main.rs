@@ -42,6 +42,7 @@ mod stream;
 mod subscribers;
 mod tenant;
 mod traces;
+mod transfer;
 mod verify;
 mod webhooks;
 mod world;

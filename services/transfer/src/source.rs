@@ -1,0 +1,51 @@
+//! Files of other tools, which are converted to an export.
+//!
+//! There is a reader for each tool behind the trait [`Source`]. It passes on test cases, runs and
+//! results as it reads them, in any order; [`Store`] writes them to disk.
+
+mod files;
+mod json;
+mod kiwi;
+mod model;
+mod store;
+mod testrail;
+mod text;
+mod xml;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+pub(crate) use self::files::Format;
+use self::store::Store;
+use crate::{folder, progress::note};
+
+/// A reader of the files of a tool.
+trait Source {
+    /// Name of the tool, which keys of executions begin with.
+    fn name(&self) -> &'static str;
+
+    /// Reads all files. Fails at the first one that is broken, with its line.
+    fn read(&mut self, files: &[PathBuf], store: &mut Store) -> Result<()>;
+}
+
+/// Converts files and folders to an export in the folder `work`. A conversion there is replaced.
+pub(crate) fn convert(from: &[PathBuf], format: Format, work: &Path) -> Result<()> {
+    let (format, files) = files::find(from, format, work)?;
+    let mut source: Box<dyn Source> = match format {
+        Format::Testrail => Box::<testrail::TestRail>::default(),
+        Format::Kiwi => Box::<kiwi::Kiwi>::default(),
+        Format::Auto | Format::Assay => unreachable!("these are not formats of another tool"),
+    };
+    folder::remove(work)?;
+    let mut store = Store::create(source.name(), work)?;
+    source.read(&files, &mut store)?;
+    let unknown = store.complete()?;
+    for (status, count) in unknown {
+        note(format_args!("{count} results with the status {status:?} are imported as Canceled"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! The files to convert, and their format.
+
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::{kiwi, testrail};
+use crate::{folder, progress::note};
+
+/// Number of bytes that a format is recognized by.
+const HEAD: u64 = 16 << 10;
+
+/// Format of files to import.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Format {
+    /// Recognized by the contents
+    Auto,
+    /// Export of `assay export`
+    Assay,
+    /// XML and CSV exports of TestRail: test cases, and runs with results
+    Testrail,
+    /// JSON of Kiwi TCMS, as its JSON-RPC methods `….filter` return it
+    Kiwi,
+}
+
+impl Format {
+    /// Recognizes the format of a file by its beginning.
+    fn of(head: &str) -> Option<Self> {
+        let known = [
+            (testrail::is_testrail(head), Self::Testrail),
+            (kiwi::is_kiwi(head), Self::Kiwi),
+        ];
+        known.into_iter().find_map(|(is_so, format)| is_so.then_some(format))
+    }
+}
+
+/// Returns the files, those in folders in the order of their paths, and their format. Files of a folder
+/// in another format are left out. `work` is not part of the source.
+pub(super) fn find(
+    from: &[PathBuf],
+    format: Format,
+    work: &Path,
+) -> Result<(Format, Vec<PathBuf>)> {
+    let mut files = Vec::new();
+    for path in from {
+        if path.is_dir() {
+            collect(path, work, &mut files)?;
+        } else {
+            files.push(path.clone());
+        }
+    }
+    let mut found = Vec::new();
+    for file in files {
+        let known = recognize(&file)?;
+        let is_meant = format == Format::Auto || known == Some(format);
+        match known.filter(|_| is_meant) {
+            Some(known) => found.push((known, file)),
+            None if from.contains(&file) => bail!(
+                "{} is not a file of a known format; see `assay import --help` for the formats",
+                file.display()
+            ),
+            None => note(format_args!("{} is left out", file.display())),
+        }
+    }
+    let Some((format, _)) = found.first() else { bail!("--from: no file of a known format") };
+    let format = *format;
+    if let Some((other, file)) = found.iter().find(|(other, _)| *other != format) {
+        bail!("{} has the format {other:?}, others {format:?}; import them apart", file.display());
+    }
+    Ok((format, found.into_iter().map(|(_, file)| file).collect()))
+}
+
+fn collect(folder: &Path, work: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let read = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut paths = read.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            if path != work && !folder::is_complete(&path) && !folder::is_begun(&path) {
+                collect(&path, work, files)?;
+            }
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn recognize(file: &Path) -> Result<Option<Format>> {
+    Ok(Format::of(&head(file)?))
+}
+
+/// Returns the beginning of a file, by which its format is recognized.
+pub(super) fn head(file: &Path) -> Result<String> {
+    let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let mut head = Vec::new();
+    opened.take(HEAD).read_to_end(&mut head)?;
+    let head = String::from_utf8_lossy(&head);
+    Ok(head.trim_start_matches('\u{feff}').trim_start().to_owned())
+}

@@ -1,0 +1,315 @@
+//! Writes what readers pass on to an export, whatever its order.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet, VecDeque, hash_map::DefaultHasher},
+    hash::{Hash, Hasher},
+    path::Path,
+};
+
+use anyhow::Result;
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::{Map, Value, json};
+
+use super::{
+    model::{Case, Outcome, Run, Verdict},
+    text::{clipped, identifier, key, name},
+};
+use crate::folder::{EXECUTIONS, Folder, Part, TEST_CASES, TEST_SETS};
+
+/// Maximum number of files of results that are open.
+const OPEN: usize = 64;
+
+/// Maximum length of a ticket, in characters.
+const LONGEST_TICKET: usize = 255;
+
+/// An export that files of a tool are converted to.
+pub(super) struct Store {
+    tool: &'static str,
+    folder: Folder,
+    cases: Part,
+    /// Digests of the identifiers of test cases.
+    identifiers: HashSet<u64>,
+    /// The test sets with their test cases.
+    sets: BTreeMap<String, Vec<String>>,
+    runs: BTreeMap<String, Stored>,
+    /// The keys of runs whose files are open, those that were written last at the end.
+    open: VecDeque<String>,
+    /// How many results each test case has in each run, by a digest, and the number of attempts at
+    /// the last of them.
+    counts: HashMap<u64, (u16, u16)>,
+    unknown: BTreeMap<String, u64>,
+}
+
+/// A run with the files of its results and reviews.
+struct Stored {
+    run: Run,
+    results: Part,
+    reviews: Part,
+    first: Option<DateTime<Utc>>,
+    last: Option<DateTime<Utc>>,
+}
+
+impl Store {
+    pub(super) fn create(tool: &'static str, folder: &Path) -> Result<Self> {
+        let folder = Folder::open(folder)?;
+        Ok(Self {
+            tool,
+            cases: folder.begin(TEST_CASES)?,
+            folder,
+            identifiers: HashSet::new(),
+            sets: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            open: VecDeque::new(),
+            counts: HashMap::new(),
+            unknown: BTreeMap::new(),
+        })
+    }
+
+    /// Adds a test case, unless there is one with its identifier.
+    pub(super) fn case(&mut self, case: Case) -> Result<()> {
+        let id = identifier(&case.identifier);
+        if !self.identifiers.insert(digest(&[&id])) {
+            return Ok(());
+        }
+        let steps: Vec<Value> = (1..)
+            .zip(&case.steps)
+            .map(|(number, step)| {
+                json!({
+                    "StepNr": number, "TestInput": clipped(&step.input),
+                    "ExpectedResult": clipped(&step.expected), "Comment": clipped(&step.comment),
+                })
+            })
+            .collect();
+        let plans = if steps.is_empty() {
+            Vec::new()
+        } else {
+            vec![json!({"TestPlan": {"Status": "ReadyForExecution"}, "AutomationSteps": steps})]
+        };
+        self.cases.line(&json!({
+            "Id": id, "Identifier": id, "Name": name(&case.name),
+            "Description": clipped(&case.description), "Archived": case.archived,
+            "TestPlans": plans,
+        }))
+    }
+
+    /// Adds a test case to a test set.
+    pub(super) fn include(&mut self, set: &str, case: &str) {
+        self.sets.entry(name(set)).or_default().push(identifier(case));
+    }
+
+    /// Adds a run, or what is known of it beyond its results.
+    pub(super) fn run(&mut self, run: Run) -> Result<()> {
+        let id = self.id(&run.key);
+        match self.runs.get_mut(&id) {
+            Some(stored) => stored.run.add(run),
+            None => {
+                let stored = self.begin(&id, run)?;
+                self.runs.insert(id, stored);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a result to a run.
+    pub(super) fn result(&mut self, run: &str, outcome: Outcome) -> Result<()> {
+        if outcome.verdict == Verdict::None {
+            return Ok(());
+        }
+        if let Verdict::Unknown(status) = &outcome.verdict {
+            *self.unknown.entry(status.clone()).or_default() += 1;
+        }
+        let id = self.id(run);
+        if !self.runs.contains_key(&id) {
+            let run = Run { key: run.to_owned(), ..Run::default() };
+            self.run(run)?;
+        }
+        self.keep_open(&id)?;
+        let case = identifier(&outcome.identifier);
+        let slot = digest(&[&id, &case, &outcome.variant]);
+        let (count, attempts) = self.counts.entry(slot).or_insert((1, 0));
+        if *attempts == 0 || outcome.is_retry {
+            *attempts += 1;
+        } else {
+            (*count, *attempts) = (*count + 1, 1);
+        }
+        let line = result_line(&case, &outcome, *count, *attempts);
+        let Some(stored) = self.runs.get_mut(&id) else { return Ok(()) };
+        stored.first = earliest(stored.first, outcome.start.or(outcome.end));
+        stored.last = stored.last.max(outcome.end.or(outcome.start));
+        stored.results.line(&line)?;
+        if !outcome.ticket.trim().is_empty() {
+            let ticket: String = name(&outcome.ticket).chars().take(LONGEST_TICKET).collect();
+            stored.reviews.line(&json!({
+                "TestCaseIdentifier": case, "Status": "InReview", "Ticket": ticket,
+            }))?;
+        }
+        Ok(())
+    }
+
+    /// Completes the export. Returns the statuses that only the other tool knows, with the numbers of
+    /// results.
+    pub(super) fn complete(mut self) -> Result<BTreeMap<String, u64>> {
+        self.folder.finish(self.cases)?;
+        for stored in self.runs.values() {
+            self.sets.entry(stored.set()).or_default();
+        }
+        let mut sets = self.folder.begin(TEST_SETS)?;
+        for (set, cases) in &self.sets {
+            sets.line(&json!({"Id": set, "Name": set, "TestCases": cases}))?;
+        }
+        self.folder.finish(sets)?;
+        let mut runs: Vec<_> = self.runs.into_iter().collect();
+        runs.sort_by(|(a, one), (b, other)| (one.begin(), a).cmp(&(other.begin(), b)));
+        let mut executions = self.folder.begin(EXECUTIONS)?;
+        for (id, stored) in runs {
+            executions.line(&stored.header(&id))?;
+            self.folder.finish(stored.results)?;
+            self.folder.finish(stored.reviews)?;
+        }
+        self.folder.finish(executions)?;
+        self.folder.complete(self.tool)?;
+        Ok(self.unknown)
+    }
+
+    /// Returns the key of the execution of a run.
+    fn id(&self, run: &str) -> String {
+        format!("{}-{}", self.tool, key(run))
+    }
+
+    fn begin(&mut self, id: &str, run: Run) -> Result<Stored> {
+        let mut results = self.folder.begin(&format!("executions/{id}/results.ndjson"))?;
+        let mut reviews = self.folder.begin(&format!("executions/{id}/reviews.ndjson"))?;
+        results.close()?;
+        reviews.close()?;
+        Ok(Stored { run, results, reviews, first: None, last: None })
+    }
+
+    /// Remembers that the files of a run are written, and closes those that were not for long.
+    fn keep_open(&mut self, id: &str) -> Result<()> {
+        if self.open.back().is_some_and(|last| last == id) {
+            return Ok(());
+        }
+        if let Some(index) = self.open.iter().position(|one| one == id) {
+            self.open.remove(index);
+        }
+        self.open.push_back(id.to_owned());
+        if self.open.len() > OPEN
+            && let Some(oldest) = self.open.pop_front()
+            && let Some(stored) = self.runs.get_mut(&oldest)
+        {
+            stored.results.close()?;
+            stored.reviews.close()?;
+        }
+        Ok(())
+    }
+}
+
+impl Stored {
+    /// Returns the time of the run, which executions are ordered by.
+    fn begin(&self) -> Option<DateTime<Utc>> {
+        earliest(self.run.start, self.first).or(self.run.end)
+    }
+
+    /// Returns the name of the test set.
+    fn set(&self) -> String {
+        name(if self.run.set.trim().is_empty() { &self.run.key } else { &self.run.set })
+    }
+
+    /// Returns the execution as a record.
+    fn header(&self, id: &str) -> Map<String, Value> {
+        let Run { end, tags, build, url, .. } = &self.run;
+        let begin = self.begin();
+        let end = (*end).max(self.last).max(begin);
+        let set = self.set();
+        let fields = [
+            ("Id", Some(id.to_owned())),
+            ("Key", Some(id.to_owned())),
+            ("TestSetId", Some(set.clone())),
+            ("TestSetName", Some(set)),
+            ("Status", Some("Completed".to_owned())),
+            ("Tags", Some(tags.clone())),
+            ("Build", build.clone()),
+            ("CiUrl", url.clone()),
+            ("RequestTime", begin.map(stamp)),
+            ("CompletionDateTime", end.map(stamp)),
+        ];
+        let given = fields.into_iter().filter_map(|(field, text)| Some((field, text?)));
+        given.map(|(field, text)| (field.to_owned(), text.into())).collect()
+    }
+}
+
+/// Returns a result as clients report it.
+fn result_line(case: &str, outcome: &Outcome, number: u16, attempt: u16) -> Map<String, Value> {
+    let mut line = Map::new();
+    let mut add = |field: &str, value: Value| line.insert(field.to_owned(), value);
+    add("Identifier", case.into());
+    let title = if outcome.name.trim().is_empty() { case } else { &outcome.name };
+    add("Name", name(title).into());
+    if !outcome.variant.is_empty() {
+        let variant = match number {
+            1 => outcome.variant.clone(),
+            _ => format!("{} #{number}", outcome.variant),
+        };
+        add("Variant", name(&variant).into());
+    } else {
+        add("InstanceNr", number.into());
+    }
+    if attempt > 1 {
+        add("Attempt", attempt.into());
+    }
+    add("Result", outcome.verdict.name().into());
+    let end = outcome.end.map(|end| outcome.start.map_or(end, |start| end.max(start)));
+    for (field, time) in [("StartDateTime", outcome.start), ("FinishDateTime", end)] {
+        if let Some(time) = time {
+            add(field, stamp(time).into());
+        }
+    }
+    if let Some(seconds) = outcome.seconds.filter(|seconds| (0.0..=1e9).contains(seconds)) {
+        add("DurationInSec", seconds.into());
+    }
+    let steps = steps(outcome);
+    if !steps.is_empty() {
+        add("Steps", steps.into());
+    }
+    line
+}
+
+/// Returns the steps of a result. Its comment is part of the last one.
+fn steps(outcome: &Outcome) -> Vec<Value> {
+    let mut comment = outcome.comment.trim().to_owned();
+    if let Verdict::Unknown(status) = &outcome.verdict {
+        comment = format!("Status: {status}\n{comment}").trim().to_owned();
+    }
+    let mut steps: Vec<Value> = (1..)
+        .zip(&outcome.steps)
+        .map(|(number, step)| {
+            json!({
+                "StepNr": number, "TestInput": clipped(&step.input),
+                "ExpectedResult": clipped(&step.expected), "ActualResult": clipped(&step.actual),
+                "Result": step.verdict.name(),
+            })
+        })
+        .collect();
+    if !comment.is_empty() {
+        let number = steps.len() + 1;
+        steps.push(json!({
+            "StepNr": number, "ActualResult": clipped(&comment), "Result": outcome.verdict.name(),
+        }));
+    }
+    steps
+}
+
+fn stamp(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+/// Returns the earlier of two times; that which is known.
+fn earliest(one: Option<DateTime<Utc>>, other: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
+    one.into_iter().chain(other).min()
+}
+
+fn digest(parts: &[&str]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
+}
