@@ -8,6 +8,7 @@ mod json;
 mod kiwi;
 mod model;
 mod store;
+mod testlink;
 mod testrail;
 mod text;
 mod xml;
@@ -34,6 +35,7 @@ pub(crate) fn convert(from: &[PathBuf], format: Format, work: &Path) -> Result<(
     let (format, files) = files::find(from, format, work)?;
     let mut source: Box<dyn Source> = match format {
         Format::Testrail => Box::<testrail::TestRail>::default(),
+        Format::Testlink => Box::<testlink::TestLink>::default(),
         Format::Kiwi => Box::<kiwi::Kiwi>::default(),
         Format::Auto | Format::Assay => unreachable!("these are not formats of another tool"),
     };

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::{kiwi, testrail};
+use super::{kiwi, testlink, testrail};
 use crate::{folder, progress::note};
 
 /// Number of bytes that a format is recognized by.
@@ -23,6 +23,8 @@ pub(crate) enum Format {
     Assay,
     /// XML and CSV exports of TestRail: test cases, and runs with results
     Testrail,
+    /// XML exports of TestLink: test suites, and results
+    Testlink,
     /// JSON of Kiwi TCMS, as its JSON-RPC methods `….filter` return it
     Kiwi,
 }
@@ -32,6 +34,7 @@ impl Format {
     fn of(head: &str) -> Option<Self> {
         let known = [
             (testrail::is_testrail(head), Self::Testrail),
+            (testlink::is_testlink(head), Self::Testlink),
             (kiwi::is_kiwi(head), Self::Kiwi),
         ];
         known.into_iter().find_map(|(is_so, format)| is_so.then_some(format))
