@@ -7,6 +7,7 @@ mod files;
 mod json;
 mod kiwi;
 mod model;
+mod reportportal;
 mod store;
 mod testlink;
 mod testrail;
@@ -37,6 +38,7 @@ pub(crate) fn convert(from: &[PathBuf], format: Format, work: &Path) -> Result<(
         Format::Testrail => Box::<testrail::TestRail>::default(),
         Format::Testlink => Box::<testlink::TestLink>::default(),
         Format::Kiwi => Box::<kiwi::Kiwi>::default(),
+        Format::Reportportal => Box::<reportportal::ReportPortal>::default(),
         Format::Auto | Format::Assay => unreachable!("these are not formats of another tool"),
     };
     folder::remove(work)?;

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::{kiwi, testlink, testrail};
+use super::{kiwi, reportportal, testlink, testrail};
 use crate::{folder, progress::note};
 
 /// Number of bytes that a format is recognized by.
@@ -27,6 +27,8 @@ pub(crate) enum Format {
     Testlink,
     /// JSON of Kiwi TCMS, as its JSON-RPC methods `….filter` return it
     Kiwi,
+    /// JSON pages of launches and items of ReportPortal
+    Reportportal,
 }
 
 impl Format {
@@ -36,6 +38,7 @@ impl Format {
             (testrail::is_testrail(head), Self::Testrail),
             (testlink::is_testlink(head), Self::Testlink),
             (kiwi::is_kiwi(head), Self::Kiwi),
+            (reportportal::is_reportportal(head), Self::Reportportal),
         ];
         known.into_iter().find_map(|(is_so, format)| is_so.then_some(format))
     }

@@ -1,0 +1,175 @@
+//! ReportPortal: pages of launches and items, as `GET /api/v1/{project}/launch` and `…/item` return
+//! them.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+
+use super::{
+    Source,
+    json::{elements, text},
+    model::{Outcome, Run, Verdict},
+    store::Store,
+    text::{milliseconds, time},
+};
+
+/// The field of a page with its records.
+const CONTENT: [&str; 1] = ["content"];
+
+/// The attributes of a launch that have fields of their own.
+const BUILD: [&str; 2] = ["build", "version"];
+
+/// Reads the pages of ReportPortal.
+#[derive(Default)]
+pub(super) struct ReportPortal;
+
+/// Whether a file has launches or items of ReportPortal.
+pub(super) fn is_reportportal(head: &str) -> bool {
+    let has = |field: &str| head.contains(&format!("\"{field}\""));
+    let is_item = has("launchId") && (has("hasStats") || has("hasChildren") || has("type"));
+    let is_launch = has("startTime") && has("number") && (has("mode") || has("owner"));
+    head.starts_with(['[', '{']) && (is_item || is_launch)
+}
+
+impl Source for ReportPortal {
+    fn name(&self) -> &'static str {
+        "reportportal"
+    }
+
+    fn read(&mut self, files: &[PathBuf], store: &mut Store) -> Result<()> {
+        for file in files {
+            let mut number = 0;
+            elements(file, &CONTENT, &mut |record| {
+                number += 1;
+                let read = if record.contains_key("launchId") {
+                    item(&record, store)
+                } else {
+                    launch(&record, store)
+                };
+                read.with_context(|| format!("record {number}"))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn launch(launch: &Map<String, Value>, store: &mut Store) -> Result<()> {
+    let id = launch.get("id").and_then(Value::as_i64).context("id: must be a number")?;
+    let attributes = launch.get("attributes").and_then(Value::as_array).into_iter().flatten();
+    let attributes = attributes.filter_map(Value::as_object);
+    let attributes: Vec<_> = attributes
+        .filter(|one| one.get("system") != Some(&Value::Bool(true)))
+        .map(|one| (text(one, "key"), text(one, "value").replace(',', " ")))
+        .collect();
+    let build = attributes.iter().find(|(key, _)| BUILD.contains(&key.as_str()));
+    let tag = |(key, value): &(String, String)| match key.as_str() {
+        "" => value.clone(),
+        key => format!("{key}:{value}"),
+    };
+    store.run(Run {
+        key: id.to_string(),
+        set: text(launch, "name"),
+        start: moment(launch, "startTime"),
+        end: moment(launch, "endTime"),
+        tags: attributes
+            .iter()
+            .map(tag)
+            .collect::<Vec<_>>()
+            .join(", ")
+            .chars()
+            .take(1000)
+            .collect(),
+        build: build.map(|(_, value)| value.clone()),
+        url: None,
+    })
+}
+
+/// Adds an item that counts and contains none that does. Its retries are attempts before it.
+fn item(item: &Map<String, Value>, store: &mut Store) -> Result<()> {
+    let launch =
+        item.get("launchId").and_then(Value::as_i64).context("launchId: must be a number")?;
+    let is =
+        |field: &str, default: bool| item.get(field).and_then(Value::as_bool).unwrap_or(default);
+    let kind = text(item, "type").to_uppercase();
+    let is_fixture = kind.starts_with("BEFORE_") || kind.starts_with("AFTER_");
+    if !is("hasStats", true) || is("hasChildren", false) || is_fixture {
+        return Ok(());
+    }
+    let mut attempts: Vec<&Map<String, Value>> = item
+        .get("retries")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+        .collect();
+    attempts.sort_by_key(|attempt| moment(attempt, "startTime"));
+    attempts.push(item);
+    let identifier = identifier(item);
+    for (number, attempt) in attempts.into_iter().enumerate() {
+        let issue = attempt.get("issue").and_then(Value::as_object);
+        let tickets = issue.and_then(|issue| issue.get("externalSystemIssues")?.as_array());
+        let tickets: Vec<_> = tickets
+            .into_iter()
+            .flatten()
+            .filter_map(|ticket| ticket.get("ticketId")?.as_str())
+            .collect();
+        let comment = issue.map(|issue| text(issue, "comment")).unwrap_or_default();
+        let outcome = Outcome {
+            identifier: identifier.clone(),
+            name: text(item, "name"),
+            verdict: verdict(&text(attempt, "status")),
+            start: moment(attempt, "startTime"),
+            end: moment(attempt, "endTime"),
+            is_retry: number > 0,
+            comment: [text(attempt, "description"), comment].join("\n").trim().to_owned(),
+            ticket: tickets.join(", "),
+            ..Outcome::default()
+        };
+        store.result(&launch.to_string(), outcome)?;
+    }
+    Ok(())
+}
+
+/// Returns the identifier of a test case, as launches that are reported to Assay have it.
+fn identifier(item: &Map<String, Value>) -> String {
+    let (case, code) = (text(item, "testCaseId"), text(item, "codeRef"));
+    let ends_in_line =
+        |text: &str| text.rsplit_once(':').is_some_and(|(_, line)| line.parse::<u32>().is_ok());
+    if !case.trim().is_empty() && !(case == code && ends_in_line(&code)) {
+        return case;
+    }
+    if !code.trim().is_empty() && !ends_in_line(&code) {
+        return code;
+    }
+    let names = item.get("pathNames").and_then(|names| names.get("itemPaths")?.as_array());
+    let names = names.into_iter().flatten().filter_map(|name| name.get("name")?.as_str());
+    let names = names.map(str::to_owned).chain([text(item, "name")]);
+    names.collect::<Vec<_>>().join("/")
+}
+
+/// Returns a time, in text or in milliseconds since 1970.
+fn moment(record: &Map<String, Value>, field: &str) -> Option<DateTime<Utc>> {
+    match record.get(field)? {
+        Value::Number(number) => milliseconds(number.as_i64()?),
+        Value::String(text) => time(text).or_else(|| milliseconds(text.parse().ok()?)),
+        _ => None,
+    }
+}
+
+/// Returns the result that a status of ReportPortal stands for.
+fn verdict(status: &str) -> Verdict {
+    match status.to_uppercase().as_str() {
+        "" | "IN_PROGRESS" => Verdict::Aborted,
+        "PASSED" | "INFO" | "WARN" => Verdict::Passed,
+        "FAILED" => Verdict::Failed,
+        "ERROR" => Verdict::Error,
+        "SKIPPED" | "CANCELLED" => Verdict::Canceled,
+        "STOPPED" | "INTERRUPTED" => Verdict::Aborted,
+        _ => Verdict::Unknown(status.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
