@@ -3,6 +3,7 @@
 //! There is a reader for each tool behind the trait [`Source`]. It passes on test cases, runs and
 //! results as it reads them, in any order; [`Store`] writes them to disk.
 
+mod allure;
 mod files;
 mod json;
 mod kiwi;
@@ -39,6 +40,7 @@ pub(crate) fn convert(from: &[PathBuf], format: Format, work: &Path) -> Result<(
         Format::Testlink => Box::<testlink::TestLink>::default(),
         Format::Kiwi => Box::<kiwi::Kiwi>::default(),
         Format::Reportportal => Box::<reportportal::ReportPortal>::default(),
+        Format::Allure => Box::<allure::Allure>::default(),
         Format::Auto | Format::Assay => unreachable!("these are not formats of another tool"),
     };
     folder::remove(work)?;

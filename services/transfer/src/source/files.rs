@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::{kiwi, reportportal, testlink, testrail};
+use super::{allure, kiwi, reportportal, testlink, testrail};
 use crate::{folder, progress::note};
 
 /// Number of bytes that a format is recognized by.
@@ -29,6 +29,8 @@ pub(crate) enum Format {
     Kiwi,
     /// JSON pages of launches and items of ReportPortal
     Reportportal,
+    /// History of Allure 2 (history.json) or Allure 3 (history.jsonl)
+    Allure,
 }
 
 impl Format {
@@ -38,6 +40,7 @@ impl Format {
             (testrail::is_testrail(head), Self::Testrail),
             (testlink::is_testlink(head), Self::Testlink),
             (kiwi::is_kiwi(head), Self::Kiwi),
+            (allure::is_allure(head), Self::Allure),
             (reportportal::is_reportportal(head), Self::Reportportal),
         ];
         known.into_iter().find_map(|(is_so, format)| is_so.then_some(format))
