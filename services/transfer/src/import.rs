@@ -1,9 +1,12 @@
 //! Imports an export into a project.
 
 mod catalog;
+mod completion;
 mod execution;
+mod fields;
 mod review;
 mod send;
+mod test_case;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -81,7 +84,7 @@ impl Import {
         let mut finished = Finished::open(&work, &target.id)?;
         catalog::create(&mut target, &reader, &mut finished).await?;
         execution::import(&target, &reader, &mut finished).await?;
-        catalog::complete(&target, &reader, &finished).await
+        completion::complete(&target, &reader, &finished).await
     }
 
     /// Returns the folder of the export, to which files of other tools are converted, and the one for

@@ -1,7 +1,7 @@
 //! Texts of other tools in the form that Assay stores.
 
 use aws_lc_rs::digest;
-use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat, Utc};
 
 use crate::folder::hex;
 
@@ -98,6 +98,11 @@ pub(super) fn time(text: &str) -> Option<DateTime<Utc>> {
 /// Returns the time of a number of milliseconds since 1970.
 pub(super) fn milliseconds(number: i64) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp_millis(number)
+}
+
+/// Returns a time in the form of the interface.
+pub(super) fn stamp(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
 /// Parses a duration such as `1d 2h 3m 5s`, `90`, `00:01:30` or `5.2 sec`, in seconds.
