@@ -95,8 +95,13 @@ deletion: ## measure the effect of deleting a project with a million test cases;
 	@cargo build --release --locked -p assay --bin assay
 	@deploy/local/deletion
 
+moving: ## measure exports and imports of a project with a million results; takes an hour
+	@deploy/local/install
+	@cargo build --release --locked -p assay --bin assay
+	@deploy/local/moving
+
 clean: ## remove build artefacts, but not the data
 	@cargo clean
 
 .PHONY: help run test check language chart supply-chain conformance test-agents test-compose servers bench \
-	profile fairness overload deletion clean
+	profile fairness overload deletion moving clean
