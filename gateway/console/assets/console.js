@@ -8,7 +8,7 @@
   // Times in the time zone of the browser.
   const forms = {
     long: new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" }),
-    short: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }),
+    short: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "numeric", minute: "2-digit" }),
   };
   const localise = (root) => {
     for (const time of all("time[data-form]", root)) {

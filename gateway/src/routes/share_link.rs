@@ -47,7 +47,7 @@ async fn list(
 
 /// Creates a share link, by which readers without an account see the execution.
 ///
-/// They see results, messages, steps and stored files, but neither comments, tickets and users nor
+/// They see results, messages, steps and stored files, but no comments, tickets, users or
 /// other executions. Only this response contains the link. An execution may have 100.
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/executions/{executionId}/shares",

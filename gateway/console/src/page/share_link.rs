@@ -86,7 +86,7 @@ async fn show<'a>(
         div.head { h1 { "Share" } }
         p.hint {
             "A share link shows this execution to readers without an account: results, messages, steps and \
-             stored files, but neither comments, tickets and users nor other executions."
+             stored files, but no comments, tickets, users or other executions."
         }
         @if let Some(new) = new { (secret(new)) }
         ul.rows { @for link in &links.items { (row(id, link, user)) } }

@@ -24,10 +24,6 @@ const STREAM_WINDOW: u32 = 1 << 20;
 /// block all others.
 const CONNECTION_WINDOW: u32 = 1 << 30;
 
-/// Maximum size of an HTTP/2 frame in bytes. Each frame is written on its own, and with the default of
-/// 16 KiB a message with a part of a list takes five.
-const FRAME_SIZE: u32 = 128 << 10;
-
 /// Maximum time until the response of a call begins, even if its caller allows more.
 const LONGEST_CALL: Duration = Duration::from_mins(2);
 

@@ -21,7 +21,7 @@ use tonic_health::{ServingStatus, server::health_reporter};
 use tracing::Instrument;
 
 use super::{
-    CONNECTION_WINDOW, FRAME_SIZE, LONGEST_CALL, STREAM_WINDOW,
+    CONNECTION_WINDOW, LONGEST_CALL, STREAM_WINDOW,
     incoming::{strip_untrusted_headers, with_tls},
     measurement::{method_label, record},
 };
@@ -58,7 +58,6 @@ pub fn serve(
         .timeout(LONGEST_CALL)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_frame_size(FRAME_SIZE)
         .max_concurrent_streams(MOST_CALLS)
         .http2_keepalive_interval(Some(Duration::from_secs(30)))
         .add_routes(app)
