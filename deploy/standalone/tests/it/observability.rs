@@ -84,6 +84,10 @@ async fn produce_every_metric(world: &World) {
     let project = create_project(api).await;
     let set = api.post(&format!("{project}/testsets"), json!({"Name": "Nightly"})).await.created();
     upload(api, &format!("{project}/testsets/{}", id(&set)), report(3)).await.expect(201);
+    let launches = "/api/v2/agents/launch";
+    let launch = api.post(launches, json!({"name": "Nightly"})).await.created();
+    let finish = format!("{launches}/{}/finish", launch["id"].as_str().unwrap());
+    api.put(&finish, json!({})).await.ok();
 
     let nats = jetstream::new(async_nats::connect(world.nats_url()).await.unwrap());
     let (event, customer) = (Uuid::now_v7(), Uuid::now_v7());

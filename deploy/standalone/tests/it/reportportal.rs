@@ -19,7 +19,7 @@ use crate::{
 
 /// Maximum time until the results of a launch are stored, which takes about six seconds unless many
 /// others are.
-const CLOSING: Duration = Duration::from_secs(60);
+const CLOSING: Duration = Duration::from_mins(1);
 
 /// Returns the token of an agent.
 pub(crate) async fn agent_token(api: &Api) -> String {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use assay_proto::ExecutionStatus;
+use assay_runtime::begin;
 use assay_testkit::eventually;
 use futures::future::try_join_all;
 
@@ -91,7 +92,7 @@ async fn a_replica_that_is_killed_while_it_closes_a_launch_leaves_it_to_another(
     launch.test("pays", "PASSED").await?;
     let id = launch.finish().await?;
     // The replica waits for the lock of the execution.
-    let mut lock = world.db.begin().await?;
+    let mut lock = begin(&world.db).await?;
     sqlx::query("select from execution for update").execute(&mut *lock).await?;
     world.change("update launch set due_at = now()").await?;
     let server = Server::start(&world)?;
@@ -123,7 +124,7 @@ async fn a_launch_that_takes_long_does_not_delay_others() -> Result<()> {
     let stuck = world.start_launch("Stuck").await?.finish().await?;
     let launch = world.start_launch("Nightly").await?;
     launch.test("pays", "PASSED").await?;
-    let mut lock = world.db.begin().await?;
+    let mut lock = begin(&world.db).await?;
     let locking = sqlx::query("select from execution where id = $1::uuid for update");
     locking.bind(&stuck).execute(&mut *lock).await?;
     world
