@@ -32,6 +32,7 @@ mod response;
 mod routes;
 mod services;
 mod telemetry;
+mod testrail;
 mod token;
 mod update;
 mod upload;
@@ -85,7 +86,8 @@ pub fn app(upstream: Upstream, config: &EdgeConfig) -> Router {
     });
     let (quick, slow) = (edge.protect(quick, Pace::Quick), edge.protect(slow, Pace::Slow));
     let agents = edge.protect(reportportal::routes(), Pace::Reporting);
+    let testrail = testrail::signed_in(edge.protect(testrail::routes(), Pace::Slow));
     let pages = edge.protect(pages, Pace::Slow);
-    let app = quick.merge(slow).merge(agents).merge(pages).with_state(services);
+    let app = quick.merge(slow).merge(agents).merge(testrail).merge(pages).with_state(services);
     app.merge(console.unwrap_or_default())
 }

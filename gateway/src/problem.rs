@@ -2,6 +2,7 @@
 
 pub(crate) mod reportportal;
 mod status;
+pub(crate) mod testrail;
 
 use std::{borrow::Cow, time::Duration};
 
@@ -225,6 +226,15 @@ impl FailedRequest {
             let (status, body) = reportportal::error(problem.status, &problem.explanation());
             *response.status_mut() = status;
             let headers = response.headers_mut();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            return response.map(|_| Json(body).into_response().into_body());
+        }
+        if self.uri.path() == testrail::PATH {
+            let explanation = problem.explanation();
+            let (status, body) = testrail::error(problem.status, &problem.code, &explanation);
+            *response.status_mut() = status;
+            let headers = response.headers_mut();
+            testrail::add_headers(status, headers);
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             return response.map(|_| Json(body).into_response().into_body());
         }

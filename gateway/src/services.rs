@@ -125,6 +125,7 @@ clients! {
     KnownFailures = execution::known_failure_service_client::KnownFailureServiceClient;
     Metrics = execution::metrics_service_client::MetricsServiceClient;
     Launches = execution::launch_service_client::LaunchServiceClient;
+    Runs = execution::run_service_client::RunServiceClient;
     TestReports = execution::test_report_service_client::TestReportServiceClient;
     Statistics = execution::statistics_service_client::StatisticsServiceClient;
     DebugRecords = execution::debug_service_client::DebugServiceClient;

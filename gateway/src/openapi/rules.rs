@@ -138,10 +138,11 @@ mod tests {
     use super::*;
     use crate::routes;
 
-    /// Methods that only services call, and those of agents of ReportPortal.
-    const INTERNAL: [&str; 16] = [
+    /// Methods that only services call, and those of agents of ReportPortal and TestRail.
+    const INTERNAL: [&str; 23] = [
         "/assay.catalog.v1.SnapshotService/FindTestSet",
         "/assay.catalog.v1.AutomationService/GetAutomationRecords",
+        "/assay.catalog.v1.LookupService/FindIdentifiers",
         "/assay.catalog.v1.LookupService/FindRecords",
         "/assay.catalog.v1.LookupService/GetMetricsSettings",
         "/assay.catalog.v1.LookupService/GetOrigin",
@@ -154,6 +155,12 @@ mod tests {
         "/assay.execution.v1.LaunchService/MergeLaunches",
         "/assay.execution.v1.LaunchService/StartLaunch",
         "/assay.execution.v1.LaunchService/UpdateLaunch",
+        "/assay.execution.v1.RunService/AddRunAttachment",
+        "/assay.execution.v1.RunService/AddRunResults",
+        "/assay.execution.v1.RunService/AssignNumbers",
+        "/assay.execution.v1.RunService/FindNumbers",
+        "/assay.execution.v1.RunService/ListNumbers",
+        "/assay.execution.v1.RunService/UpdateDetails",
         "/assay.identity.v1.TokenService/ExchangeApiToken",
         "/assay.identity.v1.TokenService/ListRevocations",
     ];

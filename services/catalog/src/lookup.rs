@@ -6,8 +6,8 @@ use assay_auth::Caller;
 use assay_proto::{
     EnvironmentId, ProjectId, TestCaseId, TestPlanId, TestSetId,
     catalog::{
-        FindRecordsRequest, GetMetricsSettingsRequest, GetOriginRequest, MetricsSettings, Origin,
-        lookup_service_server,
+        FindIdentifiersRequest, FindRecordsRequest, FoundIdentifiers, GetMetricsSettingsRequest,
+        GetOriginRequest, MetricsSettings, Origin, lookup_service_server,
     },
 };
 use sqlx::PgPool;
@@ -31,6 +31,17 @@ impl lookup_service_server::LookupService for LookupService {
         let environment = EnvironmentId::from_path_if_any(request.environment_id.as_deref())?;
         store::find(&self.db, customer, project, case, set, environment).await?;
         Ok(Response::new(()))
+    }
+
+    async fn find_identifiers(
+        &self,
+        request: Request<FindIdentifiersRequest>,
+    ) -> Result<Response<FoundIdentifiers>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let FindIdentifiersRequest { project_id, identifiers } = request.into_inner();
+        let project = ProjectId::from_path(&project_id)?;
+        let identifiers = store::identifiers(&self.db, customer, project, &identifiers).await?;
+        Ok(Response::new(FoundIdentifiers { identifiers }))
     }
 
     async fn get_metrics_settings(

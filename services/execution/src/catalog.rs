@@ -6,9 +6,9 @@ use assay_auth::Caller;
 use assay_proto::{
     CustomerId, Fault,
     catalog::{
-        AdoptTestCasesRequest, AutomationRecordsBatch, FindRecordsRequest, FindTestSetRequest,
-        GetAutomationRecordsRequest, GetMetricsSettingsRequest, MetricsSettings, ReportedTestCase,
-        Snapshot, SnapshotTarget, TakeSnapshotRequest,
+        AdoptTestCasesRequest, AutomationRecordsBatch, FindIdentifiersRequest, FindRecordsRequest,
+        FindTestSetRequest, GetAutomationRecordsRequest, GetMetricsSettingsRequest,
+        MetricsSettings, ReportedTestCase, Snapshot, SnapshotTarget, TakeSnapshotRequest,
         automation_service_client::AutomationServiceClient,
         lookup_service_client::LookupServiceClient, snapshot_service_client::SnapshotServiceClient,
     },
@@ -54,6 +54,19 @@ impl Catalog {
         let mut lookup = LookupServiceClient::new(self.0.clone());
         within(FIND, lookup.find_records(caller.call_within(FIND, records))).await?;
         Ok(())
+    }
+
+    /// Returns those of these identifiers and aliases that active test cases of a project have.
+    pub(crate) async fn find_identifiers(
+        &self,
+        caller: &Caller,
+        project_id: String,
+        identifiers: Vec<String>,
+    ) -> Result<Vec<String>, Status> {
+        let mut lookup = LookupServiceClient::new(self.0.clone());
+        let request = FindIdentifiersRequest { project_id, identifiers };
+        let found = lookup.find_identifiers(caller.call_within(READ, request));
+        Ok(within(READ, found).await?.into_inner().identifiers)
     }
 
     /// Returns the settings of a project for its metrics.

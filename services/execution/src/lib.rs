@@ -26,6 +26,7 @@ mod reconciler;
 mod removal;
 mod result;
 mod retention;
+mod run;
 mod schedule;
 mod settle;
 mod share_link;
@@ -44,7 +45,8 @@ use assay_proto::execution::{
     insight_service_server::InsightServiceServer,
     known_failure_service_server::KnownFailureServiceServer,
     launch_service_server::LaunchServiceServer, metrics_service_server::MetricsServiceServer,
-    result_service_server::ResultServiceServer, share_link_service_server::ShareLinkServiceServer,
+    result_service_server::ResultServiceServer, run_service_server::RunServiceServer,
+    share_link_service_server::ShareLinkServiceServer,
     shared_execution_service_server::SharedExecutionServiceServer,
     statistics_service_server::StatisticsServiceServer,
     test_report_service_server::TestReportServiceServer,
@@ -78,6 +80,7 @@ use self::{
     limits::IngestLimits,
     metrics::MetricsService,
     result::ResultService,
+    run::RunService,
     share_link::{ShareLinkService, SharedExecutionService},
     statistics::StatisticsService,
     test_report::TestReportService,
@@ -185,6 +188,7 @@ pub fn services(
         pages: pages.clone(),
     };
     let share_links = ShareLinkService { db: db.clone(), pages };
+    let runs = RunService { db: db.clone(), results: results.clone() };
     let launches = Launches::new(executions.clone(), results.clone(), shares);
     let known_failures = KnownFailureService { db: db.clone(), catalog: catalog.clone() };
     let insights = InsightService { db: db.clone(), catalog: catalog.clone() };
@@ -202,6 +206,7 @@ pub fn services(
         .add_service(ShareLinkServiceServer::new(share_links))
         .add_service(SharedExecutionServiceServer::new(shared_executions))
         .add_service(MetricsServiceServer::new(metrics))
+        .add_service(RunServiceServer::new(runs))
         .add_service(LaunchServiceServer::new(launches.clone()))
         .add_service(DebugServiceServer::new(DebugService { db: db.clone() }));
     (services, launches)

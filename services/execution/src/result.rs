@@ -213,6 +213,26 @@ impl ResultService {
         mut added: Added,
         mut memory: Memory,
     ) -> Result<ReportedResults, Status> {
+        let customer = caller.customer;
+        let more = self.prepare(caller, project, execution, &mut added, &mut memory).await?;
+        let writer = self.limits.write(customer, execution.0).await?;
+        let mut tx = begin(&self.db).await?;
+        let reported = report(&mut tx, customer, project, execution, added, more).await?;
+        tx.commit().await.map_err(Fault::from)?;
+        drop((writer, memory));
+        Ok(reported)
+    }
+
+    /// Has the catalog adopt test cases that an open execution does not have, and stores the files of
+    /// results.
+    pub(crate) async fn prepare(
+        &self,
+        caller: &Caller,
+        project: ProjectId,
+        execution: ExecutionId,
+        added: &mut Added,
+        memory: &mut Memory,
+    ) -> Result<(Option<Snapshot>, Vec<Staged>), Status> {
         let Self { db, catalog, limits, artifacts, .. } = self;
         let customer = caller.customer;
         let state = limits.read(customer, store::get(db, customer, project, execution)).await?;
@@ -227,13 +247,7 @@ impl ResultService {
             }
             staged = artifacts.stage(customer, execution, take(&mut added.attachments)).await?;
         }
-        let writer = limits.write(customer, execution.0).await?;
-        let mut tx = begin(db).await?;
-        let more = (adopted, staged);
-        let reported = report(&mut tx, customer, project, execution, added, more).await?;
-        tx.commit().await.map_err(Fault::from)?;
-        drop((writer, memory));
-        Ok(reported)
+        Ok((adopted, staged))
     }
 }
 

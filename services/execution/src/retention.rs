@@ -15,7 +15,7 @@ use assay_runtime::{AdvisoryLock, Database, Runtime, Throttle};
 use sqlx::{PgPool, PgTransaction};
 use tokio::time::sleep;
 
-use crate::{artifact::Artifacts, deletion, insight, removal};
+use crate::{artifact::Artifacts, deletion, insight, removal, run};
 
 /// Interval between the runs of the task.
 const PERIOD: Duration = Duration::from_mins(10);
@@ -104,5 +104,6 @@ async fn remove(
 ) -> Result<(), Fault> {
     artifacts.remove(customer, id).await?;
     removal::instances(db, throttle, customer, &store::reports(db, customer, id).await?).await?;
+    run::store::remove_of_results(db, throttle, customer, id).await?;
     store::mark_pruned(db, customer, id).await
 }

@@ -41,6 +41,7 @@ mod slow;
 mod stream;
 mod subscribers;
 mod tenant;
+mod testrail;
 mod traces;
 mod transfer;
 mod verify;

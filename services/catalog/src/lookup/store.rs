@@ -49,6 +49,24 @@ pub(super) async fn find(
     }
 }
 
+/// Returns those of some identifiers that active test cases of a project have, also as aliases.
+pub(super) async fn identifiers(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    project: ProjectId,
+    identifiers: &[String],
+) -> Result<Vec<String>, Fault> {
+    let found = sqlx::query_scalar(
+        "select identifier from test_case
+         where customer_id = $1 and project_id = $2 and identifier = any($3) and live
+         union
+         select a.identifier from test_case_alias a
+         join test_case c on c.customer_id = $1 and c.id = a.test_case_id and c.live
+         where a.customer_id = $1 and a.project_id = $2 and a.identifier = any($3)",
+    );
+    Ok(found.bind(customer).bind(project).bind(identifiers).fetch_all(db).await?)
+}
+
 /// Returns the settings of a project for its metrics.
 pub(super) async fn metrics_settings(
     db: impl PgExecutor<'_>,

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::store::{self, Deleted};
-use crate::{artifact::Artifacts, launch, removal};
+use crate::{artifact::Artifacts, launch, removal, run};
 
 /// Interval between purges.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ async fn purge(
     let mut after = ExecutionId(Uuid::nil());
     loop {
         let executions = store::executions(db, deleted, after).await?;
-        let Some(last) = executions.last().copied() else { return Ok(is_empty) };
+        let Some(last) = executions.last().copied() else { break };
         for id in executions {
             lock.check().await?;
             if let Err(fault) = remove(db, artifacts, &mut throttle, deleted.customer_id, id).await
@@ -74,6 +74,9 @@ async fn purge(
         }
         after = last;
     }
+    let project = Some(deleted.project_id).filter(|project| *project != store::ALL_PROJECTS);
+    run::store::remove_of_deleted(db, &mut throttle, deleted.customer_id, project).await?;
+    Ok(is_empty)
 }
 
 /// Removes an execution with its reports, instances and artifacts.
@@ -104,5 +107,6 @@ async fn remove(
     }
     artifacts.remove(customer, id).await?;
     launch::store::remove_of_execution(db, customer, id).await?;
+    run::store::remove_of_execution(db, throttle, customer, id).await?;
     store::remove_execution(db, customer, id).await
 }

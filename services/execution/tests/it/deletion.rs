@@ -115,7 +115,8 @@ async fn rows(world: &World) -> Result<i64> {
                  + (select count(*) from stray_file) + (select count(*) from retention)
                  + (select count(*) from failure) + (select count(*) from case_day)
                  + (select count(*) from known_failure) + (select count(*) from share_link)
-                 + (select count(*) from launch) + (select count(*) from launch_request)",
+                 + (select count(*) from launch) + (select count(*) from launch_request)
+                 + (select count(*) from number) + (select count(*) from number_counter)",
         )
         .await
 }

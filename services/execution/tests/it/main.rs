@@ -24,6 +24,7 @@ mod results;
 mod retention;
 mod reviews;
 mod roles;
+mod runs;
 mod scale;
 mod statistics;
 mod uploads;

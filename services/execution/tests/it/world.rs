@@ -5,6 +5,7 @@ mod engine;
 mod execution;
 mod launch;
 mod result;
+mod run;
 mod server;
 mod test_report;
 

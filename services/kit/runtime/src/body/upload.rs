@@ -3,9 +3,10 @@
 use assay_proto::{
     catalog::{ImportTestCasesRequest, ImportTestCasesTarget},
     execution::{
-        AddLaunchLogsRequest, AddReportRequest, AddReportTarget, FormFile, ReportInstancesRequest,
-        ReportResultsRequest, ReportResultsTarget, UploadArtifactRequest, UploadArtifactTarget,
-        UploadResultsRequest, UploadResultsTarget,
+        AddLaunchLogsRequest, AddReportRequest, AddReportTarget, AddRunAttachmentRequest,
+        AddRunAttachmentTarget, AddRunResultsRequest, AddRunResultsTarget, FormFile,
+        ReportInstancesRequest, ReportResultsRequest, ReportResultsTarget, UploadArtifactRequest,
+        UploadArtifactTarget, UploadResultsRequest, UploadResultsTarget,
     },
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
@@ -52,6 +53,8 @@ upload_message!(ReportInstancesRequest, id: String, file: |_| None);
 upload_message!(ReportResultsRequest, target: ReportResultsTarget, file: |_| None);
 upload_message!(UploadArtifactRequest, target: UploadArtifactTarget, file: |_| None);
 upload_message!(AddReportRequest, target: AddReportTarget, file: |m| m.file.take());
+upload_message!(AddRunAttachmentRequest, target: AddRunAttachmentTarget, file: |m| m.file.take());
+upload_message!(AddRunResultsRequest, target: AddRunResultsTarget, file: |_| None);
 upload_message!(UploadResultsRequest, target: UploadResultsTarget, file: |m| m.file.take());
 
 /// The logs name their launch, so the call has no target.
