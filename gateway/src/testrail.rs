@@ -80,11 +80,11 @@ async fn get(session: &Session, call: &Call) -> Result<Value, Problem> {
         ("get_statuses", []) => Ok(run_tests::statuses()),
         ("get_plans", &[project]) => {
             session.project(project).await?;
-            Ok(page::of(call, "plans", Vec::new(), None))
+            Ok(page::of(call, "plans", &[], None))
         }
         ("get_milestones", &[project]) => {
             session.project(project).await?;
-            Ok(page::of(call, "milestones", Vec::new(), None))
+            Ok(page::of(call, "milestones", &[], None))
         }
         ("get_configs", &[project]) => session.project(project).await.map(|_| json!([])),
         _ => Err(call.unknown()),

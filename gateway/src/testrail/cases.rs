@@ -69,7 +69,12 @@ impl Session {
         let rendered = numbered.iter().zip(&found).map(|(numbered, project)| {
             of_project(numbered.number, &project.name, &project.description)
         });
-        Ok(page::of(call, "projects", rendered.collect(), next.map(|cursor| Next(Some(cursor)))))
+        Ok(page::of(
+            call,
+            "projects",
+            &rendered.collect::<Vec<_>>(),
+            next.map(|cursor| Next(Some(cursor))),
+        ))
     }
 
     pub(super) async fn project_of(&self, number: i64) -> Result<Value, Problem> {
@@ -111,8 +116,8 @@ impl Session {
         let limit = usize::try_from(paging.limit).unwrap_or(usize::MAX);
         let next = (found.len() > limit).then_some(Next(None));
         found.truncate(limit);
-        let rendered = found.iter().map(|section| of_section(project, section)).collect();
-        Ok(page::of(call, "sections", rendered, next))
+        let rendered = found.iter().map(|section| of_section(project, section));
+        Ok(page::of(call, "sections", &rendered.collect::<Vec<_>>(), next))
     }
 
     pub(super) async fn add_section(
@@ -171,7 +176,7 @@ impl Session {
             .zip(&found)
             .map(|(record, case)| of_case(project, record, &case.name, section));
         let next = next.map(|cursor| Next(Some(cursor)));
-        Ok(page::of(call, "cases", rendered.collect(), next))
+        Ok(page::of(call, "cases", &rendered.collect::<Vec<_>>(), next))
     }
 
     /// Adds a test case, unless the project has one with the identifier.
@@ -179,8 +184,8 @@ impl Session {
         let section = self.find(NumberedKind::Section, section).await?;
         let (id, body) = (section.scope_id, object(request).await?);
         let title = required(&body, "title")?;
-        let fields = [IDENTIFIER].into_iter().chain(ALIASES);
-        let given = fields.filter_map(|field| text(&body, field)).next().map(str::to_owned);
+        let mut fields = [IDENTIFIER].into_iter().chain(ALIASES);
+        let given = fields.find_map(|field| text(&body, field)).map(str::to_owned);
         let input = TestCaseInput {
             name: title.clone(),
             identifier: given.clone(),

@@ -71,7 +71,7 @@ fn size(number: i64) -> usize {
 
 /// Returns the page with these entities. Its link to the next one has the cursor; a client may also
 /// increase the offset.
-pub(super) fn of(call: &Call, entities: &str, page: Vec<Value>, next: Option<Next>) -> Value {
+pub(super) fn of(call: &Call, entities: &str, page: &[Value], next: Option<Next>) -> Value {
     let Paging { offset, limit, .. } =
         Paging::of(call).unwrap_or(Paging { offset: 0, limit: LARGEST, cursor: None });
     let link = |offset: i64, cursor: Option<String>| {

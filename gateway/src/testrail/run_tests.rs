@@ -57,22 +57,19 @@ impl Session {
         };
         let mut reports: TestReports = self.client();
         let list = reports.list_test_reports(self.caller.call(request)).await?;
-        let (tests, next) = match selection(&record) {
-            Some(cases) => self.selected(&record, run, &cases, &paging, list).await?,
-            None => {
-                let (found, next) = paging.read(list).await?;
-                let id = &record.key;
-                let records = found
-                    .iter()
-                    .map(|one| self::record(id, &one.test_case_identifier, &Value::Null));
-                let numbered =
-                    self.assign(Some(id), NumberedKind::TestCase, records.collect()).await?;
-                let tests = numbered.iter().zip(&found);
-                let tests = tests.map(|(case, report)| of_report(run, case.number, report));
-                (tests.collect(), next.map(|cursor| Next(Some(cursor))))
-            }
+        let (tests, next) = if let Some(cases) = selection(&record) {
+            self.selected(&record, run, &cases, &paging, list).await?
+        } else {
+            let (found, next) = paging.read(list).await?;
+            let id = &record.key;
+            let records =
+                found.iter().map(|one| self::record(id, &one.test_case_identifier, &Value::Null));
+            let numbered = self.assign(Some(id), NumberedKind::TestCase, records.collect()).await?;
+            let tests = numbered.iter().zip(&found);
+            let tests = tests.map(|(case, report)| of_report(run, case.number, report));
+            (tests.collect(), next.map(|cursor| Next(Some(cursor))))
         };
-        Ok(page::of(call, "tests", tests, next))
+        Ok(page::of(call, "tests", &tests, next))
     }
 
     /// Returns a page of the test cases that a run was limited to. Of its reports, only those of the

@@ -96,13 +96,18 @@ impl Session {
         };
         let rendered = numbered.iter().zip(&found).filter(|(_, entry)| is_sought(entry));
         let rendered = rendered.map(|(run, entry)| rendered_run(project, run, entry, None));
-        Ok(page::of(call, "runs", rendered.collect(), next.map(|cursor| Next(Some(cursor)))))
+        Ok(page::of(
+            call,
+            "runs",
+            &rendered.collect::<Vec<_>>(),
+            next.map(|cursor| Next(Some(cursor))),
+        ))
     }
 
     async fn of_run(&self, run: &NumberedRecord) -> Result<Value, Problem> {
         let ExecutionSummary { execution, url, .. } = self.summary(run).await?;
         let project = self.project_number(&run.key).await?;
-        Ok(rendered_run(project, run, &execution.unwrap_or_default(), url))
+        Ok(rendered_run(project, run, &execution.unwrap_or_default(), url.as_deref()))
     }
 
     /// Returns the outcome of the execution of a run.
@@ -127,7 +132,7 @@ fn rendered_run(
     project: i64,
     run: &NumberedRecord,
     entry: &ExecutionEntry,
-    url: Option<String>,
+    url: Option<&str>,
 ) -> Value {
     let details = details(run);
     let detail = |name: &str| details.get(name).cloned().unwrap_or_default();

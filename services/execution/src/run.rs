@@ -73,7 +73,9 @@ impl run_service_server::RunService for RunService {
         let mut numbered = store::assign(&mut tx, customer, kind, &records).await?;
         tx.commit().await.map_err(Fault::from)?;
         if !request.with_details {
-            numbered.iter_mut().for_each(|record| record.details.clear());
+            for record in &mut numbered {
+                record.details.clear();
+            }
         }
         Ok(Response::new(answer(numbered)))
     }

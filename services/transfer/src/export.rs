@@ -16,7 +16,7 @@ const CONCURRENCY: usize = 8;
 
 /// Export a project to a folder: records as NDJSON, results and files
 ///
-/// The token needs the permission Read, and AccessSecrets to export secrets in clear; otherwise
+/// The token needs the permission Read, and `AccessSecrets` to export secrets in clear; otherwise
 /// asterisks replace them. If the export is interrupted, the same command continues it. An export is
 /// complete when its folder has a manifest.json.
 #[derive(clap::Args, Clone, Debug)]

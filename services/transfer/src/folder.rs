@@ -86,7 +86,9 @@ impl Folder {
         let (list, entries) = Part::resume::<Entry>(path, LIST)?;
         let mut folder =
             Self { path: path.to_owned(), finished: HashSet::new(), counts: BTreeMap::new(), list };
-        entries.iter().for_each(|entry| folder.count(entry));
+        for entry in &entries {
+            folder.count(entry);
+        }
         Ok(folder)
     }
 

@@ -188,12 +188,12 @@ async fn a_project_is_the_same_after_a_move_to_another_customer() {
     assert_eq!(before["results of 1"].len(), 5);
 
     // Importing it again, also without the list of finished executions, changes nothing.
-    fs::read_dir(&arriving.folder).unwrap().for_each(|file| {
+    for file in fs::read_dir(&arriving.folder).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "txt") {
             fs::remove_file(path).unwrap();
         }
-    });
+    }
     arriving.assay(&import).await;
     arriving.assay("export --project shop --to again").await;
     let again = records(&arriving.folder.join("again"));

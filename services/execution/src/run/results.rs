@@ -121,7 +121,8 @@ impl RunService {
 
 /// Returns the keys of the results of a request, which are the same when it is repeated.
 fn keys(digest: &[u8], results: usize) -> Vec<String> {
-    let digest: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let digest = digest.iter().take(16);
+    let digest = digest.fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"));
     (0..results).map(|index| format!("{digest}/{index}")).collect()
 }
 

@@ -94,7 +94,9 @@ impl Names {
                 *link = new.clone().into();
             }
         };
-        LINKS.iter().for_each(|field| result.get_mut(*field).into_iter().for_each(replace));
+        for field in LINKS {
+            result.get_mut(field).into_iter().for_each(replace);
+        }
         let steps = result.get_mut("Steps").and_then(Value::as_array_mut);
         for step in steps.into_iter().flatten() {
             step.get_mut("Thumbnail").into_iter().for_each(replace);

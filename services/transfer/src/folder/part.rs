@@ -131,5 +131,5 @@ fn places(folder: &Path, path: &str) -> Result<(PathBuf, PathBuf)> {
 
 /// Returns bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
 }

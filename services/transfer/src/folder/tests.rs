@@ -8,7 +8,9 @@ use super::{reader::lines, *};
 
 fn write(folder: &mut Folder, path: &str, records: &[Value]) {
     let mut part = folder.begin(path).unwrap();
-    records.iter().for_each(|record| part.line(record).unwrap());
+    for record in records {
+        part.line(record).unwrap();
+    }
     folder.finish(part).unwrap();
 }
 

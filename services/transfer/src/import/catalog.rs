@@ -71,6 +71,9 @@ pub(super) async fn create(
     test_case::import(target, reader).await
 }
 
+/// A field with an id, and what ids become.
+type Reference<'a> = (&'a str, &'a HashMap<String, String>);
+
 /// Finds or creates the records of a noun. `reference` is a field with an id, and what ids become.
 /// References to records of the same noun come after those. Returns the ids by those in the export.
 async fn records(
@@ -78,7 +81,7 @@ async fn records(
     reader: &Reader,
     finished: &mut Finished,
     (noun, file): (&'static str, &str),
-    (fields, reference): (&[&str], Option<(&str, &HashMap<String, String>)>),
+    (fields, reference): (&[&str], Option<Reference<'_>>),
     key: impl Fn(&Record) -> String,
 ) -> Result<HashMap<String, String>> {
     let mut existing = existing(target, noun, &key).await?;
@@ -86,29 +89,26 @@ async fn records(
     for line in reader.lines::<Record>(file)? {
         let line = line?;
         let record = line.record;
-        let id = match existing.get_mut(&key(&record)).and_then(Vec::pop) {
-            Some((id, is_archived)) => {
-                // Executions of archived test sets cannot be opened.
-                if is_archived && noun == "testsets" {
-                    let path = format!("{}/{noun}/{id}", target.at);
-                    target.interface.put(&path, &json!({"Archived": false})).await?;
-                }
-                id
+        let id = if let Some((id, is_archived)) = existing.get_mut(&key(&record)).and_then(Vec::pop)
+        {
+            // Executions of archived test sets cannot be opened.
+            if is_archived && noun == "testsets" {
+                let path = format!("{}/{noun}/{id}", target.at);
+                target.interface.put(&path, &json!({"Archived": false})).await?;
             }
-            None => {
-                let mut input = only(&record, fields);
-                unmask(&mut input);
-                if let Some((field, others)) = reference {
-                    let id =
-                        others.get(text(&record, field)).or_else(|| ids.get(text(&record, field)));
-                    input.extend(id.map(|id: &String| (field.to_owned(), id.clone().into())));
-                }
-                let path = format!("{}/{noun}", target.at);
-                let created = create_record(&target.interface, &path, input).await;
-                let id = created.with_context(|| format!("{file}, line {}", line.number))?;
-                finished.add(&id)?;
-                id
+            id
+        } else {
+            let mut input = only(&record, fields);
+            unmask(&mut input);
+            if let Some((field, others)) = reference {
+                let id = others.get(text(&record, field)).or_else(|| ids.get(text(&record, field)));
+                input.extend(id.map(|id: &String| (field.to_owned(), id.clone().into())));
             }
+            let path = format!("{}/{noun}", target.at);
+            let created = create_record(&target.interface, &path, input).await;
+            let id = created.with_context(|| format!("{file}, line {}", line.number))?;
+            finished.add(&id)?;
+            id
         };
         ids.insert(text(&record, "Id").to_owned(), id);
         progress.add(1);

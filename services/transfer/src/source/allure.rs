@@ -6,7 +6,7 @@
 mod jsonl;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
 };
 
@@ -132,7 +132,7 @@ impl Allure {
             let url = item.report_url.as_deref().map(|url| url.split('#').next().unwrap_or(url));
             let key = match url {
                 Some(url) => url.to_owned(),
-                None => runs.range(..=begin).next_back().map_or(0, |(run, ())| *run).to_string(),
+                None => runs.range(..=begin).next_back().map_or(0, |run| *run).to_string(),
             };
             let (identifier, title) = match self.names.get(id) {
                 Some(names) => names.clone(),
@@ -170,13 +170,13 @@ fn identifier(full: &str, title: &str) -> String {
 }
 
 /// Returns the beginnings of runs, by the starts of their results.
-fn runs(mut starts: Vec<i64>) -> BTreeMap<i64, ()> {
+fn runs(mut starts: Vec<i64>) -> BTreeSet<i64> {
     starts.sort_unstable();
-    let mut runs = BTreeMap::new();
+    let mut runs = BTreeSet::new();
     let mut last = None;
     for start in starts {
         if last.is_none_or(|last| start - last > PAUSE) {
-            runs.insert(start, ());
+            runs.insert(start);
         }
         last = Some(start);
     }

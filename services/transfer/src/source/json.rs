@@ -73,11 +73,7 @@ impl<'de> Visitor<'de> for Top<'_> {
             if self.fields.contains(&name.as_str()) {
                 is_envelope = true;
                 let Self { fields, each, failure } = &mut self;
-                object.next_value_seed(Top {
-                    fields,
-                    each: &mut **each,
-                    failure: &mut **failure,
-                })?;
+                object.next_value_seed(Top { fields, each: &mut **each, failure })?;
             } else {
                 record.insert(name, object.next_value()?);
             }

@@ -137,7 +137,8 @@ fn identifier(item: &Map<String, Value>) -> String {
     let (case, code) = (text(item, "testCaseId"), text(item, "codeRef"));
     let ends_in_line =
         |text: &str| text.rsplit_once(':').is_some_and(|(_, line)| line.parse::<u32>().is_ok());
-    if !case.trim().is_empty() && !(case == code && ends_in_line(&code)) {
+    let is_place = case == code && ends_in_line(&code);
+    if !case.trim().is_empty() && !is_place {
         return case;
     }
     if !code.trim().is_empty() && !ends_in_line(&code) {
@@ -161,12 +162,11 @@ fn moment(record: &Map<String, Value>, field: &str) -> Option<DateTime<Utc>> {
 /// Returns the result that a status of ReportPortal stands for.
 fn verdict(status: &str) -> Verdict {
     match status.to_uppercase().as_str() {
-        "" | "IN_PROGRESS" => Verdict::Aborted,
         "PASSED" | "INFO" | "WARN" => Verdict::Passed,
         "FAILED" => Verdict::Failed,
         "ERROR" => Verdict::Error,
         "SKIPPED" | "CANCELLED" => Verdict::Canceled,
-        "STOPPED" | "INTERRUPTED" => Verdict::Aborted,
+        "" | "IN_PROGRESS" | "STOPPED" | "INTERRUPTED" => Verdict::Aborted,
         _ => Verdict::Unknown(status.to_owned()),
     }
 }

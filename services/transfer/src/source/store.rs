@@ -69,6 +69,7 @@ impl Store {
     }
 
     /// Adds a test case, unless there is one with its identifier.
+    #[expect(clippy::needless_pass_by_value, reason = "readers make one for the store")]
     pub(super) fn case(&mut self, case: Case) -> Result<()> {
         let id = identifier(&case.identifier);
         if !self.identifiers.insert(digest(&[&id])) {
@@ -103,17 +104,17 @@ impl Store {
     /// Adds a run, or what is known of it beyond its results.
     pub(super) fn run(&mut self, run: Run) -> Result<()> {
         let id = self.id(&run.key);
-        match self.runs.get_mut(&id) {
-            Some(stored) => stored.run.add(run),
-            None => {
-                let stored = self.begin(&id, run)?;
-                self.runs.insert(id, stored);
-            }
+        if let Some(stored) = self.runs.get_mut(&id) {
+            stored.run.add(run);
+        } else {
+            let stored = self.begin(&id, run)?;
+            self.runs.insert(id, stored);
         }
         Ok(())
     }
 
     /// Adds a result to a run.
+    #[expect(clippy::needless_pass_by_value, reason = "readers make one for the store")]
     pub(super) fn result(&mut self, run: &str, outcome: Outcome) -> Result<()> {
         if outcome.verdict == Verdict::None {
             return Ok(());

@@ -163,7 +163,7 @@ fn line(path: &Path, position: u64) -> Option<u64> {
         if bytes.is_empty() {
             return Some(lines);
         }
-        lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        lines += bytes.split(|byte| *byte == b'\n').count() as u64 - 1;
         let count = bytes.len();
         file.consume(count);
     }

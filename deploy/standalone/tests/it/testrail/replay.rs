@@ -84,7 +84,9 @@ impl<'c> Replay<'c> {
                 self.client.call(method, &call, body).await.ok()
             };
             if time == 0 {
-                of_answer.into_iter().for_each(|kind| self.learn(kind, recorded, &answer));
+                if let Some(kind) = of_answer {
+                    self.learn(kind, recorded, &answer);
+                }
             }
             if time == 0 && verb == "add_run" {
                 self.runs.push(answer["url"].clone());

@@ -19,14 +19,14 @@ pub(super) fn result_line(
     add("Identifier", case.into());
     let title = if outcome.name.trim().is_empty() { case } else { &outcome.name };
     add("Name", name(title).into());
-    if !outcome.variant.is_empty() {
+    if outcome.variant.is_empty() {
+        add("InstanceNr", number.into());
+    } else {
         let variant = match number {
             1 => outcome.variant.clone(),
             _ => format!("{} #{number}", outcome.variant),
         };
         add("Variant", name(&variant).into());
-    } else {
-        add("InstanceNr", number.into());
     }
     if attempt > 1 {
         add("Attempt", attempt.into());
@@ -50,10 +50,11 @@ pub(super) fn result_line(
 
 /// Returns the steps of a result. Its comment is part of the last one.
 fn steps(outcome: &Outcome) -> Vec<Value> {
-    let mut comment = outcome.comment.trim().to_owned();
-    if let Verdict::Unknown(status) = &outcome.verdict {
-        comment = format!("Status: {status}\n{comment}").trim().to_owned();
-    }
+    let comment = match &outcome.verdict {
+        Verdict::Unknown(status) => format!("Status: {status}\n{}", outcome.comment),
+        _ => outcome.comment.clone(),
+    };
+    let comment = comment.trim().to_owned();
     let mut steps: Vec<Value> = (1..)
         .zip(&outcome.steps)
         .map(|(number, step)| {

@@ -116,7 +116,7 @@ impl TestRail {
 
     /// Reads the results of a run. A row without a case is a further step of the result before it.
     pub(super) fn read_run(&mut self, file: &Path, store: &mut Store) -> Result<()> {
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let of_file = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let mut current: Option<(String, Outcome)> = None;
         rows(file, &mut |columns, row| {
             let get = |names: &[&str]| columns.get(row, names);
@@ -131,7 +131,7 @@ impl TestRail {
             if let Some((run, outcome)) = current.take() {
                 store.result(&run, outcome)?;
             }
-            let set = Some(get(&["run"])).filter(|name| !name.is_empty()).unwrap_or(&stem);
+            let set = Some(get(&["run"])).filter(|name| !name.is_empty()).unwrap_or(&of_file);
             let key = Some(get(&["run id"])).filter(|id| !id.is_empty()).unwrap_or(set);
             store.run(Run {
                 key: key.to_owned(),
