@@ -83,10 +83,10 @@ impl<'c> Replay<'c> {
                 let body = (!body.is_null()).then_some(&body);
                 self.client.call(method, &call, body).await.ok()
             };
-            if time == 0 {
-                if let Some(kind) = of_answer {
-                    self.learn(kind, recorded, &answer);
-                }
+            if time == 0
+                && let Some(kind) = of_answer
+            {
+                self.learn(kind, recorded, &answer);
             }
             if time == 0 && verb == "add_run" {
                 self.runs.push(answer["url"].clone());
