@@ -9,7 +9,7 @@ mod reader;
 use std::{
     collections::{BTreeMap, HashSet},
     fs::{self, OpenOptions},
-    io::Write,
+    io::{Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -108,6 +108,21 @@ impl Folder {
         path: &str,
     ) -> Result<(Part, Vec<T>)> {
         Part::resume(&self.path, path)
+    }
+
+    /// Copies a file into the export.
+    pub(crate) fn copy(&mut self, from: &Path, path: &str) -> Result<()> {
+        let file = fs::File::open(from);
+        let mut file = file.with_context(|| format!("cannot read {}", from.display()))?;
+        let (mut part, mut chunk) = (self.begin(path)?, vec![0; 1 << 16]);
+        loop {
+            let count = file.read(&mut chunk)?;
+            if count == 0 {
+                break;
+            }
+            part.write(&chunk[..count])?;
+        }
+        self.finish(part)
     }
 
     /// Completes a file.

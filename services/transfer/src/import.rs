@@ -22,8 +22,9 @@ use crate::{
     access::Access,
     folder::{self, Reader},
     interface::Interface,
+    live::{self, Origin},
     progress::note,
-    source::{Format, convert},
+    source::{Format, convert, convert_files},
 };
 
 /// Import an export, or files of another tool, into a project
@@ -37,18 +38,20 @@ use crate::{
 pub struct Import {
     #[command(flatten)]
     access: Access,
-    /// Folder of an export, or files or folders of another tool
+    /// Folder of an export, files or folders of another tool, or the URL of ReportPortal or Kiwi TCMS
     #[arg(long, required = true, num_args = 1..)]
     from: Vec<PathBuf>,
-    /// Format of the files
+    /// Format of the files. Required for a URL: reportportal or kiwi
     #[arg(long, value_enum, default_value = "auto")]
     format: Format,
+    #[command(flatten)]
+    origin: Origin,
     /// Name or id of the project; created if there is none with this name. Default: the name in the
     /// export
     #[arg(long, env = "ASSAY_PROJECT")]
     project: Option<String>,
-    /// Folder for converted files and the progress. Default: that of an export itself, and
-    /// `<from>.import` for files of another tool
+    /// Folder for converted files and the progress. Default: that of an export itself,
+    /// `<from>.import` for files of another tool, and `<host>-<source-project>.import` for a URL
     #[arg(long)]
     work: Option<PathBuf>,
     /// Convert and check the files, but send nothing
@@ -73,7 +76,7 @@ struct Target {
 impl Import {
     /// Imports the files.
     pub async fn run(self) -> Result<()> {
-        let (export, work) = self.prepare()?;
+        let (export, work) = self.prepare().await?;
         let (reader, manifest) = Reader::open(&export)?;
         note(format_args!("{}: {}", export.display(), summary(&manifest.counts)));
         if self.check {
@@ -89,8 +92,16 @@ impl Import {
 
     /// Returns the folder of the export, to which files of other tools are converted, and the one for
     /// the progress.
-    fn prepare(&self) -> Result<(PathBuf, PathBuf)> {
+    async fn prepare(&self) -> Result<(PathBuf, PathBuf)> {
         let first = self.from.first().context("--from is required")?;
+        if let Some(url) = live::url_of(first) {
+            ensure!(self.from.len() == 1, "--from: only one URL can be imported at a time");
+            let work = self.work.clone().unwrap_or_else(|| self.origin.folder(&url));
+            let source = work.join("source");
+            let files = live::read(&url, self.format, &self.origin, &source).await?;
+            convert_files(&files, self.format, &work)?;
+            return Ok((work.clone(), work));
+        }
         let is_export = folder::is_complete(first) || folder::is_begun(first);
         if is_export && matches!(self.format, Format::Auto | Format::Assay) {
             ensure!(self.from.len() == 1, "--from: only one export can be imported at a time");

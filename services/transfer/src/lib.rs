@@ -5,6 +5,7 @@ mod export;
 mod folder;
 mod import;
 mod interface;
+mod live;
 mod progress;
 mod source;
 

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-pub(crate) use self::files::Format;
 use self::store::Store;
+pub(crate) use self::{files::Format, reportportal::is_test as is_test_of_reportportal};
 use crate::{folder, progress::note};
 
 /// A reader of the files of a tool.
@@ -35,6 +35,11 @@ trait Source {
 /// Converts files and folders to an export in the folder `work`. A conversion there is replaced.
 pub(crate) fn convert(from: &[PathBuf], format: Format, work: &Path) -> Result<()> {
     let (format, files) = files::find(from, format, work)?;
+    convert_files(&files, format, work)
+}
+
+/// Converts files of a known format.
+pub(crate) fn convert_files(files: &[PathBuf], format: Format, work: &Path) -> Result<()> {
     let mut source: Box<dyn Source> = match format {
         Format::Testrail => Box::<testrail::TestRail>::default(),
         Format::Testlink => Box::<testlink::TestLink>::default(),
@@ -45,7 +50,7 @@ pub(crate) fn convert(from: &[PathBuf], format: Format, work: &Path) -> Result<(
     };
     folder::remove(work)?;
     let mut store = Store::create(source.name(), work)?;
-    source.read(&files, &mut store)?;
+    source.read(files, &mut store)?;
     let unknown = store.complete()?;
     for (status, count) in unknown {
         note(format_args!("{count} results with the status {status:?} are imported as Canceled"));

@@ -68,7 +68,9 @@ impl Source for Kiwi {
     fn read(&mut self, files: &[PathBuf], store: &mut Store) -> Result<()> {
         let mut nouns = Vec::new();
         for file in files {
-            nouns.push((noun(file)?, file));
+            if !is_empty(file)? {
+                nouns.push((noun(file)?, file));
+            }
         }
         nouns.sort();
         for (noun, file) in nouns {
@@ -127,6 +129,8 @@ impl Kiwi {
                 start: time(&text(record, "start_date"))
                     .or_else(|| time(&text(record, "stop_date"))),
                 end: time(&text(record, "stop_date")),
+                comment: texts(record, "comments", "comment"),
+                ticket: texts(record, "links", "").replace('\n', ", "),
                 ..Outcome::default()
             },
         )
@@ -187,8 +191,22 @@ fn verdict(status: &str) -> Verdict {
     }
 }
 
+/// Returns the texts of a list, or of a field of its records, on lines. Only executions that were read
+/// from a URL have such lists.
+fn texts(record: &Map<String, Value>, list: &str, field: &str) -> String {
+    let list = record.get(list).and_then(Value::as_array).into_iter().flatten();
+    let texts = list.filter_map(|one| one.as_str().or_else(|| one.get(field)?.as_str()));
+    texts.collect::<Vec<_>>().join("\n")
+}
+
 fn id(record: &Map<String, Value>, field: &str) -> Result<i64> {
     record.get(field).and_then(Value::as_i64).with_context(|| format!("{field}: must be a number"))
+}
+
+/// Returns whether a file is an empty list.
+fn is_empty(file: &Path) -> Result<bool> {
+    let head = head(file)?;
+    Ok(head.chars().filter(|c| !c.is_whitespace()).eq("[]".chars()))
 }
 
 fn noun(file: &Path) -> Result<Noun> {

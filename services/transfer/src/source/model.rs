@@ -1,5 +1,7 @@
 //! Test cases, runs and results, as the files of all tools have them.
 
+use std::path::PathBuf;
+
 use chrono::{DateTime, Utc};
 
 /// A test case.
@@ -70,6 +72,16 @@ pub(super) struct Outcome {
     pub(super) steps: Vec<StepOutcome>,
     pub(super) comment: String,
     pub(super) ticket: String,
+    pub(super) files: Vec<Attachment>,
+}
+
+/// A file of a result.
+#[derive(Debug)]
+pub(super) struct Attachment {
+    pub(super) path: PathBuf,
+    /// Name within its run, in letters, digits, `.`, `_` and `-`.
+    pub(super) name: String,
+    pub(super) content_type: String,
 }
 
 /// The result of a step.

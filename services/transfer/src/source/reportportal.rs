@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{
     Source,
     json::{elements, text},
-    model::{Outcome, Run, Verdict},
+    model::{Attachment, Outcome, Run, Verdict},
     store::Store,
     text::{milliseconds, time},
 };
@@ -90,11 +90,7 @@ fn launch(launch: &Map<String, Value>, store: &mut Store) -> Result<()> {
 fn item(item: &Map<String, Value>, store: &mut Store) -> Result<()> {
     let launch =
         item.get("launchId").and_then(Value::as_i64).context("launchId: must be a number")?;
-    let is =
-        |field: &str, default: bool| item.get(field).and_then(Value::as_bool).unwrap_or(default);
-    let kind = text(item, "type").to_uppercase();
-    let is_fixture = kind.starts_with("BEFORE_") || kind.starts_with("AFTER_");
-    if !is("hasStats", true) || is("hasChildren", false) || is_fixture {
+    if !is_test(item) {
         return Ok(());
     }
     let mut attempts: Vec<&Map<String, Value>> = item
@@ -116,6 +112,7 @@ fn item(item: &Map<String, Value>, store: &mut Store) -> Result<()> {
             .filter_map(|ticket| ticket.get("ticketId")?.as_str())
             .collect();
         let comment = issue.map(|issue| text(issue, "comment")).unwrap_or_default();
+        let (logs, files) = logs(attempt);
         let outcome = Outcome {
             identifier: identifier.clone(),
             name: text(item, "name"),
@@ -123,13 +120,60 @@ fn item(item: &Map<String, Value>, store: &mut Store) -> Result<()> {
             start: moment(attempt, "startTime"),
             end: moment(attempt, "endTime"),
             is_retry: number > 0,
-            comment: [text(attempt, "description"), comment].join("\n").trim().to_owned(),
+            comment: [text(attempt, "description"), comment, logs].join("\n").trim().to_owned(),
             ticket: tickets.join(", "),
+            files,
             ..Outcome::default()
         };
         store.result(&launch.to_string(), outcome)?;
     }
     Ok(())
+}
+
+/// Returns whether an item is a test: it counts and contains none that does.
+pub(crate) fn is_test(item: &Map<String, Value>) -> bool {
+    let is =
+        |field: &str, default: bool| item.get(field).and_then(Value::as_bool).unwrap_or(default);
+    let kind = text(item, "type").to_uppercase();
+    let is_fixture = kind.starts_with("BEFORE_") || kind.starts_with("AFTER_");
+    is("hasStats", true) && !is("hasChildren", false) && !is_fixture
+}
+
+/// Returns the logs of an attempt, errors first, and their files. Only items that were read from a URL
+/// have logs.
+fn logs(attempt: &Map<String, Value>) -> (String, Vec<Attachment>) {
+    let logs = attempt.get("logs").and_then(Value::as_array).into_iter().flatten();
+    let logs: Vec<_> = logs.filter_map(Value::as_object).collect();
+    let is_error = |log: &&&Map<String, Value>| {
+        matches!(text(log, "level").to_uppercase().as_str(), "ERROR" | "FATAL")
+    };
+    let errors = logs.iter().filter(is_error);
+    let others = logs.iter().filter(|log| !is_error(log));
+    let messages: Vec<_> = errors.chain(others).map(|log| text(log, "message")).collect();
+    let files = logs.iter().filter_map(|log| log.get("file")?.as_object());
+    let files = files.map(|file| Attachment {
+        path: text(file, "path").into(),
+        name: file_name(&text(file, "id"), &text(file, "contentType")),
+        content_type: text(file, "contentType"),
+    });
+    (messages.join("\n"), files.collect())
+}
+
+/// Returns the name of a file: its id, with the extension of its media type.
+fn file_name(id: &str, content_type: &str) -> String {
+    let extension = match content_type.split(';').next().unwrap_or_default().trim() {
+        "image/png" => "png",
+        "image/jpeg" => "jpg",
+        "text/plain" => "txt",
+        "text/html" => "html",
+        "application/json" => "json",
+        "application/xml" | "text/xml" => "xml",
+        "application/zip" => "zip",
+        "video/mp4" => "mp4",
+        "video/webm" => "webm",
+        _ => "bin",
+    };
+    format!("reportportal-{id}.{extension}")
 }
 
 /// Returns the identifier of a test case, as launches that are reported to Assay have it.

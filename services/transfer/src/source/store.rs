@@ -48,6 +48,9 @@ struct Stored {
     run: Run,
     results: Part,
     reviews: Part,
+    files: Part,
+    /// The names of its files.
+    names: HashSet<String>,
     first: Option<DateTime<Utc>>,
     last: Option<DateTime<Utc>>,
 }
@@ -138,6 +141,12 @@ impl Store {
         }
         let line = result_line(&case, &outcome, *count, *attempts);
         let Some(stored) = self.runs.get_mut(&id) else { return Ok(()) };
+        for file in &outcome.files {
+            if stored.names.insert(file.name.clone()) {
+                self.folder.copy(&file.path, &format!("executions/{id}/files/{}", file.name))?;
+                stored.files.line(&json!({"Name": file.name, "ContentType": file.content_type}))?;
+            }
+        }
         stored.first = earliest(stored.first, outcome.start.or(outcome.end));
         stored.last = stored.last.max(outcome.end.or(outcome.start));
         stored.results.line(&line)?;
@@ -169,6 +178,7 @@ impl Store {
             executions.line(&stored.header(&id))?;
             self.folder.finish(stored.results)?;
             self.folder.finish(stored.reviews)?;
+            self.folder.finish(stored.files)?;
         }
         self.folder.finish(executions)?;
         self.folder.complete(self.tool)?;
@@ -183,9 +193,12 @@ impl Store {
     fn begin(&mut self, id: &str, run: Run) -> Result<Stored> {
         let mut results = self.folder.begin(&format!("executions/{id}/results.ndjson"))?;
         let mut reviews = self.folder.begin(&format!("executions/{id}/reviews.ndjson"))?;
-        results.close()?;
-        reviews.close()?;
-        Ok(Stored { run, results, reviews, first: None, last: None })
+        let mut files = self.folder.begin(&format!("executions/{id}/files.ndjson"))?;
+        for part in [&mut results, &mut reviews, &mut files] {
+            part.close()?;
+        }
+        let names = HashSet::new();
+        Ok(Stored { run, results, reviews, files, names, first: None, last: None })
     }
 
     /// Remembers that the files of a run are written, and closes those that were not for long.
@@ -201,8 +214,9 @@ impl Store {
             && let Some(oldest) = self.open.pop_front()
             && let Some(stored) = self.runs.get_mut(&oldest)
         {
-            stored.results.close()?;
-            stored.reviews.close()?;
+            for part in [&mut stored.results, &mut stored.reviews, &mut stored.files] {
+                part.close()?;
+            }
         }
         Ok(())
     }

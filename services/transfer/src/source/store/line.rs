@@ -65,11 +65,16 @@ fn steps(outcome: &Outcome) -> Vec<Value> {
             })
         })
         .collect();
-    if !comment.is_empty() {
+    if !comment.is_empty() || !outcome.files.is_empty() {
         let number = steps.len() + 1;
-        steps.push(json!({
+        let mut step = json!({
             "StepNr": number, "ActualResult": clipped(&comment), "Result": outcome.verdict.name(),
-        }));
+        });
+        if !outcome.files.is_empty() {
+            let names: Vec<_> = outcome.files.iter().map(|file| &*file.name).collect();
+            step["Screenshots"] = names.into();
+        }
+        steps.push(step);
     }
     steps
 }
