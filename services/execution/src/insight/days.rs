@@ -95,6 +95,58 @@ pub(super) async fn add(
     Ok(())
 }
 
+/// Leaves out executions, because their results are those of another one: takes out what they have
+/// added, and marks them with the time `infinity`. Their sums are derived again, while no execution is
+/// added.
+pub(crate) async fn leave_out(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    executions: &[ExecutionId],
+) -> Result<(), Fault> {
+    let added: Vec<ExecutionId> = sqlx::query_scalar(
+        "with before as (
+             select id, rolled_up_at < 'infinity' as added from execution
+             where customer_id = $1 and id = any($2)
+             order by id
+             for no key update
+         ), marked as (
+             update execution e set rolled_up_at = 'infinity' from before
+             where e.customer_id = $1 and e.id = before.id
+         )
+         select id from before where added",
+    )
+    .bind(customer)
+    .bind(executions)
+    .fetch_all(&mut **tx)
+    .await?;
+    if added.is_empty() {
+        return Ok(());
+    }
+    sqlx::query("lock table case_day in share row exclusive mode").execute(&mut **tx).await?;
+    let keys = "select distinct e.customer_id, e.project_id, r.test_case_id,
+                    (e.request_time at time zone 'utc')::date as day,
+                    coalesce(e.branch, '') as branch
+                from execution e
+                join test_report r on r.customer_id = e.customer_id and r.execution_id = e.id
+                where e.customer_id = $1 and e.id = any($2)";
+    let days = "(e.project_id, (e.request_time at time zone 'utc')::date, coalesce(e.branch, ''))
+                in (select project_id, day, branch from removed)";
+    let derived =
+        derived(&format!("e.customer_id = $1 and e.rolled_up_at < 'infinity' and {days}"));
+    for statement in [
+        format!("delete from case_day where ({KEY}) in ({keys})"),
+        format!(
+            "with removed as materialized ({keys})
+             insert into case_day ({KEY}, {SUMS})
+             select * from ({derived}) as derived where ({KEY}) in (select {KEY} from removed)"
+        ),
+    ] {
+        let statement = sqlx::query(AssertSqlSafe(statement)).bind(customer).bind(&added);
+        statement.execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
 /// Removes the days that are not kept any more, of all customers.
 pub(crate) async fn remove_old(db: &PgPool, throttle: &mut Throttle) -> Result<(), Fault> {
     let remove = "
@@ -142,7 +194,7 @@ pub(crate) fn differences() -> String {
 /// The stored rows and the derived ones that differ.
 fn pairs() -> String {
     let derived = derived(&format!(
-        "e.rolled_up_at is not null and e.request_time
+        "e.rolled_up_at < 'infinity' and e.request_time
              >= ((now() at time zone 'utc')::date - {MOST} + 1)::timestamp at time zone 'utc'"
     ));
     format!(

@@ -12,6 +12,7 @@ use tonic::Status;
 use super::{Launches, body, store, store::merging};
 use crate::{
     execution::{archive, rules::can_cancel, store as executions},
+    insight::days,
     progress::report::Ending,
     settle::end_execution,
 };
@@ -39,14 +40,24 @@ impl Launches {
         merging::merge(db, customer, &sources, target).await?;
         drop(share);
         self.finish(caller, target, &[]).await?;
+        let mut withdrawn = Vec::new();
         for source in sources {
             let found = self.read_with(customer, store::find(db, customer, source)).await?;
             if let Some((project, execution)) = found.and_then(|source| source.execution) {
-                let withdrawn = self.withdraw(caller, project, execution);
-                self.read_with(customer, withdrawn).await?;
+                self.read_with(customer, self.withdraw(caller, project, execution)).await?;
+                withdrawn.push(execution);
             }
         }
+        self.read_with(customer, self.leave_out(caller, &withdrawn)).await?;
         Ok(merged)
+    }
+
+    /// Takes the results of executions out of the sums of their days.
+    async fn leave_out(&self, caller: &Caller, executions: &[ExecutionId]) -> Result<(), Fault> {
+        let mut tx = begin(&self.0.db).await?;
+        days::leave_out(&mut tx, caller.customer, executions).await?;
+        tx.commit().await?;
+        Ok(())
     }
 
     /// Cancels and archives the execution of a launch that was merged. Its results, if they are stored

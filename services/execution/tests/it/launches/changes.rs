@@ -1,6 +1,7 @@
 //! Launches that are changed after their start: merged, run again, with other attributes.
 
 use anyhow::Result;
+use assay_execution::roll_up;
 use assay_proto::{TestResult, execution::UpdateLaunchRequest};
 use serde_json::json;
 
@@ -19,6 +20,7 @@ async fn merged_launches_are_one_execution() -> Result<()> {
         }
         if are_stored {
             world.close_launches().await?;
+            roll_up(&world.db).await?;
         }
         let merged = world.merge(&[&one.id, &other.id]).await?;
         world.close_launches().await?;
@@ -31,6 +33,12 @@ async fn merged_launches_are_one_execution() -> Result<()> {
         let withdrawn = "select count(*) from execution
              where archived and (status = 'Canceled' or expired_at is not null)";
         assert_eq!(world.count(withdrawn).await?, 2);
+        roll_up(&world.db).await?;
+        assert_eq!(
+            world.count("select sum(runs) from case_day").await?,
+            2,
+            "each test counts once"
+        );
         assert_eq!(world.differences().await?, 0);
         world.forget_requests().await?;
         assert_eq!(world.count("select count(*) from launch_request").await?, 0);
