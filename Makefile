@@ -100,8 +100,13 @@ moving: ## measure exports and imports of a project with a million results; take
 	@cargo build --release --locked -p assay --bin assay
 	@deploy/local/moving
 
+reporting: ## measure how many requests of ReportPortal's agents are held; takes a minute
+	@deploy/local/install
+	@cargo build --release --locked -p assay --bin assay
+	@deploy/local/reporting
+
 clean: ## remove build artefacts, but not the data
 	@cargo clean
 
 .PHONY: help run test check language chart supply-chain conformance test-agents test-compose servers bench \
-	profile fairness overload deletion moving clean
+	profile fairness overload deletion moving reporting clean

@@ -11,15 +11,16 @@ from urllib.parse import urlsplit
 LOGIN = {"Email": "ada@example.org", "Password": "a long enough passphrase"}
 
 
-def start(program, data):
+def start(program, data, limited=False):
+    """Starts a program in an empty directory, with its limits of requests or without them."""
+    unlimited = dict(ASSAY_REQUESTS_PER_ADDRESS="0", ASSAY_REQUESTS_PER_CUSTOMER="0")
     environment = dict(
         os.environ,
         ASSAY_DATA_DIR=data,
         ASSAY_HTTP_LISTEN="127.0.0.1:0",
-        ASSAY_REQUESTS_PER_ADDRESS="0",
-        ASSAY_REQUESTS_PER_CUSTOMER="0",
         ASSAY_ADMIN_EMAIL=LOGIN["Email"],
         ASSAY_ADMIN_PASSWORD=LOGIN["Password"],
+        **({} if limited else unlimited),
     )
     process = subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, text=True)
     ready = next((line for line in process.stdout if "ready: " in line), None)
