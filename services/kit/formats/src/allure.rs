@@ -48,10 +48,6 @@ impl Format for Allure {
         "Allure results"
     }
 
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/zip"]
-    }
-
     fn recognizes(&self, head: &Head) -> bool {
         head.starts_with(ARCHIVE)
             || head.object().is_some_and(|json| {

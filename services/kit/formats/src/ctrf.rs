@@ -32,10 +32,6 @@ impl Format for Ctrf {
         "CTRF JSON"
     }
 
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/json"]
-    }
-
     /// Older reports lack the name of the format.
     fn recognizes(&self, head: &Head) -> bool {
         head.object().is_some_and(|json| {

@@ -38,10 +38,6 @@ impl Format for GoTest {
         "go test JSON"
     }
 
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/x-ndjson", "application/json"]
-    }
-
     fn recognizes(&self, head: &Head) -> bool {
         let first = head.lines().find(|line| line.starts_with(b"{"));
         first.is_some_and(|line| {

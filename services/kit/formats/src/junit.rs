@@ -29,10 +29,6 @@ impl Format for Junit {
         "JUnit XML"
     }
 
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/xml", "text/xml"]
-    }
-
     fn recognizes(&self, head: &Head) -> bool {
         matches!(head.xml_root(), "testsuites" | "testsuite")
     }

@@ -85,9 +85,6 @@ pub trait Format: Sync {
     /// Returns the name of the format for messages.
     fn name(&self) -> &'static str;
 
-    /// Returns the media types that files of the format are sent with.
-    fn media_types(&self) -> &'static [&'static str];
-
     /// Returns whether a file that starts like this has the format.
     fn recognizes(&self, head: &Head) -> bool;
 

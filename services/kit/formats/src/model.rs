@@ -2,7 +2,7 @@
 
 use assay_proto::{TestResult, Timestamp, worst};
 
-use crate::{limits, values::shortened};
+use crate::{limits, texts::beginning, values::shortened};
 
 /// Names of properties and annotations that refer to records of other systems.
 const LINKS: [&str; 6] = ["issue", "link", "requirement", "requirements", "test_key", "tms"];
@@ -160,10 +160,19 @@ impl Link {
     }
 }
 
+impl Attachment {
+    /// Returns the attachment with this path on the machine that ran the test.
+    pub(crate) fn at(path: &str) -> Self {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
+        let content = Content::Path(beginning(path, limits::MESSAGE));
+        Self { name, media_type: String::new(), content }
+    }
+}
+
 impl Property {
     /// Returns a property with texts of bounded size.
     pub(crate) fn new(name: &str, value: &str) -> Self {
-        let bounded = |text| crate::texts::beginning(text, limits::MESSAGE);
+        let bounded = |text| beginning(text, limits::MESSAGE);
         Self { name: bounded(name), value: bounded(value) }
     }
 }
@@ -180,6 +189,13 @@ impl Attempt {
         let problem = |nature| Problem { nature, ..Problem::default() };
         let problems = Nature::of(result).map(problem).into_iter().collect();
         Self { start, seconds, result, problems, ..Self::default() }
+    }
+
+    /// Adds an attachment if there is room.
+    pub(crate) fn attach(&mut self, attachment: Attachment) {
+        if self.attachments.len() < limits::MOST_ATTACHMENTS {
+            self.attachments.push(attachment);
+        }
     }
 
     /// Returns a failed attempt of which only the number is reported.
@@ -199,6 +215,14 @@ impl Test {
     pub fn is_flaky(&self) -> bool {
         let failed = |attempt: &Attempt| attempt.result != TestResult::Passed;
         self.result() == TestResult::Passed && self.attempts.iter().any(failed)
+    }
+
+    /// Adds a label, and the link that it is, if there is room.
+    pub(crate) fn label(&mut self, label: Property) {
+        if self.labels.len() < limits::MOST_LABELS {
+            self.links.extend(Link::of(&label.name, &label.value));
+            self.labels.push(label);
+        }
     }
 
     /// Adds an attempt after the others. Beyond the limit, it replaces the last one.

@@ -5,11 +5,11 @@ use std::io::BufRead;
 use assay_proto::{Fault, TestResult};
 
 use crate::{
-    Attachment, Attempt, Content, Format, Head, Link, Property, Sink, Test,
-    limits::{MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, OUTPUT, TEXT},
-    texts::{beginning, keep_beginning, keep_end},
+    Attachment, Attempt, Format, Head, Sink, Test,
+    limits::MESSAGE,
+    texts::beginning,
     values::{pytest_names, seconds, shortened, time},
-    xml::{self, Attributes, Document, Path},
+    xml::{Attributes, Elements, Path, read_elements},
 };
 
 /// The format of NUnit 3.
@@ -20,17 +20,13 @@ impl Format for Nunit {
         "NUnit 3 XML"
     }
 
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/xml", "text/xml"]
-    }
-
     fn recognizes(&self, head: &Head) -> bool {
         head.xml_root() == "test-run"
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
-        let mut report = Report { suites: Vec::new(), test: None, text: String::new(), sink };
-        xml::read(self.name(), file, &mut report)
+        let mut report = Report { suites: Vec::new(), test: None, sink };
+        read_elements(self.name(), file, &mut report)
     }
 }
 
@@ -38,14 +34,15 @@ impl Format for Nunit {
 struct Report<'s> {
     suites: Vec<String>,
     test: Option<Test>,
-    /// Text of the open element.
-    text: String,
     sink: Sink<'s>,
 }
 
-impl Document for Report<'_> {
+impl Elements for Report<'_> {
+    fn is_output(name: &str) -> bool {
+        name == "output"
+    }
+
     fn open(&mut self, path: &Path, attributes: &Attributes<'_>) -> Result<(), Fault> {
-        self.text.clear();
         match path.name() {
             "test-suite" => {
                 let name = attributes.get("name").unwrap_or_default();
@@ -53,14 +50,8 @@ impl Document for Report<'_> {
             }
             "test-case" => self.test = Some(self.test(attributes)),
             "property" => {
-                if let Some(test) = &mut self.test
-                    && test.labels.len() < MOST_LABELS
-                {
-                    let name = attributes.get("name").unwrap_or_default();
-                    let value = attributes.get("value").unwrap_or_default();
-                    test.links.extend(Link::of(&name, &value));
-                    let name = if name == "Category" { "tag" } else { &name };
-                    test.labels.push(Property::new(name, &value));
+                if let Some(test) = &mut self.test {
+                    test.label(attributes.dotnet_label());
                 }
             }
             _ => {}
@@ -68,16 +59,7 @@ impl Document for Report<'_> {
         Ok(())
     }
 
-    fn text(&mut self, path: &Path, text: &str) {
-        match path.name() {
-            "output" => keep_end(&mut self.text, text, OUTPUT),
-            _ => keep_beginning(&mut self.text, text, TEXT),
-        }
-    }
-
-    fn close(&mut self, path: &Path) -> Result<(), Fault> {
-        let text = std::mem::take(&mut self.text);
-        let text = text.trim();
+    fn close(&mut self, path: &Path, text: &str) -> Result<(), Fault> {
         match path.name() {
             "test-suite" => _ = self.suites.pop(),
             "test-case" => return self.test.take().map_or(Ok(()), &mut self.sink),
@@ -96,14 +78,7 @@ impl Document for Report<'_> {
                         attempt.reason = beginning(text, MESSAGE);
                     }
                     ("test-case", "output", _) => text.clone_into(&mut attempt.output),
-                    ("attachment", "filePath", _)
-                        if attempt.attachments.len() < MOST_ATTACHMENTS =>
-                    {
-                        let name = text.rsplit(['/', '\\']).next().unwrap_or(text).to_owned();
-                        let content = Content::Path(beginning(text, MESSAGE));
-                        let media_type = String::new();
-                        attempt.attachments.push(Attachment { name, media_type, content });
-                    }
+                    ("attachment", "filePath", _) => attempt.attach(Attachment::at(text)),
                     _ => {}
                 }
             }

@@ -22,10 +22,6 @@ impl Format for Playwright {
         "Playwright JSON"
     }
 
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/json"]
-    }
-
     fn recognizes(&self, head: &Head) -> bool {
         head.object().is_some_and(|json| {
             let configures = ["configFile", "rootDir", "forbidOnly", "fullyParallel"];

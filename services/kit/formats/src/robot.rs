@@ -6,10 +6,10 @@ use assay_proto::{Fault, TestResult};
 
 use crate::{
     Attempt, Format, Head, Property, Sink, Step, Test,
-    limits::{MESSAGE, MOST_LABELS, MOST_STEPS, OUTPUT, STEP},
-    texts::{beginning, keep_beginning, keep_end},
+    limits::{MESSAGE, MOST_STEPS, OUTPUT, STEP},
+    texts::{beginning, keep_end},
     values::{seconds, shortened, time},
-    xml::{self, Attributes, Document, Path},
+    xml::{Attributes, Elements, Path, read_elements},
 };
 
 /// The format of Robot Framework.
@@ -20,18 +20,14 @@ impl Format for Robot {
         "Robot Framework XML"
     }
 
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/xml", "text/xml"]
-    }
-
     fn recognizes(&self, head: &Head) -> bool {
         head.xml_root() == "robot"
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
         let (suites, keywords) = (Vec::new(), Vec::new());
-        let mut report = Report { suites, test: None, keywords, text: String::new(), sink };
-        xml::read(self.name(), file, &mut report)
+        let mut report = Report { suites, test: None, keywords, sink };
+        read_elements(self.name(), file, &mut report)
     }
 }
 
@@ -41,14 +37,15 @@ struct Report<'s> {
     test: Option<Test>,
     /// Open keywords and blocks, as indexes of steps. Those beyond the limit have none.
     keywords: Vec<Option<usize>>,
-    /// Text of the open element.
-    text: String,
     sink: Sink<'s>,
 }
 
-impl Document for Report<'_> {
+impl Elements for Report<'_> {
+    fn is_output(name: &str) -> bool {
+        name == "msg"
+    }
+
     fn open(&mut self, path: &Path, attributes: &Attributes<'_>) -> Result<(), Fault> {
-        self.text.clear();
         match path.name() {
             "suite" if self.test.is_none() && path.parent() != "statistics" => {
                 let name = attributes.get("name").unwrap_or_default();
@@ -71,15 +68,7 @@ impl Document for Report<'_> {
         Ok(())
     }
 
-    fn text(&mut self, path: &Path, text: &str) {
-        if matches!(path.name(), "status" | "tag" | "msg") {
-            keep_beginning(&mut self.text, text, MESSAGE);
-        }
-    }
-
-    fn close(&mut self, path: &Path) -> Result<(), Fault> {
-        let text = std::mem::take(&mut self.text);
-        let text = text.trim();
+    fn close(&mut self, path: &Path, text: &str) -> Result<(), Fault> {
         match path.name() {
             "suite" if self.test.is_none() => _ = self.suites.pop(),
             "test" | "task" => {
@@ -87,17 +76,16 @@ impl Document for Report<'_> {
                 return self.test.take().map_or(Ok(()), &mut self.sink);
             }
             name if is_step(name) => _ = self.keywords.pop(),
-            "status" if !text.is_empty() => self.message(path.parent(), text),
+            "status" if !text.is_empty() => {
+                self.message(path.parent(), beginning(text, MESSAGE));
+            }
             "tag" => {
-                if let Some(test) = &mut self.test
-                    && test.labels.len() < MOST_LABELS
-                {
-                    test.labels.push(Property::new("tag", text));
+                if let Some(test) = &mut self.test {
+                    test.label(Property::new("tag", text));
                 }
             }
             "msg" => {
-                if let Some(attempt) = self.test.as_mut().and_then(|test| test.attempts.last_mut())
-                {
+                if let Some(attempt) = self.attempt() {
                     keep_end(&mut attempt.output, text, OUTPUT);
                     keep_end(&mut attempt.output, "\n", OUTPUT);
                 }
@@ -155,17 +143,17 @@ impl Report<'_> {
         }
     }
 
-    fn message(&mut self, parent: &str, text: &str) {
+    fn message(&mut self, parent: &str, text: String) {
         let keyword = self.keywords.last().copied().flatten();
         let Some(attempt) = self.attempt() else { return };
         if !matches!(parent, "test" | "task") {
             if let Some(step) = keyword.and_then(|index| attempt.steps.get_mut(index)) {
-                text.clone_into(&mut step.message);
+                step.message = text;
             }
         } else if let Some(problem) = attempt.problems.last_mut() {
-            text.clone_into(&mut problem.message);
+            problem.message = text;
         } else if attempt.result == TestResult::Canceled {
-            text.clone_into(&mut attempt.reason);
+            attempt.reason = text;
         }
     }
 }

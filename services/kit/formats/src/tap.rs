@@ -26,10 +26,6 @@ impl Format for Tap {
         "TAP"
     }
 
-    fn media_types(&self) -> &'static [&'static str] {
-        &["text/plain", "application/x-tap"]
-    }
-
     fn recognizes(&self, head: &Head) -> bool {
         let first = head.lines().find(|line| !line.is_empty()).unwrap_or_default();
         let text = String::from_utf8_lossy(first);

@@ -6,10 +6,10 @@ use assay_proto::{Fault, TestResult};
 
 use crate::{
     Attempt, Format, Head, Property, Sink, Test,
-    limits::{MESSAGE, MOST_LABELS, OUTPUT, TEXT},
-    texts::{beginning, keep_beginning, keep_end},
+    limits::{MESSAGE, MOST_LABELS, OUTPUT},
+    texts::{beginning, keep_end},
     values::{duration, shortened, time},
-    xml::{self, Attributes, Document, Path},
+    xml::{Attributes, Elements, Path, read_elements},
 };
 
 /// The format of TestNG.
@@ -20,18 +20,14 @@ impl Format for TestNg {
         "TestNG XML"
     }
 
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/xml", "text/xml"]
-    }
-
     fn recognizes(&self, head: &Head) -> bool {
         head.xml_root() == "testng-results"
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
-        let (suites, class, text) = (Vec::new(), String::new(), String::new());
-        let mut report = Report { suites, class, test: None, is_configuration: false, text, sink };
-        xml::read(self.name(), file, &mut report)
+        let (suites, class) = (Vec::new(), String::new());
+        let mut report = Report { suites, class, test: None, is_configuration: false, sink };
+        read_elements(self.name(), file, &mut report)
     }
 }
 
@@ -43,14 +39,15 @@ struct Report<'s> {
     test: Option<Test>,
     /// Whether the open method prepares tests or cleans up. It only counts if it fails.
     is_configuration: bool,
-    /// Text of the open element.
-    text: String,
     sink: Sink<'s>,
 }
 
-impl Document for Report<'_> {
+impl Elements for Report<'_> {
+    fn is_output(name: &str) -> bool {
+        name == "line"
+    }
+
     fn open(&mut self, path: &Path, attributes: &Attributes<'_>) -> Result<(), Fault> {
-        self.text.clear();
         match path.name() {
             "suite" | "test" => {
                 let name = attributes.get("name").unwrap_or_default();
@@ -63,16 +60,7 @@ impl Document for Report<'_> {
         Ok(())
     }
 
-    fn text(&mut self, path: &Path, text: &str) {
-        match path.name() {
-            "line" => keep_end(&mut self.text, text, OUTPUT),
-            _ => keep_beginning(&mut self.text, text, TEXT),
-        }
-    }
-
-    fn close(&mut self, path: &Path) -> Result<(), Fault> {
-        let text = std::mem::take(&mut self.text);
-        let text = text.trim();
+    fn close(&mut self, path: &Path, text: &str) -> Result<(), Fault> {
         match path.name() {
             "suite" | "test" => _ = self.suites.pop(),
             "test-method" => {

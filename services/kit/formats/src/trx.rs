@@ -8,13 +8,13 @@ use std::{collections::HashMap, io::BufRead};
 use assay_proto::{Fault, TestResult};
 
 use crate::{
-    Attachment, Attempt, Content, Format, Head, Sink, Test,
+    Attachment, Attempt, Format, Head, Sink, Test,
     fault::excessive,
     held::Held,
-    limits::{MESSAGE, MOST_ATTACHMENTS, OUTPUT, TEXT},
-    texts::{beginning, keep_beginning, keep_end},
+    limits::{MESSAGE, OUTPUT},
+    texts::{beginning, keep_end},
     values::{duration, time},
-    xml::{self, Attributes, Document, Path},
+    xml::{Attributes, Elements, Path, read_elements},
 };
 
 /// Maximum size of the ids and classes of definitions, in bytes.
@@ -26,10 +26,6 @@ pub struct Trx;
 impl Format for Trx {
     fn name(&self) -> &'static str {
         "TRX"
-    }
-
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/xml", "text/xml"]
     }
 
     fn recognizes(&self, head: &Head) -> bool {
@@ -44,10 +40,9 @@ impl Format for Trx {
             id: String::new(),
             results: Vec::new(),
             held: Held::default(),
-            text: String::new(),
             sink,
         };
-        xml::read(self.name(), file, &mut report)?;
+        read_elements(self.name(), file, &mut report)?;
         report.release()
     }
 }
@@ -74,14 +69,15 @@ struct Report<'s> {
     /// Open results, outermost first.
     results: Vec<Open>,
     held: Held<String>,
-    /// Text of the open element.
-    text: String,
     sink: Sink<'s>,
 }
 
-impl Document for Report<'_> {
+impl Elements for Report<'_> {
+    fn is_output(name: &str) -> bool {
+        matches!(name, "StdOut" | "StdErr")
+    }
+
     fn open(&mut self, path: &Path, attributes: &Attributes<'_>) -> Result<(), Fault> {
-        self.text.clear();
         match path.name() {
             "UnitTest" => self.id = attributes.get("id").unwrap_or_default(),
             "TestMethod" if path.parent() == "UnitTest" => {
@@ -103,14 +99,8 @@ impl Document for Report<'_> {
                 }
             }
             "ResultFile" => {
-                let path = attributes.get("path").unwrap_or_default();
-                let name = path.rsplit(['/', '\\']).next().unwrap_or(&path).to_owned();
-                let content = Content::Path(beginning(&path, MESSAGE));
-                if let Some(attempt) = self.attempt()
-                    && attempt.attachments.len() < MOST_ATTACHMENTS
-                {
-                    let media_type = String::new();
-                    attempt.attachments.push(Attachment { name, media_type, content });
+                if let Some(attempt) = self.attempt() {
+                    attempt.attach(Attachment::at(&attributes.get("path").unwrap_or_default()));
                 }
             }
             _ => {}
@@ -118,15 +108,7 @@ impl Document for Report<'_> {
         Ok(())
     }
 
-    fn text(&mut self, path: &Path, text: &str) {
-        match path.name() {
-            "StdOut" | "StdErr" => keep_end(&mut self.text, text, OUTPUT),
-            _ => keep_beginning(&mut self.text, text, TEXT),
-        }
-    }
-
-    fn close(&mut self, path: &Path) -> Result<(), Fault> {
-        let text = std::mem::take(&mut self.text);
+    fn close(&mut self, path: &Path, text: &str) -> Result<(), Fault> {
         match path.name() {
             "TestDefinitions" => {
                 self.is_defined = true;
@@ -136,11 +118,11 @@ impl Document for Report<'_> {
             name => {
                 let Some(attempt) = self.attempt() else { return Ok(()) };
                 match (name, attempt.problems.last_mut()) {
-                    ("StdOut" | "StdErr", _) => keep_end(&mut attempt.output, &text, OUTPUT),
-                    ("Message", Some(problem)) => problem.message = beginning(text.trim(), MESSAGE),
-                    ("StackTrace", Some(problem)) => text.trim_end().clone_into(&mut problem.text),
+                    ("StdOut" | "StdErr", _) => keep_end(&mut attempt.output, text, OUTPUT),
+                    ("Message", Some(problem)) => problem.message = beginning(text, MESSAGE),
+                    ("StackTrace", Some(problem)) => text.clone_into(&mut problem.text),
                     ("Message", None) if attempt.result != TestResult::Passed => {
-                        attempt.reason = beginning(text.trim(), MESSAGE);
+                        attempt.reason = beginning(text, MESSAGE);
                     }
                     _ => {}
                 }

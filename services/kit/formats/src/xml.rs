@@ -1,5 +1,6 @@
 //! Reads XML one event after the other, without recursion.
 
+mod elements;
 mod pieces;
 
 use std::io::{self, BufRead, Read};
@@ -12,6 +13,7 @@ use quick_xml::{
     events::{BytesDecl, BytesRef, BytesStart, Event},
 };
 
+pub(crate) use self::elements::{Elements, read_elements};
 use self::pieces::{Excess, Pieces};
 use crate::{fault::broken, limits::DEEPEST, texts::storable};
 

@@ -5,11 +5,11 @@ use std::io::BufRead;
 use assay_proto::{Fault, TestResult, Timestamp};
 
 use crate::{
-    Attempt, Format, Head, Link, Property, Sink, Test,
-    limits::{MESSAGE, MOST_LABELS, OUTPUT, TEXT},
-    texts::{beginning, keep_beginning, keep_end},
+    Attempt, Format, Head, Sink, Test,
+    limits::MESSAGE,
+    texts::beginning,
     values::{seconds, shortened, time},
-    xml::{self, Attributes, Document, Path},
+    xml::{Attributes, Elements, Path, read_elements},
 };
 
 /// The format of xUnit.net.
@@ -20,18 +20,13 @@ impl Format for Xunit {
         "xUnit.net XML"
     }
 
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/xml", "text/xml"]
-    }
-
     fn recognizes(&self, head: &Head) -> bool {
         matches!(head.xml_root(), "assemblies" | "assembly")
     }
 
     fn read(&self, file: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), Fault> {
-        let (assembly, text) = (String::new(), String::new());
-        let mut report = Report { assembly, start: None, test: None, text, sink };
-        xml::read(self.name(), file, &mut report)
+        let mut report = Report { assembly: String::new(), start: None, test: None, sink };
+        read_elements(self.name(), file, &mut report)
     }
 }
 
@@ -42,14 +37,15 @@ struct Report<'s> {
     /// Start time of the open assembly.
     start: Option<Timestamp>,
     test: Option<Test>,
-    /// Text of the open element.
-    text: String,
     sink: Sink<'s>,
 }
 
-impl Document for Report<'_> {
+impl Elements for Report<'_> {
+    fn is_output(name: &str) -> bool {
+        name == "output"
+    }
+
     fn open(&mut self, path: &Path, attributes: &Attributes<'_>) -> Result<(), Fault> {
-        self.text.clear();
         match path.name() {
             "assembly" => {
                 let name = attributes.get("name").unwrap_or_default();
@@ -68,14 +64,8 @@ impl Document for Report<'_> {
                 self.test = Some(test);
             }
             "trait" => {
-                if let Some(test) = &mut self.test
-                    && test.labels.len() < MOST_LABELS
-                {
-                    let name = attributes.get("name").unwrap_or_default();
-                    let value = attributes.get("value").unwrap_or_default();
-                    test.links.extend(Link::of(&name, &value));
-                    let name = if name == "Category" { "tag" } else { &name };
-                    test.labels.push(Property::new(name, &value));
+                if let Some(test) = &mut self.test {
+                    test.label(attributes.dotnet_label());
                 }
             }
             _ => {}
@@ -83,16 +73,7 @@ impl Document for Report<'_> {
         Ok(())
     }
 
-    fn text(&mut self, path: &Path, text: &str) {
-        match path.name() {
-            "output" => keep_end(&mut self.text, text, OUTPUT),
-            _ => keep_beginning(&mut self.text, text, TEXT),
-        }
-    }
-
-    fn close(&mut self, path: &Path) -> Result<(), Fault> {
-        let text = std::mem::take(&mut self.text);
-        let text = text.trim();
+    fn close(&mut self, path: &Path, text: &str) -> Result<(), Fault> {
         let name = path.name();
         if name == "test" || (name == "error" && path.parent() == "errors") {
             return self.test.take().map_or(Ok(()), &mut self.sink);

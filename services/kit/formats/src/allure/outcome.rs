@@ -183,7 +183,7 @@ impl Outcome {
             problems,
             ..Attempt::default()
         };
-        attempt.attach(self.attachments.0);
+        attach(&mut attempt, self.attachments.0);
         let (before, after) = fixtures.of(&self.uuid.0);
         attempt.steps.extend(before.cloned());
         for step in self.steps.0 {
@@ -195,14 +195,10 @@ impl Outcome {
     }
 }
 
-impl Attempt {
-    fn attach(&mut self, attachments: Vec<ReportedAttachment>) {
-        for ReportedAttachment { name, source, r#type } in attachments {
-            if self.attachments.len() < MOST_ATTACHMENTS {
-                let content = Content::Path(source.0);
-                self.attachments.push(Attachment { name: name.0, media_type: r#type.0, content });
-            }
-        }
+fn attach(attempt: &mut Attempt, attachments: Vec<ReportedAttachment>) {
+    for ReportedAttachment { name, source, r#type } in attachments {
+        let content = Content::Path(source.0);
+        attempt.attach(Attachment { name: name.0, media_type: r#type.0, content });
     }
 }
 
@@ -231,7 +227,7 @@ impl ReportedStep {
             return;
         }
         attempt.steps.push(self.step(depth));
-        attempt.attach(self.attachments.0);
+        attach(attempt, self.attachments.0);
         for step in self.steps.0 {
             step.add_to(attempt, depth + 1);
         }

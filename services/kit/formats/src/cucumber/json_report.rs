@@ -27,10 +27,6 @@ impl Format for CucumberJson {
         "Cucumber JSON"
     }
 
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/json"]
-    }
-
     fn recognizes(&self, head: &Head) -> bool {
         head.array().is_some_and(|json| {
             json.has(2, "elements")
@@ -227,11 +223,8 @@ impl ReportedStep {
         let result = result(&status.0);
         attempt.steps.push(Step { depth: 0, name, result, seconds, message });
         for Embedding { name, mime_type, data } in self.embeddings.0 {
-            if attempt.attachments.len() < MOST_ATTACHMENTS {
-                let content = inline(&data.0, room);
-                let media_type = mime_type.0;
-                attempt.attachments.push(Attachment { name: name.0, media_type, content });
-            }
+            let content = inline(&data.0, room);
+            attempt.attach(Attachment { name: name.0, media_type: mime_type.0, content });
         }
     }
 }

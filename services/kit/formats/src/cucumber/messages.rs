@@ -13,7 +13,7 @@ use crate::{
     Attachment, Attempt, Content, Format, Head, Nature, Problem, Sink, Step, Test,
     fault::excessive,
     json::{self, Clipped, Number, Text},
-    limits::{INLINE, INLINE_TOTAL, MESSAGE, MOST_ATTACHMENTS, MOST_STEPS, OUTPUT},
+    limits::{INLINE, INLINE_TOTAL, MESSAGE, MOST_STEPS, OUTPUT},
     lines::Lines,
     texts::keep_end,
     values::{duration, inline, since_1970},
@@ -31,10 +31,6 @@ pub struct CucumberMessages;
 impl Format for CucumberMessages {
     fn name(&self) -> &'static str {
         "Cucumber messages"
-    }
-
-    fn media_types(&self) -> &'static [&'static str] {
-        &["application/x-ndjson"]
     }
 
     fn recognizes(&self, head: &Head) -> bool {
@@ -229,7 +225,7 @@ impl Report<'_> {
         if reported.media_type.0 == LOG && !is_base64 {
             keep_end(&mut attempt.output, &reported.body.0, OUTPUT);
             keep_end(&mut attempt.output, "\n", OUTPUT);
-        } else if attempt.attachments.len() < MOST_ATTACHMENTS {
+        } else {
             let body = reported.body.0;
             let content = if is_base64 {
                 inline(&body, room)
@@ -240,7 +236,7 @@ impl Report<'_> {
                 Content::Dropped
             };
             let (name, media_type) = (reported.file_name.0, reported.media_type.0);
-            attempt.attachments.push(Attachment { name, media_type, content });
+            attempt.attach(Attachment { name, media_type, content });
         }
     }
 

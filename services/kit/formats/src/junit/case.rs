@@ -3,9 +3,9 @@
 use assay_proto::{TestResult, Timestamp};
 
 use crate::{
-    ABORTED, Attachment, Attempt, Content, Link, Nature, Problem, Property, Test,
-    limits::{MESSAGE, MOST_ATTACHMENTS, MOST_LABELS, MOST_PROBLEMS, OUTPUT, TEXT},
-    texts::{beginning, keep_beginning, keep_end},
+    ABORTED, Attachment, Attempt, Nature, Problem, Property, Test,
+    limits::{MESSAGE, MOST_ATTACHMENTS, MOST_PROBLEMS, OUTPUT, TEXT},
+    texts::{keep_beginning, keep_end},
     values::{seconds, time},
     xml::{Attributes, Path},
 };
@@ -82,9 +82,7 @@ impl Output {
         if let Some(path) = path
             && self.attachments.len() < MOST_ATTACHMENTS
         {
-            let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
-            let content = Content::Path(path.to_owned());
-            self.attachments.push(Attachment { name, content, ..Attachment::default() });
+            self.attachments.push(Attachment::at(path));
         }
     }
 }
@@ -133,13 +131,7 @@ impl Case {
                 _ => {}
             });
         } else if name == "property" && path.parent() == "properties" {
-            let mut property = Property::default();
-            attributes.each(|name, value| match name {
-                "name" => property.name = beginning(value, MESSAGE),
-                "value" => property.value = beginning(value, MESSAGE),
-                _ => {}
-            });
-            self.property = Some(property);
+            self.property = Some(attributes.property());
         }
     }
 
@@ -183,10 +175,7 @@ impl Case {
             "property" => {
                 let Some(mut property) = self.property.take() else { return };
                 property.value.truncate(property.value.trim_end().len());
-                if self.test.labels.len() < MOST_LABELS {
-                    self.test.links.extend(Link::of(&property.name, &property.value));
-                    self.test.labels.push(property);
-                }
+                self.test.label(property);
             }
             _ => {}
         }

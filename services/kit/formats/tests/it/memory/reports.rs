@@ -1,0 +1,196 @@
+//! Reports of each streaming format, of any size.
+
+use super::Report;
+
+/// Text of a stack trace or output. Most tests have a short one, and some a long one.
+fn text(number: usize) -> String {
+    let lines = if number.is_multiple_of(100) { 20_000 } else { 10 };
+    "    at com.acme.shop.Cart.pay(Cart.java:12)|".repeat(lines)
+}
+
+/// Reports in XML.
+pub(super) fn xml() -> Vec<Report> {
+    vec![
+        Report {
+            name: "JUnit",
+            start: "<testsuites><testsuite name='shop'>",
+            test: |number| {
+                format!(
+                    "<testcase classname='c' name='{number}'><failure message='m'>{}</failure>\
+                     <system-out><![CDATA[{}]]></system-out></testcase>\n",
+                    text(number),
+                    text(number)
+                )
+            },
+            end: "</testsuite></testsuites>",
+        },
+        Report {
+            name: "Robot",
+            start: "<robot><suite name='shop'>",
+            test: |number| {
+                let keyword =
+                    "<kw name='Log'><msg level='INFO'>x</msg><status status='PASS'/></kw>";
+                format!(
+                    "<test name='{number}'>{}<msg>{}</msg><status status='FAIL'>{}</status></test>",
+                    keyword.repeat(if number.is_multiple_of(50) { 10_000 } else { 5 }),
+                    text(number),
+                    text(number)
+                )
+            },
+            end: "</suite></robot>",
+        },
+        Report {
+            name: "NUnit",
+            start: "<test-run><test-suite name='shop'>",
+            test: |number| {
+                format!(
+                    "<test-case name='{number}' classname='c' result='Failed'><failure><message>m\
+                     </message><stack-trace>{}</stack-trace></failure><output>{}</output></test-case>",
+                    text(number),
+                    text(number)
+                )
+            },
+            end: "</test-suite></test-run>",
+        },
+        Report {
+            name: "xUnit",
+            start: "<assemblies><assembly name='a'><collection>",
+            test: |number| {
+                format!(
+                    "<test type='c' name='c.{number}' result='Fail'><failure><message>m</message>\
+                     <stack-trace>{}</stack-trace></failure></test>",
+                    text(number)
+                )
+            },
+            end: "</collection></assembly></assemblies>",
+        },
+    ]
+}
+
+/// Further reports in XML, of .NET and Java.
+pub(super) fn more_xml() -> Vec<Report> {
+    vec![
+        Report {
+            name: "TRX",
+            start: "<TestRun><TestDefinitions><UnitTest id='1'><TestMethod className='c'/></UnitTest>\
+                    </TestDefinitions><Results>",
+            test: |number| {
+                format!(
+                    "<UnitTestResult testId='1' testName='c.{number}' outcome='Failed'><Output>\
+                     <ErrorInfo><Message>m</Message><StackTrace>{}</StackTrace></ErrorInfo></Output>\
+                     </UnitTestResult>",
+                    text(number)
+                )
+            },
+            end: "</Results></TestRun>",
+        },
+        Report {
+            name: "TestNG",
+            start: "<testng-results><suite name='s'><test name='t'><class name='c'>",
+            test: |number| {
+                format!(
+                    "<test-method name='{number}' status='FAIL'><exception><full-stacktrace>{}\
+                     </full-stacktrace></exception></test-method>",
+                    text(number)
+                )
+            },
+            end: "</class></test></suite></testng-results>",
+        },
+    ]
+}
+
+/// Reports that are one JSON document.
+pub(super) fn json() -> Vec<Report> {
+    vec![
+        Report {
+            name: "CTRF",
+            start: "{\"reportFormat\": \"CTRF\", \"results\": {\"tool\": {\"name\": \"t\"}, \"tests\": [",
+            test: |number| {
+                let comma = if number == 1 { "" } else { "," };
+                format!(
+                    "{comma}{{\"name\": \"{number}\", \"status\": \"failed\", \"trace\": \"{}\",\
+                     \"stdout\": [\"{}\"]}}",
+                    text(number),
+                    text(number)
+                )
+            },
+            end: "]}}",
+        },
+        Report {
+            name: "Playwright",
+            start: "{\"config\": {\"rootDir\": \"/\"}, \"suites\": [{\"title\": \"a\", \"specs\": [",
+            test: |number| {
+                let comma = if number == 1 { "" } else { "," };
+                format!(
+                    "{comma}{{\"title\": \"{number}\", \"tests\": [{{\"results\": [{{\"status\": \
+                     \"failed\", \"error\": {{\"stack\": \"{}\"}}, \"attachments\": [{{\"name\": \"a\",\
+                     \"body\": \"{}\"}}]}}]}}]}}",
+                    text(number),
+                    "AAAA".repeat(if number.is_multiple_of(20) { 500_000 } else { 100 })
+                )
+            },
+            end: "]}]}",
+        },
+        Report {
+            name: "Cucumber JSON",
+            start: "[",
+            test: |number| {
+                let comma = if number == 1 { "" } else { "," };
+                format!(
+                    "{comma}{{\"elements\": [{{\"type\": \"scenario\", \"name\": \"s\", \"steps\": \
+                     [{{\"name\": \"a\", \"result\": {{\"status\": \"failed\", \"error_message\": \
+                     \"{}\"}}}}]}}], \"name\": \"{number}\"}}",
+                    text(number)
+                )
+            },
+            end: "]",
+        },
+    ]
+}
+
+/// Reports with lines.
+pub(super) fn lines() -> Vec<Report> {
+    vec![
+        Report {
+            name: "Cucumber messages",
+            start: "{\"meta\": {\"protocolVersion\": \"32\"}}\n",
+            test: |number| {
+                format!(
+                    "{{\"pickle\": {{\"id\": \"p{number}\", \"name\": \"s\", \"steps\": []}}}}\n\
+                     {{\"testCase\": {{\"id\": \"c{number}\", \"pickleId\": \"p{number}\"}}}}\n\
+                     {{\"testCaseStarted\": {{\"id\": \"s{number}\", \"testCaseId\": \"c{number}\"}}}}\n\
+                     {{\"attachment\": {{\"testCaseStartedId\": \"s{number}\", \"body\": \"{}\"}}}}\n\
+                     {{\"testCaseFinished\": {{\"testCaseStartedId\": \"s{number}\"}}}}\n",
+                    text(number)
+                )
+            },
+            end: "",
+        },
+        Report {
+            name: "go test",
+            start: "",
+            test: |number| {
+                let event = |action: &str, more: &str| {
+                    format!(
+                        "{{\"Action\": \"{action}\", \"Package\": \"p\", \"Test\": \"T{number}\"{more}}}\n"
+                    )
+                };
+                let output = event("output", ", \"Output\": \"a line of the output\\n\"");
+                let lines = if number.is_multiple_of(100) { 10_000 } else { 10 };
+                event("run", "") + &output.repeat(lines) + &event("fail", ", \"Elapsed\": 0.1")
+            },
+            end: "{\"Action\": \"fail\", \"Package\": \"p\"}\n",
+        },
+        Report {
+            name: "TAP",
+            start: "TAP version 14\n",
+            test: |number| {
+                format!(
+                    "not ok {number} - t{number}\n  ---\n  {}\n  ...\n",
+                    text(number).replace('|', "\n  ")
+                )
+            },
+            end: "",
+        },
+    ]
+}
