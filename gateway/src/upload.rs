@@ -1,5 +1,7 @@
 //! Uploads: bodies that are streamed to a service in chunks, without being held in memory.
 
+mod file_name;
+
 use std::{
     future::{Future, Ready, pending, ready},
     time::Duration,
@@ -19,6 +21,7 @@ use futures::{
 use http_body_util::BodyExt;
 use tonic::Status;
 
+pub(crate) use self::file_name::file_name;
 use crate::{
     body::{Bounds, body_error, bounded, media_type},
     problem::Problem,
@@ -85,8 +88,7 @@ impl Upload {
     pub(crate) async fn form(request: Request) -> Result<Self, Problem> {
         let part: Part = |field| {
             let is_attachment = field.name() == Some(ATTACHMENT);
-            let name = field.file_name()?.to_owned();
-            Some(FormFile { name, is_attachment, ..FormFile::default() })
+            Some(FormFile { name: file_name(field)?, is_attachment, ..FormFile::default() })
         };
         Self::form_of(request, Bounds::UPLOAD, part).await
     }

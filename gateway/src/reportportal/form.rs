@@ -10,7 +10,7 @@ use crate::{
     body::Bounds,
     problem::Problem,
     services::Launches,
-    upload::{Chunk, UPLOAD_TIMEOUT, Upload},
+    upload::{Chunk, UPLOAD_TIMEOUT, Upload, file_name},
 };
 
 /// Agents in Python send batches of up to 64 MB.
@@ -33,9 +33,10 @@ pub(super) async fn add_logs(
 
 /// Returns a field as a file: those with a file name are attachments, and the other has the logs.
 fn part(field: &Field<'_>) -> Option<FormFile> {
+    let name = file_name(field);
     Some(FormFile {
-        name: field.file_name().or(field.name())?.to_owned(),
-        is_attachment: field.file_name().is_some(),
+        is_attachment: name.is_some(),
+        name: name.or_else(|| field.name().map(str::to_owned))?,
         content_type: field.content_type().unwrap_or_default().to_owned(),
     })
 }

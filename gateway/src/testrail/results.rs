@@ -12,7 +12,7 @@ use crate::{
     body::Bounds,
     problem::Problem,
     services::Runs,
-    upload::{Chunk, UPLOAD_TIMEOUT, Upload},
+    upload::{Chunk, UPLOAD_TIMEOUT, Upload, file_name},
 };
 
 impl Session {
@@ -76,7 +76,7 @@ impl Session {
 /// Returns a field as a file, if it is one.
 fn part(field: &Field<'_>) -> Option<FormFile> {
     Some(FormFile {
-        name: field.file_name()?.to_owned(),
+        name: file_name(field)?,
         is_attachment: true,
         content_type: field.content_type().unwrap_or_default().to_owned(),
     })
