@@ -257,7 +257,7 @@ pub(crate) async fn report(
     customer: CustomerId,
     project: ProjectId,
     execution: ExecutionId,
-    Added { results, digest, .. }: Added,
+    Added { mut results, digest, .. }: Added,
     (adopted, staged): (Option<Snapshot>, Vec<Staged>),
 ) -> Result<ReportedResults, Fault> {
     let sent = results.len();
@@ -270,7 +270,7 @@ pub(crate) async fn report(
     }
     staged::insert(tx, customer, execution, &staged).await?;
     if let Some(adopted) = adopted.filter(|_| !state.has_ended()) {
-        adoption::insert_reports(tx, customer, &mut state, adopted).await?;
+        adoption::insert_reports(tx, customer, &mut state, adopted, &mut results).await?;
     }
     let mut reports = resolve::reports_of(tx, customer, execution, &results).await?;
     let results = match resolve::to_reports(results, &reports, state.execution.is_open) {

@@ -1,11 +1,11 @@
 //! Test cases that results name and an execution does not have yet.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use assay_auth::Caller;
 use assay_proto::{
-    CustomerId, ExecutionId, Fault,
-    catalog::{ReportedTestCase, Snapshot, SnapshotTarget},
+    CustomerId, ExecutionId, Fault, TestCaseId,
+    catalog::{ReportedTestCase, Snapshot, SnapshotTarget, SnapshotTestCase},
 };
 use assay_runtime::body::{Intake, Memory};
 use sqlx::{PgPool, PgTransaction};
@@ -14,7 +14,7 @@ use tonic::Status;
 use super::rules::{Case, Reported};
 use crate::{
     catalog::Catalog,
-    progress::{execution::ExecutionState, report::TestReportState},
+    progress::{execution::ExecutionState, instance::Slot, report::TestReportState},
     test_report,
 };
 
@@ -75,18 +75,26 @@ pub(crate) async fn adopt_unknown(
     adopt(catalog, caller, target, &cases, intake).await.map(Some)
 }
 
-/// Inserts reports of adopted test cases that a locked execution still does not have.
+/// Inserts reports of adopted test cases that a locked execution still does not have. Results under
+/// another identifier of a test case that has a report are assigned to that report.
 pub(crate) async fn insert_reports(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     state: &mut ExecutionState,
     adopted: Snapshot,
+    results: &mut [Reported],
 ) -> Result<(), Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
     let mut cases = adopted.test_cases;
     let identifiers: Vec<_> = cases.iter().map(|case| case.identifier.as_str()).collect();
     let known = test_report::store::known(&mut **tx, customer, id, &identifiers).await?;
     cases.retain(|case| !known.contains(&case.identifier));
+    let ids: Vec<_> = cases.iter().map(|case| case.id.as_str()).collect();
+    let identifiers = test_report::store::identifiers(tx, customer, id, &ids).await?;
+    if !identifiers.is_empty() {
+        assign_aliases(results, &cases, &identifiers)?;
+        cases.retain(|case| !identifiers.contains_key(&case.id));
+    }
     if cases.is_empty() {
         return Ok(());
     }
@@ -102,5 +110,33 @@ pub(crate) async fn insert_reports(
         .collect();
     test_report::store::insert(tx, customer, id, &cases, &reports).await?;
     state.expect(reports.len());
+    Ok(())
+}
+
+/// Assigns results under other identifiers of test cases, of which `identifiers` has those of their
+/// reports, by ids. If the results name a test case by both, they are of several instances.
+fn assign_aliases(
+    results: &mut [Reported],
+    cases: &[SnapshotTestCase],
+    identifiers: &HashMap<String, String>,
+) -> Result<(), Fault> {
+    let named: HashSet<String> =
+        self::named(results).into_iter().map(|case| case.identifier).collect();
+    let mut aliases = HashMap::new();
+    for case in cases {
+        if let Some(identifier) = identifiers.get(&case.id) {
+            let id = TestCaseId::from_record(&case.id)?;
+            aliases.insert(case.identifier.as_str(), (id, named.contains(identifier)));
+        }
+    }
+    for result in results {
+        let Some(Case::Identifier(alias)) = &result.case else { continue };
+        let Some((id, is_named_twice)) = aliases.get(alias.as_str()) else { continue };
+        if let (true, Slot::Named { variant, .. }) = (is_named_twice, &mut result.slot) {
+            *variant =
+                if variant.is_empty() { alias.clone() } else { format!("{alias}, {variant}") };
+        }
+        result.case = Some(Case::Id(*id));
+    }
     Ok(())
 }

@@ -18,7 +18,7 @@ use sqlx::{
 
 pub(crate) use self::{
     start::{count, insert},
-    states::{ended, of_cases, of_ids, pending},
+    states::{ended, identifiers, of_cases, of_ids, pending},
 };
 use super::path::TestReportPath;
 use crate::{

@@ -1,5 +1,6 @@
 //! Open executions, which adopt test cases as their results arrive.
 
+mod aliases;
 mod attempts;
 mod past;
 

@@ -1,5 +1,7 @@
 //! The states of the reports of a locked execution.
 
+use std::collections::HashMap;
+
 use assay_proto::{CustomerId, ExecutionId, Fault, TestReportId, events::ReportState};
 use sqlx::{AssertSqlSafe, PgTransaction};
 use uuid::Uuid;
@@ -41,6 +43,21 @@ pub(crate) async fn of_cases(
         .fetch_all(&mut **tx)
         .await?;
     Ok(reports)
+}
+
+/// Returns the identifiers of those test cases that a locked execution has, by their ids.
+pub(crate) async fn identifiers(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    ids: &[&str],
+) -> Result<HashMap<String, String>, Fault> {
+    let known = sqlx::query_as(
+        "select test_case_id::text, test_case_identifier from test_report
+         where customer_id = $1 and execution_id = $2 and test_case_id = any($3::text[]::uuid[])",
+    );
+    let known: Vec<_> = known.bind(customer).bind(execution).bind(ids).fetch_all(&mut **tx).await?;
+    Ok(known.into_iter().collect())
 }
 
 /// Reads the pending reports of a locked execution.

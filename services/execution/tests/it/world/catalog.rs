@@ -72,6 +72,18 @@ impl World {
         Ok(())
     }
 
+    /// Makes an identifier the alias of a test case.
+    pub(crate) async fn alias(&self, test_case: &str, identifier: &str) -> Result<()> {
+        let request = ReplaceAliasesRequest {
+            project_id: self.project.clone(),
+            id: test_case.to_owned(),
+            aliases: Some(TestCaseAliasesInput { aliases: vec![identifier.to_owned()] }),
+        };
+        let mut cases = TestCaseServiceClient::new(self.catalog.clone());
+        cases.replace_aliases(self.user.call(request)).await?;
+        Ok(())
+    }
+
     pub(crate) async fn change_project(
         &self,
         changes: ProjectInput,
