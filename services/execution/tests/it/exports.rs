@@ -3,7 +3,10 @@
 use anyhow::Result;
 use assay_proto::{
     TestResult,
-    execution::{Execution, ExportResultsRequest, GetInstanceRequest, Instance, ReportFormat},
+    execution::{
+        Execution, ExportResultsRequest, GetInstanceRequest, Instance, OpenExecutionInput,
+        ReportFormat,
+    },
 };
 use futures::TryStreamExt;
 use serde_json::json;
@@ -152,6 +155,48 @@ async fn exports_preserve_all_results_and_characters() -> Result<()> {
         file.contains("tests=\"47\" failures=\"2\" errors=\"43\" skipped=\"1\""),
         "{file:.600}"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn junit_exports_have_the_attempts_that_failed() -> Result<()> {
+    let world = World::new().await?;
+    let open = OpenExecutionInput {
+        project: "Shop".to_owned(),
+        test_set: "Nightly".to_owned(),
+        ..OpenExecutionInput::default()
+    };
+    let id = world.open(open).await?.id;
+    let results = |results: &[&str]| -> String {
+        let test = |(number, result): (usize, &&str)| {
+            format!("<testcase name='{number}'>{result}</testcase>")
+        };
+        let tests: Vec<_> = results.iter().enumerate().map(test).collect();
+        format!("<testsuite>{}</testsuite>", tests.concat())
+    };
+    let (failed, skipped) = ("<failure message='lost'/>", "<skipped/>");
+    for attempt in [["", failed, "", failed, failed], ["", "", failed, skipped, failed]] {
+        world.add_report(&id, Some("shard"), results(&attempt).as_bytes()).await?;
+    }
+
+    let exported = export(&world, &id).await?;
+
+    let elements: Vec<Vec<&str>> = exported
+        .lines()
+        .filter(|line| line.starts_with("<testcase"))
+        .map(|line| {
+            let opened = line.split('<').skip(2).filter(|element| !element.starts_with('/'));
+            opened.filter_map(|element| element.split([' ', '>', '/']).next()).collect()
+        })
+        .collect();
+    let expected: [&[&str]; 5] = [
+        &[],
+        &["flakyFailure"],
+        &["failure"],
+        &["flakyFailure", "skipped"],
+        &["failure", "rerunFailure"],
+    ];
+    assert_eq!(elements, expected, "{exported}");
     Ok(())
 }
 

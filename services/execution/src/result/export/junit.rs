@@ -48,7 +48,7 @@ pub(super) fn open(
 /// The end of a file.
 pub(super) const CLOSE: &str = "</testsuite>\n</testsuites>\n";
 
-/// Writes one instance of a test, with the steps and the earlier attempts that did not pass.
+/// Writes one instance of a test, with the steps and the earlier attempts that failed.
 pub(super) fn test(xml: &mut String, instance: &Instance<'_>) {
     let Instance { outcome, steps, earlier, .. } = instance;
     let (class, name) = instance.names();
@@ -60,28 +60,38 @@ pub(super) fn test(xml: &mut String, instance: &Instance<'_>) {
     append(xml, format_args!(" time=\"{}\"", outcome.duration_in_sec));
     time(xml, outcome.start_date_time);
     xml.push('>');
-    if earlier.is_empty() {
-        problems(xml, outcome.result, steps);
-    } else {
+    if earlier.iter().any(|attempt| has_failed(attempt.result)) {
         attempts(xml, outcome, steps, earlier);
+    } else {
+        problems(xml, outcome.result, steps);
     }
     xml.push_str("</testcase>\n");
 }
 
-/// Writes the attempts that did not pass, as Surefire does: those of a test that passed at last are
-/// flaky, the others are reruns of the first one.
+/// Writes the attempts that failed, of which there is an earlier one, as Surefire does: those of a
+/// test that did not fail at last are flaky, the others are reruns of the first one.
 fn attempts(xml: &mut String, outcome: &Outcome, steps: &[StoredStep], earlier: &[EarlierAttempt]) {
-    if outcome.result == TestResult::Passed {
-        for attempt in earlier {
-            rerun(xml, "flaky", attempt.result, attempt.seconds, &attempt.steps);
+    let mut failed = earlier.iter().filter(|attempt| has_failed(attempt.result));
+    if has_failed(outcome.result) {
+        if let Some(first) = failed.next() {
+            problems(xml, first.result, &first.steps);
         }
+        for attempt in failed {
+            rerun(xml, "rerun", attempt.result, attempt.seconds, &attempt.steps);
+        }
+        rerun(xml, "rerun", outcome.result, outcome.duration_in_sec, steps);
         return;
     }
-    problems(xml, earlier[0].result, &earlier[0].steps);
-    for attempt in &earlier[1..] {
-        rerun(xml, "rerun", attempt.result, attempt.seconds, &attempt.steps);
+    for attempt in failed {
+        rerun(xml, "flaky", attempt.result, attempt.seconds, &attempt.steps);
     }
-    rerun(xml, "rerun", outcome.result, outcome.duration_in_sec, steps);
+    if outcome.result != TestResult::Passed {
+        problems(xml, outcome.result, steps);
+    }
+}
+
+fn has_failed(result: TestResult) -> bool {
+    matches!(result, TestResult::Failed | TestResult::Error | TestResult::Aborted)
 }
 
 /// Writes an attempt as one problem.
@@ -95,12 +105,9 @@ fn rerun(xml: &mut String, kind: &str, result: TestResult, seconds: f64, steps: 
 
 /// Writes the steps that did not pass, and the output of the test.
 fn problems(xml: &mut String, result: TestResult, steps: &[StoredStep]) {
-    let failing = |step: &&StoredStep| {
-        matches!(step.result(), TestResult::Failed | TestResult::Error | TestResult::Aborted)
-    };
-    let failing: Vec<&StoredStep> = steps.iter().filter(failing).collect();
+    let failing: Vec<&StoredStep> = steps.iter().filter(|step| has_failed(step.result())).collect();
     let last = steps.last().map_or("", |step| &step.actual_result);
-    if matches!(result, TestResult::Failed | TestResult::Error | TestResult::Aborted) {
+    if has_failed(result) {
         let has_error = failing.iter().any(|step| step.result() == TestResult::Error);
         for step in &failing {
             // The worst of the written results is that of the test.
