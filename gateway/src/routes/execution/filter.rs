@@ -25,6 +25,12 @@ pub(super) struct Filter {
     /// Return only executions of this branch.
     #[param(example = "main")]
     branch: Option<String>,
+    /// Return only executions of this commit.
+    #[param(example = "3f2c1d0")]
+    commit: Option<String>,
+    /// Return only executions of this build, or of this run of the CI system.
+    #[param(example = "1205")]
+    build: Option<String>,
     /// Return only executions in this environment.
     #[param(format = Uuid)]
     environment_id: Option<String>,
@@ -51,6 +57,8 @@ impl From<Filter> for ExecutionFilter {
             status: filter.status.unwrap_or_default().into(),
             tag: filter.tag,
             branch: filter.branch,
+            commit: filter.commit,
+            build: filter.build,
             environment_id: filter.environment_id,
             subject_id: filter.subject_id,
             request_user_id: filter.request_user_id,

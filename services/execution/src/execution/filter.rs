@@ -27,6 +27,8 @@ pub(super) struct Fields {
     status: Option<String>,
     tag: Option<String>,
     branch: Option<String>,
+    commit: Option<String>,
+    build: Option<String>,
     environment: Option<EnvironmentId>,
     subject: Option<SubjectId>,
     request_user: Option<UserId>,
@@ -39,7 +41,12 @@ impl Fields {
         let mut check = Check::default();
         let (from, to) = (filter.from_date.as_deref(), filter.to_date.as_deref());
         let period = Period::of(from, to, &mut check);
-        for (name, text) in [("tag", &filter.tag), ("branch", &filter.branch)] {
+        for (name, text) in [
+            ("tag", &filter.tag),
+            ("branch", &filter.branch),
+            ("commit", &filter.commit),
+            ("build", &filter.build),
+        ] {
             check.text(name, text.as_deref().unwrap_or_default());
         }
         let environment =
@@ -61,6 +68,8 @@ impl Fields {
             status: status.map(name_of),
             tag: given(&filter.tag),
             branch: given(&filter.branch),
+            commit: given(&filter.commit),
+            build: given(&filter.build),
             environment,
             subject,
             request_user,
@@ -73,8 +82,8 @@ impl ListFilter {
     /// Adds the condition to a statement. Each combination is a statement of its own, so that
     /// PostgreSQL plans it for the index that fits.
     pub(super) fn push_to(&self, sql: &mut QueryBuilder<Postgres>) {
-        let Fields { result, status, tag, branch, environment, subject, request_user, period } =
-            &self.fields;
+        let Fields { result, status, tag, branch, commit, build, .. } = &self.fields;
+        let Fields { environment, subject, request_user, period, .. } = &self.fields;
         sql.push(" where customer_id = ").push_bind(self.customer);
         sql.push(" and project_id = ").push_bind(self.project);
         push(sql, "test_set_id", self.set);
@@ -87,6 +96,8 @@ impl ListFilter {
         push(sql, "result", result.clone());
         push(sql, "status", status.clone());
         push(sql, "branch", branch.clone());
+        push(sql, "commit", commit.clone());
+        push(sql, "build", build.clone());
         push(sql, "environment_id", *environment);
         push(sql, "software_version_id", *subject);
         push(sql, "request_user_id", *request_user);

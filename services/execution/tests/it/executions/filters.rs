@@ -20,6 +20,8 @@ const COPIES: &str = "
             'result', case when n % 1000 = 0 then 'Error' else 'Passed' end,
             'status', case when n % 1000 = 0 then 'Canceled' else 'Completed' end,
             'branch', case when n % 1000 = 0 then 'rare' else 'main' end,
+            'commit', case when n % 1000 = 0 then 'rare' else 'c' || n end,
+            'build', case when n % 1000 = 0 then 'rare' else 'b' || n end,
             'environment_id', case when n % 1000 = 0 then $2 else md5('e' || n % 7)::uuid end,
             'software_version_id', case when n % 1000 = 0 then $2 else md5('s' || n % 7)::uuid end,
             'request_user_id', case when n % 1000 = 0 then $2 else md5('u' || n % 7)::uuid end
@@ -49,6 +51,8 @@ async fn each_filter_reads_few_executions_by_an_index() -> Result<()> {
             ExecutionFilter { status: ExecutionStatus::Canceled.into(), ..none() },
         ),
         ("execution_branch_idx", ExecutionFilter { branch: Some("rare".into()), ..none() }),
+        ("execution_commit_idx", ExecutionFilter { commit: Some("rare".into()), ..none() }),
+        ("execution_build_idx", ExecutionFilter { build: Some("rare".into()), ..none() }),
         ("execution_environment_idx", ExecutionFilter { environment_id: id(), ..none() }),
         ("execution_subject_idx", ExecutionFilter { subject_id: id(), ..none() }),
         ("execution_request_user_idx", ExecutionFilter { request_user_id: id(), ..none() }),

@@ -125,6 +125,7 @@ async fn executions_are_found_by_each_of_their_fields() -> Result<()> {
     let input = request.execution.as_mut().unwrap();
     input.tags = Some("nightly, release".to_owned());
     input.branch = Some("feature/pay".to_owned());
+    input.commit = Some("3f2c1d0".to_owned());
     input.build = Some("build-1205".to_owned());
     let sought = world.start_by(request).await?;
     let results = serde_json::json!([{ "Identifier": "a", "Result": "Failed" }]);
@@ -144,6 +145,9 @@ async fn executions_are_found_by_each_of_their_fields() -> Result<()> {
         (ExecutionFilter { tag: Some("release".to_owned()), ..none() }, 1),
         (ExecutionFilter { tag: Some("rel".to_owned()), ..none() }, 0),
         (ExecutionFilter { branch: Some("feature/pay".to_owned()), ..none() }, 1),
+        (ExecutionFilter { commit: Some("3f2c1d0".to_owned()), ..none() }, 1),
+        (ExecutionFilter { commit: Some("3f2c".to_owned()), ..none() }, 0),
+        (ExecutionFilter { build: Some("build-1205".to_owned()), ..none() }, 1),
         (ExecutionFilter { environment_id: Some(world.set.clone()), ..none() }, 0),
         (ExecutionFilter { subject_id: Some(world.set.clone()), ..none() }, 0),
         (ExecutionFilter { request_user_id: Some(user), ..none() }, 2),
