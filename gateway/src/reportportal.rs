@@ -4,6 +4,7 @@
 mod form;
 mod items;
 mod launches;
+mod users;
 
 use assay_auth::Caller;
 use axum::{
@@ -30,6 +31,7 @@ pub(crate) fn routes() -> Router<Services> {
     VERSIONS.iter().fold(Router::new().route(INFO, get(info)), |routes, version| {
         let path = |path: &str| format!("{version}/{{project}}/{path}");
         routes
+            .route(&format!("{version}/user"), get(users::current))
             .route(&path("settings"), get(settings))
             .route(&path("launch"), post(launches::start).get(launches::list))
             .route(&path("launch/merge"), post(launches::merge))

@@ -3,6 +3,7 @@
 
 mod call;
 mod cases;
+mod constants;
 mod login;
 mod number;
 mod page;
@@ -77,7 +78,13 @@ async fn get(session: &Session, call: &Call) -> Result<Value, Problem> {
         ("get_runs", &[project]) => session.runs(call, project).await,
         ("get_run", &[run]) => session.run(run).await,
         ("get_tests", &[run]) => session.tests(call, run).await,
-        ("get_statuses", []) => Ok(run_tests::statuses()),
+        ("get_statuses", [] | [_]) => Ok(run_tests::statuses()),
+        ("get_priorities", []) => Ok(constants::priorities()),
+        ("get_case_types", []) => Ok(constants::case_types()),
+        ("get_result_fields", []) => Ok(json!([])),
+        ("get_templates", &[project]) => {
+            session.project(project).await.map(|_| constants::templates())
+        }
         ("get_plans", &[project]) => {
             session.project(project).await?;
             Ok(page::of(call, "plans", &[], None))

@@ -3,6 +3,8 @@
 use http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 
+use super::reportportal::remedy;
+
 /// The path of the interface. The query is the path of a request.
 pub(crate) const PATH: &str = "/index.php";
 
@@ -20,7 +22,7 @@ pub(super) fn error(status: StatusCode, code: &str, detail: &str) -> (StatusCode
         StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
         status => status,
     };
-    (status, json!({ "error": detail }))
+    (status, json!({ "error": format!("{detail}{}", remedy(status)) }))
 }
 
 /// Adds the headers that clients need.

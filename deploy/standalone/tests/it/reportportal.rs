@@ -124,7 +124,11 @@ async fn errors_have_the_form_of_reportportal() {
         let answer = send(method, path, token, body).await;
         let error = answer.expect(status).json();
         assert!(error["errorCode"].is_u64() && error["message"].is_string(), "{error}");
+        let has_remedy = error["message"].as_str().unwrap().contains("use an API token of Assay");
+        assert_eq!(has_remedy, status == 401, "{error}");
     }
+    let user = send(Method::GET, "/api/v1/user", &token, json!({})).await.ok();
+    assert_eq!(user["email"], customer.api.get("/api/users/current").await.ok()["Email"]);
     let info = customer.anonymous().get("/api/info").await.ok();
     assert_eq!(info["build"]["version"], "5.14.0");
 }

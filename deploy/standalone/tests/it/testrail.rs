@@ -224,6 +224,21 @@ async fn errors_have_the_form_of_testrail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn lists_of_what_assay_does_not_have_are_served() {
+    let customer = Customer::new().await;
+    let client = Client::new(&customer, "Shop").await;
+    for (call, count) in [
+        ("get_priorities".to_owned(), 1),
+        ("get_case_types".to_owned(), 1),
+        ("get_result_fields".to_owned(), 0),
+        (format!("get_templates/{}", client.project), 1),
+        (format!("get_statuses/{}", client.project), 5),
+    ] {
+        assert_eq!(client.get(&call).await.as_array().unwrap().len(), count, "{call}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn readers_may_not_report() {
     let customer = Customer::new().await;
     let client = Client::new(&customer, "Shop").await;
