@@ -11,6 +11,7 @@ mod verdict;
 
 use std::time::Duration;
 
+use anyhow::Context;
 use assay_client::{Client, ClientError};
 use assay_proto::execution::OpenExecutionInput;
 use percent_encoding::{CONTROLS, utf8_percent_encode};
@@ -29,6 +30,10 @@ use self::{
 
 /// Timeout of a request. Assay may take minutes for a large upload.
 const TIMEOUT: Duration = Duration::from_mins(15);
+
+/// Remedy if a client for HTTPS cannot be created.
+const NO_CERTIFICATES: &str = "HTTPS needs the certificates of authorities: install \
+    ca-certificates, or name a file with certificates in SSL_CERT_FILE";
 
 /// Maximum length of a key, in characters.
 const MAX_KEY: usize = 240;
@@ -59,7 +64,7 @@ pub async fn run(config: Config) -> anyhow::Result<bool> {
             config.files.join(" ")
         );
     }
-    let client = Client::new(&config.account, TIMEOUT)?;
+    let client = Client::new(&config.account, TIMEOUT).context(NO_CERTIFICATES)?;
     #[expect(clippy::disallowed_methods, reason = "these are not settings of this program")]
     let job = Job::detect(&Variables(&|name| std::env::var(name).ok())).unwrap_or_default();
     let part = Part::new(&config, &job);

@@ -3,10 +3,7 @@
 use std::process::ExitCode;
 
 use assay_ci::Config;
-use assay_runtime::{
-    install_crypto, parse,
-    telemetry::{LogConfig, Telemetry, TelemetryConfig},
-};
+use assay_program::{LogConfig, install_tls, parse};
 use clap::Parser;
 
 #[global_allocator]
@@ -26,7 +23,7 @@ branch, commit, build and link come from the environment variables of the system
 GitHub Actions and Jenkins, also the shard and the number of shards. If the execution of a run has
 ended and one of its jobs is repeated, its reports belong to a new execution.
 
-The token needs the permission Execute, and Write if projects, test sets or test cases are created.
+The token needs the permission Execute, and Write if the project or the test set does not exist yet.
 
 Exit codes:
 
@@ -55,12 +52,11 @@ struct Options {
 
 fn main() -> ExitCode {
     let options = parse::<Options>();
-    install_crypto();
+    install_tls();
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = tokio.map_err(anyhow::Error::from).and_then(|tokio| {
         tokio.block_on(async {
-            let telemetry = TelemetryConfig { logs: options.logs, otlp_endpoint: None };
-            let _telemetry = Telemetry::install("assay-ci", &telemetry)?;
+            options.logs.install()?;
             assay_ci::run(options.ci).await
         })
     });

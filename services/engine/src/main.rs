@@ -3,10 +3,7 @@
 use std::process::ExitCode;
 
 use assay_engine::Config;
-use assay_runtime::{
-    install_crypto, parse, stop_signal,
-    telemetry::{LogConfig, Telemetry, TelemetryConfig},
-};
+use assay_program::{LogConfig, install_tls, parse, stop_signal};
 use clap::Parser;
 use tokio_util::sync::CancellationToken;
 
@@ -68,12 +65,11 @@ struct Options {
 
 fn main() -> ExitCode {
     let options = parse::<Options>();
-    install_crypto();
+    install_tls();
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let done = tokio.map_err(anyhow::Error::from).and_then(|tokio| {
         tokio.block_on(async {
-            let telemetry = TelemetryConfig { logs: options.logs, otlp_endpoint: None };
-            let _telemetry = Telemetry::install("assay-engine", &telemetry)?;
+            options.logs.install()?;
             let stop = CancellationToken::new();
             let stopping = stop.clone();
             tokio::select! {

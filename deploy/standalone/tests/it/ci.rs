@@ -1,5 +1,6 @@
 //! `assay-ci` in jobs of CI systems.
 
+mod attachments;
 mod gate;
 mod guide;
 mod shards;
@@ -120,6 +121,19 @@ async fn a_job_uploads_its_reports_and_fails_with_its_execution() {
 
     let first = executions(&customer.api).await.pop().unwrap();
     assert_eq!((&first["Branch"], &first["Result"]), (&json!("main"), &json!("Passed")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_https_needs_certificates_of_authorities() {
+    let customer = Customer::new().await;
+    let job = Job::new(&customer).await;
+    let job = job.with(&[("SSL_CERT_FILE", "/missing"), ("SSL_CERT_DIR", "/missing")]);
+    job.report(PASSED);
+    let (code, output) = job.assay_ci("upload reports/junit.xml").await;
+    assert_eq!(code, 0, "{output}");
+    let (code, output) = job.assay_ci("upload reports/junit.xml --url https://localhost").await;
+    assert_eq!(code, 3, "{output}");
+    assert!(output.contains("install ca-certificates"), "{output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,12 +23,14 @@ mod throttle;
 mod tls;
 pub mod trace;
 
+pub use assay_program::{parse, stop_signal};
+
 pub use self::{
     admin::{AdminAddress, serve_admin},
     database::{
         AdvisoryLock, Database, DatabaseConfig, Migrate, PoolConfig, begin, connect_options,
     },
-    entry::{CommandLine, install_crypto, parse, run, run_with_commands, stop_signal, threads},
+    entry::{CommandLine, install_crypto, run, run_with_commands, threads},
     files::raise_file_limit,
     gather::Gather,
     lifecycle::{Gate, Runtime},

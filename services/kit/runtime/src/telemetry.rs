@@ -5,7 +5,7 @@ mod ids;
 mod lines;
 mod statements;
 
-use std::{io::IsTerminal, time::Duration};
+use std::time::Duration;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use opentelemetry::{global, trace::TracerProvider};
@@ -19,6 +19,8 @@ use tracing_subscriber::{
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
+
+pub use assay_program::{LogConfig, LogFormat};
 
 pub use self::ids::{REQUEST_ID, request_id_in};
 pub(crate) use self::ids::{follow_trace, inject_request_id, trace};
@@ -41,26 +43,6 @@ pub struct TelemetryConfig {
     pub otlp_endpoint: Option<String>,
 }
 
-/// Settings of logs.
-#[derive(clap::Args, Clone, Debug)]
-pub struct LogConfig {
-    /// Log level, or tracing directives such as `warn,assay_catalog=debug`
-    #[arg(long, env = "ASSAY_LOG", default_value = "info,async_nats=warn")]
-    pub log: String,
-    /// Format of log lines
-    #[arg(long, env = "ASSAY_LOG_FORMAT", default_value = "json")]
-    pub log_format: LogFormat,
-}
-
-/// Format of log lines.
-#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq)]
-pub enum LogFormat {
-    /// One JSON object per line.
-    Json,
-    /// Readable text.
-    Text,
-}
-
 /// The telemetry of a process. Must be kept until the process ends.
 pub struct Telemetry {
     /// The exporter of traces, if they are sent.
@@ -81,11 +63,7 @@ impl Telemetry {
                 .event_format(JsonLines::new())
                 .with_writer(std::io::stderr)
                 .boxed(),
-            LogFormat::Text => fmt::layer()
-                .with_ansi(std::io::stderr().is_terminal())
-                .with_target(false)
-                .with_writer(std::io::stderr)
-                .boxed(),
+            LogFormat::Text => LogConfig::text(),
         };
         let ours = EnvFilter::new("info,h2=off,hyper=off,tonic=off,opentelemetry=off");
         let spans = tracer.as_ref().map(|tracer| {
