@@ -30,7 +30,7 @@ pub use self::{
     },
     entry::{CommandLine, install_crypto, parse, run, run_with_commands, stop_signal, threads},
     files::raise_file_limit,
-    gather::Gather,
+    gather::{Gather, LARGEST_BATCH},
     lifecycle::{Gate, Runtime},
     networks::Networks,
     notifier::{Notifier, OfCustomer, Waiter},
