@@ -43,6 +43,11 @@ impl FairChannel {
         Self { channel, shares: Shares::adaptive(concurrency), processors, failing }
     }
 
+    /// Returns the shares, for calls that are gathered before they are sent.
+    pub(crate) fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
     /// Waits for a share of a customer.
     async fn acquire(&self, customer: CustomerId) -> Result<Share, Status> {
         if let Ok(share) = self.shares.try_acquire(customer) {

@@ -25,6 +25,7 @@ mod openapi;
 mod path;
 mod problem;
 mod query;
+mod reads;
 mod rendering;
 mod reportportal;
 mod reset_password;

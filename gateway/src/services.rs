@@ -12,7 +12,7 @@ use assay_runtime::{
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
-use crate::{admission::FairChannel, config::Config};
+use crate::{admission::FairChannel, config::Config, reads::CaseReads};
 
 /// Connections to the services, and the verifier of tokens.
 pub struct Upstream {
@@ -52,6 +52,7 @@ struct Inner {
     catalog: FairChannel,
     execution: FairChannel,
     notification: FairChannel,
+    case_reads: CaseReads,
     verifier: Verifier,
     stopping: CancellationToken,
 }
@@ -62,9 +63,11 @@ impl Services {
         let Upstream { identity, catalog, execution, notification, verifier, stopping } = upstream;
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let processors = Shares::new(processors);
+        let catalog = FairChannel::new(catalog, concurrency, &processors);
         Self(Arc::new(Inner {
             identity: FairChannel::new(identity, concurrency, &processors),
-            catalog: FairChannel::new(catalog, concurrency, &processors),
+            case_reads: CaseReads::new(&catalog),
+            catalog,
             execution: FairChannel::new(execution, concurrency, &processors),
             notification: FairChannel::new(notification, concurrency, &processors),
             verifier,
@@ -94,6 +97,12 @@ macro_rules! clients {
             }
         }
     )*};
+}
+
+impl FromRef<Services> for CaseReads {
+    fn from_ref(services: &Services) -> Self {
+        services.0.case_reads.clone()
+    }
 }
 
 clients! {

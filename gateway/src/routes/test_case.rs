@@ -6,8 +6,8 @@ mod import;
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateTestCaseRequest, DeleteTestCaseRequest, GetTestCaseRequest, ListFilter,
-    ListTestCasesRequest, TestCase, TestCaseEntry, TestCaseInput, UpdateTestCaseRequest,
+    CreateTestCaseRequest, DeleteTestCaseRequest, ListFilter, ListTestCasesRequest, TestCase,
+    TestCaseEntry, TestCaseInput, UpdateTestCaseRequest,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -21,6 +21,7 @@ use crate::{
     list::{List, Listing},
     path::{Path, read_only},
     problem::Problem,
+    reads::CaseReads,
     response::{Created, Json, Resource},
     services::{Services, TestCases},
     update::{Updatable, Update},
@@ -149,34 +150,30 @@ async fn list_of(
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases/{testCaseId}",
     operation_id = "get_test_case", tag = "Test cases",
-    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/GetTestCase"))),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/BatchGetTestCases"))),
     responses((status = OK, description = "The test case", body = TestCase)),
 )]
 async fn get(
-    State(mut cases): State<TestCases>,
+    State(cases): State<CaseReads>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
 ) -> Result<Json<TestCase>, Problem> {
-    let request = GetTestCaseRequest { project_id: Some(project_id), id };
-    let case = cases.get_test_case(caller.call(request)).await?;
-    Ok(Json(case.into_inner()))
+    Ok(Json(cases.get(caller, Some(project_id), id).await?))
 }
 
 /// Returns a test case with its plans, by its permanent URL.
 #[utoipa::path(
     get, path = "/api/projects/0/testcases/{testCaseId}",
     operation_id = "get_test_case_permanently", tag = "Test cases",
-    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/GetTestCase"))),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/BatchGetTestCases"))),
     responses((status = OK, description = "The test case", body = TestCase)),
 )]
 async fn get_permanent(
-    State(mut cases): State<TestCases>,
+    State(cases): State<CaseReads>,
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<TestCase>, Problem> {
-    let request = GetTestCaseRequest { project_id: None, id };
-    let case = cases.get_test_case(caller.call(request)).await?;
-    Ok(Json(case.into_inner()))
+    Ok(Json(cases.get(caller, None, id).await?))
 }
 
 /// Adds a test case to a project.

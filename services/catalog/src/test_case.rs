@@ -11,18 +11,20 @@ use assay_auth::Caller;
 use assay_proto::{
     Fault, ProjectId, TestCaseId,
     catalog::{
-        CreateTestCaseRequest, DeleteTestCaseRequest, GetAliasesRequest, GetTestCaseRequest,
-        ListTestCasesRequest, RecordKind, ReplaceAliasesRequest, TestCase, TestCaseAliases,
-        TestCaseBatch, UpdateTestCaseRequest, test_case_service_server,
+        BatchGetTestCasesRequest, CreateTestCaseRequest, DeleteTestCaseRequest, FoundTestCase,
+        FoundTestCases, GetAliasesRequest, GetTestCaseRequest, ListTestCasesRequest, RecordKind,
+        ReplaceAliasesRequest, TestCase, TestCaseAliases, TestCaseBatch, UpdateTestCaseRequest,
+        test_case_service_server,
     },
 };
 use assay_records::Change;
 use assay_runtime::{
-    Gather, Shares, begin,
+    Gather, LARGEST_BATCH, Shares, begin,
     list::{self, Batches},
 };
+use prost::Message;
 use sqlx::PgPool;
-use tonic::{Request, Response, Status};
+use tonic::{Code, Request, Response, Status};
 
 use self::{
     change::Changes,
@@ -34,6 +36,9 @@ use crate::{
     project,
     records::{self, Reads, Records},
 };
+
+/// Number of bytes after which an answer has no further test cases.
+const LARGEST_ANSWER: usize = 4 << 20;
 
 pub(crate) struct TestCaseService {
     db: PgPool,
@@ -48,11 +53,18 @@ impl TestCaseService {
         let pool = db.clone();
         let reads = Gather::new(shares, move |scope, ids: Vec<TestCaseId>| {
             let db = pool.clone();
-            async move { records::get_all(&db, scope, &ids).await }
+            async move { Ok(records::get_all(&db, scope, &ids).await?) }
         });
         let creations = creation::gather(&db, shares);
         let changes = Changes::new(&db, shares);
         Self { db, openings, reads, creations, changes }
+    }
+
+    /// Notes that the caller has opened a test case, and returns it.
+    fn opened(&self, caller: &Caller, id: TestCaseId, case: TestCase) -> Result<TestCase, Fault> {
+        let project = ProjectId::from_record(&case.project_id)?;
+        self.openings.note(caller, RecordKind::TestCase, id.0, project.0);
+        Ok(case)
     }
 }
 
@@ -87,9 +99,38 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
         let id = TestCaseId::from_path(&request.id)?;
         let case = self.reads.run((caller.customer, project), id).await?;
-        let project = ProjectId::from_record(&case.project_id)?;
-        self.openings.note(&caller, RecordKind::TestCase, id.0, project.0);
-        Ok(Response::new(case))
+        Ok(Response::new(self.opened(&caller, id, case)?))
+    }
+
+    async fn batch_get_test_cases(
+        &self,
+        request: Request<BatchGetTestCasesRequest>,
+    ) -> Result<Response<FoundTestCases>, Status> {
+        let caller = Caller::of(&request)?;
+        let BatchGetTestCasesRequest { project_id, ids } = request.into_inner();
+        if ids.len() > LARGEST_BATCH {
+            return Err(Fault::invalid("ids", format!("must be {LARGEST_BATCH} at most")).into());
+        }
+        let project = ProjectId::from_path_if_any(project_id.as_deref())?;
+        let wanted: Vec<_> = ids.iter().map(|id| TestCaseId::from_path(id).ok()).collect();
+        let known = wanted.iter().flatten().copied().collect::<Vec<_>>();
+        let mut found = self.reads.run_all((caller.customer, project), known).await?.into_iter();
+        let (mut items, mut size) = (Vec::with_capacity(wanted.len()), 0);
+        for id in wanted {
+            let outcome = id.and_then(|id| Some((id, found.next()?)));
+            let test_case = match outcome {
+                Some((id, Ok(case))) => Some(self.opened(&caller, id, case)?),
+                Some((_, Err(status))) if status.code() != Code::NotFound => return Err(status),
+                Some((_, Err(_))) | None => None,
+            };
+            let item = FoundTestCase { test_case };
+            size += item.encoded_len();
+            items.push(item);
+            if size >= LARGEST_ANSWER {
+                break;
+            }
+        }
+        Ok(Response::new(FoundTestCases { items }))
     }
 
     async fn create_test_case(

@@ -47,7 +47,7 @@ impl Changes {
         let pool = db.clone();
         let process = move |(customer, project), changes: Vec<CaseChange>| {
             let db = pool.clone();
-            async move { change_all(&db, customer, project, &changes).await }
+            async move { Ok(change_all(&db, customer, project, &changes).await?) }
         };
         let gathered = Gather::new(shares, process);
         Self { db: db.clone(), shares: shares.clone(), gathered }

@@ -37,7 +37,7 @@ pub(super) fn gather(db: &PgPool, shares: &Shares) -> Creations {
     let db = db.clone();
     Gather::new(shares, move |(customer, project), creations: Vec<Creation>| {
         let db = db.clone();
-        async move { create(&db, customer, project, &creations).await }
+        async move { Ok(create(&db, customer, project, &creations).await?) }
     })
 }
 

@@ -56,6 +56,55 @@ async fn concurrent_reads_return_what_each_caller_asked_for() {
     }
 }
 
+/// Returns the names of the test cases with these ids, as far as one answer has them.
+async fn batch(
+    user: &User,
+    project_id: Option<String>,
+    ids: &[&str],
+) -> Answer<Vec<Option<String>>> {
+    let ids = ids.iter().map(|&id| id.to_owned()).collect();
+    let request = BatchGetTestCasesRequest { project_id, ids };
+    let found = user.cases().batch_get_test_cases(user.call(request)).await?.into_inner();
+    Ok(found.items.into_iter().map(|found| Some(found.test_case?.name)).collect())
+}
+
+#[tokio::test]
+async fn a_batch_has_each_test_case_at_the_place_of_its_id() {
+    let world = World::start().await;
+    let (user, stranger) = (world.user().await, world.user().await);
+    let (project, elsewhere) = (user.project().await, user.project().await);
+    let (first, second) = (user.case(&project, "1").await, user.case(&project, "2").await);
+    let unknown = uuid::Uuid::now_v7().to_string();
+
+    let ids = [&*second.id, &unknown, &first.id, "no id", &second.id];
+    let [first, second] = [first.name.clone(), second.name.clone()].map(Some);
+    let expected = [second.clone(), None, first, None, second];
+    assert_eq!(batch(&user, Some(project.id.clone()), &ids).await.unwrap(), expected);
+    assert_eq!(batch(&user, None, &ids).await.unwrap(), expected);
+    for (reader, project) in [(&user, Some(elsewhere.id)), (&stranger, None)] {
+        let found = batch(reader, project, &ids).await.unwrap();
+        assert_eq!(found, [const { None }; 5]);
+    }
+    let too_many = batch(&user, None, &["no id"; 65]).await.unwrap_err();
+    assert_eq!(too_many.code(), Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn a_batch_of_large_test_cases_has_only_the_first_ones() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let description = "d".repeat(64 << 10);
+    let case = user.create_case(&project.id, TestCaseInput { description, ..named("Large") }).await;
+    let description = "p".repeat(64 << 10);
+    for _ in 0..3 {
+        let plan = TestPlanInput { description: Some(description.clone()), ..Default::default() };
+        user.create_plan(case.as_ref().unwrap(), plan).await.unwrap();
+    }
+    let found = batch(&user, None, &[&*case.unwrap().id; 64]).await.unwrap();
+    assert_eq!(found, vec![Some("Large".to_owned()); 16]);
+}
+
 #[tokio::test]
 async fn concurrent_creations_fail_on_their_own() {
     let world = World::start().await;

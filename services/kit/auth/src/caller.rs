@@ -1,9 +1,14 @@
 //! The caller of a method, and calls of other services on the caller's behalf.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    hash::{Hash, Hasher},
+    net::IpAddr,
+    sync::Arc,
+    time::Duration,
+};
 
 use assay_proto::{ApiTokenId, CustomerId, Fault, Permission, Permissions, UserId};
-use assay_runtime::grpc::CLIENT_ADDRESS;
+use assay_runtime::{OfCustomer, grpc::CLIENT_ADDRESS};
 use http::HeaderMap;
 use tonic::{
     Request,
@@ -31,6 +36,27 @@ pub struct Caller {
     pub address: Option<IpAddr>,
     /// Header with the token, which is forwarded to other services.
     pub(crate) authorization: MetadataValue<Ascii>,
+}
+
+/// Callers with the same token at the same address are equal.
+impl PartialEq for Caller {
+    fn eq(&self, other: &Self) -> bool {
+        self.address == other.address && self.authorization == other.authorization
+    }
+}
+
+impl Eq for Caller {}
+
+impl Hash for Caller {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.authorization.hash(state);
+    }
+}
+
+impl OfCustomer for Caller {
+    fn customer(&self) -> CustomerId {
+        self.customer
+    }
 }
 
 impl Caller {

@@ -18,7 +18,7 @@ use tracing::{Instrument, Span};
 use crate::{OfCustomer, Shares};
 
 /// Maximum number of jobs in a batch, so that a statement and the lock of a record take short.
-const BATCH: usize = 64;
+pub const LARGEST_BATCH: usize = 64;
 
 /// Maximum number of jobs of one group that wait.
 const WAITING: usize = 1000;
@@ -26,7 +26,7 @@ const WAITING: usize = 1000;
 /// Delay after which a caller that was rejected may retry.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-type Outcome<T> = Result<Vec<Result<T, Fault>>, Fault>;
+type Outcome<T> = Result<Vec<Result<T, Fault>>, Status>;
 type Processing<T> = Pin<Box<dyn Future<Output = Outcome<T>> + Send>>;
 
 /// Gathers jobs of the same kind into batches. A group, such as the records of a project, has one
@@ -59,7 +59,7 @@ struct Job<J, T> {
 
 impl<G, J, T> Gather<G, J, T> {
     /// `process` carries out the jobs of a batch, and returns an outcome for each of them, in the
-    /// same order, or a fault for all.
+    /// same order, or a failure of all.
     pub fn new<F>(shares: &Shares, process: impl Fn(G, Vec<J>) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Outcome<T>> + Send + 'static,
@@ -83,28 +83,50 @@ where
     T: Send + 'static,
 {
     /// Carries out a job as part of a batch.
-    #[expect(clippy::disallowed_methods, reason = "the task ends with its callers' calls")]
     pub async fn run(&self, group: G, job: J) -> Result<T, Status> {
-        let (done, outcome) = oneshot::channel();
-        if self.begins(group.clone(), Job { work: job, done, span: Span::current() })? {
-            tokio::spawn(Batches { gather: self.clone(), group }.run());
-        }
-        outcome.await.unwrap_or_else(|_| Err(Fault::internal("a batch panicked").into()))
+        let mut outcomes = self.run_all(group, [job]).await?;
+        outcomes.pop().unwrap_or_else(|| Err(Fault::internal("a job has no outcome").into()))
     }
 
-    /// Adds a job to its group. Returns whether the group has no batch in progress.
-    fn begins(&self, group: G, job: Job<J, T>) -> Result<bool, Fault> {
+    /// Carries out jobs, which arrive at once, as parts of batches. Returns an outcome for each.
+    #[expect(clippy::disallowed_methods, reason = "the task ends with its callers' calls")]
+    pub async fn run_all(
+        &self,
+        group: G,
+        jobs: impl IntoIterator<Item = J>,
+    ) -> Result<Vec<Result<T, Status>>, Status> {
+        let span = Span::current();
+        let (jobs, callers): (Vec<_>, Vec<_>) = jobs
+            .into_iter()
+            .map(|work| {
+                let (done, outcome) = oneshot::channel();
+                (Job { work, done, span: span.clone() }, outcome)
+            })
+            .unzip();
+        if self.begins(group.clone(), jobs)? {
+            tokio::spawn(Batches { gather: self.clone(), group }.run());
+        }
+        let mut outcomes = Vec::with_capacity(callers.len());
+        for outcome in callers {
+            let panicked = |_| Err(Fault::internal("a batch panicked").into());
+            outcomes.push(outcome.await.unwrap_or_else(panicked));
+        }
+        Ok(outcomes)
+    }
+
+    /// Adds jobs to their group. Returns whether the group has no batch in progress.
+    fn begins(&self, group: G, jobs: Vec<Job<J, T>>) -> Result<bool, Fault> {
         match self.waiting().entry(group) {
             Entry::Vacant(idle) => {
-                idle.insert(VecDeque::from([job]));
+                idle.insert(jobs.into());
                 Ok(true)
             }
             Entry::Occupied(mut busy) => {
-                let jobs = busy.get_mut();
-                if jobs.len() >= WAITING {
+                let waiting = busy.get_mut();
+                if waiting.len() >= WAITING {
                     return Err(Fault::Busy(RETRY_DELAY));
                 }
-                jobs.push_back(job);
+                waiting.extend(jobs);
                 Ok(false)
             }
         }
@@ -131,7 +153,7 @@ impl<G: OfCustomer + Clone + Eq + Hash, J, T> Batches<G, J, T> {
         let waiting = groups.get_mut(&self.group)?;
         // Callers that have gone need no outcome.
         waiting.retain(|job| !job.done.is_closed());
-        let batch: Vec<_> = waiting.drain(..waiting.len().min(BATCH)).collect();
+        let batch: Vec<_> = waiting.drain(..waiting.len().min(LARGEST_BATCH)).collect();
         if batch.is_empty() {
             groups.remove(&self.group);
             return None;
@@ -145,7 +167,7 @@ impl<G: OfCustomer + Clone + Eq + Hash, J, T> Batches<G, J, T> {
         let gather = &self.gather.0;
         let outcome = match gather.shares.acquire(self.group.customer()).await {
             Ok(_share) => (gather.process)(self.group.clone(), jobs).await,
-            Err(fault) => Err(fault),
+            Err(fault) => Err(fault.into()),
         };
         match outcome {
             Ok(outcomes) => {
@@ -153,8 +175,7 @@ impl<G: OfCustomer + Clone + Eq + Hash, J, T> Batches<G, J, T> {
                     let _ = done.send(outcome.map_err(Status::from));
                 }
             }
-            Err(fault) => {
-                let status = Status::from(fault);
+            Err(status) => {
                 for done in callers {
                     let _ = done.send(Err(status.clone()));
                 }

@@ -32,7 +32,7 @@ pub use self::{
     },
     entry::{CommandLine, install_crypto, run, run_with_commands, threads},
     files::raise_file_limit,
-    gather::Gather,
+    gather::{Gather, LARGEST_BATCH},
     lifecycle::{Gate, Runtime},
     networks::Networks,
     notifier::{Notifier, OfCustomer, Waiter},

@@ -44,9 +44,9 @@ impl OfCustomer for CustomerId {
     }
 }
 
-impl<K> OfCustomer for (CustomerId, K) {
+impl<O: OfCustomer, K> OfCustomer for (O, K) {
     fn customer(&self) -> CustomerId {
-        self.0
+        self.0.customer()
     }
 }
 

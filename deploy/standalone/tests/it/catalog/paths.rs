@@ -1,11 +1,15 @@
 //! Paths of records: a record is found only under its parents and by its customer.
 
 use assay_testkit::Api;
+use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::records::{Record, of, records};
-use crate::{customer::Customer, world::id};
+use crate::{
+    customer::Customer,
+    world::{create_project, id},
+};
 
 const UNKNOWN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
@@ -114,6 +118,42 @@ async fn foreign_unknown_and_malformed_ids_get_the_same_answer() {
         }
     }
     assert_eq!(state(api, &mine).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_reads_are_answered_for_their_own_caller() {
+    let customer = Customer::new().await;
+    let api = &customer.api;
+    let project = create_project(api).await;
+    let mut paths = Vec::new();
+    for number in 0..20 {
+        let case = json!({"Name": format!("Case {number}")});
+        let case = api.post(&format!("{project}/testcases"), case).await.created();
+        paths.push((case["Name"].clone(), format!("{project}/testcases/{}", id(&case))));
+    }
+    let writer = customer.create_member("writer", "Write").await.api;
+    let (stranger, visitor) = (Customer::new().await.api, customer.anonymous());
+    let missing = format!("{project}/testcases/{UNKNOWN}");
+
+    let reads = paths.iter().map(|(name, path)| {
+        let missing = &missing;
+        let (writer, stranger, visitor) = (&writer, &stranger, &visitor);
+        async move {
+            let (found, not_found, forbidden, foreign, anonymous) = tokio::join!(
+                api.get(path),
+                api.get(missing),
+                writer.get(path),
+                stranger.get(path),
+                visitor.get(path)
+            );
+            assert_eq!(found.ok()["Name"], *name);
+            not_found.is_problem(404, "not_found");
+            forbidden.is_problem(403, "forbidden");
+            foreign.is_problem(404, "not_found");
+            anonymous.is_problem(401, "unauthenticated");
+        }
+    });
+    join_all(reads).await;
 }
 
 /// Whether a path is a permanent URL, which has a 0 instead of the project.

@@ -41,7 +41,7 @@ async fn jobs_that_arrive_during_a_batch_form_the_next_one() {
             sizes.push(batch.1.len());
             complete(batch);
         }
-        assert_eq!(sizes, [BATCH, 100 - BATCH]);
+        assert_eq!(sizes, [LARGEST_BATCH, 100 - LARGEST_BATCH]);
     };
     let (outcomes, ()) = tokio::join!(join_all(callers), test);
     let outcomes: Result<Vec<_>, _> = outcomes.into_iter().collect();
@@ -49,6 +49,21 @@ async fn jobs_that_arrive_during_a_batch_form_the_next_one() {
     while !gather.waiting().is_empty() {
         yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn jobs_that_arrive_at_once_form_one_batch() {
+    let (gather, mut batches) = manual(&Shares::new(4));
+    let customer = CustomerId::new();
+    let test = async {
+        let (_, jobs, done) = batches.recv().await.unwrap();
+        assert_eq!(jobs, [1, 2, 3]);
+        done.send(Ok(vec![Ok(2), Err(Fault::NotFound("test case")), Ok(4)])).unwrap();
+    };
+    let (outcomes, ()) = tokio::join!(gather.run_all(customer, 1..=3), test);
+    let outcomes = outcomes.unwrap();
+    assert_eq!(outcomes[1].as_ref().unwrap_err().code(), Code::NotFound);
+    assert_eq!((outcomes[0].as_ref().ok(), outcomes[2].as_ref().ok()), (Some(&2), Some(&4)));
 }
 
 #[tokio::test]
@@ -65,7 +80,7 @@ async fn each_job_fails_by_its_own_fault_or_by_that_of_its_batch() {
 
     let test = async {
         let (_, _, done) = batches.recv().await.unwrap();
-        done.send(Err(Fault::Unavailable("the database"))).unwrap();
+        done.send(Err(Fault::Unavailable("the database").into())).unwrap();
     };
     let ((first, second), ()) = tokio::join!(both(), test);
     for outcome in [first, second] {
