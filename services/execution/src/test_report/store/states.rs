@@ -40,6 +40,8 @@ pub(crate) async fn of_cases(
         .bind(execution)
         .bind(ids)
         .bind(identifiers)
+        // Planned for its values, as those of `known`.
+        .persistent(false)
         .fetch_all(&mut **tx)
         .await?;
     Ok(reports)
@@ -56,7 +58,9 @@ pub(crate) async fn identifiers(
         "select test_case_id::text, test_case_identifier from test_report
          where customer_id = $1 and execution_id = $2 and test_case_id = any($3::text[]::uuid[])",
     );
-    let known: Vec<_> = known.bind(customer).bind(execution).bind(ids).fetch_all(&mut **tx).await?;
+    // Planned for its values, as those of `known`.
+    let known = known.bind(customer).bind(execution).bind(ids).persistent(false);
+    let known: Vec<_> = known.fetch_all(&mut **tx).await?;
     Ok(known.into_iter().collect())
 }
 

@@ -26,7 +26,7 @@ async fn results_under_an_alias_belong_to_the_report_of_their_test_case() -> Res
     ] {
         let report = report(names);
         let added = world.add_report(&execution.id, Some(reporter), report.as_bytes()).await?;
-        assert_eq!(added.accepted as usize, names.len(), "{names:?}");
+        assert_eq!(usize::try_from(added.accepted)?, names.len(), "{names:?}");
     }
 
     let reports = world.complete(&execution.id).await?.test_reports;
