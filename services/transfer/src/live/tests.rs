@@ -32,6 +32,7 @@ type Answer = fn(&Request) -> (u16, Vec<u8>);
 type Received = Arc<Mutex<Vec<String>>>;
 
 /// Starts a server, and returns its URL and the requests that it receives.
+#[expect(clippy::disallowed_methods, reason = "the server ends with the test")]
 async fn serve(answer: Answer) -> (Url, Received) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
@@ -79,7 +80,7 @@ fn origin(user: Option<&str>) -> Origin {
     }
 }
 
-fn page(records: Value) -> (u16, Vec<u8>) {
+fn page(records: &Value) -> (u16, Vec<u8>) {
     (200, json!({"content": records, "page": {"totalPages": 1}}).to_string().into_bytes())
 }
 
@@ -90,14 +91,14 @@ fn reportportal(request: &Request) -> (u16, Vec<u8>) {
     let path = request.line.split(' ').nth(1).unwrap();
     let of = |part: &str| path.starts_with(&format!("/api/v1/my%20shop/{part}"));
     if of("launch?filter.eq.mode=DEFAULT") {
-        return page(json!([
+        return page(&json!([
             {"id": 12, "uuid": "u", "name": "Nightly", "number": 3, "mode": "DEFAULT", "owner": "ada",
              "startTime": 1_772_443_800_000_i64, "endTime": 1_772_443_804_000_i64, "status": "FAILED"},
             {"id": 13, "name": "Nightly", "number": 4, "mode": "DEFAULT", "status": "IN_PROGRESS"},
         ]));
     }
     if of("item?filter.eq.launchId=12") {
-        return page(json!([
+        return page(&json!([
             {"id": 1, "launchId": 12, "type": "SUITE", "name": "Shop", "hasChildren": true},
             {"id": 2, "launchId": 12, "type": "STEP", "name": "pays", "codeRef": "pays",
              "status": "PASSED", "path": "1.2"},
@@ -108,7 +109,7 @@ fn reportportal(request: &Request) -> (u16, Vec<u8>) {
         ]));
     }
     if of("log?filter.under.path=1.3") {
-        return page(json!([
+        return page(&json!([
             {"id": 21, "itemId": 3, "level": "INFO", "message": "packed"},
             {"id": 22, "itemId": 3, "level": "ERROR", "message": "lost the parcel",
              "binaryContent": {"id": "abc=", "contentType": "image/png"}},
@@ -117,7 +118,7 @@ fn reportportal(request: &Request) -> (u16, Vec<u8>) {
         ]));
     }
     if of("log?filter.eq.item=5") {
-        return page(json!([{"id": 24, "level": "ERROR", "message": "no label"}]));
+        return page(&json!([{"id": 24, "level": "ERROR", "message": "no label"}]));
     }
     match path {
         "/api/v1/data/my%20shop/abc%3D" => (200, b"a picture".to_vec()),
