@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     let done = threads().context("cannot start threads").and_then(|tokio| {
         tokio.block_on(async {
             match options.command.clone() {
-                None => serve(options).await,
+                None => Box::pin(serve(options)).await,
                 Some(command) => command.run(&options.backends).await,
             }
         })

@@ -20,11 +20,10 @@ async fn attachments_are_found_by_paths_with_any_characters() {
     let customer = Customer::new().await;
     let job = Job::new(&customer).await;
     fs::create_dir(job.folder.join("shots")).unwrap();
-    let mut attachments = String::new();
     for (name, _) in NAMES {
         fs::write(job.folder.join(name), name).unwrap();
-        attachments += &format!("[[ATTACHMENT|{name}]]\n");
     }
+    let attachments = NAMES.map(|(name, _)| format!("[[ATTACHMENT|{name}]]\n")).concat();
     let output = format!("<system-out><![CDATA[{attachments}]]></system-out>");
     job.report(&format!("<testsuite><testcase name='pays'>{output}</testcase></testsuite>"));
 
