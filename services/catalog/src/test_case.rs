@@ -12,9 +12,8 @@ use assay_proto::{
     Fault, ProjectId, TestCaseId,
     catalog::{
         BatchGetTestCasesRequest, CreateTestCaseRequest, DeleteTestCaseRequest, FoundTestCase,
-        FoundTestCases, GetAliasesRequest, GetTestCaseRequest, ListTestCasesRequest, RecordKind,
-        ReplaceAliasesRequest, TestCase, TestCaseAliases, TestCaseBatch, UpdateTestCaseRequest,
-        test_case_service_server,
+        FoundTestCases, GetAliasesRequest, ListTestCasesRequest, RecordKind, ReplaceAliasesRequest,
+        TestCase, TestCaseAliases, TestCaseBatch, UpdateTestCaseRequest, test_case_service_server,
     },
 };
 use assay_records::Change;
@@ -38,7 +37,7 @@ use crate::{
 };
 
 /// Number of bytes after which an answer has no further test cases.
-const LARGEST_ANSWER: usize = 4 << 20;
+const LARGEST_ANSWER: usize = 1 << 20;
 
 pub(crate) struct TestCaseService {
     db: PgPool,
@@ -58,13 +57,6 @@ impl TestCaseService {
         let creations = creation::gather(&db, shares);
         let changes = Changes::new(&db, shares);
         Self { db, openings, reads, creations, changes }
-    }
-
-    /// Notes that the caller has opened a test case, and returns it.
-    fn opened(&self, caller: &Caller, id: TestCaseId, case: TestCase) -> Result<TestCase, Fault> {
-        let project = ProjectId::from_record(&case.project_id)?;
-        self.openings.note(caller, RecordKind::TestCase, id.0, project.0);
-        Ok(case)
     }
 }
 
@@ -90,18 +82,6 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         .await
     }
 
-    async fn get_test_case(
-        &self,
-        request: Request<GetTestCaseRequest>,
-    ) -> Result<Response<TestCase>, Status> {
-        let caller = Caller::of(&request)?;
-        let request = request.into_inner();
-        let project = ProjectId::from_path_if_any(request.project_id.as_deref())?;
-        let id = TestCaseId::from_path(&request.id)?;
-        let case = self.reads.run((caller.customer, project), id).await?;
-        Ok(Response::new(self.opened(&caller, id, case)?))
-    }
-
     async fn batch_get_test_cases(
         &self,
         request: Request<BatchGetTestCasesRequest>,
@@ -117,12 +97,14 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let mut found = self.reads.run_all((caller.customer, project), known).await?.into_iter();
         let (mut items, mut size) = (Vec::with_capacity(wanted.len()), 0);
         for id in wanted {
-            let outcome = id.and_then(|id| Some((id, found.next()?)));
-            let test_case = match outcome {
-                Some((id, Ok(case))) => Some(self.opened(&caller, id, case)?),
-                Some((_, Err(status))) if status.code() != Code::NotFound => return Err(status),
-                Some((_, Err(_))) | None => None,
+            let test_case = match id.and_then(|_| found.next()) {
+                Some(Err(status)) if status.code() != Code::NotFound => return Err(status),
+                found => found.and_then(Result::ok),
             };
+            if let Some((id, case)) = id.zip(test_case.as_ref()) {
+                let project = ProjectId::from_record(&case.project_id)?;
+                self.openings.note(&caller, RecordKind::TestCase, id.0, project.0);
+            }
             let item = FoundTestCase { test_case };
             size += item.encoded_len();
             items.push(item);

@@ -38,7 +38,7 @@ fn the_main_requests_allocate_as_often_as_committed() {
     let assay = Installation::start();
     let Paths { case, cases, results } = &assay.paths;
     let committed = [
-        (190, Request::get("read by id", case.clone())),
+        (202, Request::get("read by id", case.clone())),
         (642, Request::get("list of 100", format!("{cases}?limit=100"))),
         (265, Request::post("create", cases.clone(), installation::new_case)),
         (371, Request::put("update", case.clone(), installation::change)),

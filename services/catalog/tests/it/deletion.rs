@@ -45,8 +45,7 @@ async fn cases(user: &User, project: &Project, filter: ListFilter) -> Vec<TestCa
 
 /// The errors of reading a test case, a plan and a set.
 async fn faults(user: &User, case: &TestCase, plan: &TestPlan, set: &TestSet) -> Vec<String> {
-    let request = GetTestCaseRequest { project_id: None, id: case.id.clone() };
-    let case = user.cases().get_test_case(user.call(request)).await;
+    let case = user.find_case(None, &case.id).await;
     let request = GetTestPlanRequest { project_id: None, test_case_id: None, id: plan.id.clone() };
     let plan = user.plans().get_test_plan(user.call(request)).await;
     vec![fault(case), fault(plan), fault(user.get_set(&set.id).await)]

@@ -51,7 +51,6 @@ impl Belongings {
     async fn faults(&self, user: &User) -> Vec<String> {
         let project_id = || self.project.id.clone();
         let test_set_id = || self.set.id.clone();
-        let case = GetTestCaseRequest { project_id: Some(project_id()), id: self.case.id.clone() };
         let plan = GetTestPlanRequest {
             project_id: Some(project_id()),
             test_case_id: Some(self.case.id.clone()),
@@ -77,7 +76,7 @@ impl Belongings {
         let environment =
             GetEnvironmentRequest { project_id: project_id(), id: self.environment.id.clone() };
         vec![
-            fault(user.cases().get_test_case(user.call(case)).await),
+            fault(user.find_case(Some(project_id()), &self.case.id).await),
             fault(user.update_case(&self.case, TestCaseInput::default(), &[]).await),
             fault(user.plans().get_test_plan(user.call(plan)).await),
             fault(user.create_plan(&self.case, TestPlanInput::default()).await),

@@ -14,8 +14,7 @@ impl User {
         let id = id.to_owned();
         match kind {
             RecordKind::TestCase => {
-                let request = GetTestCaseRequest { project_id: None, id };
-                self.cases().get_test_case(self.call(request)).await.unwrap();
+                self.get_case(&id).await;
             }
             RecordKind::TestSet => {
                 let request = GetTestSetRequest { project_id: None, id };

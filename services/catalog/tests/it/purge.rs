@@ -279,8 +279,7 @@ async fn deleting_a_customer_removes_its_projects_and_prevents_new_ones() {
     let mut tx = assay_runtime::begin(&world.db).await.unwrap();
     assay_catalog::delete_customer(&mut tx, user.identity.customer).await.unwrap();
     tx.commit().await.unwrap();
-    let request = GetTestCaseRequest { project_id: None, id: case.id.clone() };
-    assert_eq!(fault(user.cases().get_test_case(user.call(request)).await), "not_found");
+    assert_eq!(fault(user.find_case(None, &case.id).await), "not_found");
     let new = ProjectInput { name: "Shop".into(), ..ProjectInput::default() };
     let request = CreateProjectRequest { project: Some(new) };
     assert_eq!(fault(user.projects().create_project(user.call(request)).await), "not_found");

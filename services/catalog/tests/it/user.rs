@@ -1,7 +1,7 @@
 //! A user of the catalog, with the requests that most tests need.
 
 use assay_proto::{
-    PlanStatus, Reference,
+    Fault, PlanStatus, Reference,
     catalog::{
         environment_service_client::EnvironmentServiceClient,
         favorite_service_client::FavoriteServiceClient, import_service_client::ImportServiceClient,
@@ -94,9 +94,24 @@ impl User {
         self.create_case(&project.id, case).await.unwrap()
     }
 
+    /// Returns the test cases with these ids, as far as one answer has them.
+    pub(crate) async fn find_cases(
+        &self,
+        project_id: Option<String>,
+        ids: &[&str],
+    ) -> Answer<Vec<Option<TestCase>>> {
+        let request = BatchGetTestCasesRequest { project_id, ids: owned(ids) };
+        let found = self.cases().batch_get_test_cases(self.call(request)).await?.into_inner();
+        Ok(found.items.into_iter().map(|found| found.test_case).collect())
+    }
+
+    pub(crate) async fn find_case(&self, project_id: Option<String>, id: &str) -> Answer<TestCase> {
+        let case = self.find_cases(project_id, &[id]).await?.remove(0);
+        case.ok_or_else(|| Fault::NotFound("test case").into())
+    }
+
     pub(crate) async fn get_case(&self, id: &str) -> TestCase {
-        let request = GetTestCaseRequest { project_id: None, id: id.to_owned() };
-        self.cases().get_test_case(self.call(request)).await.unwrap().into_inner()
+        self.find_case(None, id).await.unwrap()
     }
 
     pub(crate) async fn update_case(

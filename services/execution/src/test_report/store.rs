@@ -16,6 +16,7 @@ use sqlx::{
     query::QueryAs,
 };
 
+use self::states::are_few;
 pub(crate) use self::{
     start::{count, insert},
     states::{ended, identifiers, of_cases, of_ids, pending},
@@ -103,10 +104,8 @@ pub(crate) async fn known(
         "select test_case_identifier from test_report
          where customer_id = $1 and execution_id = $2 and test_case_identifier = any($3)",
     );
-    // A plan for any identifiers compares each with all reports of a new execution, of which there are
-    // no statistics. A plan for these ones hashes them.
-    let known = known.bind(customer).bind(execution).bind(identifiers).persistent(false);
-    let known: Vec<String> = known.fetch_all(db).await?;
+    let known = known.bind(customer).bind(execution).bind(identifiers);
+    let known: Vec<String> = known.persistent(are_few(identifiers)).fetch_all(db).await?;
     Ok(known.into_iter().collect())
 }
 

@@ -131,7 +131,7 @@ async fn concurrent_reads_are_answered_for_their_own_caller() {
         let case = api.post(&format!("{project}/testcases"), case).await.created();
         paths.push((case["Name"].clone(), format!("{project}/testcases/{}", id(&case))));
     }
-    let writer = customer.create_member("writer", "Write").await.api;
+    let writer = customer.create_member("writer", "Login, Write").await.api;
     let (stranger, visitor) = (Customer::new().await.api, customer.anonymous());
     let missing = format!("{project}/testcases/{UNKNOWN}");
 

@@ -80,9 +80,7 @@ impl Real<'_> {
                 user.remove_favorite(kind.record_kind(), &id(*kind, *record)).await?;
             }
             Action::Open { kind: Kind::Case, record } => {
-                let (project_id, id) = (None, id(Kind::Case, *record));
-                let request = GetTestCaseRequest { project_id, id };
-                user.cases().get_test_case(user.call(request)).await?;
+                user.find_case(None, &id(Kind::Case, *record)).await?;
             }
             Action::Open { kind: Kind::Set, record } => {
                 let (project_id, id) = (None, id(Kind::Set, *record));

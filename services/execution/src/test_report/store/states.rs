@@ -19,6 +19,14 @@ fn select_states(rest: &'static str) -> String {
     )
 }
 
+/// Whether a statement that finds reports by these values may keep its plan.
+///
+/// A plan for any values compares each with all reports of an execution that PostgreSQL has not
+/// analyzed yet. A plan for many values hashes them.
+pub(super) fn are_few<T>(values: &[T]) -> bool {
+    values.len() < 10
+}
+
 /// Reads the reports of a locked execution for test cases that are given by id or by identifier.
 pub(crate) async fn of_cases(
     tx: &mut PgTransaction<'_>,
@@ -40,8 +48,7 @@ pub(crate) async fn of_cases(
         .bind(execution)
         .bind(ids)
         .bind(identifiers)
-        // Planned for its values, as those of `known`.
-        .persistent(false)
+        .persistent(are_few(ids) && are_few(identifiers))
         .fetch_all(&mut **tx)
         .await?;
     Ok(reports)
@@ -58,9 +65,8 @@ pub(crate) async fn identifiers(
         "select test_case_id::text, test_case_identifier from test_report
          where customer_id = $1 and execution_id = $2 and test_case_id = any($3::text[]::uuid[])",
     );
-    // Planned for its values, as those of `known`.
-    let known = known.bind(customer).bind(execution).bind(ids).persistent(false);
-    let known: Vec<_> = known.fetch_all(&mut **tx).await?;
+    let known = known.bind(customer).bind(execution).bind(ids);
+    let known: Vec<_> = known.persistent(are_few(ids)).fetch_all(&mut **tx).await?;
     Ok(known.into_iter().collect())
 }
 

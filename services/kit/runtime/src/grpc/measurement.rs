@@ -24,8 +24,8 @@ pub(super) fn record(histogram: &'static str, method: &'static str, code: Code, 
 #[test]
 fn methods_of_contracts_are_labels() {
     assert_eq!(
-        method_label("/assay.catalog.v1.TestCaseService/GetTestCase"),
-        "assay.catalog.v1.TestCaseService/GetTestCase"
+        method_label("/assay.catalog.v1.TestCaseService/ListTestCases"),
+        "assay.catalog.v1.TestCaseService/ListTestCases"
     );
     assert_eq!(method_label("/assay.catalog.v1.TestCaseService/Nothing"), "other");
 }
