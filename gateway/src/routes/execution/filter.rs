@@ -31,6 +31,9 @@ pub(super) struct Filter {
     /// Return only executions of this build, or of this run of the CI system.
     #[param(example = "1205")]
     build: Option<String>,
+    /// Return only executions of the run of the CI system at this URL.
+    #[param(example = "https://ci.example.com/runs/1205")]
+    ci_url: Option<String>,
     /// Return only executions in this environment.
     #[param(format = Uuid)]
     environment_id: Option<String>,
@@ -59,6 +62,7 @@ impl From<Filter> for ExecutionFilter {
             branch: filter.branch,
             commit: filter.commit,
             build: filter.build,
+            ci_url: filter.ci_url,
             environment_id: filter.environment_id,
             subject_id: filter.subject_id,
             request_user_id: filter.request_user_id,

@@ -29,6 +29,7 @@ pub(super) struct Fields {
     branch: Option<String>,
     commit: Option<String>,
     build: Option<String>,
+    ci_url: Option<String>,
     environment: Option<EnvironmentId>,
     subject: Option<SubjectId>,
     request_user: Option<UserId>,
@@ -46,6 +47,7 @@ impl Fields {
             ("branch", &filter.branch),
             ("commit", &filter.commit),
             ("build", &filter.build),
+            ("ciUrl", &filter.ci_url),
         ] {
             check.text(name, text.as_deref().unwrap_or_default());
         }
@@ -70,6 +72,7 @@ impl Fields {
             branch: given(&filter.branch),
             commit: given(&filter.commit),
             build: given(&filter.build),
+            ci_url: given(&filter.ci_url),
             environment,
             subject,
             request_user,
@@ -82,7 +85,7 @@ impl ListFilter {
     /// Adds the condition to a statement. Each combination is a statement of its own, so that
     /// PostgreSQL plans it for the index that fits.
     pub(super) fn push_to(&self, sql: &mut QueryBuilder<Postgres>) {
-        let Fields { result, status, tag, branch, commit, build, .. } = &self.fields;
+        let Fields { result, status, tag, branch, commit, build, ci_url, .. } = &self.fields;
         let Fields { environment, subject, request_user, period, .. } = &self.fields;
         sql.push(" where customer_id = ").push_bind(self.customer);
         sql.push(" and project_id = ").push_bind(self.project);
@@ -98,6 +101,11 @@ impl ListFilter {
         push(sql, "branch", branch.clone());
         push(sql, "commit", commit.clone());
         push(sql, "build", build.clone());
+        if let Some(url) = ci_url {
+            // The index has the beginning, since a URL may be longer than its entries.
+            sql.push(" and left(ci_url, 255) = left(").push_bind(url.clone());
+            sql.push(", 255) and ci_url = ").push_bind(url.clone());
+        }
         push(sql, "environment_id", *environment);
         push(sql, "software_version_id", *subject);
         push(sql, "request_user_id", *request_user);

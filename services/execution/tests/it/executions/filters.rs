@@ -22,6 +22,7 @@ const COPIES: &str = "
             'branch', case when n % 1000 = 0 then 'rare' else 'main' end,
             'commit', case when n % 1000 = 0 then 'rare' else 'c' || n end,
             'build', case when n % 1000 = 0 then 'rare' else 'b' || n end,
+            'ci_url', 'https://ci.test/' || case when n % 1000 = 0 then 0 else n end,
             'environment_id', case when n % 1000 = 0 then $2 else md5('e' || n % 7)::uuid end,
             'software_version_id', case when n % 1000 = 0 then $2 else md5('s' || n % 7)::uuid end,
             'request_user_id', case when n % 1000 = 0 then $2 else md5('u' || n % 7)::uuid end
@@ -53,6 +54,10 @@ async fn each_filter_reads_few_executions_by_an_index() -> Result<()> {
         ("execution_branch_idx", ExecutionFilter { branch: Some("rare".into()), ..none() }),
         ("execution_commit_idx", ExecutionFilter { commit: Some("rare".into()), ..none() }),
         ("execution_build_idx", ExecutionFilter { build: Some("rare".into()), ..none() }),
+        (
+            "execution_ci_url_idx",
+            ExecutionFilter { ci_url: Some("https://ci.test/0".into()), ..none() },
+        ),
         ("execution_environment_idx", ExecutionFilter { environment_id: id(), ..none() }),
         ("execution_subject_idx", ExecutionFilter { subject_id: id(), ..none() }),
         ("execution_request_user_idx", ExecutionFilter { request_user_id: id(), ..none() }),

@@ -127,6 +127,7 @@ async fn executions_are_found_by_each_of_their_fields() -> Result<()> {
     input.branch = Some("feature/pay".to_owned());
     input.commit = Some("3f2c1d0".to_owned());
     input.build = Some("build-1205".to_owned());
+    input.ci_url = Some("https://ci.test/jobs/1205".to_owned());
     let sought = world.start_by(request).await?;
     let results = serde_json::json!([{ "Identifier": "a", "Result": "Failed" }]);
     world.report(&sought.id, results).await?;
@@ -148,6 +149,7 @@ async fn executions_are_found_by_each_of_their_fields() -> Result<()> {
         (ExecutionFilter { commit: Some("3f2c1d0".to_owned()), ..none() }, 1),
         (ExecutionFilter { commit: Some("3f2c".to_owned()), ..none() }, 0),
         (ExecutionFilter { build: Some("build-1205".to_owned()), ..none() }, 1),
+        (ExecutionFilter { ci_url: Some("https://ci.test/jobs/1205".to_owned()), ..none() }, 1),
         (ExecutionFilter { environment_id: Some(world.set.clone()), ..none() }, 0),
         (ExecutionFilter { subject_id: Some(world.set.clone()), ..none() }, 0),
         (ExecutionFilter { request_user_id: Some(user), ..none() }, 2),
