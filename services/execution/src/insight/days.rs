@@ -62,12 +62,18 @@ pub(super) async fn next(
     Ok(next.bind(after).fetch_optional(&mut **tx).await?)
 }
 
+/// A lock of the sums of a customer, `$1`: shared to add to them, and exclusive to derive them again.
+const LOCK_SHARED: &str =
+    "select pg_advisory_xact_lock_shared(hashtextextended('days ' || $1::text, 0))";
+const LOCK: &str = "select pg_advisory_xact_lock(hashtextextended('days ' || $1::text, 0))";
+
 /// Adds the results of an execution.
 pub(super) async fn add(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     execution: ExecutionId,
 ) -> Result<(), Fault> {
+    sqlx::query(LOCK_SHARED).bind(customer).execute(&mut **tx).await?;
     let derived = derived("e.customer_id = $1 and e.id = $2");
     let insert = format!(
         "insert into case_day ({KEY}, {SUMS})
@@ -96,8 +102,8 @@ pub(super) async fn add(
 }
 
 /// Leaves out executions, because their results are those of another one: takes out what they have
-/// added, and marks them with the time `infinity`. Their sums are derived again, while no execution is
-/// added.
+/// added, and marks them with the time `infinity`. Their sums are derived again, while no execution of
+/// the customer is added.
 pub(crate) async fn leave_out(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -122,7 +128,7 @@ pub(crate) async fn leave_out(
     if added.is_empty() {
         return Ok(());
     }
-    sqlx::query("lock table case_day in share row exclusive mode").execute(&mut **tx).await?;
+    sqlx::query(LOCK).bind(customer).execute(&mut **tx).await?;
     let keys = "select distinct e.customer_id, e.project_id, r.test_case_id,
                     (e.request_time at time zone 'utc')::date as day,
                     coalesce(e.branch, '') as branch
