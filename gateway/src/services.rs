@@ -12,7 +12,7 @@ use assay_runtime::{
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
-use crate::{admission::FairChannel, config::Config, reads::CaseReads};
+use crate::{admission::FairChannel, config::Config, gathered::CaseCalls};
 
 /// Connections to the services, and the verifier of tokens.
 pub struct Upstream {
@@ -52,7 +52,7 @@ struct Inner {
     catalog: FairChannel,
     execution: FairChannel,
     notification: FairChannel,
-    case_reads: CaseReads,
+    case_calls: CaseCalls,
     verifier: Verifier,
     stopping: CancellationToken,
 }
@@ -66,7 +66,7 @@ impl Services {
         let catalog = FairChannel::new(catalog, concurrency, &processors);
         Self(Arc::new(Inner {
             identity: FairChannel::new(identity, concurrency, &processors),
-            case_reads: CaseReads::new(&catalog),
+            case_calls: CaseCalls::new(&catalog),
             catalog,
             execution: FairChannel::new(execution, concurrency, &processors),
             notification: FairChannel::new(notification, concurrency, &processors),
@@ -99,9 +99,9 @@ macro_rules! clients {
     )*};
 }
 
-impl FromRef<Services> for CaseReads {
+impl FromRef<Services> for CaseCalls {
     fn from_ref(services: &Services) -> Self {
-        services.0.case_reads.clone()
+        services.0.case_calls.clone()
     }
 }
 

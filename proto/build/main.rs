@@ -4,7 +4,7 @@
 //! * JSON names are in PascalCase. A field is nullable if it is `optional` and not `blank`.
 //! * In JSON, enums are the names of their variants, timestamps follow RFC 3339, and integers may
 //!   have a fraction of zero.
-//! * `…Request` and `…Batch` messages are envelopes, which have no form in JSON or SQL.
+//! * `…Request`, `…Batch` and `…Reply` messages are envelopes, which have no form in JSON or SQL.
 //! * `…Input` messages are written by clients. Single fields can be moved from one to another
 //!   (`Changes`), and each binds its fields to the columns it is written to (`InputColumns`).
 //! * `…List` messages are nullable arrays.
@@ -13,7 +13,7 @@
 //! * The table `POLICY` has the permissions that each method requires.
 //! * The table `EXAMPLES` has the examples of fields.
 //! * The table `READING` has the methods that only read, and whose calls may be repeated: those
-//!   named Get, List, Find, Export, Download or Watch.
+//!   named Get, BatchGet, List, Find, Export, Download or Watch.
 //! * The table `WAITING` has the methods that wait: those with a stream of requests or the option
 //!   `assay.waits`.
 

@@ -6,7 +6,7 @@ use std::{error::Error, fmt::Write};
 use prost_reflect::{DescriptorPool, MethodDescriptor, Value};
 
 /// Prefixes of the names of methods that only read, so that their calls may be repeated.
-const READING: [&str; 6] = ["Get", "List", "Find", "Export", "Download", "Watch"];
+const READING: [&str; 7] = ["Get", "BatchGet", "List", "Find", "Export", "Download", "Watch"];
 
 /// Returns the tables as Rust code. Fails for a method with neither a permission nor an access.
 pub fn table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {

@@ -16,6 +16,9 @@ pub fn all(pool: &DescriptorPool) -> Builder {
     pool.all_enums().filter(|e| ours(e.full_name())).fold(codegen, choice)
 }
 
+/// Ends of the names of envelopes.
+const ENVELOPES: [&str; 3] = ["Request", "Batch", "Reply"];
+
 /// Use of a message, derived from its name.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Role {
@@ -28,7 +31,8 @@ pub enum Role {
 impl Role {
     pub fn of(message: &MessageDescriptor) -> Self {
         match message.name() {
-            name if name.ends_with("Request") || name.ends_with("Batch") => Self::Envelope,
+            _ if message.is_map_entry() => Self::Envelope,
+            name if ENVELOPES.iter().any(|end| name.ends_with(end)) => Self::Envelope,
             name if name.ends_with("Input") => Self::Input,
             name if is_list(name) => Self::List,
             _ => Self::Record,

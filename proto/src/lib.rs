@@ -14,6 +14,7 @@ mod id;
 mod integer;
 mod object;
 mod policy;
+mod reply;
 mod result;
 mod timestamp;
 mod value;

@@ -6,9 +6,10 @@ mod import;
 
 use assay_auth::Caller;
 use assay_proto::catalog::{
-    CreateTestCaseRequest, DeleteTestCaseRequest, ListFilter, ListTestCasesRequest, TestCase,
-    TestCaseEntry, TestCaseInput, UpdateTestCaseRequest,
+    DeleteTestCaseRequest, ListFilter, ListTestCasesRequest, TestCase, TestCaseEntry,
+    TestCaseInput, UpdateTestCaseRequest,
 };
+use assay_runtime::trace;
 use axum::extract::State;
 use http::StatusCode;
 use utoipa_axum::{
@@ -18,10 +19,10 @@ use utoipa_axum::{
 
 use crate::{
     body::Body,
+    gathered::CaseCalls,
     list::{List, Listing},
     path::{Path, read_only},
     problem::Problem,
-    reads::CaseReads,
     response::{Created, Json, Resource},
     services::{Services, TestCases},
     update::{Updatable, Update},
@@ -154,7 +155,7 @@ async fn list_of(
     responses((status = OK, description = "The test case", body = TestCase)),
 )]
 async fn get(
-    State(cases): State<CaseReads>,
+    State(cases): State<CaseCalls>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
 ) -> Result<Json<TestCase>, Problem> {
@@ -169,7 +170,7 @@ async fn get(
     responses((status = OK, description = "The test case", body = TestCase)),
 )]
 async fn get_permanent(
-    State(cases): State<CaseReads>,
+    State(cases): State<CaseCalls>,
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<TestCase>, Problem> {
@@ -180,17 +181,16 @@ async fn get_permanent(
 #[utoipa::path(
     post, path = "/api/projects/{projectId}/testcases", operation_id = "create_test_case",
     tag = "Test cases", request_body = TestCaseInput,
-    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/CreateTestCase"))),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/BatchCreateTestCases"))),
     responses((status = CREATED, description = "The new test case", body = TestCase)),
 )]
 async fn create(
-    State(mut cases): State<TestCases>,
+    State(cases): State<CaseCalls>,
     caller: Caller,
     Path(project_id): Path<String>,
     Body(input): Body<TestCaseInput>,
 ) -> Result<Created<Json<TestCase>>, Problem> {
-    let request = CreateTestCaseRequest { project_id, test_case: Some(input) };
-    let case = cases.create_test_case(caller.call(request)).await?.into_inner();
+    let case = cases.create(caller, project_id, input).await?;
     let location = format!("/api/projects/{}/testcases/{}", case.project_id, case.id);
     Ok(Created(location, Json(case)))
 }
@@ -200,19 +200,18 @@ async fn create(
     put, path = "/api/projects/{projectId}/testcases/{testCaseId}",
     operation_id = "update_test_case", tag = "Test cases",
     request_body = TestCaseInput,
-    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/UpdateTestCase"))),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/BatchUpdateTestCases"))),
     responses((status = OK, description = "The changed test case", body = TestCase)),
 )]
 async fn update(
-    State(mut cases): State<TestCases>,
+    State(cases): State<CaseCalls>,
     caller: Caller,
     Path((project_id, id)): Path<(String, String)>,
     Update { changes, fields, data_version, .. }: Update<TestCaseInput>,
 ) -> Result<Json<TestCase>, Problem> {
-    let changes = Some(changes);
-    let request = UpdateTestCaseRequest { project_id, id, data_version, changes, fields };
-    let case = cases.update_test_case(caller.call(request)).await?;
-    Ok(Json(case.into_inner()))
+    let (changes, trace) = (Some(changes), trace::to_map());
+    let request = UpdateTestCaseRequest { id, data_version, changes, fields, trace };
+    Ok(Json(cases.update(caller, project_id, request).await?))
 }
 
 /// Deletes a test case with its plans, and removes it from its test sets.

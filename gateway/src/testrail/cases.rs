@@ -1,7 +1,7 @@
 //! Projects, and their suites, sections and test cases.
 
 use assay_proto::{
-    catalog::{CreateTestCaseRequest, ListProjectsRequest, ListTestCasesRequest, TestCaseInput},
+    catalog::{ListProjectsRequest, ListTestCasesRequest, TestCaseInput},
     execution::{NumberedKind, NumberedRecord},
 };
 use axum::extract::Request;
@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     body::{self, Bounds, FieldFilter},
+    gathered::CaseCalls,
     problem::Problem,
     services::{Projects, TestCases},
 };
@@ -191,11 +192,10 @@ impl Session {
             identifier: given.clone(),
             ..TestCaseInput::default()
         };
-        let request = CreateTestCaseRequest { project_id: id.clone(), test_case: Some(input) };
-        let mut cases: TestCases = self.client();
-        let created = cases.create_test_case(self.caller.call(request)).await;
+        let cases: CaseCalls = self.client();
+        let created = cases.create(self.caller.clone(), id.clone(), input).await;
         let identifier = match (created, given) {
-            (Ok(created), _) => created.into_inner().identifier,
+            (Ok(created), _) => created.identifier,
             (Err(status), Some(given)) if status.code() == Code::AlreadyExists => given,
             (Err(status), _) => return Err(status.into()),
         };

@@ -11,22 +11,22 @@ use assay_auth::Caller;
 use assay_proto::{
     Fault, ProjectId, TestCaseId,
     catalog::{
-        BatchGetTestCasesRequest, CreateTestCaseRequest, DeleteTestCaseRequest, FoundTestCase,
-        FoundTestCases, GetAliasesRequest, ListTestCasesRequest, RecordKind, ReplaceAliasesRequest,
-        TestCase, TestCaseAliases, TestCaseBatch, UpdateTestCaseRequest, test_case_service_server,
+        BatchCreateTestCasesRequest, BatchGetTestCasesRequest, BatchUpdateTestCasesRequest,
+        DeleteTestCaseRequest, GetAliasesRequest, ListTestCasesRequest, RecordKind,
+        ReplaceAliasesRequest, TestCase, TestCaseAliases, TestCaseBatch, TestCaseReply,
+        TestCaseReplyBatch, test_case_service_server,
     },
 };
-use assay_records::Change;
 use assay_runtime::{
     Gather, LARGEST_BATCH, Shares, begin,
     list::{self, Batches},
 };
-use prost::Message;
+use futures::stream;
 use sqlx::PgPool;
-use tonic::{Code, Request, Response, Status};
+use tonic::{Request, Response, Status};
 
 use self::{
-    change::Changes,
+    change::{CaseChange, Changes, Outcome},
     creation::{Creation, Creations},
 };
 use crate::{
@@ -35,9 +35,6 @@ use crate::{
     project,
     records::{self, Reads, Records},
 };
-
-/// Number of bytes after which an answer has no further test cases.
-const LARGEST_ANSWER: usize = 1 << 20;
 
 pub(crate) struct TestCaseService {
     db: PgPool,
@@ -63,6 +60,9 @@ impl TestCaseService {
 #[tonic::async_trait]
 impl test_case_service_server::TestCaseService for TestCaseService {
     type ListTestCasesStream = Batches<TestCaseBatch>;
+    type BatchGetTestCasesStream = Batches<TestCaseReplyBatch>;
+    type BatchCreateTestCasesStream = Batches<TestCaseReplyBatch>;
+    type BatchUpdateTestCasesStream = Batches<TestCaseReplyBatch>;
 
     async fn list_test_cases(
         &self,
@@ -85,59 +85,44 @@ impl test_case_service_server::TestCaseService for TestCaseService {
     async fn batch_get_test_cases(
         &self,
         request: Request<BatchGetTestCasesRequest>,
-    ) -> Result<Response<FoundTestCases>, Status> {
+    ) -> Result<Response<Self::BatchGetTestCasesStream>, Status> {
         let caller = Caller::of(&request)?;
         let BatchGetTestCasesRequest { project_id, ids } = request.into_inner();
-        if ids.len() > LARGEST_BATCH {
-            return Err(Fault::invalid("ids", format!("must be {LARGEST_BATCH} at most")).into());
-        }
+        check_count("ids", ids.len())?;
         let project = ProjectId::from_path_if_any(project_id.as_deref())?;
-        let wanted: Vec<_> = ids.iter().map(|id| TestCaseId::from_path(id).ok()).collect();
-        let known = wanted.iter().flatten().copied().collect::<Vec<_>>();
-        let mut found = self.reads.run_all((caller.customer, project), known).await?.into_iter();
-        let (mut items, mut size) = (Vec::with_capacity(wanted.len()), 0);
-        for id in wanted {
-            let test_case = match id.and_then(|_| found.next()) {
-                Some(Err(status)) if status.code() != Code::NotFound => return Err(status),
-                found => found.and_then(Result::ok),
-            };
-            if let Some((id, case)) = id.zip(test_case.as_ref()) {
-                let project = ProjectId::from_record(&case.project_id)?;
-                self.openings.note(&caller, RecordKind::TestCase, id.0, project.0);
-            }
-            let item = FoundTestCase { test_case };
-            size += item.encoded_len();
-            items.push(item);
-            if size >= LARGEST_ANSWER {
-                break;
-            }
+        let ids = ids.iter().map(|id| TestCaseId::from_path(id));
+        let found = self.reads.run_all((caller.customer, project), ids).await?;
+        for case in found.iter().flatten() {
+            let id = TestCaseId::from_record(&case.id)?;
+            let project = ProjectId::from_record(&case.project_id)?;
+            self.openings.note(&caller, RecordKind::TestCase, id.0, project.0);
         }
-        Ok(Response::new(FoundTestCases { items }))
+        Ok(answer(found.into_iter().map(|found| found.map(Some))))
     }
 
-    async fn create_test_case(
+    async fn batch_create_test_cases(
         &self,
-        request: Request<CreateTestCaseRequest>,
-    ) -> Result<Response<TestCase>, Status> {
+        request: Request<BatchCreateTestCasesRequest>,
+    ) -> Result<Response<Self::BatchCreateTestCasesStream>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let request = request.into_inner();
-        let project = ProjectId::from_path(&request.project_id)?;
-        let input = rules::valid(rules::new(request.test_case.unwrap_or_default()))?;
-        let created = self.creations.run((customer, project), Creation::of(input));
-        Ok(Response::new(created.await?))
+        let BatchCreateTestCasesRequest { project_id, requests } = request.into_inner();
+        check_count("requests", requests.len())?;
+        let project = ProjectId::from_path(&project_id)?;
+        let creations = requests.into_iter().map(Creation::try_from);
+        let created = self.creations.run_all((customer, project), creations).await?;
+        Ok(answer(created.into_iter().map(|created| created.map(Some))))
     }
 
-    async fn update_test_case(
+    async fn batch_update_test_cases(
         &self,
-        request: Request<UpdateTestCaseRequest>,
-    ) -> Result<Response<TestCase>, Status> {
+        request: Request<BatchUpdateTestCasesRequest>,
+    ) -> Result<Response<Self::BatchUpdateTestCasesStream>, Status> {
         let customer = Caller::of(&request)?.customer;
-        let request = request.into_inner();
-        let project = ProjectId::from_path(&request.project_id)?;
-        let id = TestCaseId::from_path(&request.id)?;
-        let UpdateTestCaseRequest { data_version, changes, fields, .. } = request;
-        let change = Change { data_version, changes, fields };
-        Ok(Response::new(self.changes.run(customer, project, id, change).await?))
+        let BatchUpdateTestCasesRequest { project_id, requests, waits } = request.into_inner();
+        check_count("requests", requests.len())?;
+        let project = ProjectId::from_path(&project_id)?;
+        let changes = requests.into_iter().map(CaseChange::try_from).collect();
+        Ok(answer(self.changes.run(customer, project, changes, waits).await?))
     }
 
     async fn get_aliases(
@@ -184,4 +169,20 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         tx.commit().await.map_err(Fault::from)?;
         Ok(Response::new(()))
     }
+}
+
+/// Fails if there are more parts of a call than a batch may have.
+fn check_count(field: &'static str, count: usize) -> Result<(), Fault> {
+    if count > LARGEST_BATCH {
+        return Err(Fault::invalid(field, format!("must be {LARGEST_BATCH} at most")));
+    }
+    Ok(())
+}
+
+/// Answers with an outcome for each part of a call.
+fn answer(outcomes: impl IntoIterator<Item = Outcome>) -> Response<Batches<TestCaseReplyBatch>> {
+    let outcomes = outcomes.into_iter().map(TestCaseReply::from).collect();
+    let parts = list::split(outcomes).into_iter();
+    let batches = parts.map(|items| Ok(TestCaseReplyBatch { items }));
+    Response::new(Box::pin(stream::iter(batches)))
 }

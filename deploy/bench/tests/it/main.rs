@@ -38,11 +38,11 @@ fn the_main_requests_allocate_as_often_as_committed() {
     let assay = Installation::start();
     let Paths { case, cases, results } = &assay.paths;
     let committed = [
-        (202, Request::get("read by id", case.clone())),
-        (642, Request::get("list of 100", format!("{cases}?limit=100"))),
-        (265, Request::post("create", cases.clone(), installation::new_case)),
-        (371, Request::put("update", case.clone(), installation::change)),
-        (569, Request::results("2 results with 20 steps", results.clone(), installation::results)),
+        (210, Request::get("read by id", case.clone())),
+        (646, Request::get("list of 100", format!("{cases}?limit=100"))),
+        (289, Request::post("create", cases.clone(), installation::new_case)),
+        (397, Request::put("update", case.clone(), installation::change)),
+        (584, Request::results("2 results with 20 steps", results.clone(), installation::results)),
     ];
     let mut client = assay.client();
     for (_, request) in &committed {

@@ -8,10 +8,10 @@ use std::collections::{HashMap, HashSet};
 
 use assay_proto::{
     CustomerId, Fault, InputArrays, OnConstraint, ProjectId, TestCaseId,
-    catalog::{TestCase, TestCaseInput},
+    catalog::{TestCase, TestCaseInput, UpdateTestCaseRequest},
 };
 use assay_records::{Action, Change};
-use assay_runtime::{Gather, Shares, trace};
+use assay_runtime::{Gather, Shares};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, PgPool};
 use tonic::Status;
@@ -28,10 +28,23 @@ const MOST_LOST: usize = 20;
 
 /// A change of a test case.
 #[derive(Clone)]
-struct CaseChange {
+pub(super) struct CaseChange {
     id: TestCaseId,
     change: Change<TestCaseInput>,
     trace: String,
+}
+
+/// The outcome of a change, none if it lost to another one.
+pub(super) type Outcome = Result<Option<TestCase>, Status>;
+
+impl TryFrom<UpdateTestCaseRequest> for CaseChange {
+    type Error = Fault;
+
+    fn try_from(request: UpdateTestCaseRequest) -> Result<Self, Fault> {
+        let UpdateTestCaseRequest { id, data_version, changes, fields, trace } = request;
+        let change = Change { data_version, changes, fields };
+        Ok(Self { id: TestCaseId::from_path(&id)?, change, trace: json!(trace).to_string() })
+    }
 }
 
 /// Changes of which those in one project are gathered.
@@ -53,19 +66,34 @@ impl Changes {
         Self { db: db.clone(), shares: shares.clone(), gathered }
     }
 
+    /// Carries out changes in a project. Returns an outcome for each, none for a change that lost to
+    /// another one. If it `waits`, it repeats those alone.
     pub(super) async fn run(
         &self,
         customer: CustomerId,
         project: ProjectId,
-        id: TestCaseId,
-        change: Change<TestCaseInput>,
-    ) -> Result<TestCase, Status> {
-        let change = CaseChange { id, change, trace: json!(trace::to_map()).to_string() };
-        if let Some(case) = self.gathered.run((customer, project), change.clone()).await? {
-            return Ok(case);
+        changes: Vec<Result<CaseChange, Fault>>,
+        waits: bool,
+    ) -> Result<Vec<Outcome>, Status> {
+        let repeatable: Vec<_> =
+            changes.iter().map(|change| change.as_ref().ok().filter(|_| waits).cloned()).collect();
+        let mut outcomes = self.gathered.run_all((customer, project), changes).await?;
+        for (outcome, change) in outcomes.iter_mut().zip(repeatable) {
+            if let (Ok(None), Some(change)) = (&outcome, change) {
+                *outcome = self.run_alone(customer, project, &change).await.map(Some);
+            }
         }
+        Ok(outcomes)
+    }
+
+    async fn run_alone(
+        &self,
+        customer: CustomerId,
+        project: ProjectId,
+        change: &CaseChange,
+    ) -> Result<TestCase, Status> {
         let _share = self.shares.acquire(customer).await?;
-        Ok(change_alone(&self.db, customer, project, &change).await?)
+        Ok(change_alone(&self.db, customer, project, change).await?)
     }
 }
 

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use assay_proto::{
     CustomerId, Fault, InputArrays, InputColumns, ProjectId, TestCaseId,
-    catalog::{TestCase, TestCaseInput},
+    catalog::{CreateTestCaseRequest, TestCase, TestCaseInput},
 };
 use assay_records::Action;
-use assay_runtime::{Gather, Shares, begin, trace};
+use assay_runtime::{Gather, Shares, begin};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use super::identifiers;
+use super::{identifiers, rules};
 use crate::{event::EventSource, project::store as projects, records::padded};
 
 /// Creations, of which those in one project are gathered.
@@ -26,10 +26,12 @@ pub(super) struct Creation {
     trace: String,
 }
 
-impl Creation {
-    /// Returns the creation of a test case as part of the current trace.
-    pub(super) fn of(input: TestCaseInput) -> Self {
-        Self { id: TestCaseId::new(), input, trace: json!(trace::to_map()).to_string() }
+impl TryFrom<CreateTestCaseRequest> for Creation {
+    type Error = Fault;
+
+    fn try_from(request: CreateTestCaseRequest) -> Result<Self, Fault> {
+        let input = rules::valid(rules::new(request.test_case.unwrap_or_default()))?;
+        Ok(Self { id: TestCaseId::new(), input, trace: json!(request.trace).to_string() })
     }
 }
 

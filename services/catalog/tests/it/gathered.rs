@@ -55,14 +55,14 @@ async fn concurrent_reads_return_what_each_caller_asked_for() {
     }
 }
 
-/// Returns the names of the test cases with these ids, as far as one answer has them.
+/// Reads test cases in one call. Returns the name of each, or why it is not there.
 async fn batch(
     user: &User,
     project_id: Option<String>,
     ids: &[&str],
-) -> Answer<Vec<Option<String>>> {
-    let found = user.find_cases(project_id, ids).await?;
-    Ok(found.into_iter().map(|case| Some(case?.name)).collect())
+) -> Answer<Vec<Result<String, Code>>> {
+    let found = user.find_cases(project_id, ids).await?.into_iter();
+    Ok(found.map(|case| case.map(|case| case.name).map_err(|status| status.code())).collect())
 }
 
 #[tokio::test]
@@ -74,20 +74,21 @@ async fn a_batch_has_each_test_case_at_the_place_of_its_id() {
     let unknown = uuid::Uuid::now_v7().to_string();
 
     let ids = [&*second.id, &unknown, &first.id, "no id", &second.id];
-    let [first, second] = [first.name.clone(), second.name.clone()].map(Some);
-    let expected = [second.clone(), None, first, None, second];
+    let (first, second) = (Ok(first.name.clone()), Ok(second.name.clone()));
+    let missing = Err(Code::NotFound);
+    let expected = [second.clone(), missing.clone(), first, missing.clone(), second];
     assert_eq!(batch(&user, Some(project.id.clone()), &ids).await.unwrap(), expected);
     assert_eq!(batch(&user, None, &ids).await.unwrap(), expected);
     for (reader, project) in [(&user, Some(elsewhere.id)), (&stranger, None)] {
         let found = batch(reader, project, &ids).await.unwrap();
-        assert_eq!(found, [const { None }; 5]);
+        assert_eq!(found, vec![missing.clone(); 5]);
     }
     let too_many = batch(&user, None, &["no id"; 65]).await.unwrap_err();
     assert_eq!(too_many.code(), Code::InvalidArgument);
 }
 
 #[tokio::test]
-async fn a_batch_of_large_test_cases_has_only_the_first_ones() {
+async fn a_batch_of_large_test_cases_is_larger_than_a_message() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
@@ -99,7 +100,32 @@ async fn a_batch_of_large_test_cases_has_only_the_first_ones() {
         user.create_plan(case.as_ref().unwrap(), plan).await.unwrap();
     }
     let found = batch(&user, None, &[&*case.unwrap().id; 64]).await.unwrap();
-    assert_eq!(found, vec![Some("Large".to_owned()); 4]);
+    assert_eq!(found, vec![Ok("Large".to_owned()); 64]);
+}
+
+#[tokio::test]
+async fn creations_of_a_batch_fail_on_their_own() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    user.case(&project, "taken").await;
+    let taken = TestCaseInput { identifier: Some("taken".into()), ..named("Taken") };
+    let cases = vec![named("First"), named(" "), taken, named("Last")];
+    let created = user.create_cases(&project.id, cases.clone()).await.unwrap().into_iter();
+    let created: Vec<_> =
+        created.map(|case| case.map(|case| case.name).map_err(|status| status.code())).collect();
+    let expected = [
+        Ok("First".to_owned()),
+        Err(Code::InvalidArgument),
+        Err(Code::AlreadyExists),
+        Ok("Last".to_owned()),
+    ];
+    assert_eq!(created, expected);
+
+    let elsewhere = world.user().await.create_cases(&project.id, cases).await.unwrap();
+    let codes = elsewhere.into_iter().map(|case| case.unwrap_err().code());
+    let (missing, invalid) = (Code::NotFound, Code::InvalidArgument);
+    assert_eq!(codes.collect::<Vec<_>>(), [missing, invalid, missing, missing]);
 }
 
 #[tokio::test]
@@ -174,6 +200,17 @@ async fn a_change_of_a_locked_case_does_not_delay_others() {
         .execute(&mut *lock)
         .await
         .unwrap();
+
+    let change = |case: &TestCase| UpdateTestCaseRequest {
+        id: case.id.clone(),
+        changes: Some(named("Renamed")),
+        fields: vec!["Name".into()],
+        ..Default::default()
+    };
+    let both = vec![change(&locked), change(&cases[0])];
+    let renamed = user.update_cases(&project.id, both, false).await.unwrap().into_iter();
+    let renamed: Vec<_> = renamed.map(|case| case.unwrap().map(|case| case.name)).collect();
+    assert_eq!(renamed, [None, Some("Renamed".to_owned())]);
 
     let waiting = describe(&user, &locked, "changed later");
     let others = join_all(cases.iter().map(|case| describe(&user, case, "changed")));

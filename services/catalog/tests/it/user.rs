@@ -1,7 +1,7 @@
 //! A user of the catalog, with the requests that most tests need.
 
 use assay_proto::{
-    Fault, PlanStatus, Reference,
+    PlanStatus, Reference,
     catalog::{
         environment_service_client::EnvironmentServiceClient,
         favorite_service_client::FavoriteServiceClient, import_service_client::ImportServiceClient,
@@ -15,7 +15,8 @@ use assay_proto::{
 };
 use assay_runtime::grpc::Channel;
 use assay_testkit::TestUser;
-use tonic::{Request, Response};
+use futures::TryStreamExt as _;
+use tonic::{Request, Response, Streaming};
 
 use crate::world::{Answer, collect_set};
 
@@ -79,9 +80,23 @@ impl User {
         project_id: &str,
         test_case: TestCaseInput,
     ) -> Answer<TestCase> {
-        let project_id = project_id.to_owned();
-        let request = CreateTestCaseRequest { project_id, test_case: Some(test_case) };
-        self.cases().create_test_case(self.call(request)).await.map(Response::into_inner)
+        self.create_cases(project_id, vec![test_case]).await?.remove(0)
+    }
+
+    /// Creates test cases in one call. Returns the outcome of each.
+    pub(crate) async fn create_cases(
+        &self,
+        project_id: &str,
+        cases: Vec<TestCaseInput>,
+    ) -> Answer<Vec<Answer<TestCase>>> {
+        let of = |input| CreateTestCaseRequest { test_case: Some(input), ..Default::default() };
+        let request = BatchCreateTestCasesRequest {
+            project_id: project_id.to_owned(),
+            requests: cases.into_iter().map(of).collect(),
+        };
+        let created = self.cases().batch_create_test_cases(self.call(request)).await?;
+        let created = outcomes(created).await?.into_iter();
+        Ok(created.map(|created| created.map(Option::unwrap)).collect())
     }
 
     /// Creates a test case with this identifier.
@@ -94,20 +109,20 @@ impl User {
         self.create_case(&project.id, case).await.unwrap()
     }
 
-    /// Returns the test cases with these ids, as far as one answer has them.
+    /// Reads test cases in one call. Returns the outcome of each id.
     pub(crate) async fn find_cases(
         &self,
         project_id: Option<String>,
         ids: &[&str],
-    ) -> Answer<Vec<Option<TestCase>>> {
+    ) -> Answer<Vec<Answer<TestCase>>> {
         let request = BatchGetTestCasesRequest { project_id, ids: owned(ids) };
-        let found = self.cases().batch_get_test_cases(self.call(request)).await?.into_inner();
-        Ok(found.items.into_iter().map(|found| found.test_case).collect())
+        let found = self.cases().batch_get_test_cases(self.call(request)).await?;
+        let found = outcomes(found).await?.into_iter();
+        Ok(found.map(|found| found.map(Option::unwrap)).collect())
     }
 
     pub(crate) async fn find_case(&self, project_id: Option<String>, id: &str) -> Answer<TestCase> {
-        let case = self.find_cases(project_id, &[id]).await?.remove(0);
-        case.ok_or_else(|| Fault::NotFound("test case").into())
+        self.find_cases(project_id, &[id]).await?.remove(0)
     }
 
     pub(crate) async fn get_case(&self, id: &str) -> TestCase {
@@ -121,13 +136,26 @@ impl User {
         fields: &[&str],
     ) -> Answer<TestCase> {
         let request = UpdateTestCaseRequest {
-            project_id: case.project_id.clone(),
             id: case.id.clone(),
             data_version: case.data_version.clone(),
             changes: Some(changes),
             fields: owned(fields),
+            ..Default::default()
         };
-        self.cases().update_test_case(self.call(request)).await.map(Response::into_inner)
+        let updated = self.update_cases(&case.project_id, vec![request], true).await?.remove(0);
+        updated.map(Option::unwrap)
+    }
+
+    /// Updates test cases in one call. Returns the outcome of each.
+    pub(crate) async fn update_cases(
+        &self,
+        project_id: &str,
+        requests: Vec<UpdateTestCaseRequest>,
+        waits: bool,
+    ) -> Answer<Vec<Answer<Option<TestCase>>>> {
+        let project_id = project_id.to_owned();
+        let request = BatchUpdateTestCasesRequest { project_id, requests, waits };
+        outcomes(self.cases().batch_update_test_cases(self.call(request)).await?).await
     }
 
     pub(crate) async fn archive_case(&self, case: &TestCase) -> TestCase {
@@ -305,4 +333,11 @@ pub(crate) fn web_page() -> SubjectInput {
 
 pub(crate) fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+async fn outcomes(
+    answer: Response<Streaming<TestCaseReplyBatch>>,
+) -> Answer<Vec<Answer<Option<TestCase>>>> {
+    let batches: Vec<_> = answer.into_inner().try_collect().await?;
+    Ok(batches.into_iter().flat_map(|batch| batch.items).map(Result::from).collect())
 }

@@ -26,7 +26,7 @@ const WAITING: usize = 1000;
 /// Delay after which a caller that was rejected may retry.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-type Outcome<T> = Result<Vec<Result<T, Fault>>, Status>;
+type Outcome<T, E = Status> = Result<Vec<Result<T, E>>, Status>;
 type Processing<T> = Pin<Box<dyn Future<Output = Outcome<T>> + Send>>;
 
 /// Gathers jobs of the same kind into batches. A group, such as the records of a project, has one
@@ -60,14 +60,24 @@ struct Job<J, T> {
 impl<G, J, T> Gather<G, J, T> {
     /// `process` carries out the jobs of a batch, and returns an outcome for each of them, in the
     /// same order, or a failure of all.
-    pub fn new<F>(shares: &Shares, process: impl Fn(G, Vec<J>) -> F + Send + Sync + 'static) -> Self
+    pub fn new<F, E: Into<Status>>(
+        shares: &Shares,
+        process: impl Fn(G, Vec<J>) -> F + Send + Sync + 'static,
+    ) -> Self
     where
-        F: Future<Output = Outcome<T>> + Send + 'static,
+        F: Future<Output = Outcome<T, E>> + Send + 'static,
     {
+        let process = move |group, jobs| -> Processing<T> {
+            let outcomes = process(group, jobs);
+            Box::pin(async move {
+                let outcomes = outcomes.await?;
+                Ok(outcomes.into_iter().map(|outcome| outcome.map_err(E::into)).collect())
+            })
+        };
         Self(Arc::new(Inner {
             waiting: Mutex::default(),
             shares: shares.clone(),
-            process: Box::new(move |group, jobs| Box::pin(process(group, jobs))),
+            process: Box::new(process),
         }))
     }
 
@@ -84,32 +94,37 @@ where
 {
     /// Carries out a job as part of a batch.
     pub async fn run(&self, group: G, job: J) -> Result<T, Status> {
-        let mut outcomes = self.run_all(group, [job]).await?;
+        let mut outcomes = self.run_all(group, [Ok(job)]).await?;
         outcomes.pop().unwrap_or_else(|| Err(Fault::internal("a job has no outcome").into()))
     }
 
-    /// Carries out jobs, which arrive at once, as parts of batches. Returns an outcome for each.
+    /// Carries out jobs, which arrive at once, as parts of batches. Returns an outcome for each; that
+    /// of a job which is not valid is its fault.
     #[expect(clippy::disallowed_methods, reason = "the task ends with its callers' calls")]
     pub async fn run_all(
         &self,
         group: G,
-        jobs: impl IntoIterator<Item = J>,
+        jobs: impl IntoIterator<Item = Result<J, Fault>>,
     ) -> Result<Vec<Result<T, Status>>, Status> {
         let span = Span::current();
-        let (jobs, callers): (Vec<_>, Vec<_>) = jobs
-            .into_iter()
-            .map(|work| {
+        let (mut valid, mut callers) = (Vec::new(), Vec::new());
+        for job in jobs {
+            callers.push(job.map(|work| {
                 let (done, outcome) = oneshot::channel();
-                (Job { work, done, span: span.clone() }, outcome)
-            })
-            .unzip();
-        if self.begins(group.clone(), jobs)? {
+                valid.push(Job { work, done, span: span.clone() });
+                outcome
+            }));
+        }
+        if !valid.is_empty() && self.begins(group.clone(), valid)? {
             tokio::spawn(Batches { gather: self.clone(), group }.run());
         }
         let mut outcomes = Vec::with_capacity(callers.len());
-        for outcome in callers {
+        for caller in callers {
             let panicked = |_| Err(Fault::internal("a batch panicked").into());
-            outcomes.push(outcome.await.unwrap_or_else(panicked));
+            outcomes.push(match caller {
+                Ok(outcome) => outcome.await.unwrap_or_else(panicked),
+                Err(fault) => Err(fault.into()),
+            });
         }
         Ok(outcomes)
     }
@@ -172,7 +187,7 @@ impl<G: OfCustomer + Clone + Eq + Hash, J, T> Batches<G, J, T> {
         match outcome {
             Ok(outcomes) => {
                 for (done, outcome) in callers.into_iter().zip(outcomes) {
-                    let _ = done.send(outcome.map_err(Status::from));
+                    let _ = done.send(outcome);
                 }
             }
             Err(status) => {

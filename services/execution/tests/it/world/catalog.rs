@@ -1,6 +1,6 @@
 //! Calls of the catalog.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use assay_proto::{
     PlanStatus, Reference, VariableInput,
     catalog::{
@@ -220,12 +220,15 @@ impl World {
             name: format!("Test of {identifier}"),
             ..TestCaseInput::default()
         };
+        let case = CreateTestCaseRequest { test_case: Some(case), ..Default::default() };
         let request =
-            CreateTestCaseRequest { project_id: self.project.clone(), test_case: Some(case) };
-        let case = TestCaseServiceClient::new(self.catalog.clone())
-            .create_test_case(self.user.call(request))
+            BatchCreateTestCasesRequest { project_id: self.project.clone(), requests: vec![case] };
+        let mut created = TestCaseServiceClient::new(self.catalog.clone())
+            .batch_create_test_cases(self.user.call(request))
             .await?
             .into_inner();
+        let outcome = created.message().await?.and_then(|batch| batch.items.into_iter().next());
+        let case = outcome.and_then(|outcome| outcome.test_case).context("no test case")?;
         let input =
             TestPlanInput { variables: vec![variable("PIN", secret)], ..TestPlanInput::default() };
         let plan = self.create_plan(&case.id, input).await?;

@@ -10,7 +10,7 @@ use tonic::Code;
 
 use super::*;
 
-type Batch = (CustomerId, Vec<u32>, oneshot::Sender<Outcome<u32>>);
+type Batch = (CustomerId, Vec<u32>, oneshot::Sender<Outcome<u32, Fault>>);
 
 /// A gather whose batches are carried out by the test.
 fn manual(shares: &Shares) -> (Gather<CustomerId, u32, u32>, mpsc::UnboundedReceiver<Batch>) {
@@ -57,13 +57,14 @@ async fn jobs_that_arrive_at_once_form_one_batch() {
     let customer = CustomerId::new();
     let test = async {
         let (_, jobs, done) = batches.recv().await.unwrap();
-        assert_eq!(jobs, [1, 2, 3]);
-        done.send(Ok(vec![Ok(2), Err(Fault::NotFound("test case")), Ok(4)])).unwrap();
+        assert_eq!(jobs, [1, 3, 4]);
+        done.send(Ok(vec![Ok(2), Err(Fault::NotFound("test case")), Ok(5)])).unwrap();
     };
-    let (outcomes, ()) = tokio::join!(gather.run_all(customer, 1..=3), test);
-    let outcomes = outcomes.unwrap();
-    assert_eq!(outcomes[1].as_ref().unwrap_err().code(), Code::NotFound);
-    assert_eq!((outcomes[0].as_ref().ok(), outcomes[2].as_ref().ok()), (Some(&2), Some(&4)));
+    let jobs = [Ok(1), Err(Fault::invalid("Number", "must be odd")), Ok(3), Ok(4)];
+    let (outcomes, ()) = tokio::join!(gather.run_all(customer, jobs), test);
+    let outcomes = outcomes.unwrap().into_iter().map(|outcome| outcome.map_err(|s| s.code()));
+    let expected = [Ok(2), Err(Code::InvalidArgument), Err(Code::NotFound), Ok(5)];
+    assert_eq!(outcomes.collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test]
