@@ -1,5 +1,7 @@
 //! Problems: the bodies of failed requests (RFC 9457).
 
+mod document;
+mod remedy;
 pub(crate) mod reportportal;
 mod status;
 pub(crate) mod testrail;
@@ -7,21 +9,20 @@ pub(crate) mod testrail;
 use std::{borrow::Cow, time::Duration};
 
 use assay_proto::{Fault, Violation};
-use assay_runtime::trace;
 use axum::{
     Json,
     extract::Request,
     response::{IntoResponse, Response},
 };
 use http::{
-    HeaderValue, StatusCode, Uri,
+    HeaderMap, HeaderValue, StatusCode, Uri,
     header::{
         CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, RETRY_AFTER, WWW_AUTHENTICATE,
     },
 };
-use serde::Serialize;
-use utoipa::ToSchema;
+use serde_json::Value;
 
+pub(crate) use self::document::Document;
 use crate::nested::Nested;
 
 /// The media type of pages.
@@ -146,26 +147,17 @@ impl Problem {
         if fields.is_empty() { self.detail.clone().into_owned() } else { fields.join("; ") }
     }
 
-    /// Returns the body as the response to a change of a project.
-    pub(crate) fn into_example(self) -> Document {
-        let instance = "/api/projects".to_owned();
-        let trace_id = Some("0af7651916cd43dd8448eb211c80319c".to_owned());
-        Document { trace_id, ..self.into_document(instance) }
-    }
-
-    fn into_document(self, instance: String) -> Document {
-        let invalid = self.status == StatusCode::UNPROCESSABLE_ENTITY;
-        let errors = self.violations.into_iter().map(FieldProblem::from).collect();
-        Document {
-            kind: format!("urn:assay:problem:{}", self.code),
-            title: title(&self.code),
-            status: self.status.as_u16(),
-            detail: self.detail,
-            instance,
-            code: self.code,
-            trace_id: trace::id(),
-            errors: invalid.then_some(errors),
+    /// Returns the status and the body in the form of the other interface that a path belongs to, and
+    /// adds its headers.
+    fn in_form_of(&self, path: &str, headers: &mut HeaderMap) -> Option<(StatusCode, Value)> {
+        if reportportal::has_path(path) {
+            return Some(reportportal::error(self.status, &self.explanation()));
         }
+        (path == testrail::PATH).then(|| {
+            let answer = testrail::error(self.status, &self.code, &self.explanation());
+            testrail::add_headers(answer.0, headers);
+            answer
+        })
     }
 }
 
@@ -222,81 +214,13 @@ impl FailedRequest {
         for obsolete in [CONTENT_LENGTH, ETAG] {
             headers.remove(obsolete);
         }
-        if reportportal::has_path(self.uri.path()) {
-            let (status, body) = reportportal::error(problem.status, &problem.explanation());
-            *response.status_mut() = status;
-            let headers = response.headers_mut();
+        if let Some((status, body)) = problem.in_form_of(self.uri.path(), headers) {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            return response.map(|_| Json(body).into_response().into_body());
-        }
-        if self.uri.path() == testrail::PATH {
-            let explanation = problem.explanation();
-            let (status, body) = testrail::error(problem.status, &problem.code, &explanation);
             *response.status_mut() = status;
-            let headers = response.headers_mut();
-            testrail::add_headers(status, headers);
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             return response.map(|_| Json(body).into_response().into_body());
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         let document = problem.into_document(self.uri.path().to_owned());
         response.map(|_| Json(document).into_response().into_body())
     }
-}
-
-/// The reason why a request failed (RFC 9457).
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Problem)]
-pub(crate) struct Document {
-    /// The kind of problem: `urn:assay:problem:` and the code.
-    #[serde(rename = "type")]
-    kind: String,
-    /// The kind of problem in words.
-    title: String,
-    /// The status of the response.
-    status: u16,
-    /// The cause of this problem.
-    detail: Cow<'static, str>,
-    /// The path of the request.
-    instance: String,
-    /// The stable name of the kind of problem, for programs.
-    #[schema(example = "stale_data_version")]
-    code: Cow<'static, str>,
-    /// The id under which logs and traces have details.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    trace_id: Option<String>,
-    /// The fields that are not valid; with status 422 only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    errors: Option<Vec<FieldProblem>>,
-}
-
-/// A field that is not valid.
-#[derive(Serialize, ToSchema)]
-#[schema(as = FieldProblem)]
-pub(crate) struct FieldProblem {
-    /// The field in the body as a JSON pointer (RFC 6901), or `/` and the name of a query
-    /// parameter.
-    #[schema(example = "/TestCases/3/Id")]
-    pointer: String,
-    /// The rule that the field breaks.
-    detail: String,
-}
-
-impl From<Violation> for FieldProblem {
-    fn from(violation: Violation) -> Self {
-        let Violation { field, problem: detail } = violation;
-        let pointer = if field.is_empty() { field } else { format!("/{field}") };
-        Self { pointer, detail }
-    }
-}
-
-/// Converts a code to a title: `stale_data_version` to `Stale data version`.
-fn title(code: &str) -> String {
-    let words = code.replace('_', " ");
-    let mut letters = words.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
 }

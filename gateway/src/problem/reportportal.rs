@@ -3,6 +3,8 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use super::remedy::remedy;
+
 /// The path with the version, which agents read first.
 pub(crate) const INFO: &str = "/api/info";
 
@@ -34,18 +36,4 @@ pub(super) fn error(status: StatusCode, detail: &str) -> (StatusCode, Value) {
         _ => (status, UNCLASSIFIED),
     };
     (status, json!({ "errorCode": code, "message": format!("{detail}{}", remedy(status)) }))
-}
-
-/// Returns what the user of an agent or a client has to do, as the end of a message. They see nothing
-/// else of a refusal.
-pub(super) fn remedy(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::UNAUTHORIZED => {
-            "; use an API token of Assay, which its console creates below Account, API tokens"
-        }
-        StatusCode::FORBIDDEN => {
-            "; use an API token with this permission: agents need Read, Write and Execute"
-        }
-        _ => "",
-    }
 }

@@ -3,7 +3,7 @@
 use http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 
-use super::reportportal::remedy;
+use super::remedy::remedy;
 
 /// The path of the interface. The query is the path of a request.
 pub(crate) const PATH: &str = "/index.php";

@@ -66,10 +66,28 @@ pub(crate) fn padded<T: Clone>(mut elements: Vec<T>, filler: T) -> Vec<T> {
 /// Returns the record with each id.
 pub(crate) async fn get_all<R: ProjectRecord>(
     db: &PgPool,
-    (customer, project): Scope,
+    scope: Scope,
     ids: &[R::Id],
 ) -> Result<Vec<Result<R, Fault>>, Fault> {
-    let (columns, table) = (R::COLUMNS_OF_RECORD.join(", "), R::TABLE);
+    columns_of_all(db, scope, ids, R::COLUMNS_OF_RECORD).await
+}
+
+/// Returns the record with each id as it is to be changed.
+pub(crate) async fn get_all_to_change<R: ProjectRecord>(
+    db: &PgPool,
+    scope: Scope,
+    ids: &[R::Id],
+) -> Result<Vec<Result<R, Fault>>, Fault> {
+    columns_of_all(db, scope, ids, R::COLUMNS_TO_CHANGE).await
+}
+
+async fn columns_of_all<R: ProjectRecord>(
+    db: &PgPool,
+    (customer, project): Scope,
+    ids: &[R::Id],
+    columns: Columns,
+) -> Result<Vec<Result<R, Fault>>, Fault> {
+    let (columns, table) = (columns.join(", "), R::TABLE);
     // Subqueries without joins, so that every plan looks up one record after the other.
     let found = sqlx::query_as(AssertSqlSafe(format!(
         "select position, record.*
@@ -212,7 +230,10 @@ impl<R: ProjectRecord> Records<R> {
             .bind(&slice.pattern)
             .bind(filter::limit(filter, slice))
             .bind(self.project);
-        let entries = filter::read(filter, entries.fetch(db), slice).await?;
+        // With a connection, each row passes through one stream less than with the pool.
+        let mut connection = db.acquire().await?;
+        let entries = filter::read(filter, entries.fetch(&mut *connection), slice).await?;
+        drop(connection);
         if entries.items.is_empty() {
             projects::find(db, self.customer, self.project).await?;
         }

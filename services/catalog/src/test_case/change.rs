@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::rules;
 use crate::{
     event::EventSource,
-    records::{ProjectRecord, get_all, padded},
+    records::{ProjectRecord, get_all_to_change, padded},
 };
 
 /// Number of times that a change may lose to others.
@@ -107,7 +107,7 @@ async fn change_all(
     let mut ids: Vec<_> = changes.iter().map(|change| change.id).collect();
     ids.sort_unstable();
     ids.dedup();
-    let found = get_all::<TestCase>(db, (customer, Some(project)), &ids).await?;
+    let found = get_all_to_change::<TestCase>(db, (customer, Some(project)), &ids).await?;
     let mut current: HashMap<_, _> = ids.into_iter().zip(found).collect();
 
     let mut outcomes = HashMap::new();
@@ -152,7 +152,8 @@ async fn change_alone(
     change: &CaseChange,
 ) -> Result<TestCase, Fault> {
     for _ in 0..MOST_LOST {
-        let current = get_all::<TestCase>(db, (customer, Some(project)), &[change.id]).await?;
+        let current =
+            get_all_to_change::<TestCase>(db, (customer, Some(project)), &[change.id]).await?;
         for current in current {
             let new = New::of(change, &current?)?;
             let written = update(db, customer, project, &[&new], "").await?;

@@ -49,6 +49,31 @@ async fn merged_launches_are_one_execution() -> Result<()> {
 }
 
 #[tokio::test]
+async fn the_sums_of_a_merge_do_not_wait_for_those_of_other_customers() -> Result<()> {
+    let world = World::new().await?;
+    let (one, other) = (world.start_launch("Part").await?, world.start_launch("Part").await?);
+    for launch in [&one, &other] {
+        launch.test("pays", "PASSED").await?;
+        launch.finish().await?;
+    }
+    world.close_launches().await?;
+    roll_up(&world.db).await?;
+    let mut adding = assay_runtime::begin(&world.db).await?;
+    sqlx::query(
+        "insert into case_day
+         select (jsonb_populate_record(c, jsonb_build_object('customer_id', gen_random_uuid()))).*
+         from case_day c",
+    )
+    .execute(&mut *adding)
+    .await?;
+
+    world.merge(&[&one.id, &other.id]).await?;
+    assert_eq!(world.count("select count(*) from case_day").await?, 0);
+    adding.rollback().await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn attributes_become_tags_and_the_origin_also_after_the_start() -> Result<()> {
     let world = World::new().await?;
     let body = json!({ "name": "Nightly", "description": "All of it", "mode": "DEBUG",
