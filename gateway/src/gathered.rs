@@ -25,7 +25,7 @@ type Answer = Result<Response<Streaming<TestCaseReplyBatch>>, Status>;
 /// a call to the catalog form the next call.
 #[derive(Clone)]
 pub(crate) struct CaseCalls {
-    /// By permanent URL, without a project.
+    /// Without a project in permanent URLs.
     reads: Gather<Group<Option<String>>, String, Option<TestCase>>,
     creations: Gather<Group<String>, CreateTestCaseRequest, Option<TestCase>>,
     changes: Gather<Group<String>, UpdateTestCaseRequest, Option<TestCase>>,
