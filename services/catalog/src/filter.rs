@@ -2,7 +2,7 @@
 //! the user opened last. In the SQL, `$1` is the customer and `$2` the user.
 
 use assay_proto::{
-    Fault, Listed,
+    Fault, Listed, Page,
     catalog::{ListFilter, RecordKind},
     name_of,
 };
@@ -11,7 +11,7 @@ use futures::{Stream, TryStreamExt};
 use uuid::Uuid;
 
 /// Maximum number of records in a list of recent ones.
-const RECENT: i64 = 20;
+const RECENT: i32 = 20;
 
 /// Returns the filter of active or of archived records.
 pub(crate) fn active_or_archived(archived: bool) -> ListFilter {
@@ -57,6 +57,16 @@ pub(crate) fn order(filter: ListFilter, kind: RecordKind) -> String {
     )
 }
 
+/// Returns the page to read. A list of recent records is one page: an opening that is written between
+/// two slices of it would change which records come next.
+pub(crate) fn page(filter: ListFilter, page: Option<Page>) -> Option<Page> {
+    if filter != ListFilter::Recent {
+        return page;
+    }
+    let page = page.unwrap_or_default();
+    Some(Page { limit: page.limit.or(Some(RECENT)), ..page })
+}
+
 /// Returns the id before which the rows of a slice come.
 pub(crate) fn before(filter: ListFilter, slice: &Slice) -> Result<Uuid, Fault> {
     if filter == ListFilter::Recent { Ok(Uuid::max()) } else { slice.before() }
@@ -64,7 +74,7 @@ pub(crate) fn before(filter: ListFilter, slice: &Slice) -> Result<Uuid, Fault> {
 
 /// Returns the maximum number of rows to read for a slice.
 pub(crate) fn limit(filter: ListFilter, slice: &Slice) -> i64 {
-    if filter == ListFilter::Recent { RECENT } else { slice.limit }
+    if filter == ListFilter::Recent { RECENT.into() } else { slice.limit }
 }
 
 /// Reads a slice of the rows. Recent records are few and all read for each slice, since they are not

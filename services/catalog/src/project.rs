@@ -22,7 +22,7 @@ use assay_runtime::{
 use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
-use crate::{deletion, event::EventSource, opening::Openings};
+use crate::{deletion, event::EventSource, filter, opening::Openings};
 
 pub(crate) struct ProjectService {
     pub(crate) db: PgPool,
@@ -41,7 +41,7 @@ impl project_service_server::ProjectService for ProjectService {
         let request = request.into_inner();
         let filter = request.filter();
         let (db, customer, user) = (self.db.clone(), caller.customer, caller.user);
-        list::answer(request.page, move |slice| {
+        list::answer(filter::page(filter, request.page), move |slice| {
             let db = db.clone();
             async move { store::list(&db, customer, user, filter, &slice).await }
         })

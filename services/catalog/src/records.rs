@@ -63,25 +63,8 @@ pub(crate) fn padded<T: Clone>(mut elements: Vec<T>, filler: T) -> Vec<T> {
     elements
 }
 
-/// Returns the record with each id.
+/// Returns these columns of the record with each id.
 pub(crate) async fn get_all<R: ProjectRecord>(
-    db: &PgPool,
-    scope: Scope,
-    ids: &[R::Id],
-) -> Result<Vec<Result<R, Fault>>, Fault> {
-    columns_of_all(db, scope, ids, R::COLUMNS_OF_RECORD).await
-}
-
-/// Returns the record with each id as it is to be changed.
-pub(crate) async fn get_all_to_change<R: ProjectRecord>(
-    db: &PgPool,
-    scope: Scope,
-    ids: &[R::Id],
-) -> Result<Vec<Result<R, Fault>>, Fault> {
-    columns_of_all(db, scope, ids, R::COLUMNS_TO_CHANGE).await
-}
-
-async fn columns_of_all<R: ProjectRecord>(
     db: &PgPool,
     (customer, project): Scope,
     ids: &[R::Id],

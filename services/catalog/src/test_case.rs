@@ -30,10 +30,10 @@ use self::{
     creation::{Creation, Creations},
 };
 use crate::{
-    deletion,
+    deletion, filter,
     opening::Openings,
     project,
-    records::{self, Reads, Records},
+    records::{self, ProjectRecord as _, Reads, Records},
 };
 
 pub(crate) struct TestCaseService {
@@ -49,7 +49,7 @@ impl TestCaseService {
         let pool = db.clone();
         let reads = Gather::new(shares, move |scope, ids: Vec<TestCaseId>| {
             let db = pool.clone();
-            async move { Ok(records::get_all(&db, scope, &ids).await?) }
+            async move { Ok(records::get_all(&db, scope, &ids, TestCase::COLUMNS_OF_RECORD).await?) }
         });
         let creations = creation::gather(&db, shares);
         let changes = Changes::new(&db, shares);
@@ -73,7 +73,7 @@ impl test_case_service_server::TestCaseService for TestCaseService {
         let project = ProjectId::from_path(&request.project_id)?;
         let filter = request.filter();
         let (db, customer, user) = (self.db.clone(), caller.customer, caller.user);
-        list::answer(request.page, move |slice| {
+        list::answer(filter::page(filter, request.page), move |slice| {
             let db = db.clone();
             async move {
                 Records::<TestCase>::of(customer, project).list(&db, user, filter, &slice).await

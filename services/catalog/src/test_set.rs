@@ -27,7 +27,7 @@ use sqlx::{PgPool, PgTransaction};
 use tonic::{Request, Response, Status};
 
 use self::rules::Selected;
-use crate::{event::EventSource, opening::Openings, project, records::Records};
+use crate::{event::EventSource, filter, opening::Openings, project, records::Records};
 
 pub(crate) struct TestSetService {
     pub(crate) db: PgPool,
@@ -52,7 +52,7 @@ impl test_set_service_server::TestSetService for TestSetService {
         let project = ProjectId::from_path(&request.project_id)?;
         let filter = request.filter();
         let (db, customer, user) = (self.db.clone(), caller.customer, caller.user);
-        list::answer(request.page, move |slice| {
+        list::answer(filter::page(filter, request.page), move |slice| {
             let db = db.clone();
             async move {
                 Records::<TestSet>::of(customer, project).list(&db, user, filter, &slice).await

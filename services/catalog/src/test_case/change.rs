@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::rules;
 use crate::{
     event::EventSource,
-    records::{ProjectRecord, get_all_to_change, padded},
+    records::{ProjectRecord, get_all, padded},
 };
 
 /// Number of times that a change may lose to others.
@@ -107,7 +107,7 @@ async fn change_all(
     let mut ids: Vec<_> = changes.iter().map(|change| change.id).collect();
     ids.sort_unstable();
     ids.dedup();
-    let found = get_all_to_change::<TestCase>(db, (customer, Some(project)), &ids).await?;
+    let found = current_all(db, customer, project, &ids).await?;
     let mut current: HashMap<_, _> = ids.into_iter().zip(found).collect();
 
     let mut outcomes = HashMap::new();
@@ -144,6 +144,16 @@ async fn change_all(
     Ok((0..changes.len()).filter_map(|index| outcomes.remove(&index)).collect())
 }
 
+/// Returns the test case with each id, without its plans.
+async fn current_all(
+    db: &PgPool,
+    customer: CustomerId,
+    project: ProjectId,
+    ids: &[TestCaseId],
+) -> Result<Vec<Result<TestCase, Fault>>, Fault> {
+    get_all(db, (customer, Some(project)), ids, TestCase::COLUMNS_TO_CHANGE).await
+}
+
 /// Changes a test case, and waits for a transaction that has locked it.
 async fn change_alone(
     db: &PgPool,
@@ -152,8 +162,7 @@ async fn change_alone(
     change: &CaseChange,
 ) -> Result<TestCase, Fault> {
     for _ in 0..MOST_LOST {
-        let current =
-            get_all_to_change::<TestCase>(db, (customer, Some(project)), &[change.id]).await?;
+        let current = current_all(db, customer, project, &[change.id]).await?;
         for current in current {
             let new = New::of(change, &current?)?;
             let written = update(db, customer, project, &[&new], "").await?;

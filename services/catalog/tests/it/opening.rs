@@ -1,7 +1,8 @@
 //! Recently opened records.
 
-use assay_proto::{Page, catalog::*};
+use assay_proto::{Batch as _, Page, catalog::*};
 use assay_testkit::eventually;
+use futures::TryStreamExt as _;
 
 use crate::{
     lookup::find,
@@ -126,6 +127,26 @@ async fn up_to_20_active_records_are_recent() {
 }
 
 #[tokio::test]
+async fn recent_records_are_read_at_once_as_openings_may_change_them_meanwhile() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let mut ids = Vec::new();
+    for number in 0..20 {
+        ids.insert(0, user.case(&project, &format!("case-{number}")).await.id);
+        user.open(RecordKind::TestCase, &ids[0]).await;
+    }
+    user.has_opened(RecordKind::TestCase, &project.id, &ids).await;
+
+    let mut request = ListTestCasesRequest { project_id: project.id, ..Default::default() };
+    request.set_filter(ListFilter::Recent);
+    let list = user.cases().list_test_cases(user.call(request)).await.unwrap().into_inner();
+    let batches: Vec<_> = list.try_collect().await.unwrap();
+    assert_eq!(batches.len(), 1);
+    assert_eq!(batches[0].parse().unwrap().len(), 20);
+}
+
+#[tokio::test]
 async fn only_the_latest_40_openings_are_stored() {
     let world = World::start().await;
     let user = world.user().await;
@@ -135,12 +156,9 @@ async fn only_the_latest_40_openings_are_stored() {
         last = user.case(&project, &format!("case-{number}")).await.id;
         user.open(RecordKind::TestCase, &last).await;
     }
-    // A page, since the parts of a whole list may be read before and after a write.
-    let first = Page { limit: Some(1), ..Page::default() };
     eventually("the last opening to be written", async || {
-        let (kind, first) = (RecordKind::TestCase, Some(first.clone()));
-        let recent = user.filtered_page(kind, &project.id, ListFilter::Recent, first).await;
-        (recent.unwrap().0.first() == Some(&last)).then_some(())
+        let recent = user.filtered(RecordKind::TestCase, &project.id, ListFilter::Recent).await;
+        (recent.first() == Some(&last)).then_some(())
     })
     .await;
     let kept = sqlx::query_scalar::<_, i32>("select cardinality(record_ids) from opening");
