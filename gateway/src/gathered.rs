@@ -6,13 +6,14 @@ use assay_proto::{
     catalog::{
         BatchCreateTestCasesRequest, BatchGetTestCasesRequest, BatchUpdateTestCasesRequest,
         CreateTestCaseRequest, TestCase, TestCaseInput, TestCaseReplyBatch, UpdateTestCaseRequest,
+        test_case_service_client::TestCaseServiceClient,
     },
 };
 use assay_runtime::{Gather, grpc::MESSAGE_LIMIT, list::split, trace};
 use prost::Message;
 use tonic::{Response, Status, Streaming};
 
-use crate::{admission::FairChannel, services::TestCases};
+use crate::admission::FairChannel;
 
 /// A caller, and the id of a project.
 type Group<P> = (Caller, P);
@@ -29,12 +30,12 @@ pub(crate) struct CaseCalls {
     reads: Gather<Group<Option<String>>, String, Option<TestCase>>,
     creations: Gather<Group<String>, CreateTestCaseRequest, Option<TestCase>>,
     changes: Gather<Group<String>, UpdateTestCaseRequest, Option<TestCase>>,
-    cases: TestCases,
+    cases: TestCaseServiceClient<FairChannel>,
 }
 
 impl CaseCalls {
     pub(crate) fn new(catalog: &FairChannel) -> Self {
-        let cases = TestCases::new(catalog.clone())
+        let cases = TestCaseServiceClient::new(catalog.clone())
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
         let (shares, [get, create, update]) = (catalog.shares(), [&cases; 3].map(Clone::clone));
@@ -77,7 +78,7 @@ impl CaseCalls {
         present(self.reads.run((caller, project_id), id).await?)
     }
 
-    /// Creates a test case.
+    /// Creates a test case as part of the current trace.
     pub(crate) async fn create(
         &self,
         caller: Caller,
@@ -88,13 +89,15 @@ impl CaseCalls {
         present(self.creations.run((caller, project_id), request).await?)
     }
 
-    /// Updates a test case. Waits alone if others are changing it, so that other updates do not.
+    /// Updates a test case as part of the current trace. If others are changing it, it waits in a call
+    /// of its own.
     pub(crate) async fn update(
         &self,
         caller: Caller,
         project_id: String,
         request: UpdateTestCaseRequest,
     ) -> Result<TestCase, Status> {
+        let request = UpdateTestCaseRequest { trace: trace::to_map(), ..request };
         let group = (caller.clone(), project_id.clone());
         if let Some(case) = self.changes.run(group, request.clone()).await? {
             return Ok(case);

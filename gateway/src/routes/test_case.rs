@@ -9,7 +9,6 @@ use assay_proto::catalog::{
     DeleteTestCaseRequest, ListFilter, ListTestCasesRequest, TestCase, TestCaseEntry,
     TestCaseInput, UpdateTestCaseRequest,
 };
-use assay_runtime::trace;
 use axum::extract::State;
 use http::StatusCode;
 use utoipa_axum::{
@@ -209,8 +208,8 @@ async fn update(
     Path((project_id, id)): Path<(String, String)>,
     Update { changes, fields, data_version, .. }: Update<TestCaseInput>,
 ) -> Result<Json<TestCase>, Problem> {
-    let (changes, trace) = (Some(changes), trace::to_map());
-    let request = UpdateTestCaseRequest { id, data_version, changes, fields, trace };
+    let changes = Some(changes);
+    let request = UpdateTestCaseRequest { id, data_version, changes, fields, ..Default::default() };
     Ok(Json(cases.update(caller, project_id, request).await?))
 }
 
