@@ -1,17 +1,21 @@
 //! How many events a second the relay and a consumer carry: in the shell of `make servers`,
 //! `cargo bench -p assay-events`.
 
+#[expect(dead_code, reason = "the tests use more of it")]
+#[path = "../tests/it"]
+mod it {
+    pub(crate) mod world;
+}
+
 use std::time::Instant;
 
-#[expect(dead_code, reason = "the tests use more of it")]
-#[path = "../tests/it/world.rs"]
-mod world;
+use self::it::world::World;
 
 const EVENTS: i32 = 20_000;
 
 #[tokio::main]
 async fn main() {
-    let mut world = world::World::new().await;
+    let mut world = World::new().await;
     world.publish_together(0..EVENTS).await;
 
     let start = Instant::now();

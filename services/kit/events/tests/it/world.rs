@@ -1,28 +1,26 @@
 //! A service with an outbox and one with an inbox, in one database, and a NATS server.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+mod handler;
+mod publish;
+mod server;
+
+use std::time::Duration;
 
 use assay_events::{
-    Consumer, DeadLetters, Event, EventType, Handler, Nats, NatsConfig, Received, RecordKind,
-    Relay, Stream, migrations, publish, publish_all, unpublished,
+    Consumer, EventType, Nats, NatsConfig, RecordKind, Relay, Stream, migrations, unpublished,
 };
-use assay_proto::{CustomerId, Fault};
+use assay_proto::CustomerId;
 use assay_records::Action;
 use assay_testkit::{Broker, Cluster, TestDatabase, Wire, eventually};
-use async_nats::{HeaderMap, jetstream};
 use clap::Parser;
-use futures::StreamExt as _;
-use serde_json::Value;
 use sqlx::{
     ConnectOptions as _, PgPool, PgTransaction, SqlSafeStr,
     migrate::{Migration, MigrationType, Migrator},
 };
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
+
+use self::handler::{Failures, StoreNumbers};
 
 pub(crate) const CATALOG: Stream = Stream::of("catalog");
 pub(crate) const TEST_CASE_CREATED: EventType =
@@ -37,75 +35,6 @@ pub(crate) struct World {
     /// Whether the handler applies several events at once.
     pub(crate) gathers: bool,
     tasks: JoinSet<()>,
-}
-
-/// Makes the handler fail for certain numbers.
-#[derive(Clone, Default)]
-pub(crate) struct Failures(Arc<Mutex<HashSet<(i32, &'static str)>>>);
-
-impl Failures {
-    pub(crate) fn set(&self, number: i32, kind: &'static str) {
-        self.0.lock().unwrap().insert((number, kind));
-    }
-
-    pub(crate) fn clear(&self) {
-        self.0.lock().unwrap().clear();
-    }
-
-    fn has(&self, number: i32, kind: &'static str) -> bool {
-        self.0.lock().unwrap().contains(&(number, kind))
-    }
-}
-
-/// Stores the numbers that events carry.
-struct StoreNumbers {
-    failures: Failures,
-    gathers: bool,
-}
-
-fn number(event: &Received) -> Result<i32, Fault> {
-    let data: Value = event.data()?;
-    let number = data.as_i64().or_else(|| data[0].as_i64()).unwrap();
-    Ok(i32::try_from(number).unwrap())
-}
-
-impl Handler for StoreNumbers {
-    async fn handle(&self, tx: &mut PgTransaction<'_>, event: &Received) -> Result<(), Fault> {
-        let number = number(event)?;
-        let pass = sqlx::query("select from barrier where number = $1 for share");
-        pass.bind(number).execute(&mut **tx).await?;
-        if self.failures.has(number, "endless") {
-            std::future::pending::<()>().await;
-        }
-        let insert = sqlx::query("insert into effect (number) values ($1)");
-        insert.bind(number).execute(&mut **tx).await?;
-        assert!(!self.failures.has(number, "panic"), "a panic of the handler");
-        if self.failures.has(number, "away") {
-            return Err(Fault::Unavailable("something"));
-        }
-        if self.failures.has(number, "poison") {
-            return Err(Fault::internal("not\r\ndigestible"));
-        }
-        Ok(())
-    }
-
-    async fn handle_all(
-        &self,
-        tx: &mut PgTransaction<'_>,
-        events: &[&Received],
-    ) -> Result<bool, Fault> {
-        if !self.gathers {
-            return Ok(false);
-        }
-        let numbers: Result<Vec<_>, Fault> = events.iter().map(|event| number(event)).collect();
-        let numbers = numbers?;
-        let insert = sqlx::query("insert into effect (number) select unnest($1::int[])");
-        insert.bind(&numbers).execute(&mut **tx).await?;
-        if numbers.iter().any(|number| self.failures.has(*number, "poison")) {
-            return Err(Fault::internal("some event is not digestible"));
-        }
-        Ok(true)
-    }
 }
 
 impl World {
@@ -232,46 +161,6 @@ impl World {
         ended.expect("it stops within ten seconds").unwrap().unwrap();
     }
 
-    pub(crate) fn event(&self, number: i32) -> Event {
-        Event::new(self.customer, number, TEST_CASE_CREATED, &number).unwrap()
-    }
-
-    /// Publishes the number for another customer.
-    pub(crate) async fn publish_for(&self, customer: CustomerId, number: i32) {
-        let event = Event::new(customer, number, TEST_CASE_CREATED, &number).unwrap();
-        self.publish(&event).await;
-    }
-
-    pub(crate) async fn publish(&self, event: &Event) {
-        let mut tx = assay_runtime::begin(&self.pool).await.unwrap();
-        publish(&mut tx, event).await.unwrap();
-        tx.commit().await.unwrap();
-    }
-
-    /// Publishes numbers, each in a transaction of its own.
-    pub(crate) async fn publish_each(&self, numbers: impl IntoIterator<Item = i32>) {
-        for number in numbers {
-            self.publish(&self.event(number)).await;
-        }
-    }
-
-    /// Publishes numbers in one transaction.
-    pub(crate) async fn publish_together(&self, numbers: impl IntoIterator<Item = i32>) {
-        self.publish_all(numbers.into_iter().map(|number| self.event(number)).collect()).await;
-    }
-
-    /// Publishes changes of one record in one transaction.
-    pub(crate) async fn publish_of_record(&self, numbers: impl IntoIterator<Item = i32>) {
-        let event = |number| Event::new(self.customer, "TC-1", TEST_CASE_CREATED, &number).unwrap();
-        self.publish_all(numbers.into_iter().map(event).collect()).await;
-    }
-
-    async fn publish_all(&self, events: Vec<Event>) {
-        let mut tx = assay_runtime::begin(&self.pool).await.unwrap();
-        publish_all(&mut tx, &events).await.unwrap();
-        tx.commit().await.unwrap();
-    }
-
     pub(crate) async fn wait_until_published(&self) {
         eventually("an empty outbox", || async {
             (unpublished(&self.pool).await.unwrap() == 0).then_some(())
@@ -292,59 +181,6 @@ impl World {
             (effects.len() >= count).then_some(effects)
         })
         .await
-    }
-
-    /// Publishes a message without the outbox.
-    pub(crate) async fn send(&self, subject: &str, headers: HeaderMap, payload: &[u8]) {
-        let jetstream = self.jetstream();
-        let payload = payload.to_vec().into();
-        let sent = jetstream.publish_with_headers(subject.to_owned(), headers, payload);
-        sent.await.unwrap().await.unwrap();
-    }
-
-    pub(crate) async fn dead_letters(&self) -> DeadLetters {
-        DeadLetters::open(self.nats.client().clone()).await.unwrap()
-    }
-
-    /// Removes all data of the NATS server.
-    pub(crate) async fn lose_messages(&mut self) {
-        self.broker.stop().await;
-        self.broker.wipe();
-        self.broker.start().await;
-    }
-
-    /// Returns the numbers in the stream, in order.
-    pub(crate) async fn published(&self) -> Vec<i32> {
-        let stream = self.stream("ASSAY_CATALOG").await;
-        let count = stream.cached_info().state.messages;
-        let config = jetstream::consumer::pull::OrderedConfig::default();
-        let messages = stream.create_consumer(config).await.unwrap().messages().await.unwrap();
-        let numbers = messages.take(usize::try_from(count).unwrap()).map(|message| {
-            let event: Value = serde_json::from_slice(&message.unwrap().payload).unwrap();
-            i32::try_from(event["data"].as_i64().unwrap()).unwrap()
-        });
-        numbers.collect().await
-    }
-
-    fn jetstream(&self) -> jetstream::Context {
-        jetstream::new(self.nats.client().clone())
-    }
-
-    pub(crate) async fn stream(&self, name: &str) -> jetstream::stream::Stream {
-        self.jetstream().get_stream(name).await.unwrap()
-    }
-
-    /// Returns the number of messages in a stream, 0 if the stream does not exist.
-    pub(crate) async fn messages(&self, name: &str) -> u64 {
-        let stream = self.jetstream().get_stream(name).await;
-        stream.map(|stream| stream.cached_info().state.messages).unwrap_or_default()
-    }
-
-    /// Makes the stream reject larger messages.
-    pub(crate) async fn limit_messages(&self, max_message_size: i32) {
-        let config = self.stream("ASSAY_CATALOG").await.cached_info().config.clone();
-        let config = jetstream::stream::Config { max_message_size, ..config };
-        self.jetstream().update_stream(config).await.unwrap();
     }
 
     /// Terminates the database connections of relays and consumers.
