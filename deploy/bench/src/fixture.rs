@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     client::{Client, id, prepare, prepare_with},
     load::{Connections, Job},
-    monolith::floor,
-    rows::Row,
+    row::Row,
 };
 
 /// Number of test cases that are read and changed.
@@ -62,16 +61,6 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    pub(crate) fn of_baseline() -> Self {
-        Self {
-            project: format!("/api/projects/{}", floor::PROJECT),
-            cases: (1..=CASES).map(|number| floor::case(number).to_string()).collect(),
-            growing_project: format!("/api/projects/{}", floor::GROWING_PROJECT),
-            long_project: Some(format!("/api/projects/{}", floor::LONG_PROJECT)),
-            queued_set: None,
-        }
-    }
-
     /// Creates the records that the rows need.
     pub(crate) async fn create(client: &Client, rows: &[Row]) -> Result<Self> {
         let project = create_project(client, "Cases").await?;

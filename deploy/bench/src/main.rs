@@ -13,12 +13,15 @@ mod monolith;
 mod options;
 mod perf;
 mod program;
+mod progress;
 mod report;
+mod row;
 mod rows;
+mod shape;
 mod system;
 mod usage;
 
-use std::{fmt, process::ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
@@ -26,6 +29,7 @@ use clap::Parser;
 use crate::{
     options::{Command, Options},
     perf::Recording,
+    progress::progress,
     report::{Figure, Report, Section, Unit},
     rows::Measurement,
     system::{Launch, System},
@@ -49,11 +53,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Prints a line that shows how far the measurement is.
-fn progress(line: fmt::Arguments<'_>) {
-    eprintln!("{line}");
 }
 
 /// Measures on one thread, which leaves the other processors to the systems.

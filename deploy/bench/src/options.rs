@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
     monolith::{Monolith, line},
-    rows::Row,
-    system::Shape,
+    row::Row,
+    shape::Shape,
 };
 
 /// Measure Assay against a monolith that answers the same requests

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use crate::system::Shape;
+use crate::{progress::progress, shape::Shape};
 
 /// A table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,12 +85,7 @@ pub(crate) struct Report {
 impl Report {
     /// Adds a value. Of several values of one round, for instance of replicas, the largest counts.
     pub(crate) fn add(&mut self, figure: Figure, shape: Shape, round: usize, value: f64) {
-        crate::progress(format_args!(
-            "  {}: {}{}",
-            figure.name,
-            number(value),
-            figure.unit.symbol()
-        ));
+        progress(format_args!("  {}: {}{}", figure.name, number(value), figure.unit.symbol()));
         let is_same = |line: &Figure| line.section == figure.section && line.name == figure.name;
         let at = self.lines.iter().position(|(line, _)| is_same(line)).unwrap_or_else(|| {
             self.lines.push((figure, BTreeMap::new()));

@@ -20,6 +20,8 @@ use crate::{
     fixture::Fixture,
     monolith::floor::Floor,
     program::Program,
+    progress::progress,
+    shape::Shape,
     usage::{self, Times},
 };
 
@@ -33,39 +35,6 @@ const REST: f64 = 0.1;
 
 /// Maximum time until a system rests.
 const LONGEST_REST: Duration = Duration::from_mins(2);
-
-/// The shape of a system: its processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-pub(crate) enum Shape {
-    /// The monolith
-    Baseline,
-    /// The monolith in two processes with gRPC in between; answers reads only
-    Line,
-    /// Assay in one process
-    One,
-    /// Assay as five processes
-    Five,
-    /// Assay as five processes with two replicas each
-    Replicas,
-}
-
-impl Shape {
-    /// Whether a system of this shape is Assay.
-    pub(crate) fn is_assay(self) -> bool {
-        !matches!(self, Self::Baseline | Self::Line)
-    }
-
-    /// The name in tables.
-    pub(crate) fn title(self) -> &'static str {
-        match self {
-            Self::Baseline => "baseline",
-            Self::Line => "line",
-            Self::One => "one process",
-            Self::Five => "five processes",
-            Self::Replicas => "two replicas",
-        }
-    }
-}
 
 /// A running system with its data.
 pub(crate) struct System {
@@ -176,6 +145,6 @@ impl System {
             }
             before = now;
         }
-        crate::progress(format_args!("{} does not rest", self.shape.title()));
+        progress(format_args!("{} does not rest", self.shape.title()));
     }
 }

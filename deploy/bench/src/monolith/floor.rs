@@ -14,7 +14,7 @@ use tokio::process::Command;
 use uuid::Uuid;
 
 use super::{SCHEMA, store};
-use crate::fixture::{CASES, LISTED, RESULTS, STEPS_OF_RESULT};
+use crate::fixture::{CASES, Fixture, LISTED, RESULTS, STEPS_OF_RESULT};
 
 /// The customer of all rows.
 pub(crate) const CUSTOMER: Uuid = Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001);
@@ -30,6 +30,17 @@ pub(crate) const LONG_PROJECT: Uuid = Uuid::from_u128(0x0190_0000_0000_7000_8000
 
 /// Number of connections of `pgbench`, that of the pool.
 const CONNECTIONS: u32 = super::CONNECTIONS;
+
+/// Returns the records of the baseline that requests read and change.
+pub(crate) fn fixture() -> Fixture {
+    Fixture {
+        project: format!("/api/projects/{PROJECT}"),
+        cases: (1..=CASES).map(|number| case(number).to_string()).collect(),
+        growing_project: format!("/api/projects/{GROWING_PROJECT}"),
+        long_project: Some(format!("/api/projects/{LONG_PROJECT}")),
+        queued_set: None,
+    }
+}
 
 /// Returns the id of a test case in [`PROJECT`], from 1.
 pub(crate) fn case(number: usize) -> Uuid {

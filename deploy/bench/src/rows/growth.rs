@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection};
 
-use super::{Measurement, time_to_read};
+use super::measurement::{Measurement, time_to_read};
 use crate::{
     client::{Client, id},
     fixture::{create_set, upload},

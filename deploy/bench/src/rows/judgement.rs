@@ -8,9 +8,8 @@ use http::{HeaderValue, Method, header::COOKIE};
 use tokio::time::sleep;
 
 use super::{
-    Measurement,
     growth::{Copies, grow},
-    times_to_read,
+    measurement::{Measurement, times_to_read},
 };
 use crate::{
     client::{Client, Prepared, id, prepare},

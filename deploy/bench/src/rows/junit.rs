@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use uuid::Uuid;
 
-use super::Measurement;
+use super::measurement::Measurement;
 use crate::{
     fixture::{create_set, upload},
     report::{Figure, Section, Unit},

@@ -8,7 +8,7 @@ use futures::future::try_join_all;
 use http::Method;
 use serde_json::json;
 
-use super::Measurement;
+use super::measurement::Measurement;
 use crate::{
     client::{Connection, id, prepare},
     load::{Outcome, micros},

@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde_json::json;
 use tokio::{net::TcpListener, sync::mpsc, task::JoinSet};
 
-use super::Measurement;
+use super::measurement::Measurement;
 use crate::{
     client::{Client, id},
     fixture::{IMPORTED, create_project, import},

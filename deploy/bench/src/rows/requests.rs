@@ -6,12 +6,13 @@ use http::Method;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::Measurement;
+use super::measurement::Measurement;
 use crate::{
     client::{Connection, Prepared, prepare},
     load::{Connections, Job},
     report::{Figure, Section, Unit},
-    system::{EMAIL, PASSWORD, Shape},
+    shape::Shape,
+    system::{EMAIL, PASSWORD},
     usage::{self, Times},
 };
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::Measurement;
+use super::measurement::Measurement;
 use crate::report::{Figure, Section, Unit};
 
 pub(super) async fn measure(to: &mut Measurement<'_>) -> Result<()> {

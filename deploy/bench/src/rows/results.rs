@@ -7,12 +7,12 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::json;
 
-use super::{Measurement, time_to_read};
+use super::measurement::{Measurement, time_to_read};
 use crate::{
     client::{Client, id, prepare_with},
     fixture::{RESULTS, STEPS_OF_RESULT, create_project},
     report::{Figure, Section, Unit, median},
-    system::Shape,
+    shape::Shape,
 };
 
 /// Number of reads of each kind.

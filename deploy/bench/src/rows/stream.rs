@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use serde_json::json;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use super::Measurement;
+use super::measurement::Measurement;
 use crate::{
     client::{Connection, prepare},
     load::{Outcome, micros},

@@ -5,12 +5,12 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use http::Method;
 
-use super::Measurement;
+use super::measurement::Measurement;
 use crate::{
     client::{Connection, Prepared, prepare},
     load::{Connections, Job},
     report::{Figure, Section, Unit, median},
-    system::Shape,
+    shape::Shape,
 };
 
 /// Minimum number of lists.

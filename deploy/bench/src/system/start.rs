@@ -11,16 +11,17 @@ use anyhow::{Context, Result};
 use assay_servers::{DataDir, Nats, Postgres, PostgresOptions};
 use serde_json::json;
 
-use super::{Shape, System};
+use super::System;
 use crate::{
     client::Client,
     fixture::Fixture,
     monolith::{
         self,
-        floor::{CUSTOMER, Floor},
+        floor::{self, CUSTOMER, Floor},
     },
     program::{Program, free_address},
-    rows::Row,
+    row::Row,
+    shape::Shape,
 };
 
 pub(crate) const EMAIL: &str = "ada@example.org";
@@ -86,7 +87,7 @@ impl Launch {
             system.fixture = Fixture::create(&system.client(), rows).await?;
         } else {
             system.token = monolith::token_for(CUSTOMER)?;
-            system.fixture = Fixture::of_baseline();
+            system.fixture = floor::fixture();
         }
         system.rest().await;
         Ok(system)
