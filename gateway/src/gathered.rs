@@ -9,7 +9,8 @@ use assay_proto::{
         test_case_service_client::TestCaseServiceClient,
     },
 };
-use assay_runtime::{Gather, grpc::MESSAGE_LIMIT, list::split, trace};
+use assay_runtime::{Gather, list::split, trace};
+use axum::extract::FromRef as _;
 use prost::Message;
 use tonic::{Response, Status, Streaming};
 
@@ -35,9 +36,7 @@ pub(crate) struct CaseCalls {
 
 impl CaseCalls {
     pub(crate) fn new(catalog: &FairChannel) -> Self {
-        let cases = TestCaseServiceClient::new(catalog.clone())
-            .max_decoding_message_size(MESSAGE_LIMIT)
-            .max_encoding_message_size(MESSAGE_LIMIT);
+        let cases = TestCaseServiceClient::from_ref(catalog);
         let (shares, [get, create, update]) = (catalog.shares(), [&cases; 3].map(Clone::clone));
         Self {
             reads: Gather::new(shares, move |(caller, project_id): Group<_>, ids: Vec<_>| {

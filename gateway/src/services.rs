@@ -84,16 +84,23 @@ impl Services {
     }
 }
 
-/// Defines a short name for the client of each service, and extracts it from the state of routes.
+/// Defines a short name for the client of each service, and extracts it from its channel and from the
+/// state of routes.
 macro_rules! clients {
     ($($name:ident = $package:ident::$module:ident::$client:ident;)*) => {$(
         pub(crate) type $name = $package::$module::$client<FairChannel>;
 
-        impl FromRef<Services> for $name {
-            fn from_ref(services: &Services) -> Self {
-                $package::$module::$client::new(services.0.$package.clone())
+        impl FromRef<FairChannel> for $name {
+            fn from_ref(channel: &FairChannel) -> Self {
+                $package::$module::$client::new(channel.clone())
                     .max_decoding_message_size(MESSAGE_LIMIT)
                     .max_encoding_message_size(MESSAGE_LIMIT)
+            }
+        }
+
+        impl FromRef<Services> for $name {
+            fn from_ref(services: &Services) -> Self {
+                Self::from_ref(&services.0.$package)
             }
         }
     )*};
