@@ -162,8 +162,7 @@ async fn change_alone(
     change: &CaseChange,
 ) -> Result<TestCase, Fault> {
     for _ in 0..MOST_LOST {
-        let current = current_all(db, customer, project, &[change.id]).await?;
-        for current in current {
+        for current in current_all(db, customer, project, &[change.id]).await? {
             let new = New::of(change, &current?)?;
             let written = update(db, customer, project, &[&new], "").await?;
             if let Some(case) = written.into_values().next() {
