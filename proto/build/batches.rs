@@ -1,11 +1,15 @@
 //! Generates the implementations of `Batch` for each `…Batch` message with rendered records, and of
-//! `Listed` for the records. The cursor of a record is its `id`, or its first field if it has none.
+//! `Listed` and `Columned` for the records. The cursor of a record is its `id`, or its first field if
+//! it has none.
 
 use std::{error::Error, fmt::Write};
 
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 
-use crate::shape::{rust_path, text};
+use crate::{
+    rendered::columned,
+    shape::{rust_path, text},
+};
 
 /// Returns the implementations as Rust code. Fails if the option `assay.rendered` names no message.
 pub fn impls(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
@@ -17,6 +21,7 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
         let item = visible(pool, message.package_name(), &item).ok_or_else(missing)?;
         let cursor = item.get_field_by_name("id").or_else(|| item.fields().next());
         let cursor = cursor.ok_or_else(|| format!("{} has no fields", item.full_name()))?;
+        code.extend(columned(&item, &cursor));
         let (batch, item) = (rust_path(message.full_name()), rust_path(item.full_name()));
         let cursor = cursor.name();
         writeln!(
@@ -32,6 +37,7 @@ pub fn impls(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
             }}
             impl crate::Listed for {item} {{
                 fn cursor(&self) -> &str {{ &self.{cursor} }}
+                fn size(&self) -> usize {{ prost::Message::encoded_len(self) }}
             }}"
         )?;
     }

@@ -27,6 +27,7 @@ mod changes;
 mod columns;
 mod examples;
 mod policy;
+mod rendered;
 mod shape;
 
 use std::{

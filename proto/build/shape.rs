@@ -197,7 +197,7 @@ pub fn is_id(field: &FieldDescriptor) -> bool {
 }
 
 /// Returns whether an absent text is empty in JSON instead of null.
-fn is_blank(field: &FieldDescriptor) -> bool {
+pub fn is_blank(field: &FieldDescriptor) -> bool {
     is(field, "assay.blank")
 }
 

@@ -19,14 +19,16 @@ pub trait Batch: prost::Message + Default + Clone {
     /// Returns the rendered records and the cursor of the next page.
     fn into_parts(self) -> (Bytes, Option<String>);
 
-    /// Renders records. Fails if an enum has a number that is not in the contract.
-    fn render(items: &[Self::Item], next_cursor: Option<String>) -> Result<Self, Fault> {
-        let mut text = Vec::with_capacity(items.len() * 256);
-        for item in items {
+    /// Renders rows. Fails if an enum has a number that is not in the contract.
+    fn render(rows: &[impl RowOf<Self::Item>], next_cursor: Option<String>) -> Result<Self, Fault> {
+        // Each row is followed by a comma, or is the last.
+        let size = rows.iter().map(|row| row.size() + 1).sum();
+        let mut text = Vec::with_capacity(size);
+        for row in rows {
             if !text.is_empty() {
                 text.push(b',');
             }
-            serde_json::to_writer(&mut text, item).map_err(Fault::internal)?;
+            row.render(&mut text)?;
         }
         Ok(Self::rendered(text.into(), next_cursor))
     }
@@ -39,8 +41,23 @@ pub trait Batch: prost::Message + Default + Clone {
     }
 }
 
-/// A record as an entry of a list.
-pub trait Listed: prost::Message + Default {
-    /// Returns the cursor of the page that starts after this record.
+/// A row of a list.
+pub trait Listed: Send + Sync {
+    /// Returns the cursor of the page that starts after this row.
     fn cursor(&self) -> &str;
+
+    /// Returns the approximate number of bytes of the row.
+    fn size(&self) -> usize;
+}
+
+/// A row that has a record as JSON: the message itself, or what was rendered of it.
+pub trait RowOf<T>: Listed {
+    /// Appends the JSON.
+    fn render(&self, text: &mut Vec<u8>) -> Result<(), Fault>;
+}
+
+impl<T: Listed + Serialize> RowOf<T> for T {
+    fn render(&self, text: &mut Vec<u8>) -> Result<(), Fault> {
+        serde_json::to_writer(text, self).map_err(Fault::internal)
+    }
 }

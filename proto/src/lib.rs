@@ -14,13 +14,15 @@ mod id;
 mod integer;
 mod object;
 mod policy;
+#[cfg(feature = "sql")]
+mod rendered;
 mod reply;
 mod result;
 mod timestamp;
 mod value;
 
 pub use self::{
-    batch::{Batch, Listed},
+    batch::{Batch, Listed, RowOf},
     changes::Changes,
     codec::Codec,
     fault::{Fault, Violation},
@@ -36,6 +38,7 @@ pub use self::{
 pub use self::{
     columns::{InputArrays, InputColumns, InputQuery},
     fault::{OnConstraint, is_transient},
+    rendered::{Columned, JsonRow, Rendered},
 };
 
 tonic::include_proto!("assay");

@@ -21,7 +21,7 @@ use crate::{filter, project::store as projects};
 /// `archived`, `deleted_at` and `live`.
 pub(crate) trait ProjectRecord: for<'r> FromRow<'r, PgRow> + Send + Unpin {
     type Id: for<'q> Encode<'q, Postgres> + Type<Postgres> + PgHasArrayType + Copy + Send + Sync;
-    /// The record as lists show it.
+    /// The record as lists show it, as a message only if the service changes it.
     type Entry: Listed + for<'r> FromRow<'r, PgRow> + Unpin;
 
     /// The kind that favorites and openings are of.

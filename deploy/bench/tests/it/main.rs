@@ -39,10 +39,10 @@ fn the_main_requests_allocate_as_often_as_committed() {
     let Paths { case, cases, results } = &assay.paths;
     let committed = [
         (210, Request::get("read by id", case.clone())),
-        (646, Request::get("list of 100", format!("{cases}?limit=100"))),
+        (543, Request::get("list of 100", format!("{cases}?limit=100"))),
         (289, Request::post("create", cases.clone(), installation::new_case)),
-        (397, Request::put("update", case.clone(), installation::change)),
-        (584, Request::results("2 results with 20 steps", results.clone(), installation::results)),
+        (384, Request::put("update", case.clone(), installation::change)),
+        (578, Request::results("2 results with 20 steps", results.clone(), installation::results)),
     ];
     let mut client = assay.client();
     for (_, request) in &committed {

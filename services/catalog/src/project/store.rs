@@ -1,7 +1,7 @@
 //! Projects in PostgreSQL.
 
 use assay_proto::{
-    CustomerId, Fault, InputColumns, ProjectId, UserId,
+    CustomerId, Fault, InputColumns, ProjectId, Rendered, UserId,
     catalog::{ListFilter, Project, ProjectEntry, ProjectInput, RecordKind},
 };
 use assay_runtime::list::{Rows, Slice};
@@ -141,7 +141,7 @@ pub(super) async fn list(
     user: UserId,
     filter: ListFilter,
     slice: &Slice,
-) -> Result<Rows<ProjectEntry>, Fault> {
+) -> Result<Rows<Rendered<ProjectEntry>>, Fault> {
     let columns = ProjectEntry::COLUMNS;
     let condition = filter::condition(filter, RecordKind::Project);
     let order = filter::order(filter, RecordKind::Project);

@@ -1,7 +1,7 @@
 //! Subjects in PostgreSQL. Variables are read and written as they are stored, with encrypted secrets.
 
 use assay_proto::{
-    CustomerId, Fault, InputColumns, ProjectId, SubjectId,
+    CustomerId, Fault, InputColumns, ProjectId, Rendered, SubjectId,
     catalog::{Subject, SubjectEntry, SubjectInput},
 };
 use sqlx::{AssertSqlSafe, PgTransaction};
@@ -16,7 +16,7 @@ const BASE_IDENTIFIER: &str = "(
 
 impl ProjectRecord for Subject {
     type Id = SubjectId;
-    type Entry = SubjectEntry;
+    type Entry = Rendered<SubjectEntry>;
 
     const TABLE: &'static str = "subject";
     const NOUN: &'static str = "subject";

@@ -1,7 +1,7 @@
 //! Test cases in PostgreSQL.
 
 use assay_proto::{
-    CustomerId, Fault, PlanStatus, ProjectId, TestCaseId,
+    CustomerId, Fault, PlanStatus, ProjectId, Rendered, TestCaseId,
     catalog::{RecordKind, TestCase, TestCaseEntry},
     name_of,
 };
@@ -23,7 +23,7 @@ const PLANS: &str = "(
 
 impl ProjectRecord for TestCase {
     type Id = TestCaseId;
-    type Entry = TestCaseEntry;
+    type Entry = Rendered<TestCaseEntry>;
 
     const KIND: RecordKind = RecordKind::TestCase;
     const TABLE: &'static str = "test_case";

@@ -1,7 +1,7 @@
 //! Test sets in PostgreSQL, without their test cases.
 
 use assay_proto::{
-    CustomerId, Fault, InputColumns, ProjectId, TestCaseId, TestSetId,
+    CustomerId, Fault, InputColumns, ProjectId, Rendered, TestCaseId, TestSetId,
     catalog::{RecordKind, TestSet, TestSetEntry, TestSetInput},
 };
 use assay_runtime::list::{Rows, Slice};
@@ -11,7 +11,7 @@ use crate::records::{Columns, ProjectRecord};
 
 impl ProjectRecord for TestSet {
     type Id = TestSetId;
-    type Entry = TestSetEntry;
+    type Entry = Rendered<TestSetEntry>;
 
     const KIND: RecordKind = RecordKind::TestSet;
     const TABLE: &'static str = "test_set";
@@ -29,7 +29,7 @@ pub(super) async fn list_of_case(
     case: TestCaseId,
     archived: bool,
     slice: &Slice,
-) -> Result<Rows<TestSetEntry>, Fault> {
+) -> Result<Rows<Rendered<TestSetEntry>>, Fault> {
     let columns = TestSetEntry::COLUMNS;
     let sets = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns} from test_set

@@ -3,7 +3,8 @@
 use assay_proto::{CustomerId, ExecutionId, Fault, Listed, execution::TestReport};
 use assay_runtime::list;
 use futures::{Stream, TryStreamExt};
-use sqlx::PgPool;
+use prost::Message;
+use sqlx::{FromRow, PgPool};
 
 use super::store;
 
@@ -16,23 +17,24 @@ pub(crate) fn of_execution(
 ) -> impl Stream<Item = Result<Vec<TestReport>, Fault>> + Send {
     let parts = list::whole(None, None, move |slice| {
         let db = db.clone();
-        async move {
-            let reports = store::list(&db, customer, execution, &slice).await?;
-            Ok(reports.map(|report| ListedReport { report }))
-        }
+        async move { store::list(&db, customer, execution, &slice).await }
     });
     parts.map_ok(|part| part.into_iter().map(|listed: ListedReport| listed.report).collect())
 }
 
 /// A report as an item of [`list::whole`]. The contract has no batch of reports.
-#[derive(Clone, PartialEq, prost::Message)]
-struct ListedReport {
-    #[prost(message, required, tag = "1")]
+#[derive(FromRow)]
+pub(super) struct ListedReport {
+    #[sqlx(flatten)]
     report: TestReport,
 }
 
 impl Listed for ListedReport {
     fn cursor(&self) -> &str {
         &self.report.id
+    }
+
+    fn size(&self) -> usize {
+        self.report.encoded_len()
     }
 }

@@ -21,7 +21,7 @@ pub(crate) use self::{
     start::{count, insert},
     states::{ended, identifiers, of_cases, of_ids, pending},
 };
-use super::path::TestReportPath;
+use super::{list::ListedReport, path::TestReportPath};
 use crate::{
     column::column,
     execution::store::OF_REPORTS,
@@ -73,12 +73,12 @@ pub(crate) async fn check_exists(
 }
 
 /// Lists reports of an execution, in the order of its test set.
-pub(crate) async fn list(
+pub(super) async fn list(
     db: impl PgExecutor<'_>,
     customer: CustomerId,
     execution: ExecutionId,
     slice: &Slice,
-) -> Result<Rows<TestReport>, Fault> {
+) -> Result<Rows<ListedReport>, Fault> {
     let reports = select(
         "where customer_id = $1 and execution_id = $2
            and id > coalesce($3, '00000000-0000-0000-0000-000000000000')

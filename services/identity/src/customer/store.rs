@@ -1,7 +1,7 @@
 //! Customers in PostgreSQL.
 
 use assay_proto::{
-    CustomerId, Fault, InputColumns, OnConstraint,
+    CustomerId, Fault, InputColumns, OnConstraint, Rendered,
     identity::{Customer, CustomerEntry, CustomerInput, UserGroup},
 };
 use assay_runtime::list::{Rows, Slice};
@@ -33,7 +33,7 @@ pub(super) async fn list(
     db: impl PgExecutor<'_>,
     archived: bool,
     slice: &Slice,
-) -> Result<Rows<CustomerEntry>, Fault> {
+) -> Result<Rows<Rendered<CustomerEntry>>, Fault> {
     let columns = CustomerEntry::COLUMNS;
     let customers = sqlx::query_as(AssertSqlSafe(format!(
         "select {columns} from customer

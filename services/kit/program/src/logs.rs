@@ -3,13 +3,14 @@
 use std::io::{IsTerminal, stderr};
 
 use tracing_subscriber::{
-    EnvFilter, Layer, fmt, layer::SubscriberExt, registry::LookupSpan, util::SubscriberInitExt,
+    Layer, filter::Targets, fmt, layer::SubscriberExt, registry::LookupSpan,
+    util::SubscriberInitExt,
 };
 
 /// Settings of logs.
 #[derive(clap::Args, Clone, Debug)]
 pub struct LogConfig {
-    /// Log level, or tracing directives such as `warn,assay_catalog=debug`
+    /// Log level, or levels of modules such as `warn,assay_catalog=debug`
     #[arg(long, env = "ASSAY_LOG", default_value = "info,async_nats=warn")]
     pub log: String,
     /// Format of log lines
@@ -41,8 +42,12 @@ impl LogConfig {
                 .boxed(),
             LogFormat::Text => Self::text(),
         };
-        let filter = EnvFilter::try_new(&self.log)?;
-        Ok(tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?)
+        Ok(tracing_subscriber::registry().with(lines.with_filter(self.filter()?)).try_init()?)
+    }
+
+    /// Returns the filter of lines. Fails if the log level is not valid.
+    pub fn filter(&self) -> anyhow::Result<Targets> {
+        Ok(self.log.parse()?)
     }
 
     /// Returns a layer that writes readable text, in colours on a terminal.

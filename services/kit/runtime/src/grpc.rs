@@ -20,6 +20,10 @@ pub use self::{
 /// HTTP/2 window of a stream in bytes. With the default of 64 KiB, lists are a third slower.
 const STREAM_WINDOW: u32 = 1 << 20;
 
+/// Maximum size in bytes of a frame that a client accepts, so that a message of a list fits into one.
+/// With the 16 KiB of HTTP/2, it takes several writes and reads.
+const FRAME_SIZE: u32 = 256 << 10;
+
 /// HTTP/2 window of a connection in bytes, large enough that unread streams do not fill it and
 /// block all others.
 const CONNECTION_WINDOW: u32 = 1 << 30;

@@ -4,7 +4,7 @@
 
 use std::{future::Future, pin::Pin};
 
-use assay_proto::{Batch, Fault, Listed, Page};
+use assay_proto::{Batch, Fault, Listed, Page, RowOf};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use prost::Message;
 use tonic::{Response, Status};
@@ -69,7 +69,7 @@ impl Slice {
     /// Reads the rows of the slice as they arrive from the database, up to the byte budget. The
     /// rest of the query is discarded row by row before this returns, so that the connection is
     /// free again while its share is still held.
-    pub async fn read<T: Message, E: Into<Fault>>(
+    pub async fn read<T: Listed, E: Into<Fault>>(
         &self,
         rows: impl Stream<Item = Result<T, E>>,
     ) -> Result<Rows<T>, Fault> {
@@ -77,7 +77,7 @@ impl Slice {
         let (mut items, mut size) = (Vec::new(), 0);
         while let Some(row) = rows.next().await {
             let row = row.map_err(Into::into)?;
-            size += row.encoded_len();
+            size += row.size();
             items.push(row);
             if size >= SLICE_SIZE {
                 while let Some(row) = rows.next().await {
@@ -90,14 +90,14 @@ impl Slice {
     }
 
     /// Reads the rows of the slice in parts, up to the byte budget. Parts that follow are not read.
-    pub async fn read_parts<T: Message>(
+    pub async fn read_parts<T: Listed>(
         &self,
         parts: impl Stream<Item = Result<Vec<T>, Fault>>,
     ) -> Result<Rows<T>, Fault> {
         let mut parts = std::pin::pin!(parts);
         let (mut items, mut size, mut is_cut) = (Vec::new(), 0, false);
         while let Some(mut part) = parts.try_next().await? {
-            size += part.iter().map(Message::encoded_len).sum::<usize>();
+            size += part.iter().map(Listed::size).sum::<usize>();
             items.append(&mut part);
             is_cut = size >= SLICE_SIZE;
             if is_cut {
@@ -144,9 +144,9 @@ impl<T> Rows<T> {
 }
 
 /// For lists of few or small rows, which are read without a byte budget.
-impl<T: Message> From<Vec<T>> for Rows<T> {
+impl<T: Listed> From<Vec<T>> for Rows<T> {
     fn from(items: Vec<T>) -> Self {
-        let size = items.iter().map(Message::encoded_len).sum();
+        let size = items.iter().map(Listed::size).sum();
         Self { items, size, is_cut: false }
     }
 }
@@ -200,13 +200,14 @@ fn next_limit(count: i64, size: usize) -> i64 {
 
 /// Returns a list, or the requested page of it. `read` runs the query of one slice. Rows must be
 /// ordered by the value that is their cursor.
-pub async fn answer<B, V, R>(
+pub async fn answer<B, T, V, R>(
     page: Option<Page>,
     read: impl Fn(Slice) -> R + Send + 'static,
 ) -> Result<Response<Batches<B>>, Status>
 where
     B: Batch + 'static,
-    V: Into<Rows<B::Item>> + Send + 'static,
+    T: RowOf<B::Item> + 'static,
+    V: Into<Rows<T>> + Send + 'static,
     R: Future<Output = Result<V, Fault>> + Send + 'static,
 {
     let page = page.unwrap_or_default();
@@ -225,7 +226,7 @@ where
     let limit = i64::from(limit);
     let first = Slice { after: page.cursor, limit: limit.min(FIRST_OF_PAGE) + 1, pattern };
     let (rows, next) = one_page(Slices { next: Some(first), read }, limit).await?;
-    let batches = split(rows).into_iter();
+    let batches = split_by(rows, Listed::size).into_iter();
     let batches = batches.map(move |items| Ok(B::render(&items, next.clone())?));
     Ok(Response::new(Box::pin(stream::iter(batches))))
 }
@@ -290,7 +291,7 @@ where
 {
     let mut slices = Slices { next: None, read };
     let (rows, _) = slices.advance(Slice::first(), first)?;
-    Ok(stream::iter(split(rows).into_iter().map(Ok)).chain(rest(slices)))
+    Ok(stream::iter(split_by(rows, Listed::size).into_iter().map(Ok)).chain(rest(slices)))
 }
 
 fn rest<T, V, R>(
@@ -303,16 +304,20 @@ where
 {
     let slices = stream::try_unfold(slices, |mut slices| async move {
         let (rows, _) = slices.next(NEXT_SLICES).await?;
-        Ok::<_, Fault>((!rows.is_empty()).then(|| (split(rows), slices)))
+        Ok::<_, Fault>((!rows.is_empty()).then(|| (split_by(rows, Listed::size), slices)))
     });
     slices.map_ok(|parts| stream::iter(parts).map(Ok)).try_flatten()
 }
 
-/// Splits rows into parts that fit into a message each.
-pub fn split<T: Message>(rows: Vec<T>) -> Vec<Vec<T>> {
+/// Splits messages into parts that fit into a message each.
+pub fn split<T: Message>(messages: Vec<T>) -> Vec<Vec<T>> {
+    split_by(messages, T::encoded_len)
+}
+
+fn split_by<T>(rows: Vec<T>, length: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let (mut parts, mut part, mut size) = (Vec::new(), Vec::new(), 0);
     for row in rows {
-        let length = row.encoded_len();
+        let length = length(&row);
         if size + length > MESSAGE_SIZE && !part.is_empty() {
             parts.push(std::mem::take(&mut part));
             size = 0;

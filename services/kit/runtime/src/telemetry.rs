@@ -12,8 +12,8 @@ use opentelemetry::{global, trace::TracerProvider};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig};
 use opentelemetry_sdk::{Resource, propagation::TraceContextPropagator, trace::SdkTracerProvider};
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry,
-    filter::{FilterExt, filter_fn},
+    Layer, Registry,
+    filter::{FilterExt, LevelFilter, Targets, filter_fn},
     fmt,
     fmt::format::JsonFields,
     layer::SubscriberExt,
@@ -65,7 +65,10 @@ impl Telemetry {
                 .boxed(),
             LogFormat::Text => LogConfig::text(),
         };
-        let ours = EnvFilter::new("info,h2=off,hyper=off,tonic=off,opentelemetry=off");
+        let others = ["h2", "hyper", "tonic", "opentelemetry"];
+        let ours = Targets::new()
+            .with_default(LevelFilter::INFO)
+            .with_targets(others.map(|other| (other, LevelFilter::OFF)));
         let spans = tracer.as_ref().map(|tracer| {
             tracing_opentelemetry::layer()
                 .with_tracer(tracer.tracer(program))
@@ -73,10 +76,10 @@ impl Telemetry {
         });
         let statements = tracer.as_ref().map(|tracer| statements::layer(tracer.tracer(program)));
         tracing_subscriber::registry()
-            .with(lines.with_filter(EnvFilter::try_new(&config.logs.log)?))
+            .with(lines.with_filter(config.logs.filter()?))
             .with(spans)
             .with(statements)
-            .with(Ids { traces: tracer.is_none() })
+            .with(Ids { traces: tracer.is_none() }.with_filter(LevelFilter::INFO))
             .try_init()?;
 
         let metrics = PrometheusBuilder::new()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use assay_proto::{
-    CustomerId, Fault, NotificationId,
+    CustomerId, Fault, NotificationId, Rendered,
     notification::{Notification, NotificationInput},
 };
 use assay_runtime::{
@@ -42,7 +42,7 @@ pub(crate) async fn list(
     customer: CustomerId,
     filter: &Filter,
     slice: &Slice,
-) -> Result<Rows<Notification>, Fault> {
+) -> Result<Rows<Rendered<Notification>>, Fault> {
     let bound = move |before: Uuid| async move {
         if filter.is_none() && slice.pattern.is_none() {
             return Ok(None);
@@ -56,7 +56,7 @@ pub(crate) async fn list(
         Ok(bound.fetch_optional(db).await?)
     };
     let find = move |from: Uuid, before: Uuid, limit: i64| async move {
-        let query: Query = sqlx::query_as(AssertSqlSafe(format!(
+        let query = sqlx::query_as(AssertSqlSafe(format!(
             "select {COLUMNS} from notification
              where customer_id = $1 and id >= $2 and id < $3 and deleted_at is null
                and ($4::text is null

@@ -22,7 +22,7 @@ use tokio::{
 use tonic::body::Body;
 use tower::Service;
 
-use super::{CONNECTION_WINDOW, STREAM_WINDOW};
+use super::{CONNECTION_WINDOW, FRAME_SIZE, STREAM_WINDOW};
 use crate::{Process, Tls};
 
 /// HTTP/2 keepalive: time without traffic before a ping, and time until its response. A program
@@ -139,6 +139,7 @@ async fn open(
         .timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME_SIZE)
         .keep_alive_interval(KEEPALIVE_INTERVAL)
         .keep_alive_timeout(KEEPALIVE_TIMEOUT)
         .keep_alive_while_idle(true);

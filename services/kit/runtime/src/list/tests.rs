@@ -116,7 +116,7 @@ async fn a_page_of_large_rows_is_shorter_and_has_a_cursor() {
 async fn a_limit_out_of_bounds_is_rejected() {
     for limit in [-1, 0, LONGEST_PAGE + 1] {
         let page = Page { limit: Some(limit), ..Page::default() };
-        assert!(answer::<NotificationBatch, _, _>(Some(page), rows(3, 1)).await.is_err());
+        assert!(answer::<NotificationBatch, _, _, _>(Some(page), rows(3, 1)).await.is_err());
     }
 }
 

@@ -3,9 +3,11 @@
 mod database;
 mod local;
 mod outage;
+mod rendered;
 mod replicas;
 mod route;
 mod silent;
 mod stopping;
+mod telemetry;
 mod tls;
 mod world;
