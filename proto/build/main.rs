@@ -10,6 +10,7 @@
 //! * `…List` messages are nullable arrays.
 //! * Every other message is read from a row. Its `COLUMNS` are the list of a `select`: the names of
 //!   the fields, or the expressions in `[(assay.column) = "…"]`. `JSON` is the same as one object.
+//! * The records of `…Batch` messages can also be rendered from rows (`Columned`).
 //! * The table `POLICY` has the permissions that each method requires.
 //! * The table `EXAMPLES` has the examples of fields.
 //! * The table `READING` has the methods that only read, and whose calls may be repeated: those

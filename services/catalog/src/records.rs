@@ -199,10 +199,12 @@ impl<R: ProjectRecord> Records<R> {
         let condition = filter::condition(filter, R::KIND);
         let order = filter::order(filter, R::KIND);
         let live = projects::is_live("$6");
+        // PostgreSQL does not know the value of the subquery when it plans. So it does not expect a plan
+        // for each cursor to be better than one for all, and plan for longer than it reads.
         let entries = sqlx::query_as(AssertSqlSafe(format!(
             "select {columns} from {table}
-             where customer_id = $1 and project_id = $6 and id < $3 and {condition} and {live}
-               and ({search})
+             where customer_id = $1 and project_id = $6 and id < (select $3::uuid) and {condition}
+               and {live} and ({search})
              order by {order}
              limit {limit}"
         )));

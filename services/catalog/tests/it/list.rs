@@ -107,21 +107,57 @@ async fn a_page_has_1_to_1000_records() {
     assert_eq!(invalid_fields(answer), ["cursor"]);
 }
 
+/// Adds test cases to a project.
+async fn add_cases(world: &World, user: &User, project: &Project, count: i32) {
+    sqlx::query(
+        "insert into test_case (customer_id, project_id, id, identifier, name, description)
+         select $1, $2, gen_random_uuid(), 'case-' || n, 'Case ' || n, ''
+         from generate_series(1, $3) n",
+    )
+    .bind(user.identity.customer)
+    .bind(project.id.parse::<uuid::Uuid>().unwrap())
+    .bind(count)
+    .execute(&world.db)
+    .await
+    .unwrap();
+}
+
+/// A plan of its own for each page takes PostgreSQL as long as the page.
+#[tokio::test]
+async fn postgresql_plans_pages_once_also_when_it_has_statistics() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    add_cases(&world, &user, &project, 2_000).await;
+    sqlx::query("analyze").execute(&world.db).await.unwrap();
+    let pages = 200;
+    for _ in 0..pages {
+        cases(&user, &project.id, Some(page(100, None))).await.unwrap();
+    }
+
+    let mut connections = Vec::new();
+    while let Some(connection) = world.db.try_acquire() {
+        connections.push(connection);
+    }
+    let mut planned = 0;
+    for connection in &mut connections {
+        let plans = sqlx::query_scalar::<_, i64>(
+            "select coalesce(sum(custom_plans), 0)::bigint from pg_prepared_statements
+             where statement like '%from test_case%limit 101%' and statement not like '%prepared%'",
+        );
+        planned += plans.fetch_one(&mut **connection).await.unwrap();
+    }
+    // PostgreSQL decides after five executions on each connection.
+    let most = 5 * i64::try_from(connections.len()).unwrap();
+    assert!((1..=most).contains(&planned), "{planned} plans of {pages} pages");
+}
+
 #[tokio::test]
 async fn a_list_of_20_000_cases_is_complete() {
     let world = World::start().await;
     let user = world.user().await;
     let project = user.project().await;
-    sqlx::query(
-        "insert into test_case (customer_id, project_id, id, identifier, name, description)
-         select $1, $2, gen_random_uuid(), 'case-' || n, 'Case ' || n, ''
-         from generate_series(1, 20000) n",
-    )
-    .bind(user.identity.customer)
-    .bind(project.id.parse::<uuid::Uuid>().unwrap())
-    .execute(&world.db)
-    .await
-    .unwrap();
+    add_cases(&world, &user, &project, 20_000).await;
     let (all, next) = cases(&user, &project.id, None).await.unwrap();
     assert_eq!((all.len(), next), (20_000, None));
     assert!(all.is_sorted_by(|a, b| a.id > b.id));
