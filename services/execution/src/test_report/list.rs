@@ -1,10 +1,10 @@
 //! The test reports of an execution, as a stream.
 
-use assay_proto::{CustomerId, ExecutionId, Fault, Listed, execution::TestReport};
-use assay_runtime::list;
+use assay_proto::{CustomerId, ExecutionId, Fault, Listed, TestReportId, execution::TestReport};
+use assay_runtime::list::{self, Rows, Slice};
 use futures::{Stream, TryStreamExt};
 use prost::Message;
-use sqlx::{FromRow, PgPool};
+use sqlx::{FromRow, PgExecutor, PgPool};
 
 use super::store;
 
@@ -17,14 +17,35 @@ pub(crate) fn of_execution(
 ) -> impl Stream<Item = Result<Vec<TestReport>, Fault>> + Send {
     let parts = list::whole(None, None, move |slice| {
         let db = db.clone();
-        async move { store::list(&db, customer, execution, &slice).await }
+        async move { read(&db, customer, execution, &slice).await }
     });
     parts.map_ok(|part| part.into_iter().map(|listed: ListedReport| listed.report).collect())
 }
 
+/// Reads a slice of the reports.
+async fn read(
+    db: impl PgExecutor<'_>,
+    customer: CustomerId,
+    execution: ExecutionId,
+    slice: &Slice,
+) -> Result<Rows<ListedReport>, Fault> {
+    let reports = store::select(
+        "where customer_id = $1 and execution_id = $2
+           and id > coalesce($3, '00000000-0000-0000-0000-000000000000')
+         order by id
+         limit $4",
+    )
+    .bind(customer)
+    .bind(execution)
+    .bind(TestReportId::from_field_if_any("cursor", slice.after.as_deref())?)
+    .bind(slice.limit)
+    .fetch(db);
+    slice.read(reports).await
+}
+
 /// A report as an item of [`list::whole`]. The contract has no batch of reports.
 #[derive(FromRow)]
-pub(super) struct ListedReport {
+struct ListedReport {
     #[sqlx(flatten)]
     report: TestReport,
 }

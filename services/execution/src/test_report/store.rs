@@ -9,7 +9,6 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, TestReportId, events::FailedTestCase, execution::TestReport,
     name_of,
 };
-use assay_runtime::list::{Rows, Slice};
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
     postgres::{PgArguments, PgRow},
@@ -21,7 +20,7 @@ pub(crate) use self::{
     start::{count, insert},
     states::{ended, identifiers, of_cases, of_ids, pending},
 };
-use super::{list::ListedReport, path::TestReportPath};
+use super::path::TestReportPath;
 use crate::{
     column::column,
     execution::store::OF_REPORTS,
@@ -70,27 +69,6 @@ pub(crate) async fn check_exists(
     path: TestReportPath,
 ) -> Result<(), Fault> {
     get(db, customer, path).await.map(drop)
-}
-
-/// Lists reports of an execution, in the order of its test set.
-pub(super) async fn list(
-    db: impl PgExecutor<'_>,
-    customer: CustomerId,
-    execution: ExecutionId,
-    slice: &Slice,
-) -> Result<Rows<ListedReport>, Fault> {
-    let reports = select(
-        "where customer_id = $1 and execution_id = $2
-           and id > coalesce($3, '00000000-0000-0000-0000-000000000000')
-         order by id
-         limit $4",
-    )
-    .bind(customer)
-    .bind(execution)
-    .bind(TestReportId::from_field_if_any("cursor", slice.after.as_deref())?)
-    .bind(slice.limit)
-    .fetch(db);
-    slice.read(reports).await
 }
 
 /// Returns those of the identifiers that are of test cases of an execution.

@@ -314,6 +314,7 @@ pub fn split<T: Message>(messages: Vec<T>) -> Vec<Vec<T>> {
     split_by(messages, T::encoded_len)
 }
 
+/// Splits rows of this length in bytes.
 fn split_by<T>(rows: Vec<T>, length: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let (mut parts, mut part, mut size) = (Vec::new(), Vec::new(), 0);
     for row in rows {

@@ -10,7 +10,7 @@ use assay_runtime::{
     history::{self, SCANNED},
     list::{Rows, Slice},
 };
-use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction, Postgres, postgres::PgArguments};
+use sqlx::{AssertSqlSafe, PgExecutor, PgPool, PgTransaction};
 use uuid::Uuid;
 
 use super::rules::NO_STATE;
@@ -19,8 +19,6 @@ const COLUMNS: &str = Notification::COLUMNS;
 
 /// Maximum number of notifications that [`scan_after`] returns.
 const BATCH: i64 = 500;
-
-type Query = sqlx::query::QueryAs<'static, Postgres, Notification, PgArguments>;
 
 /// Selects notifications by the kind of their source and by their action.
 #[derive(Clone, Debug, Default)]
@@ -171,7 +169,7 @@ pub(crate) async fn insert(
     };
     let target_ids: Vec<Option<&str>> =
         inputs.iter().map(|input| input.target_id.as_deref()).collect();
-    let query: Query = sqlx::query_as(AssertSqlSafe(format!(
+    let query = sqlx::query_as(AssertSqlSafe(format!(
         "insert into notification
              (customer_id, id, source, source_id, target, target_id, action, state)
          select $1, input.*
@@ -179,7 +177,7 @@ pub(crate) async fn insert(
                      $8::text[]) as input
          returning {COLUMNS}"
     )));
-    let mut inserted = query
+    let mut inserted: Vec<Notification> = query
         .bind(customer)
         .bind(inputs.iter().map(|_| NotificationId::new()).collect::<Vec<_>>())
         .bind(column(|input| &input.source))
