@@ -49,7 +49,7 @@ use axum::{
     middleware::map_response,
     routing::{any, get},
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::spawn_blocking};
 
 pub use self::{
     config::{Config, EdgeConfig},
@@ -66,7 +66,10 @@ pub async fn start(runtime: &Runtime, config: Config) -> anyhow::Result<SocketAd
     let listener = TcpListener::bind(config.edge.http_listen).await?;
     let EdgeConfig { connections, trusted_proxies, .. } = config.edge.clone();
     let connections = Connections::new(connections, trusted_proxies);
-    http::serve(runtime, listener, app(upstream, &config.edge), connections)
+    // Routes are built with their documentation: on a thread that ends, so that its memory is given
+    // back.
+    let app = spawn_blocking(move || app(upstream, &config.edge)).await?;
+    http::serve(runtime, listener, app, connections)
 }
 
 /// Returns the routes of the interface in front of these services.

@@ -7,17 +7,23 @@ mod rules;
 mod texts;
 mod versions;
 
-use axum::{Router, routing::get};
+use std::sync::LazyLock;
+
+use axum::{Router, response::IntoResponse, routing::get};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
 use utoipa::{
     OpenApi,
     openapi::security::{ApiKey, ApiKeyValue, SecurityScheme},
 };
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use crate::{problem, routes};
+use crate::{
+    problem::{self, Problem},
+    routes,
+};
 
 /// URL of the document that the page loads.
 const PAGE: &str = "/docs/openapi.json";
@@ -87,15 +93,33 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     document
 }
 
+/// The document as JSON.
+struct Rendered {
+    /// For clients.
+    interface: Bytes,
+    /// For the page.
+    page: Bytes,
+}
+
+/// The document is rendered when somebody asks for it, as that takes megabytes.
+static RENDERED: LazyLock<Rendered> = LazyLock::new(|| {
+    let document = serde_json::to_value(openapi()).expect("the document is JSON");
+    let interface = document.to_string().into();
+    Rendered { interface, page: without_filter_examples(document).to_string().into() }
+});
+
 /// Serves `/api/openapi.json` and `/docs`, which loads nothing from other hosts.
 pub(crate) fn documentation<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    let document = serde_json::to_value(openapi()).expect("the document is JSON");
-    let text = Bytes::from(document.to_string());
-    let pages =
-        SwaggerUi::new("/docs").external_url_unchecked(PAGE, without_filter_examples(document));
-    let pages = pages.config(Config::default().validator_url("none").try_it_out_enabled(true));
-    let json = [(CONTENT_TYPE, "application/json")];
-    Router::from(pages).route("/api/openapi.json", get(async move || (json, text)))
+    let config = Config::new([PAGE]).validator_url("none").try_it_out_enabled(true);
+    Router::from(SwaggerUi::new("/docs").config(config))
+        .route(PAGE, get(|| respond(|rendered| &rendered.page)))
+        .route("/api/openapi.json", get(|| respond(|rendered| &rendered.interface)))
+}
+
+async fn respond(choose: fn(&Rendered) -> &Bytes) -> Result<impl IntoResponse, Problem> {
+    let text = spawn_blocking(move || choose(&RENDERED).clone()).await;
+    let text = text.map_err(|_| Problem::internal())?;
+    Ok(([(CONTENT_TYPE, "application/json")], text))
 }
 
 /// Removes the examples of optional query parameters, which the page would fill in as filters.

@@ -3,6 +3,8 @@
 //! A deleted record stays as it was, since history refers to it; only `deleted_at` is set. The caller
 //! has locked the project exclusively, so rows can be locked in any order.
 
+use std::iter;
+
 use assay_events::{publish, publish_all};
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestSetId,
@@ -130,11 +132,8 @@ async fn publish_deleted(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     deleted: EventSource,
-    changed: impl IntoIterator<Item = EventSource>,
+    changed: impl IntoIterator<Item = EventSource, IntoIter: Send>,
 ) -> Result<(), Fault> {
-    let mut events = vec![deleted.event(Action::Deleted, customer)?];
-    for record in changed {
-        events.push(record.event(Action::Changed, customer)?);
-    }
-    publish_all(tx, &events).await
+    let changed = changed.into_iter().map(|record| record.event(Action::Changed, customer));
+    publish_all(tx, iter::once(deleted.event(Action::Deleted, customer)).chain(changed)).await
 }

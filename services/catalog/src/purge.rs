@@ -105,11 +105,9 @@ async fn remove(
             after = *last;
         }
         if project.is_announced {
-            let events: Result<Vec<_>, _> = removed
-                .iter()
-                .map(|record| record.event(Action::Deleted, project.customer_id))
-                .collect();
-            publish_all(&mut tx, &events?).await?;
+            let customer = project.customer_id;
+            let events = removed.iter().map(|record| record.event(Action::Deleted, customer));
+            publish_all(&mut tx, events).await?;
         }
         tx.commit().await?;
         throttle.pause(started.elapsed()).await;

@@ -69,7 +69,7 @@ pub(crate) struct RecordSecrets {
 pub(crate) async fn publish_seen(
     db: &PgPool,
     caller: &Caller,
-    seen: impl IntoIterator<Item = EventSource>,
+    seen: impl IntoIterator<Item = EventSource, IntoIter: Send>,
 ) -> Result<(), Fault> {
     let mut seen = seen.into_iter().peekable();
     if seen.peek().is_none() {
@@ -85,11 +85,9 @@ pub(crate) async fn publish_seen(
 pub(crate) async fn publish_seen_with(
     tx: &mut PgTransaction<'_>,
     caller: &Caller,
-    seen: impl IntoIterator<Item = EventSource>,
+    seen: impl IntoIterator<Item = EventSource, IntoIter: Send>,
 ) -> Result<(), Fault> {
-    let events: Result<Vec<_>, _> =
-        seen.into_iter().map(|record| record.secrets_seen(caller)).collect();
-    publish_all(tx, &events?).await
+    publish_all(tx, seen.into_iter().map(|record| record.secrets_seen(caller))).await
 }
 
 impl RecordSecrets {

@@ -87,9 +87,7 @@ async fn store_instances(
 ) -> Result<(), Fault> {
     let Merged { expected, added, announced, retried, late, .. } = merged;
     let new: Vec<_> = expected.iter().chain(added).collect();
-    if !new.is_empty() {
-        instance::store::insert(tx, customer, reports, &new).await?;
-    }
+    instance::store::insert(tx, customer, reports, &new).await?;
     let replaced: Vec<_> = announced.iter().chain(retried).collect();
     attempts::replace(tx, customer, reports, &replaced).await?;
     let decisive = added.iter().chain(announced).chain(retried);

@@ -68,8 +68,8 @@ pub async fn rebuild(db: &PgPool) -> Result<u64, Fault> {
             let state = execution::store::get(&mut *tx, *customer, project, *id).await?;
             let ended = test_report::store::ended(&mut tx, *customer, *id).await?;
             let actions = (REBUILT, ReportsAction::Rebuilt);
-            let events = events(*customer, &state, &state.event(REBUILT), actions, &ended)?;
-            publish_all(&mut tx, &events).await?;
+            let events = events(*customer, &state, &state.event(REBUILT), actions, &ended);
+            publish_all(&mut tx, events).await?;
             tx.commit().await?;
         }
         if slice.len() < store::SLICE {
@@ -107,6 +107,6 @@ async fn published_state(
     let Some(project) = store::lock(&mut tx, customer, id).await? else { return Ok(None) };
     let state = execution::store::get(&mut *tx, customer, project, id).await?;
     let ended = test_report::store::ended(&mut tx, customer, id).await?;
-    let reports = state.reports_changed(ReportsAction::Rebuilt, &ended);
+    let reports = state.reports_changed(ReportsAction::Rebuilt, &ended).collect();
     Ok(Some(PublishedState { customer, execution: state.event(REBUILT), reports }))
 }

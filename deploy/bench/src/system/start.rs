@@ -5,11 +5,13 @@ use std::{
     net::SocketAddr,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
 use assay_servers::{DataDir, Nats, Postgres, PostgresOptions};
 use serde_json::json;
+use tokio::time::sleep;
 
 use super::System;
 use crate::{
@@ -31,6 +33,9 @@ pub(crate) const PASSWORD: &str = "a long enough passphrase";
 const ENCRYPTION_KEY: &str = "1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 const SERVICES: [&str; 4] = ["identity", "catalog", "execution", "notification"];
+
+/// Time after which programs that rest have given back the memory of their start.
+const UNTIL_IDLE: Duration = Duration::from_secs(10);
 
 /// Directories of programs and data.
 #[derive(Clone)]
@@ -81,6 +86,7 @@ impl Launch {
         };
         system.first_start = system.start().await?;
         system.rest().await;
+        sleep(UNTIL_IDLE).await;
         system.idle = system.memory()?;
         if shape.is_assay() {
             system.token = log_in(system.gateways[0]).await?;

@@ -144,16 +144,15 @@ async fn publish(
     project: ProjectId,
     planned: &[Planned],
 ) -> Result<(), Fault> {
-    let mut events = Vec::with_capacity(planned.len());
-    for row in planned {
+    let event = |row: &Planned| {
         let action = match row.action {
             ImportAction::Created => Action::Created,
             ImportAction::Changed => Action::Changed,
-            ImportAction::Unchanged | ImportAction::Unspecified => continue,
+            ImportAction::Unchanged | ImportAction::Unspecified => return None,
         };
-        events.push(EventSource::TestCase(project, row.id).event(action, customer)?);
-    }
-    publish_all(tx, &events).await
+        Some(EventSource::TestCase(project, row.id).event(action, customer))
+    };
+    publish_all(tx, planned.iter().filter_map(event)).await
 }
 
 fn imported(planned: Vec<Planned>) -> Vec<ImportedTestCase> {

@@ -93,7 +93,7 @@ pub(super) async fn add(
     let created = new
         .iter()
         .map(|new| EventSource::TestPlan(cases[new.row], new.id).event(Action::Created, customer));
-    publish_all(tx, &created.collect::<Result<Vec<_>, _>>()?).await
+    publish_all(tx, created).await
 }
 
 async fn insert(

@@ -59,15 +59,10 @@ pub(super) async fn adopt(
     let unplanned: Vec<TestCaseId> = cases.iter().filter(is_unplanned).copied().collect();
     let planned = plan(tx, customer, &unplanned).await?;
 
-    let mut events = Vec::with_capacity(new.len() + planned.len());
-    for case in &new {
-        events.push(EventSource::TestCase(project, case.id).event(Action::Created, customer)?);
-    }
-    for one in &planned {
-        let source = EventSource::TestPlan(one.case, one.plan);
-        events.push(source.event(Action::Created, customer)?);
-    }
-    publish_all(tx, &events).await?;
+    let created = new.iter().map(|case| EventSource::TestCase(project, case.id));
+    let created =
+        created.chain(planned.iter().map(|one| EventSource::TestPlan(one.case, one.plan)));
+    publish_all(tx, created.map(|record| record.event(Action::Created, customer))).await?;
     if test_set::members::include(tx, customer, set, &cases).await? > 0 {
         test_set::members_changed(tx, customer, project, set).await?;
     }

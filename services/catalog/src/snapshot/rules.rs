@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use assay_proto::{Fault, TestCaseId, TestPlanId, catalog::ReportedTestCase};
 use assay_records::{Check, MOST_PROBLEMS, below};
+use assay_runtime::parts;
 use sqlx::FromRow;
 
 pub(super) const SUBJECT: &str = "SubjectId";
@@ -14,7 +15,7 @@ const LARGEST: i64 = 64 << 20;
 
 /// Maximum size of the part of a snapshot that is copied at once, in bytes, unless one test case is
 /// larger.
-const PART: i64 = 1 << 20;
+const PART: usize = 1 << 20;
 
 /// Maximum number of test cases that a test tool reports at once.
 const MOST_CASES: usize = 100_000;
@@ -85,19 +86,7 @@ pub(super) fn fits(chosen: &[ExecutableCase]) -> Result<(), Fault> {
 
 /// Splits chosen test cases into parts that can be copied at once.
 pub(super) fn parts(chosen: Vec<ExecutableCase>) -> Vec<Vec<ExecutableCase>> {
-    let (mut parts, mut part, mut size) = (Vec::new(), Vec::new(), 0);
-    for one in chosen {
-        if size + one.size > PART && !part.is_empty() {
-            parts.push(std::mem::take(&mut part));
-            size = 0;
-        }
-        size += one.size;
-        part.push(one);
-    }
-    if !part.is_empty() {
-        parts.push(part);
-    }
-    parts
+    parts::split(chosen, PART, |one| usize::try_from(one.size).unwrap_or(PART))
 }
 
 /// Fails if there are test cases that cannot be executed; `missing` are their identifiers.

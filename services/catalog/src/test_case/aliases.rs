@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use assay_events::publish_all;
+use assay_events::publish;
 use assay_proto::{
     CustomerId, Fault, OnConstraint, ProjectId, TestCaseId,
     catalog::{TestCase, TestCaseAliasesInput},
@@ -85,7 +85,7 @@ pub(super) async fn replace(
     .execute(&mut **tx)
     .await
     .on_constraint("test_case_alias_pkey", Fault::AlreadyExists("test case with this alias"))?;
-    publish_all(tx, &[EventSource::TestCase(project, id).event(Action::Changed, customer)?]).await
+    publish(tx, &EventSource::TestCase(project, id).event(Action::Changed, customer)?).await
 }
 
 /// Fails if there are active test cases with these identifiers: results belong to them.

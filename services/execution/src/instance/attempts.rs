@@ -5,6 +5,7 @@
 use assay_proto::{
     CustomerId, Fault, InstanceId, TestReportId, TestResult, execution::InstanceAttempt, name_of,
 };
+use assay_runtime::parts::statements;
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 
 use crate::{
@@ -146,6 +147,14 @@ struct Inserted<'a> {
     is_earlier: bool,
 }
 
+impl Inserted<'_> {
+    /// Returns the size of its texts, in bytes.
+    fn texts(&self) -> usize {
+        let Detail { steps, artifacts_uri, report_uri, .. } = &self.attempt.detail;
+        steps.len() + artifacts_uri.len() + report_uri.len()
+    }
+}
+
 /// Inserts the attempts of instances: the earlier ones, and the last ones that have details. Late
 /// attempts are all earlier ones.
 pub(crate) async fn insert(
@@ -163,10 +172,18 @@ pub(crate) async fn insert(
         let last = Inserted { instance, attempt, is_earlier: are_late };
         earlier.chain((are_late || attempt.detail != empty).then_some(last))
     });
-    let attempts: Vec<Inserted<'_>> = attempts.collect();
-    if attempts.is_empty() {
-        return Ok(());
+    for part in statements(&attempts.collect::<Vec<_>>(), Inserted::texts) {
+        insert_part(tx, customer, reports, part).await?;
     }
+    Ok(())
+}
+
+async fn insert_part(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[TestReportState],
+    attempts: &[Inserted<'_>],
+) -> Result<(), Fault> {
     let result = |one: &Inserted<'_>| one.is_earlier.then(|| name_of(one.attempt.outcome.result));
     sqlx::query(
         "insert into attempt (customer_id, test_report_id, instance_nr, attempt, result,
@@ -178,19 +195,19 @@ pub(crate) async fn insert(
              $13::text[], $14::text[]) as attempt",
     )
     .bind(customer)
-    .bind(column(&attempts, |one| reports[one.instance.report].published.id.as_str()))
-    .bind(column(&attempts, |one| one.instance.instance_nr))
-    .bind(column(&attempts, |one| one.attempt.number))
-    .bind(column(&attempts, result))
-    .bind(column(&attempts, |one| one.attempt.outcome.start_date_time.filter(|_| one.is_earlier)))
-    .bind(column(&attempts, |one| one.attempt.outcome.finish_date_time.filter(|_| one.is_earlier)))
-    .bind(column(&attempts, |one| one.is_earlier.then_some(one.attempt.outcome.duration_in_sec)))
-    .bind(column(&attempts, |one| one.attempt.detail.steps.as_slice()))
-    .bind(column(&attempts, |one| one.attempt.detail.artifacts_uri.as_str()))
-    .bind(column(&attempts, |one| one.attempt.detail.report_uri.as_str()))
-    .bind(column(&attempts, |one| one.attempt.detail.debug_log_uri.as_str()))
-    .bind(column(&attempts, |one| one.attempt.detail.execution_log_uri.as_str()))
-    .bind(column(&attempts, |one| one.attempt.detail.installation_log_uri.as_str()))
+    .bind(column(attempts, |one| reports[one.instance.report].published.id.as_str()))
+    .bind(column(attempts, |one| one.instance.instance_nr))
+    .bind(column(attempts, |one| one.attempt.number))
+    .bind(column(attempts, result))
+    .bind(column(attempts, |one| one.attempt.outcome.start_date_time.filter(|_| one.is_earlier)))
+    .bind(column(attempts, |one| one.attempt.outcome.finish_date_time.filter(|_| one.is_earlier)))
+    .bind(column(attempts, |one| one.is_earlier.then_some(one.attempt.outcome.duration_in_sec)))
+    .bind(column(attempts, |one| one.attempt.detail.steps.as_slice()))
+    .bind(column(attempts, |one| one.attempt.detail.artifacts_uri.as_str()))
+    .bind(column(attempts, |one| one.attempt.detail.report_uri.as_str()))
+    .bind(column(attempts, |one| one.attempt.detail.debug_log_uri.as_str()))
+    .bind(column(attempts, |one| one.attempt.detail.execution_log_uri.as_str()))
+    .bind(column(attempts, |one| one.attempt.detail.installation_log_uri.as_str()))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -7,6 +7,7 @@ use assay_proto::{
     execution::{Instance, InstanceEntry, StepHistory},
     name_of,
 };
+use assay_runtime::parts::statements;
 use serde::Deserialize;
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres, postgres::PgArguments,
@@ -232,6 +233,19 @@ pub(crate) async fn history(
 
 /// Inserts new instances of a locked execution.
 pub(crate) async fn insert(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[TestReportState],
+    instances: &[&NewInstance],
+) -> Result<(), Fault> {
+    let texts = |instance: &&NewInstance| instance.reporter.len() + instance.variant.len();
+    for part in statements(instances, texts) {
+        insert_part(tx, customer, reports, part).await?;
+    }
+    Ok(())
+}
+
+async fn insert_part(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
     reports: &[TestReportState],

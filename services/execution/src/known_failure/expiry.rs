@@ -36,13 +36,13 @@ pub(crate) fn spawn(runtime: &Runtime, database: &Database) {
 pub async fn publish_expired(db: &PgPool) -> Result<(), Fault> {
     loop {
         let mut tx = begin(db).await?;
-        let ended = store::expire(&mut tx).await?.into_iter();
-        let events = ended.map(|(customer, project, id)| expired(customer, project, id));
-        let events = events.collect::<Result<Vec<_>, _>>()?;
-        if events.is_empty() {
+        let ended = store::expire(&mut tx).await?;
+        if ended.is_empty() {
             return Ok(());
         }
-        publish_all(&mut tx, &events).await?;
+        let ended = ended.into_iter();
+        publish_all(&mut tx, ended.map(|(customer, project, id)| expired(customer, project, id)))
+            .await?;
         tx.commit().await?;
     }
 }

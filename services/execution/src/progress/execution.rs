@@ -281,13 +281,13 @@ impl ExecutionState {
     }
 
     /// Returns the data of the events that `action` has happened to reports.
-    pub(crate) fn reports_changed(
-        &self,
+    pub(crate) fn reports_changed<'e>(
+        &'e self,
         action: ReportsAction,
-        reports: &[ReportState],
-    ) -> Vec<ReportsChanged> {
+        reports: &'e [ReportState],
+    ) -> impl Iterator<Item = ReportsChanged> + 'e {
         let execution = &self.execution;
-        let parts = reports.chunks(REPORTS_IN_EVENT).map(|reports| ReportsChanged {
+        reports.chunks(REPORTS_IN_EVENT).map(move |reports| ReportsChanged {
             execution_id: execution.id.clone(),
             project_id: execution.project_id.clone(),
             test_set_id: execution.test_set_id.clone(),
@@ -296,8 +296,7 @@ impl ExecutionState {
             software_identifier: execution.software_version.clone(),
             reports: reports.to_vec(),
             is_past: self.is_past().then_some(true),
-        });
-        parts.collect()
+        })
     }
 
     /// Returns the execution as clients see it, without its reports.

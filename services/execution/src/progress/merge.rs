@@ -63,7 +63,7 @@ pub(crate) fn merge(
     highest: &mut [i32],
     continues: bool,
 ) -> Merged {
-    let mut instances = Instances::default();
+    let mut instances = Instances::with_capacity(stored.len() + results.len());
     for instance in stored {
         instances.add_stored(instance);
     }
@@ -71,7 +71,8 @@ pub(crate) fn merge(
     for result in results {
         accepted += usize::from(instances.add(result, highest, continues));
     }
-    let mut merged = Merged { accepted, ..Merged::default() };
+    let added = Vec::with_capacity(instances.all.len());
+    let mut merged = Merged { added, accepted, ..Merged::default() };
     for instance in instances.all {
         instance.into_merged(&mut merged);
     }
@@ -91,7 +92,6 @@ struct MergedInstance {
     attempts: Vec<Attempt>,
 }
 
-#[derive(Default)]
 struct Instances {
     all: Vec<MergedInstance>,
     by_number: HashMap<(usize, i32), usize>,
@@ -99,6 +99,11 @@ struct Instances {
 }
 
 impl Instances {
+    fn with_capacity(count: usize) -> Self {
+        let (by_number, by_name) = (HashMap::with_capacity(count), HashMap::with_capacity(count));
+        Self { all: Vec::with_capacity(count), by_number, by_name }
+    }
+
     fn add_stored(&mut self, stored: StoredInstance) {
         let StoredInstance { report, id, instance_nr, reporter, variant, attempts } = stored;
         let (stored, attempts) = (Some(attempts), Vec::new());
@@ -130,7 +135,8 @@ impl Instances {
         let index = known.unwrap_or_else(|| {
             let instance_nr = number.unwrap_or(highest[report] + 1);
             highest[report] = highest[report].max(instance_nr);
-            let (id, stored, attempts) = (InstanceId::new(), None, Vec::new());
+            // Most instances have one attempt.
+            let (id, stored, attempts) = (InstanceId::new(), None, Vec::with_capacity(1));
             self.push(MergedInstance {
                 id,
                 report,

@@ -14,15 +14,10 @@ use crate::{
     failure,
     instance::{self, attempts},
     known_failure,
-    progress::{
-        execution::ExecutionState, instance::NewInstance, merge::merge, report::TestReportState,
-    },
+    progress::{execution::ExecutionState, merge::merge, report::TestReportState},
     settle::{count_instances, events::announce, expect_instances},
     test_report,
 };
-
-/// Number of instances that one statement inserts.
-const INSTANCES_IN_STATEMENT: usize = 10_000;
 
 /// Stores a completed execution with this id, its reports and instances.
 pub(crate) async fn store(
@@ -56,11 +51,9 @@ pub(crate) async fn store(
     change::determine(tx, customer, &state, &mut reports).await?;
     known_failure::mute(tx, customer, &state, &mut reports).await?;
     test_report::store::insert(tx, customer, id, &copies, &reports).await?;
-    for part in merged.added.chunks(INSTANCES_IN_STATEMENT) {
-        let instances: Vec<&NewInstance> = part.iter().collect();
-        instance::store::insert(tx, customer, &reports, &instances).await?;
-        attempts::insert(tx, customer, &reports, part.iter(), false).await?;
-    }
+    let instances: Vec<_> = merged.added.iter().collect();
+    instance::store::insert(tx, customer, &reports, &instances).await?;
+    attempts::insert(tx, customer, &reports, merged.added.iter(), false).await?;
     let finished: Vec<_> = reports.into_iter().map(|report| report.published).collect();
     announce(tx, customer, &state, ExecutionAction::Completed, &finished).await
 }

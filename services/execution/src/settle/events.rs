@@ -1,5 +1,7 @@
 //! The events of executions and their test reports.
 
+use std::iter;
+
 use assay_events::{Event, EventType, ExecutionAction, ReportsAction, publish_all};
 use assay_proto::{
     CustomerId, ExecutionId, Fault,
@@ -28,21 +30,21 @@ pub(crate) async fn announce(
             test_report::store::first_failed(tx, customer, id, FAILED_IN_EVENT).await?;
     }
     let actions = (action, ReportsAction::Finished);
-    publish_all(tx, &events(customer, state, &changed, actions, finished)?).await
+    publish_all(tx, events(customer, state, &changed, actions, finished)).await
 }
 
 /// Returns the event of an execution, followed by those of its reports.
-pub(crate) fn events(
+pub(crate) fn events<'e>(
     customer: CustomerId,
-    state: &ExecutionState,
+    state: &'e ExecutionState,
     changed: &ExecutionChanged,
     (action, of_reports): (ExecutionAction, ReportsAction),
-    reports: &[ReportState],
-) -> Result<Vec<Event>, Fault> {
+    reports: &'e [ReportState],
+) -> impl Iterator<Item = Result<Event, Fault>> + Send + use<'e> {
     let record = &state.execution.id;
-    let mut events = vec![Event::new(customer, record, EventType::Execution(action), changed)?];
-    for changed in state.reports_changed(of_reports, reports) {
-        events.push(Event::new(customer, record, EventType::Reports(of_reports), &changed)?);
-    }
-    Ok(events)
+    let changed = Event::new(customer, record, EventType::Execution(action), changed);
+    let of_reports = state
+        .reports_changed(of_reports, reports)
+        .map(move |changed| Event::new(customer, record, EventType::Reports(of_reports), &changed));
+    iter::once(changed).chain(of_reports)
 }

@@ -9,6 +9,7 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, TestReportId, events::FailedTestCase, execution::TestReport,
     name_of,
 };
+use assay_runtime::parts::statements;
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
     postgres::{PgArguments, PgRow},
@@ -93,7 +94,18 @@ pub(crate) async fn save(
     customer: CustomerId,
     reports: &[TestReportState],
 ) -> Result<(), Fault> {
-    let reports: Vec<&TestReportState> = reports.iter().filter(|report| report.changed).collect();
+    let changed: Vec<_> = reports.iter().filter(|report| report.changed).collect();
+    for part in statements(&changed, |report| report.ticket.len()) {
+        save_part(tx, customer, part).await?;
+    }
+    Ok(())
+}
+
+async fn save_part(
+    tx: &mut PgTransaction<'_>,
+    customer: CustomerId,
+    reports: &[&TestReportState],
+) -> Result<(), Fault> {
     sqlx::query(
         "update test_report r
          set finished_instances_count = s.finished, result = s.result, status = s.status,
@@ -110,21 +122,21 @@ pub(crate) async fn save(
          where r.customer_id = $1 and r.id = s.id",
     )
     .bind(customer)
-    .bind(column(&reports, |report| report.published.id.as_str()))
-    .bind(column(&reports, |report| report.finished_instances_count))
-    .bind(column(&reports, |report| name_of(report.published.result())))
-    .bind(column(&reports, |report| name_of(report.published.status())))
-    .bind(column(&reports, |report| report.published.start_date_time))
-    .bind(column(&reports, |report| report.published.finish_date_time))
-    .bind(column(&reports, |report| report.total_duration_in_sec))
-    .bind(column(&reports, |report| report.published.average_duration_in_sec))
-    .bind(column(&reports, |report| report.published.revision))
-    .bind(column(&reports, |report| report.requested_instances_count))
-    .bind(column(&reports, |report| report.is_flaky))
-    .bind(column(&reports, |report| name_of(report.published.change())))
-    .bind(column(&reports, |report| report.is_muted))
-    .bind(column(&reports, |report| report.ticket.as_str()))
-    .bind(column(&reports, |report| report.engine_failure.as_deref()))
+    .bind(column(reports, |report| report.published.id.as_str()))
+    .bind(column(reports, |report| report.finished_instances_count))
+    .bind(column(reports, |report| name_of(report.published.result())))
+    .bind(column(reports, |report| name_of(report.published.status())))
+    .bind(column(reports, |report| report.published.start_date_time))
+    .bind(column(reports, |report| report.published.finish_date_time))
+    .bind(column(reports, |report| report.total_duration_in_sec))
+    .bind(column(reports, |report| report.published.average_duration_in_sec))
+    .bind(column(reports, |report| report.published.revision))
+    .bind(column(reports, |report| report.requested_instances_count))
+    .bind(column(reports, |report| report.is_flaky))
+    .bind(column(reports, |report| name_of(report.published.change())))
+    .bind(column(reports, |report| report.is_muted))
+    .bind(column(reports, |report| report.ticket.as_str()))
+    .bind(column(reports, |report| report.engine_failure.as_deref()))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -13,6 +13,9 @@ use crate::{EventType, Stream, cloud_event::CloudEvent, subject::token};
 /// included; an event that it refuses would block all that follow.
 const LARGEST: usize = 768 * 1024;
 
+/// Size of an event without its data, in bytes.
+const ROW: usize = 256;
+
 /// An event that has not been published: something that has happened to a record of a customer.
 #[derive(Clone, Debug)]
 pub struct Event {
@@ -69,6 +72,11 @@ impl Event {
     #[must_use]
     pub fn with_trace(self, trace: HashMap<String, String>) -> Self {
         Self { trace: Some(trace), ..self }
+    }
+
+    /// Returns the size of its row, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        ROW + self.data.len()
     }
 
     pub fn id(&self) -> Uuid {

@@ -1,6 +1,8 @@
 //! Publishing events through the outbox.
 
 use assay_proto::{CustomerId, Fault};
+use assay_runtime::parts::STATEMENT;
+use futures::{FutureExt, future::BoxFuture};
 use sqlx::{PgExecutor, PgTransaction, types::Json};
 use uuid::Uuid;
 
@@ -8,15 +10,42 @@ use crate::Event;
 
 /// Adds an event to the outbox. It is published after the transaction is committed.
 pub async fn publish(tx: &mut PgTransaction<'_>, event: &Event) -> Result<(), Fault> {
-    publish_all(tx, std::slice::from_ref(event)).await
+    insert(tx, std::slice::from_ref(event)).await
 }
 
 /// Adds several events to the outbox. They are published in this order after the transaction is
 /// committed.
 ///
 /// Events of one record are in the order of its changes, if each change locks the record before it
-/// publishes.
-pub async fn publish_all(tx: &mut PgTransaction<'_>, events: &[Event]) -> Result<(), Fault> {
+/// publishes. Only the events of one statement are in memory at a time.
+///
+/// The future is boxed, since futures with closures that borrow are often not [`Send`] for the compiler.
+pub fn publish_all<'t, I>(
+    tx: &'t mut PgTransaction<'_>,
+    events: I,
+) -> BoxFuture<'t, Result<(), Fault>>
+where
+    I: IntoIterator<Item = Result<Event, Fault>, IntoIter: Send + 't>,
+{
+    let events = events.into_iter();
+    async move {
+        let (mut part, mut size) = (Vec::new(), 0);
+        for event in events {
+            let event = event?;
+            size += event.size();
+            part.push(event);
+            if size >= STATEMENT {
+                insert(tx, &part).await?;
+                part.clear();
+                size = 0;
+            }
+        }
+        insert(tx, &part).await
+    }
+    .boxed()
+}
+
+async fn insert(tx: &mut PgTransaction<'_>, events: &[Event]) -> Result<(), Fault> {
     if events.is_empty() {
         return Ok(());
     }

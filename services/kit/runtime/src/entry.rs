@@ -99,6 +99,10 @@ impl CommandLine {
 /// Number of tasks that a thread runs before it looks for new input.
 const TASKS_BETWEEN_INPUT: u32 = 8;
 
+/// Time after which a thread for blocking work ends if there is none. The allocator then gives back
+/// memory that was freed more than a second ago.
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
+
 /// Starts the threads of a program.
 ///
 /// A busy thread looks for input every [`TASKS_BETWEEN_INPUT`] tasks. By tokio's default of 61,
@@ -109,6 +113,7 @@ pub fn threads() -> io::Result<tokio::runtime::Runtime> {
         .enable_all()
         .event_interval(TASKS_BETWEEN_INPUT)
         .global_queue_interval(TASKS_BETWEEN_INPUT)
+        .thread_keep_alive(KEEP_ALIVE)
         .build()
 }
 

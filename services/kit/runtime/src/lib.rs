@@ -15,6 +15,7 @@ pub mod list;
 pub mod nats;
 mod networks;
 mod notifier;
+pub mod parts;
 mod process;
 mod public_url;
 mod shares;

@@ -10,6 +10,8 @@ use prost::Message;
 use tonic::{Response, Status};
 use uuid::Uuid;
 
+use crate::parts;
+
 /// Maximum number of rows in a page.
 const LONGEST_PAGE: i32 = 1000;
 
@@ -226,7 +228,7 @@ where
     let limit = i64::from(limit);
     let first = Slice { after: page.cursor, limit: limit.min(FIRST_OF_PAGE) + 1, pattern };
     let (rows, next) = one_page(Slices { next: Some(first), read }, limit).await?;
-    let batches = split_by(rows, Listed::size).into_iter();
+    let batches = parts::split(rows, MESSAGE_SIZE, Listed::size).into_iter();
     let batches = batches.map(move |items| Ok(B::render(&items, next.clone())?));
     Ok(Response::new(Box::pin(stream::iter(batches))))
 }
@@ -291,7 +293,8 @@ where
 {
     let mut slices = Slices { next: None, read };
     let (rows, _) = slices.advance(Slice::first(), first)?;
-    Ok(stream::iter(split_by(rows, Listed::size).into_iter().map(Ok)).chain(rest(slices)))
+    Ok(stream::iter(parts::split(rows, MESSAGE_SIZE, Listed::size).into_iter().map(Ok))
+        .chain(rest(slices)))
 }
 
 fn rest<T, V, R>(
@@ -304,32 +307,16 @@ where
 {
     let slices = stream::try_unfold(slices, |mut slices| async move {
         let (rows, _) = slices.next(NEXT_SLICES).await?;
-        Ok::<_, Fault>((!rows.is_empty()).then(|| (split_by(rows, Listed::size), slices)))
+        Ok::<_, Fault>(
+            (!rows.is_empty()).then(|| (parts::split(rows, MESSAGE_SIZE, Listed::size), slices)),
+        )
     });
     slices.map_ok(|parts| stream::iter(parts).map(Ok)).try_flatten()
 }
 
 /// Splits messages into parts that fit into a message each.
 pub fn split<T: Message>(messages: Vec<T>) -> Vec<Vec<T>> {
-    split_by(messages, T::encoded_len)
-}
-
-/// Splits rows of this length in bytes.
-fn split_by<T>(rows: Vec<T>, length: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
-    let (mut parts, mut part, mut size) = (Vec::new(), Vec::new(), 0);
-    for row in rows {
-        let length = length(&row);
-        if size + length > MESSAGE_SIZE && !part.is_empty() {
-            parts.push(std::mem::take(&mut part));
-            size = 0;
-        }
-        size += length;
-        part.push(row);
-    }
-    if !part.is_empty() {
-        parts.push(part);
-    }
-    parts
+    parts::split(messages, MESSAGE_SIZE, T::encoded_len)
 }
 
 /// Returns the pattern for `like` and `ilike` of texts that contain `text`.

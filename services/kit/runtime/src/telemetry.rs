@@ -11,6 +11,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use opentelemetry::{global, trace::TracerProvider};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig};
 use opentelemetry_sdk::{Resource, propagation::TraceContextPropagator, trace::SdkTracerProvider};
+use tokio::task::spawn_blocking;
 use tracing_subscriber::{
     Layer, Registry,
     filter::{FilterExt, LevelFilter, Targets, filter_fn},
@@ -95,12 +96,16 @@ impl Telemetry {
     }
 
     /// Drains histograms every five seconds, so that they don't grow between two scrapes.
+    ///
+    /// It does so on a thread that ends, at which the allocator gives back freed memory. A program at
+    /// rest would keep it, as nothing else makes the allocator do so.
     pub fn spawn_upkeep(&self, runtime: &Runtime) {
         let (metrics, stopping) = (self.metrics.clone(), runtime.stopping());
         runtime.spawn("metrics upkeep", async move {
             let mut tick = tokio::time::interval(Duration::from_secs(5));
             while stopping.run_until_cancelled(tick.tick()).await.is_some() {
-                metrics.run_upkeep();
+                let metrics = metrics.clone();
+                spawn_blocking(move || metrics.run_upkeep()).await?;
             }
             Ok(())
         });
@@ -109,7 +114,7 @@ impl Telemetry {
     /// Sends the remaining traces.
     pub async fn flush(self) {
         let Some(tracer) = self.tracer else { return };
-        let shut_down = tokio::task::spawn_blocking(move || tracer.shutdown());
+        let shut_down = spawn_blocking(move || tracer.shutdown());
         if let Ok(Err(error)) = shut_down.await {
             tracing::warn!(%error, "the last traces were not sent");
         }

@@ -45,7 +45,7 @@ pub(crate) async fn publish_all(
     let events = inserted.iter().zip(&traces).map(|(notification, trace)| {
         Ok(event(customer, notification)?.with_trace(Trace::clone(trace)))
     });
-    assay_events::publish_all(tx, &events.collect::<Result<Vec<_>, Fault>>()?).await?;
+    assay_events::publish_all(tx, events).await?;
     Ok(inserted)
 }
 

@@ -239,7 +239,7 @@ impl OtherService {
 
     pub(crate) async fn publish_all(&self, events: &[Event]) -> Result<()> {
         let mut tx = assay_runtime::begin(&self.0).await?;
-        publish_all(&mut tx, events).await?;
+        publish_all(&mut tx, events.iter().cloned().map(Ok)).await?;
         Ok(tx.commit().await?)
     }
 }

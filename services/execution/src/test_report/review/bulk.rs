@@ -33,12 +33,8 @@ pub(super) async fn review(
     let reviewed = store::save_selected(tx, customer, &reports, review).await?;
     let action = ReportsAction::Reviewed;
     let event_type = EventType::Reports(action);
-    let events: Result<Vec<_>, _> = state
-        .reports_changed(action, &reviewed)
-        .iter()
-        .map(|changed| Event::new(customer, id, event_type, changed))
-        .collect();
-    publish_all(tx, &events?).await?;
+    let changed = state.reports_changed(action, &reviewed);
+    publish_all(tx, changed.map(|changed| Event::new(customer, id, event_type, &changed))).await?;
     let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     let known_failures = count(known_failures);
     Ok(ReviewedTestReports { reviewed: count(reviewed.len()), known_failures })
@@ -61,7 +57,7 @@ async fn mute(
         let action = if *is_new { Action::Created } else { Action::Changed };
         known_failure::event::record(caller.customer, project, *id, action)
     };
-    publish_all(tx, &known.iter().map(event).collect::<Result<Vec<_>, _>>()?).await?;
+    publish_all(tx, known.iter().map(event)).await?;
     Ok(known.len())
 }
 

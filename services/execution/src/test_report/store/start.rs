@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestType, catalog::SnapshotTestCase, name_of};
+use assay_runtime::parts::statements;
 use prost::Message;
 use sqlx::{PgTransaction, types::Json};
 use uuid::Uuid;
 
 use crate::{column::column, progress::report::TestReportState};
-
-/// Maximum size of the test cases that one statement inserts, in bytes.
-const STATEMENT: usize = 4 << 20;
 
 /// Counts one more execution of each case, and returns the numbers in the order of the cases.
 ///
@@ -40,8 +38,7 @@ pub(crate) async fn count(
         .collect()
 }
 
-/// Inserts the reports of an execution, one for each case and in the same order. Each statement
-/// inserts a part of them, since their variables may be large.
+/// Inserts the reports of an execution, one for each case and in the same order.
 pub(crate) async fn insert(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
@@ -49,25 +46,13 @@ pub(crate) async fn insert(
     cases: &[SnapshotTestCase],
     reports: &[TestReportState],
 ) -> Result<(), Fault> {
-    let (mut cases, mut reports) = (cases, reports);
-    while !cases.is_empty() {
-        let count = fitting(cases);
-        let (first_cases, other_cases) = cases.split_at(count);
-        let (first_reports, other_reports) = reports.split_at(count);
-        insert_part(tx, customer, execution, first_cases, first_reports).await?;
-        (cases, reports) = (other_cases, other_reports);
+    let mut rest = reports;
+    for cases in statements(cases, SnapshotTestCase::encoded_len) {
+        let (reports, others) = rest.split_at(cases.len());
+        insert_part(tx, customer, execution, cases, reports).await?;
+        rest = others;
     }
     Ok(())
-}
-
-/// Returns the number of cases, at least one, that fit into a statement.
-fn fitting(cases: &[SnapshotTestCase]) -> usize {
-    let mut size = 0;
-    let fits = |case: &&SnapshotTestCase| {
-        size += case.encoded_len();
-        size <= STATEMENT
-    };
-    cases.iter().take_while(fits).count().max(1)
 }
 
 async fn insert_part(

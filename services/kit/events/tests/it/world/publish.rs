@@ -42,7 +42,7 @@ impl World {
 
     async fn publish_all(&self, events: Vec<Event>) {
         let mut tx = assay_runtime::begin(&self.pool).await.unwrap();
-        publish_all(&mut tx, &events).await.unwrap();
+        publish_all(&mut tx, events.into_iter().map(Ok)).await.unwrap();
         tx.commit().await.unwrap();
     }
 }
