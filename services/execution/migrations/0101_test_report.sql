@@ -1,5 +1,6 @@
 -- Test reports: the outcome of one test case in one execution. The order of the ids within an
--- execution is that of its test set.
+-- execution is that of its test set. They are inserted in the transaction of their execution or under
+-- its lock, so they have no foreign key to it.
 create table test_report (
     customer_id uuid not null,
     id uuid not null,
@@ -32,8 +33,6 @@ create table test_report (
     average_duration_in_sec double precision not null,
     revision bigint not null default 1,
     constraint test_report_pkey primary key (customer_id, id),
-    constraint test_report_execution_fkey
-        foreign key (customer_id, execution_id) references execution (customer_id, id),
     constraint test_report_test_case_key unique (customer_id, execution_id, test_case_id),
     constraint test_report_test_case_identifier_key
         unique (customer_id, execution_id, test_case_identifier),

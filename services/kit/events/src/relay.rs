@@ -20,14 +20,14 @@ use crate::{Nats, Stream, connection::RETRY_INTERVAL, telemetry};
 const IDLE_WAIT: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
 /// Wait after a batch that was small, so that under load fewer statements carry more events.
-const GATHERING: Duration = Duration::from_millis(5);
+const GATHERING: Duration = Duration::from_millis(20);
 
 /// Maximum number of events that are published at once, and of bytes of their data as stored.
 const BATCH: i64 = 1000;
 const BYTES: i64 = 2 * 1024 * 1024;
 
 /// Number of events in a small batch.
-const SMALL: usize = 100;
+const SMALL: usize = 500;
 
 /// Publishes the committed events of a service's outbox, in order, on the service's stream.
 ///
