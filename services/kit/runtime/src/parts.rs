@@ -29,10 +29,7 @@ pub fn split<T>(rows: Vec<T>, most: usize, size: impl Fn(&T) -> usize) -> Vec<Ve
 
 /// Returns the parts of rows that a statement inserts each. `texts` is the size of the texts of a row,
 /// in bytes.
-pub fn statements<'r, T>(
-    mut rows: &'r [T],
-    texts: impl Fn(&T) -> usize,
-) -> impl Iterator<Item = &'r [T]> {
+pub fn statements<T>(mut rows: &[T], texts: impl Fn(&T) -> usize) -> impl Iterator<Item = &[T]> {
     iter::from_fn(move || {
         let mut total = 0;
         let fits = |row: &&T| {
@@ -64,7 +61,7 @@ mod tests {
     fn a_statement_inserts_few_large_rows_or_many_small_ones() {
         let parts =
             |texts: &[usize]| statements(texts, |row| *row).map(<[usize]>::len).collect::<Vec<_>>();
-        assert_eq!(parts(&[0; 5000]), [2048, 2048, 904]);
+        assert_eq!(parts(&vec![0; 5000]), [2048, 2048, 904]);
         assert_eq!(parts(&[STATEMENT, 0, STATEMENT, 0]), [1, 1, 1, 1]);
         assert_eq!(parts(&[100_000, 100_000, 100_000]), [2, 1]);
         assert!(parts(&[]).is_empty());
