@@ -150,8 +150,15 @@ struct Inserted<'a> {
 impl Inserted<'_> {
     /// Returns the size of its texts, in bytes.
     fn texts(&self) -> usize {
-        let Detail { steps, artifacts_uri, report_uri, .. } = &self.attempt.detail;
-        steps.len() + artifacts_uri.len() + report_uri.len()
+        let detail = &self.attempt.detail;
+        let uris = [
+            &detail.artifacts_uri,
+            &detail.report_uri,
+            &detail.debug_log_uri,
+            &detail.execution_log_uri,
+            &detail.installation_log_uri,
+        ];
+        detail.steps.len() + uris.map(String::len).iter().sum::<usize>()
     }
 }
 

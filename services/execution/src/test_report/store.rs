@@ -95,7 +95,10 @@ pub(crate) async fn save(
     reports: &[TestReportState],
 ) -> Result<(), Fault> {
     let changed: Vec<_> = reports.iter().filter(|report| report.changed).collect();
-    for part in statements(&changed, |report| report.ticket.len()) {
+    let texts = |report: &&TestReportState| {
+        report.ticket.len() + report.engine_failure.as_ref().map_or(0, String::len)
+    };
+    for part in statements(&changed, texts) {
         save_part(tx, customer, part).await?;
     }
     Ok(())

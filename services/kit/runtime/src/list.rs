@@ -228,7 +228,7 @@ where
     let limit = i64::from(limit);
     let first = Slice { after: page.cursor, limit: limit.min(FIRST_OF_PAGE) + 1, pattern };
     let (rows, next) = one_page(Slices { next: Some(first), read }, limit).await?;
-    let batches = parts::split(rows, MESSAGE_SIZE, Listed::size).into_iter();
+    let batches = in_messages(rows).into_iter();
     let batches = batches.map(move |items| Ok(B::render(&items, next.clone())?));
     Ok(Response::new(Box::pin(stream::iter(batches))))
 }
@@ -293,8 +293,7 @@ where
 {
     let mut slices = Slices { next: None, read };
     let (rows, _) = slices.advance(Slice::first(), first)?;
-    Ok(stream::iter(parts::split(rows, MESSAGE_SIZE, Listed::size).into_iter().map(Ok))
-        .chain(rest(slices)))
+    Ok(stream::iter(in_messages(rows).into_iter().map(Ok)).chain(rest(slices)))
 }
 
 fn rest<T, V, R>(
@@ -307,9 +306,7 @@ where
 {
     let slices = stream::try_unfold(slices, |mut slices| async move {
         let (rows, _) = slices.next(NEXT_SLICES).await?;
-        Ok::<_, Fault>(
-            (!rows.is_empty()).then(|| (parts::split(rows, MESSAGE_SIZE, Listed::size), slices)),
-        )
+        Ok::<_, Fault>((!rows.is_empty()).then(|| (in_messages(rows), slices)))
     });
     slices.map_ok(|parts| stream::iter(parts).map(Ok)).try_flatten()
 }
@@ -317,6 +314,10 @@ where
 /// Splits messages into parts that fit into a message each.
 pub fn split<T: Message>(messages: Vec<T>) -> Vec<Vec<T>> {
     parts::split(messages, MESSAGE_SIZE, T::encoded_len)
+}
+
+fn in_messages<T: Listed>(rows: Vec<T>) -> Vec<Vec<T>> {
+    parts::split(rows, MESSAGE_SIZE, Listed::size)
 }
 
 /// Returns the pattern for `like` and `ilike` of texts that contain `text`.
