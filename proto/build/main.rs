@@ -13,8 +13,8 @@
 //! * The records of `…Batch` messages can also be rendered from rows (`Columned`).
 //! * The table `POLICY` has the permissions that each method requires.
 //! * The table `EXAMPLES` has the examples of fields.
-//! * The table `READING` has the methods that only read, and whose calls may be repeated: those
-//!   named Get, BatchGet, List, Find, Export, Download or Watch.
+//! * The table `READING` has the methods that only read, whose calls may be repeated, and how their
+//!   responses arrive: those named Get, BatchGet, List, Find, Export, Download or Watch.
 //! * The table `WAITING` has the methods that wait: those with a stream of requests or the option
 //!   `assay.waits`.
 

@@ -11,20 +11,26 @@ const READING: [&str; 7] = ["Get", "BatchGet", "List", "Find", "Export", "Downlo
 /// Returns the tables as Rust code. Fails for a method with neither a permission nor an access.
 pub fn table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
     let mut table = String::from("pub static POLICY: &[(&str, Needs)] = &[\n");
-    let mut reading = String::from("pub static READING: &[&str] = &[\n");
+    let mut reading = String::from("pub static READING: &[(&str, Reading)] = &[\n");
     let mut waiting = String::from("pub static WAITING: &[&str] = &[\n");
     for method in pool.services().flat_map(|service| service.methods().collect::<Vec<_>>()) {
         let needs = needs(pool, &method)
             .ok_or_else(|| format!("{}: add the option assay.permission", method.full_name()))?;
         let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
         writeln!(table, "    ({path:?}, {needs}),")?;
+        let waits = option(pool, &method, "assay.waits").and_then(|value| value.as_bool());
+        let waits = method.is_client_streaming() || waits == Some(true);
+        if waits {
+            writeln!(waiting, "    {path:?},")?;
+        }
         let reads = READING.iter().any(|verb| method.name().starts_with(verb));
         if reads && !method.is_client_streaming() {
-            writeln!(reading, "    {path:?},")?;
-        }
-        let waits = option(pool, &method, "assay.waits").and_then(|value| value.as_bool());
-        if method.is_client_streaming() || waits == Some(true) {
-            writeln!(waiting, "    {path:?},")?;
+            let response = match (method.is_server_streaming(), waits) {
+                (false, _) => "Message",
+                (true, false) => "Stream",
+                (true, true) => "Events",
+            };
+            writeln!(reading, "    ({path:?}, Reading::{response}),")?;
         }
     }
     Ok(format!("{table}];\n\n{reading}];\n\n{waiting}];\n"))

@@ -29,7 +29,7 @@ pub use self::{
     id::*,
     integer::{Integer, integer, integers, optional_integer},
     object::optional_object,
-    policy::{Needs, Permissions, method_at, only_reads, waits},
+    policy::{Needs, Permissions, Reading, method_at, waits},
     result::worst,
     timestamp::Timestamp,
     value::*,

@@ -34,11 +34,25 @@ pub fn method_at(path: &str) -> Option<&'static str> {
     BY_PATH.get_key_value(path).map(|(path, _)| path.trim_start_matches('/'))
 }
 
-/// Returns whether the method at a path only reads, so that its calls may be repeated.
-pub fn only_reads(path: &str) -> bool {
-    static READING: LazyLock<HashSet<&str>> =
-        LazyLock::new(|| crate::READING.iter().copied().collect());
-    READING.contains(path)
+/// How the response of a method arrives that only reads, so that its calls may be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// As one message.
+    Message,
+    /// As a stream of messages, the first one without waiting for anything.
+    Stream,
+    /// As a stream of messages that wait for events.
+    Events,
+}
+
+impl Reading {
+    /// Returns how the response of the method at a path arrives, or `None` if the method does not
+    /// only read.
+    pub fn of(path: &str) -> Option<Self> {
+        static READING: LazyLock<HashMap<&str, Reading>> =
+            LazyLock::new(|| crate::READING.iter().copied().collect());
+        READING.get(path).copied()
+    }
 }
 
 /// Returns whether the method at a path waits for messages of its caller, for an event or for a

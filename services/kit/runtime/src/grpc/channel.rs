@@ -1,8 +1,8 @@
 //! Calls to other programs, balanced over the serving replicas of a name.
 //!
 //! Each call has a deadline, which is sent with it. A call that only reads is retried if it fails
-//! before its response begins; any other call is sent once. Without a serving replica, a call fails
-//! at once.
+//! before its response, or the first message of a stream, has arrived; any other call is sent once.
+//! Without a serving replica, a call fails at once.
 
 use std::{
     future::Future,
@@ -17,7 +17,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use assay_proto::only_reads;
+use assay_proto::Reading;
 use futures::future::BoxFuture;
 use http::{
     Request, Response, Uri,
@@ -144,10 +144,9 @@ impl Channel {
                 self.replicas.wait_for(|replicas| !replicas.serving.is_empty()),
             )
             .await;
-            let answer = if only_reads(request.uri().path()) {
-                self.read(request, deadline).await?
-            } else {
-                self.attempt(request, deadline).await
+            let answer = match Reading::of(request.uri().path()) {
+                Some(reading) => self.read(request, reading, deadline).await?,
+                None => self.attempt(request, None, deadline).await,
             };
             answer.unwrap_or_else(|| Err(self.no_replica()))
         });
@@ -165,6 +164,7 @@ impl Channel {
     async fn read(
         &self,
         request: Request<Body>,
+        reading: Reading,
         deadline: Instant,
     ) -> Result<Option<Answer>, Status> {
         let (head, body) = request.into_parts();
@@ -173,7 +173,8 @@ impl Channel {
         loop {
             let body = Body::new(Full::new(body.clone()));
             let sent = Instant::now();
-            let answer = self.attempt(Request::from_parts(head.clone(), body), deadline).await;
+            let request = Request::from_parts(head.clone(), body);
+            let answer = self.attempt(request, Some(reading), deadline).await;
             let failed = answer.as_ref().is_some_and(|answer| code(answer) == Code::Unavailable);
             let was_answered = matches!(answer, Some(Ok(_)));
             let is_final = !failed || was_answered && sent.elapsed() > SLOW_FAILURE;
@@ -185,12 +186,17 @@ impl Channel {
 
     /// Sends a call to one replica, or to another one if it could not be sent. Returns `None`
     /// without a serving replica.
-    async fn attempt(&self, mut request: Request<Body>, deadline: Instant) -> Option<Answer> {
+    async fn attempt(
+        &self,
+        mut request: Request<Body>,
+        reading: Option<Reading>,
+        deadline: Instant,
+    ) -> Option<Answer> {
         deadline::put(request.headers_mut(), deadline.saturating_duration_since(Instant::now()));
         let mut refused = Vec::new();
         while let Some(replica) = self.pick(&refused) {
             let address = replica.address;
-            match replica.send(request).await {
+            match replica.send(request, reading).await {
                 Ok(answer) => return Some(Ok(answer)),
                 Err(Failure { error, unsent }) => {
                     tracing::debug!(%address, %error, "a call got no response");

@@ -7,10 +7,13 @@ use std::{
     time::Duration,
 };
 
+use assay_proto::Reading;
 use axum::Router;
-use futures::{FutureExt, future::BoxFuture};
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use http::{Request, Response, uri::Authority};
+use http_body_util::{BodyExt, BodyStream, StreamBody};
 use hyper::{
+    body::Incoming,
     client::conn::http2::{Builder, SendRequest},
     rt::Executor,
 };
@@ -50,7 +53,7 @@ pub(super) fn host(name: &Authority) -> &str {
 pub(super) struct Replica {
     pub(super) address: SocketAddr,
     connection: Connection,
-    /// Cloned by each call until its response begins.
+    /// Cloned by each call until it has a response.
     calls: Arc<()>,
 }
 
@@ -86,14 +89,25 @@ impl Replica {
         Arc::strong_count(&self.calls)
     }
 
-    pub(super) async fn send(self, request: Request<Body>) -> Result<Response<Body>, Failure> {
+    /// Sends a call. That of a method that only reads fails if the connection breaks within the
+    /// part of its response that can be waited for.
+    pub(super) async fn send(
+        self,
+        request: Request<Body>,
+        reading: Option<Reading>,
+    ) -> Result<Response<Body>, Failure> {
         match self.connection {
             Connection::Http2(mut connection) => {
                 let sent = connection.try_send_request(request).await;
-                sent.map(|response| response.map(Body::new)).map_err(|mut failed| {
-                    let unsent = failed.take_message();
-                    Failure { error: failed.into_error(), unsent }
-                })
+                let (head, body) = sent
+                    .map_err(|mut failed| {
+                        let unsent = failed.take_message();
+                        Failure { error: failed.into_error(), unsent }
+                    })?
+                    .into_parts();
+                let body = receive(body, reading).await;
+                let body = body.map_err(|error| Failure { error, unsent: None })?;
+                Ok(Response::from_parts(head, body))
             }
             Connection::Local(mut server) => {
                 let Ok(response) = server.call(request).await;
@@ -114,8 +128,21 @@ impl Service<Request<Body>> for Replica {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        self.clone().send(request).map(|sent| sent.map_err(|failure| failure.error)).boxed()
+        self.clone().send(request, None).map(|sent| sent.map_err(|failure| failure.error)).boxed()
     }
+}
+
+/// Returns the body of a response once a message, or the first frame of a stream, has arrived.
+async fn receive(mut body: Incoming, reading: Option<Reading>) -> hyper::Result<Body> {
+    Ok(match reading {
+        Some(Reading::Message) => Body::new(body.collect().await?),
+        Some(Reading::Stream) => {
+            let first = body.frame().await.transpose()?;
+            let frames = stream::iter(first.map(Ok)).chain(BodyStream::new(body));
+            Body::new(StreamBody::new(frames))
+        }
+        Some(Reading::Events) | None => Body::new(body),
+    })
 }
 
 async fn connect(target: &Target, address: SocketAddr) -> anyhow::Result<Connection> {

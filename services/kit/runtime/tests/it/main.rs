@@ -1,6 +1,7 @@
 //! Tests of the runtime with small programs.
 
 mod database;
+mod interrupted;
 mod local;
 mod outage;
 mod rendered;
