@@ -4,10 +4,13 @@ use assay_auth::Caller;
 use assay_events::{Event, EventType, RecordKind};
 use assay_proto::{
     CustomerId, EnvironmentId, Fault, ProjectId, SubjectId, TestCaseId, TestPlanId, TestSetId,
-    events::{RecordChanged, SecretsSeen},
+    events::{ChangedRecord, RecordChanged, RecordsChanged, SecretsSeen},
 };
 use assay_records::Action;
 use uuid::Uuid;
+
+/// Number of records in an event of several.
+const RECORDS_IN_EVENT: usize = 100;
 
 /// A record that events are about, after the record that it belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +29,29 @@ impl EventSource {
         let (kind, ..) = self.parts();
         let data = self.data(action);
         Event::new(customer, &data.source_id, EventType::Record(kind, action), &data)
+    }
+
+    /// Returns the events of an action on several records of one kind in a project.
+    pub(crate) fn events(
+        records: &[Self],
+        action: Action,
+        customer: CustomerId,
+        project: ProjectId,
+    ) -> impl Iterator<Item = Result<Event, Fault>> {
+        records.chunks(RECORDS_IN_EVENT).map(move |records| {
+            let (kind, _, target, _) = records[0].parts();
+            let changed = records.iter().map(|record| {
+                let (_, id, _, target_id) = record.parts();
+                ChangedRecord { id: id.to_string(), target_id: target_id.to_string() }
+            });
+            let data = RecordsChanged {
+                source: kind.name().to_owned(),
+                target: target.name().to_owned(),
+                action: action.name().to_owned(),
+                records: changed.collect(),
+            };
+            Event::new(customer, project, EventType::Records(kind, action), &data)
+        })
     }
 
     /// Returns the event of a caller reading secrets of the record.

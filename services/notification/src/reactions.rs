@@ -3,7 +3,7 @@
 use assay_events::{EventType, ExecutionAction, Handler, Received, RecordKind, ReportsAction};
 use assay_proto::{
     CustomerId, Fault,
-    events::{ExecutionChanged, RecordChanged, ReportsChanged},
+    events::{ExecutionChanged, RecordChanged, RecordsChanged, ReportsChanged},
     name_of,
     notification::NotificationInput,
 };
@@ -83,6 +83,7 @@ fn notifications(event_type: EventType, event: &Received) -> Result<Vec<Notifica
         EventType::Record(..) | EventType::KnownFailureExpired => {
             vec![from_record(event.data()?)]
         }
+        EventType::Records(..) => from_records(&event.data()?),
         EventType::Execution(
             ExecutionAction::Requested | ExecutionAction::Completed | ExecutionAction::Canceled,
         ) => from_execution(&event.data()?),
@@ -105,6 +106,18 @@ fn from_record(change: RecordChanged) -> NotificationInput {
         action: change.action,
         state: Some(NO_STATE.to_owned()),
     }
+}
+
+fn from_records(change: &RecordsChanged) -> Vec<NotificationInput> {
+    let notification = change.records.iter().map(|record| NotificationInput {
+        source: change.source.clone(),
+        source_id: record.id.clone(),
+        target: change.target.clone(),
+        target_id: Some(record.target_id.clone()),
+        action: change.action.clone(),
+        state: Some(NO_STATE.to_owned()),
+    });
+    notification.collect()
 }
 
 /// Executions of the past have none: nobody waits for them.

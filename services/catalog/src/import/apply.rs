@@ -79,7 +79,7 @@ pub(super) async fn apply(
 
     publish(tx, customer, project, &planned).await?;
     let cases: Vec<TestCaseId> = planned.iter().map(|row| row.id).collect();
-    plans::add(tx, customer, &cases, plans).await?;
+    plans::add(tx, customer, project, &cases, plans).await?;
     Ok(imported(planned))
 }
 
@@ -144,15 +144,14 @@ async fn publish(
     project: ProjectId,
     planned: &[Planned],
 ) -> Result<(), Fault> {
-    let event = |row: &Planned| {
-        let action = match row.action {
-            ImportAction::Created => Action::Created,
-            ImportAction::Changed => Action::Changed,
-            ImportAction::Unchanged | ImportAction::Unspecified => return None,
-        };
-        Some(EventSource::TestCase(project, row.id).event(action, customer))
-    };
-    publish_all(tx, planned.iter().filter_map(event)).await
+    for (imported, action) in
+        [(ImportAction::Created, Action::Created), (ImportAction::Changed, Action::Changed)]
+    {
+        let rows = planned.iter().filter(|row| row.action == imported);
+        let cases: Vec<_> = rows.map(|row| EventSource::TestCase(project, row.id)).collect();
+        publish_all(tx, EventSource::events(&cases, action, customer, project)).await?;
+    }
+    Ok(())
 }
 
 fn imported(planned: Vec<Planned>) -> Vec<ImportedTestCase> {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use assay_auth::Caller;
 use assay_events::publish_all;
 use assay_proto::{
-    CustomerId, Fault, PlanStatus, TestCaseId, TestPlanId,
+    CustomerId, Fault, PlanStatus, ProjectId, TestCaseId, TestPlanId,
     catalog::{AutomationStep, TestPlanInput},
     name_of,
 };
@@ -74,6 +74,7 @@ fn within<T>(part: Result<T, Fault>, at: &str, check: &mut Check) -> Result<Opti
 pub(super) async fn add(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    project: ProjectId,
     cases: &[TestCaseId],
     plans: &[NewPlan],
 ) -> Result<(), Fault> {
@@ -90,10 +91,9 @@ pub(super) async fn add(
     let planned: HashSet<TestCaseId> = planned.fetch_all(&mut **tx).await?.into_iter().collect();
     let new: Vec<_> = plans.iter().filter(|plan| !planned.contains(&cases[plan.row])).collect();
     insert(tx, customer, cases, &new).await?;
-    let created = new
-        .iter()
-        .map(|new| EventSource::TestPlan(cases[new.row], new.id).event(Action::Created, customer));
-    publish_all(tx, created).await
+    let created: Vec<_> =
+        new.iter().map(|new| EventSource::TestPlan(cases[new.row], new.id)).collect();
+    publish_all(tx, EventSource::events(&created, Action::Created, customer, project)).await
 }
 
 async fn insert(

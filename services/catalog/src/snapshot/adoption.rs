@@ -57,12 +57,16 @@ pub(super) async fn adopt(
     mark_ready(tx, customer, &known.iter().filter(is_unplanned).copied().collect::<Vec<_>>())
         .await?;
     let unplanned: Vec<TestCaseId> = cases.iter().filter(is_unplanned).copied().collect();
-    let planned = plan(tx, customer, &unplanned).await?;
+    let planned = plan(tx, customer, &known.into_iter().collect(), &unplanned).await?;
 
-    let created = new.iter().map(|case| EventSource::TestCase(project, case.id));
-    let created =
-        created.chain(planned.iter().map(|one| EventSource::TestPlan(one.case, one.plan)));
-    publish_all(tx, created.map(|record| record.event(Action::Created, customer))).await?;
+    let cases_created: Vec<_> =
+        new.iter().map(|case| EventSource::TestCase(project, case.id)).collect();
+    let plans_created: Vec<_> =
+        planned.iter().map(|one| EventSource::TestPlan(one.case, one.plan)).collect();
+    for created in [cases_created, plans_created] {
+        let events = EventSource::events(&created, Action::Created, customer, project);
+        publish_all(tx, events).await?;
+    }
     if test_set::members::include(tx, customer, set, &cases).await? > 0 {
         test_set::members_changed(tx, customer, project, set).await?;
     }
@@ -126,27 +130,32 @@ fn new_test_case(case: &ReportedTestCase) -> NewTestCase<'_> {
 }
 
 /// Adds a plan that is ready, and frozen since it is executed at once, to locked test cases that have
-/// none. Returns the new plans.
+/// none. Those that are not `known` are new. Returns the new plans.
 async fn plan(
     tx: &mut PgTransaction<'_>,
     customer: CustomerId,
+    known: &HashSet<TestCaseId>,
     cases: &[TestCaseId],
 ) -> Result<Vec<ExecutableCase>, Fault> {
     let planned = sqlx::query_as(
         "insert into test_plan (customer_id, test_case_id, id, revision, status, test_type,
              instances, minimum_duration_in_min, frozen_at)
          select $1, test_case_id, id,
-             (select coalesce(max(revision), 0) + 1 from test_plan
-              where customer_id = $1 and test_case_id = unplanned.test_case_id),
+             case when is_known then (
+                 select coalesce(max(revision), 0) + 1 from test_plan
+                 where customer_id = $1 and test_case_id = unplanned.test_case_id
+             ) else 1 end,
              'ReadyForExecution', 'Default', 1, 0, now()
-         from unnest($2::uuid[], $3::uuid[]) as unplanned (test_case_id, id)
+         from unnest($2::uuid[], $3::uuid[], $5::bool[])
+             as unplanned (test_case_id, id, is_known)
          returning test_case_id, id, $4::bigint as size, false as has_rules",
     );
     let planned = planned
         .bind(customer)
         .bind(cases)
         .bind(cases.iter().map(|_| TestPlanId::new()).collect::<Vec<_>>())
-        .bind(store::CASE_SIZE);
+        .bind(store::CASE_SIZE)
+        .bind(cases.iter().map(|case| known.contains(case)).collect::<Vec<_>>());
     Ok(planned.fetch_all(&mut **tx).await?)
 }
 

@@ -138,6 +138,7 @@ pub(crate) async fn include(
          )
          insert into test_set_case (customer_id, test_set_id, test_case_id, position)
          select $1, $2, added.id, last.position + added.number from added, last
+         order by added.number
          on conflict on constraint test_set_case_pkey do nothing",
     );
     let done = done.bind(customer).bind(set).bind(cases).execute(&mut **tx).await?;

@@ -57,20 +57,19 @@ async fn adoption_creates_new_cases_and_adds_them_to_the_set() {
         let case = user.get_case(case).await;
         assert_eq!(case.last_plan_status(), PlanStatus::ReadyForExecution);
     }
-    let events = world.events().await;
-    let events: Vec<String> =
-        events.iter().skip(7).map(|(noun, action, _)| format!("{noun} {action}")).collect();
-    assert_eq!(
-        events,
-        [
-            "test_case created",
-            "test_case created",
-            "test_plan created",
-            "test_plan created",
-            "test_plan created",
-            "test_set changed",
-        ]
-    );
+    let events = world.events().await.into_iter().skip(7);
+    let events: Vec<_> = events
+        .map(|(noun, action, data)| {
+            let records = data["Records"].as_array().map(Vec::len);
+            (format!("{noun} {action}"), records)
+        })
+        .collect();
+    let expected = [
+        ("test_cases created", Some(2)),
+        ("test_plans created", Some(3)),
+        ("test_set changed", None),
+    ];
+    assert_eq!(events, expected.map(|(event, records)| (event.to_owned(), records)));
     let refused = user
         .update_plan(
             &known,

@@ -100,12 +100,14 @@ async fn rows_create_and_change_test_cases_by_their_identifiers() {
     assert_eq!(user.get_case(&kept.id).await, kept);
     assert!(!user.get_case(&rows[0].id).await.archived);
     let events: Vec<_> = world.events().await.into_iter().skip(events).collect();
-    let events: Vec<_> = events
-        .iter()
-        .map(|(_, action, data)| (action.as_str(), data["SourceId"].clone()))
-        .collect();
-    let expected = [("created", 0), ("changed", 1), ("created", 3)];
-    assert_eq!(events, expected.map(|(action, row)| (action, json!(rows[row].id))));
+    let record = |row: usize| json!({"Id": rows[row].id, "TargetId": project.id});
+    let event = |action: &str, title: &str, records: &[usize]| {
+        let records: Vec<_> = records.iter().map(|row| record(*row)).collect();
+        let data =
+            json!({"Source": "TestCase", "Target": "Project", "Action": title, "Records": records});
+        ("test_cases".to_owned(), action.to_owned(), data)
+    };
+    assert_eq!(events, [event("created", "Created", &[0, 3]), event("changed", "Changed", &[1])]);
 }
 
 #[tokio::test]

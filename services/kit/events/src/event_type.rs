@@ -10,6 +10,8 @@ use Action::{Archived, Changed, Created, Deleted, Unarchived};
 pub enum EventType {
     /// A record was created, changed, archived, unarchived or deleted. Carries `RecordChanged`.
     Record(RecordKind, Action),
+    /// Several records were created or changed at once. Carries `RecordsChanged`.
+    Records(RecordKind, Action),
     /// A user has seen secrets of a record. Carries `SecretsSeen`.
     SecretsSeen,
     /// The retention of a project's results was set. Carries `RetentionChanged`.
@@ -40,6 +42,11 @@ macro_rules! record_kinds {
                 match self { $(Self::$kind => $noun,)* }
             }
 
+            /// Returns the name of several in subjects, such as `test_cases`.
+            fn plural(self) -> &'static str {
+                match self { $(Self::$kind => concat!($noun, "s"),)* }
+            }
+
             /// Returns the name in messages, such as `TestCase`.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$kind => stringify!($kind),)* }
@@ -65,6 +72,13 @@ record_kinds! {
     KnownFailure "known_failure" by "execution",
     Execution "execution" by "execution",
 }
+
+/// The changes of several records at once that services publish.
+const SEVERAL: [(RecordKind, Action); 3] = [
+    (RecordKind::TestCase, Created),
+    (RecordKind::TestCase, Changed),
+    (RecordKind::TestPlan, Created),
+];
 
 /// Progress of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +109,7 @@ impl EventType {
         let (execution, others) = RecordKind::ALL.split_last().expect("there are kinds");
         records(others)
             .chain([Self::KnownFailureExpired, Self::SecretsSeen, Self::RetentionSet])
+            .chain(SEVERAL.map(|(kind, action)| Self::Records(kind, action)))
             .chain(ExecutionAction::ALL.map(Self::Execution))
             .chain(records(std::slice::from_ref(execution)))
             .chain(ReportsAction::ALL.map(Self::Reports))
@@ -117,7 +132,7 @@ impl EventType {
     /// Returns the service that publishes the event.
     pub fn service(self) -> &'static str {
         match self {
-            Self::Record(kind, _) => kind.service(),
+            Self::Record(kind, _) | Self::Records(kind, _) => kind.service(),
             Self::SecretsSeen | Self::RetentionSet => "catalog",
             Self::KnownFailureExpired | Self::Execution(_) | Self::Reports(_) => "execution",
         }
@@ -127,6 +142,7 @@ impl EventType {
     pub fn noun(self) -> &'static str {
         match self {
             Self::Record(kind, _) => kind.noun(),
+            Self::Records(kind, _) => kind.plural(),
             Self::SecretsSeen => "secrets",
             Self::RetentionSet => "retention",
             Self::KnownFailureExpired => RecordKind::KnownFailure.noun(),
@@ -138,7 +154,7 @@ impl EventType {
     /// Returns what has happened, such as `Created`. Subjects have it in lower case.
     pub fn action(self) -> &'static str {
         match self {
-            Self::Record(_, action) => action.name(),
+            Self::Record(_, action) | Self::Records(_, action) => action.name(),
             Self::SecretsSeen => "Seen",
             Self::RetentionSet => "Set",
             Self::KnownFailureExpired => "Expired",
@@ -151,6 +167,7 @@ impl EventType {
     pub fn message(self) -> &'static str {
         match self {
             Self::Record(..) | Self::KnownFailureExpired => "RecordChanged",
+            Self::Records(..) => "RecordsChanged",
             Self::SecretsSeen => "SecretsSeen",
             Self::RetentionSet => "RetentionChanged",
             Self::Execution(_) => "ExecutionChanged",

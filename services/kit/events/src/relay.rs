@@ -6,9 +6,9 @@ mod queue;
 
 use std::time::Duration;
 
-use assay_runtime::{Database, Runtime};
+use assay_runtime::{Database, Runtime, rest};
 use sqlx::{Error, PgPool};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use self::{publisher::Publisher, queue::Queue};
@@ -99,14 +99,15 @@ impl Relay {
         let mut publisher = Publisher::new(&self.nats, self.stream);
         let mut wait = IDLE_WAIT.0;
         while !stop.is_cancelled() {
+            let begun = Instant::now();
             let batch = queue.head(BATCH, BYTES).await?;
             let count = keep_alive(queue, publisher.publish(&batch)).await?;
             if count > 0 {
                 queue.mark(&batch[..count]).await?;
                 wait = IDLE_WAIT.0;
-                if count < SMALL {
-                    sleep(GATHERING).await;
-                }
+                let least = if count < SMALL { GATHERING } else { Duration::ZERO };
+                // So that the events of a large change do not delay requests.
+                rest(begun.elapsed().max(least)).await;
                 continue;
             }
             let is_idle = batch.is_empty();

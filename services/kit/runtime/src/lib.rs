@@ -40,6 +40,6 @@ pub use self::{
     process::Process,
     public_url::PublicUrl,
     shares::{Share, Shares},
-    throttle::Throttle,
+    throttle::{Throttle, rest},
     tls::{Tls, TlsConfig},
 };

@@ -7,8 +7,13 @@ use tokio::time::sleep;
 /// Target duration of a transaction, which holds locks until it ends.
 const TARGET: Duration = Duration::from_millis(40);
 
-/// Maximum pause between two transactions.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// Maximum pause.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Sleeps for as long as a part of background work took, at most 100 ms.
+pub async fn rest(took: Duration) {
+    sleep(took.min(LONGEST_PAUSE)).await;
+}
 
 /// Adapts the number of rows that a transaction of background work changes to the time that the
 /// previous ones took.
@@ -29,11 +34,10 @@ impl Throttle {
         self.rows
     }
 
-    /// Adapts the batch size to the duration of a transaction, then sleeps for as long as it took,
-    /// at most 50 ms.
+    /// Adapts the batch size to the duration of a transaction, then [rests](rest).
     pub async fn pause(&mut self, took: Duration) {
         self.adapt(took);
-        sleep(took.min(LONGEST_PAUSE)).await;
+        rest(took).await;
     }
 
     fn adapt(&mut self, took: Duration) {

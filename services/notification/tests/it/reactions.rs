@@ -1,11 +1,15 @@
 //! Events of other services that become notifications.
 
+use std::ops::Range;
+
 use anyhow::Result;
 use assay_events::Event;
 use assay_proto::{
     ExecutionId, ExecutionStatistic, ExecutionStatus, KnownFailureId, ProjectId, ReportStatus,
     ResultChange, TestCaseId, TestPlanId, TestReportId, TestResult, TestSetId, Timestamp,
-    events::{ExecutionChanged, RecordChanged, ReportState, ReportsChanged},
+    events::{
+        ChangedRecord, ExecutionChanged, RecordChanged, RecordsChanged, ReportState, ReportsChanged,
+    },
     notification::Notification,
 };
 use assay_testkit::TestUser;
@@ -59,6 +63,33 @@ async fn changes_of_records_become_notifications_and_are_published() -> Result<(
     // A notification does not cause another one.
     assert_eq!(world.published().await?.len(), 7);
     assert_eq!(world.list(&user).await?.len(), 7);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_change_of_several_records_becomes_a_notification_of_each() -> Result<()> {
+    let world = World::new().await?;
+    let user = world.user().await;
+    let catalog = world.service("catalog").await?;
+    let record = |number: u32| ChangedRecord { id: number.to_string(), target_id: "2".to_owned() };
+    let change = |action: &str, records: Range<u32>| RecordsChanged {
+        source: "TestCase".to_owned(),
+        target: "Project".to_owned(),
+        action: action.to_owned(),
+        records: records.map(record).collect(),
+    };
+    let events: Result<Vec<Event>> = [change("Created", 0..3), change("Changed", 3..5)]
+        .iter()
+        .map(|data| Ok(Event::untyped(user.customer, "2", "test_cases", &data.action, data)?))
+        .collect();
+    catalog.publish_all(&events?).await?;
+
+    let published: Vec<Fields> = world.wait_for(&user, 5).await.iter().rev().map(fields).collect();
+    let of = |number: u32| {
+        let action = if number < 3 { "Created" } else { "Changed" };
+        ["TestCase", &number.to_string(), "Project", "2", action, "None"].map(str::to_owned)
+    };
+    assert_eq!(published, (0..5).map(of).collect::<Vec<_>>());
     Ok(())
 }
 

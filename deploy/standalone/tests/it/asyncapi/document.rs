@@ -3,7 +3,8 @@
 use assay_events::EventType;
 use assay_proto::{
     events::{
-        ExecutionChanged, RecordChanged, ReportState, ReportsChanged, RetentionChanged, SecretsSeen,
+        ChangedRecord, ExecutionChanged, RecordChanged, RecordsChanged, ReportState,
+        ReportsChanged, RetentionChanged, SecretsSeen,
     },
     notification::Notification,
 };
@@ -239,6 +240,8 @@ fn headers(own: &Value, message_id: &Value) -> Value {
 fn schemas() -> Value {
     let mut schemas = Vec::new();
     add_schemas::<RecordChanged>(&mut schemas);
+    add_schemas::<RecordsChanged>(&mut schemas);
+    add_schemas::<ChangedRecord>(&mut schemas);
     add_schemas::<SecretsSeen>(&mut schemas);
     add_schemas::<RetentionChanged>(&mut schemas);
     add_schemas::<ExecutionChanged>(&mut schemas);

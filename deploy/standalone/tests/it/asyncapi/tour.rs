@@ -84,6 +84,10 @@ async fn records(api: &Api, project: &str) {
         }
         life(api, &path, json!({"Name": "Renamed"})).await;
     }
+    for name in ["Imported", "Renamed"] {
+        let rows = json!([{"Identifier": "imported", "Name": name}]);
+        api.post(&format!("{project}/testcases/import"), rows).await.ok();
+    }
 }
 
 async fn executions(api: &Api, project: &str) {

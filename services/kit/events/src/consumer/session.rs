@@ -7,6 +7,7 @@ use std::{
 };
 
 use assay_proto::Fault;
+use assay_runtime::rest;
 use futures::FutureExt as _;
 use sqlx::{Connection as _, Error, PgConnection, PgPool};
 use uuid::Uuid;
@@ -23,8 +24,12 @@ use crate::connection::{self, within};
 /// short.
 const TARGET: Duration = Duration::from_millis(100);
 
+/// Duration of a transaction after which the consumer rests, so that the events of a large change do not
+/// delay requests. Short ones may be of many customers, who would wait for each other.
+const LONG: Duration = Duration::from_millis(20);
+
 /// First and maximum number of events in a transaction.
-const FIRST: usize = 200;
+const FIRST: usize = 20;
 const MOST: usize = 1000;
 
 /// Maximum duration of the start of a transaction, its insert into the inbox, and its commit.
@@ -98,9 +103,13 @@ impl<'a, H: Handler> Session<'a, H> {
         while outcome.applied < events.len() && outcome.fault.is_none() {
             let slice = &events[outcome.applied..];
             let slice = &slice[..slice.len().min(self.slice)];
+            let begun = Instant::now();
             let Outcome { applied, fault } = self.apply_slice(slice, may_be_parked).await?;
             outcome.applied += applied;
             outcome.fault = fault;
+            if begun.elapsed() > LONG {
+                rest(begun.elapsed()).await;
+            }
         }
         Ok(outcome)
     }

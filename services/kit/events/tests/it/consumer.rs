@@ -62,7 +62,8 @@ async fn events_of_a_customer_are_applied_together() {
     assert_eq!(world.wait_for_effects(150).await, (0..150).collect::<Vec<_>>());
     let transactions = "select count(distinct xmin::text) from effect";
     let transactions: i64 = sqlx::query_scalar(transactions).fetch_one(&world.pool).await.unwrap();
-    assert!(transactions < 5, "{transactions} transactions");
+    // At most as many as if the consumer never applied more than at first.
+    assert!(transactions <= 8, "{transactions} transactions");
 }
 
 #[tokio::test]
