@@ -15,6 +15,19 @@ use crate::{
     statistics::filter::Filter,
 };
 
+/// The executions of the test set `$2` of the customer `$1` with ids from `$3` up to the one before `$4`,
+/// the latest first when they are ordered by [`LATEST`].
+///
+/// PostgreSQL does not know the values of subqueries when it plans, so that it plans once. Only the index
+/// of sets has rows in this order, so that PostgreSQL reads it, however many of the latest executions it
+/// expects to be of the set.
+const OF_SET: &str = "live_execution
+         where customer_id = (select $1::uuid)
+           and (test_set_id, id) >= ((select $2::uuid), (select $3::uuid))
+           and (test_set_id, id) < ((select $2::uuid), (select $4::uuid))";
+
+const LATEST: &str = "test_set_id desc, id desc";
+
 /// Lists the statistics of a test set's executions, newest first. A filter that may match few of
 /// them examines the executions in windows.
 pub(super) async fn list(
@@ -51,13 +64,9 @@ async fn end_of_window(
     set: TestSetId,
     ids: Range<Uuid>,
 ) -> Result<Option<Uuid>, Fault> {
-    let end = sqlx::query_scalar(
-        "select id from live_execution
-         where customer_id = $1 and test_set_id = $2 and id >= $3 and id < $4
-         order by id desc
-         offset $5
-         limit 1",
-    );
+    let end = sqlx::query_scalar(AssertSqlSafe(format!(
+        "select id from {OF_SET} order by {LATEST} offset $5 limit 1"
+    )));
     let end = end.bind(customer).bind(set).bind(ids.start).bind(ids.end).bind(WINDOW - 1);
     Ok(end.fetch_optional(db).await?)
 }
@@ -72,19 +81,10 @@ async fn between(
     slice: &Slice,
 ) -> Result<Rows<ExecutionStatistic>, Fault> {
     let columns = ExecutionStatistic::COLUMNS;
+    let conditions = conditions(filter, slice);
+    let limit = slice.limit_or("$10");
     let statistics = sqlx::query_as(AssertSqlSafe(format!(
-        "select {columns} from live_execution
-         where customer_id = $1 and test_set_id = $2
-           and id >= $3 and id < $4
-           and ($5::date is null or request_time >= $5::timestamp at time zone 'utc')
-           and ($6::date is null or request_time < $6::timestamp at time zone 'utc')
-           and ($7::text is null or exists (
-               select from unnest(string_to_array(tags, ',')) as tag where btrim(tag) = $7
-           ))
-           and ($8::uuid is null or environment_id = $8)
-           and ($9::text is null or software_name ilike $9 or software_version ilike $9)
-         order by id desc
-         limit $10"
+        "select {columns} from {OF_SET} {conditions} order by {LATEST} limit {limit}"
     )))
     .bind(customer)
     .bind(set)
@@ -98,6 +98,23 @@ async fn between(
     .bind(slice.limit)
     .fetch(db);
     slice.read(statistics).await
+}
+
+/// Returns those of the conditions that a filter has, since PostgreSQL would plan each execution of a
+/// statement with all of them.
+fn conditions(filter: &Filter, slice: &Slice) -> String {
+    let conditions = [
+        (filter.period.from.is_some(), "request_time >= $5::timestamp at time zone 'utc'"),
+        (filter.period.until.is_some(), "request_time < $6::timestamp at time zone 'utc'"),
+        (
+            filter.tag.is_some(),
+            "exists (select from unnest(string_to_array(tags, ',')) as tag where btrim(tag) = $7)",
+        ),
+        (filter.environment.is_some(), "environment_id = $8"),
+        (slice.pattern.is_some(), "(software_name ilike $9 or software_version ilike $9)"),
+    ];
+    let present = conditions.into_iter().filter(|(is_present, _)| *is_present);
+    present.map(|(_, condition)| format!(" and {condition}")).collect()
 }
 
 /// Whether an execution of the test set ran in the environment.

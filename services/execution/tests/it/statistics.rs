@@ -8,6 +8,7 @@ use assay_proto::{
         UpdateExecutionRequest,
     },
 };
+use assay_testkit::assert_planned_once;
 use futures::TryStreamExt;
 use serde_json::json;
 use tonic::{Code, Status};
@@ -84,6 +85,29 @@ async fn the_planner_expects_most_executions_to_be_live() -> Result<()> {
     // Otherwise, the latest executions would be found by reading all.
     let rows = plan[0]["Plan"]["Plan Rows"].as_u64();
     assert!(rows.is_some_and(|rows| rows > 250), "{plan:#}");
+    Ok(())
+}
+
+/// A plan of its own for each page takes PostgreSQL as long as the page.
+#[tokio::test]
+async fn postgresql_plans_statistics_once_also_when_it_has_those_of_the_table() -> Result<()> {
+    let world = World::new().await?;
+    world.include(&[("a", 1)]).await?;
+    world.start().await?;
+    sqlx::query(
+        "insert into execution
+         select (jsonb_populate_record(e, jsonb_build_object('id', gen_random_uuid()))).*
+         from execution e, generate_series(1, 2000)",
+    )
+    .execute(&world.db)
+    .await?;
+    sqlx::query("analyze").execute(&world.db).await?;
+    for _ in 0..200 {
+        let page = Page { limit: Some(100), ..Page::default() };
+        let page = ListExecutionStatisticsRequest { page: Some(page), ..Default::default() };
+        assert_eq!(statistics(&world, page).await?.len(), 100);
+    }
+    assert_planned_once(&world.db, "%from live_execution%limit 101%").await;
     Ok(())
 }
 

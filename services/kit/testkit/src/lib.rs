@@ -7,6 +7,7 @@ mod broker;
 mod cluster;
 mod database;
 mod eventually;
+mod plans;
 mod process;
 mod standby;
 mod user;
@@ -19,6 +20,7 @@ pub use self::{
     cluster::Cluster,
     database::{TestDatabase, drop_unused, test_dir},
     eventually::eventually,
+    plans::assert_planned_once,
     process::ended,
     standby::Replicated,
     user::{TestKeys, TestUser},
