@@ -2,8 +2,10 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener},
+    ops::Range,
     path::Path,
-    process::Stdio,
+    process::{self, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
 
@@ -19,6 +21,9 @@ use crate::client::{Connection, prepare};
 
 /// Maximum time until a program is ready, and until it has ended after a signal.
 const DEADLINE: Duration = Duration::from_mins(1);
+
+/// Ports for the programs. Their connections to each other have ports from 32768 on.
+const PORTS: Range<u16> = 10_000..32_768;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -106,7 +111,16 @@ async fn is_ready(address: SocketAddr, path: &str) -> bool {
     response.is_ok_and(|response| !response.status.is_server_error())
 }
 
-/// Returns a local address that is free.
+/// Returns a local address that is free. No outgoing connection takes it while its program is
+/// restarted.
 pub(crate) fn free_address() -> Result<SocketAddr> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    for _ in PORTS {
+        let count = process::id().wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = PORTS.start + u16::try_from(count % u32::from(PORTS.end - PORTS.start))?;
+        if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            return Ok(listener.local_addr()?);
+        }
+    }
+    bail!("no port from {} to {} is free", PORTS.start, PORTS.end)
 }
