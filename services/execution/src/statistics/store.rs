@@ -104,17 +104,19 @@ async fn between(
 /// statement with all of them.
 fn conditions(filter: &Filter, slice: &Slice) -> String {
     let conditions = [
-        (filter.period.from.is_some(), "request_time >= $5::timestamp at time zone 'utc'"),
-        (filter.period.until.is_some(), "request_time < $6::timestamp at time zone 'utc'"),
+        (filter.period.from.is_some(), "and request_time >= $5::timestamp at time zone 'utc'"),
+        (filter.period.until.is_some(), "and request_time < $6::timestamp at time zone 'utc'"),
         (
             filter.tag.is_some(),
-            "exists (select from unnest(string_to_array(tags, ',')) as tag where btrim(tag) = $7)",
+            "and exists (
+                 select from unnest(string_to_array(tags, ',')) as tag where btrim(tag) = $7
+             )",
         ),
-        (filter.environment.is_some(), "environment_id = $8"),
-        (slice.pattern.is_some(), "(software_name ilike $9 or software_version ilike $9)"),
+        (filter.environment.is_some(), "and environment_id = $8"),
+        (slice.pattern.is_some(), "and (software_name ilike $9 or software_version ilike $9)"),
     ];
     let present = conditions.into_iter().filter(|(is_present, _)| *is_present);
-    present.map(|(_, condition)| format!(" and {condition}")).collect()
+    present.map(|(_, condition)| condition).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether an execution of the test set ran in the environment.

@@ -26,6 +26,11 @@ impl Received {
         self.0.tenantid
     }
 
+    /// Returns the size of the data, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.0.data.get().len()
+    }
+
     /// Returns the id of the record.
     pub fn record(&self) -> &str {
         &self.0.subject

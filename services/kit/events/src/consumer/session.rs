@@ -7,7 +7,7 @@ use std::{
 };
 
 use assay_proto::Fault;
-use assay_runtime::rest;
+use assay_runtime::{parts::statements, rest};
 use futures::FutureExt as _;
 use sqlx::{Connection as _, Error, PgConnection, PgPool};
 use uuid::Uuid;
@@ -28,7 +28,8 @@ const TARGET: Duration = Duration::from_millis(100);
 /// delay requests. Short ones may be of many customers, who would wait for each other.
 const LONG: Duration = Duration::from_millis(20);
 
-/// First and maximum number of events in a transaction.
+/// First and maximum number of events in a transaction, unless their data is larger than that of a
+/// statement.
 const FIRST: usize = 20;
 const MOST: usize = 1000;
 
@@ -103,6 +104,7 @@ impl<'a, H: Handler> Session<'a, H> {
         while outcome.applied < events.len() && outcome.fault.is_none() {
             let slice = &events[outcome.applied..];
             let slice = &slice[..slice.len().min(self.slice)];
+            let slice = statements(slice, |event| event.size()).next().unwrap_or_default();
             let begun = Instant::now();
             let Outcome { applied, fault } = self.apply_slice(slice, may_be_parked).await?;
             outcome.applied += applied;
