@@ -19,16 +19,17 @@ pub fn table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
         let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
         writeln!(table, "    ({path:?}, {needs}),")?;
         let waits = option(pool, &method, "assay.waits").and_then(|value| value.as_bool());
-        let waits = method.is_client_streaming() || waits == Some(true);
-        if waits {
+        if method.is_client_streaming() || waits == Some(true) {
             writeln!(waiting, "    {path:?},")?;
         }
         let reads = READING.iter().any(|verb| method.name().starts_with(verb));
         if reads && !method.is_client_streaming() {
-            let response = match (method.is_server_streaming(), waits) {
-                (false, _) => "Message",
-                (true, false) => "Stream",
-                (true, true) => "Events",
+            let response = if method.name().starts_with("Watch") {
+                "Events"
+            } else if method.is_server_streaming() {
+                "Stream"
+            } else {
+                "Message"
             };
             writeln!(reading, "    ({path:?}, Reading::{response}),")?;
         }

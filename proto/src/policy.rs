@@ -39,7 +39,7 @@ pub fn method_at(path: &str) -> Option<&'static str> {
 pub enum Reading {
     /// As one message.
     Message,
-    /// As a stream of messages, the first one without waiting for anything.
+    /// As a stream of messages, the first one without waiting for an event.
     Stream,
     /// As a stream of messages that wait for events.
     Events,

@@ -156,6 +156,13 @@ fn only_methods_that_read_may_be_repeated() {
     {
         assert!(reading.contains(&verb.to_owned()), "{verb} only reads");
     }
+    for (method, reading) in [
+        ("catalog.v1.ProjectService/GetProject", Reading::Message),
+        ("catalog.v1.TestCaseService/BatchGetTestCases", Reading::Stream),
+        ("notification.v1.NotificationService/WatchNotifications", Reading::Events),
+    ] {
+        assert_eq!(Reading::of(&format!("/assay.{method}")), Some(reading), "{method}");
+    }
     let all = crate::POLICY.iter().map(|(path, _)| *path);
     for path in all.filter(|path| Reading::of(path).is_none()) {
         let name = verb(&path);
