@@ -22,7 +22,7 @@ use crate::client::{Connection, prepare};
 /// Maximum time until a program is ready, and until it has ended after a signal.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// Ports for the programs. Their connections to each other have ports from 32768 on.
+/// Ports for the programs. By default, Linux chooses those of outgoing connections from 32768 on.
 const PORTS: Range<u16> = 10_000..32_768;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);

@@ -61,19 +61,26 @@ async fn requested(
     Ok(then.to_string())
 }
 
-#[tokio::test]
-async fn the_planner_expects_most_executions_to_be_live() -> Result<()> {
-    let world = World::new().await?;
+/// Adds copies of an execution, of which PostgreSQL has statistics.
+async fn start_many(world: &World, copies: i32) -> Result<()> {
     world.include(&[("a", 1)]).await?;
     world.start().await?;
     sqlx::query(
         "insert into execution
          select (jsonb_populate_record(e, jsonb_build_object('id', gen_random_uuid()))).*
-         from execution e, generate_series(1, 1000)",
+         from execution e, generate_series(1, $1)",
     )
+    .bind(copies)
     .execute(&world.db)
     .await?;
     sqlx::query("analyze execution").execute(&world.db).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_planner_expects_most_executions_to_be_live() -> Result<()> {
+    let world = World::new().await?;
+    start_many(&world, 1000).await?;
 
     let plan: serde_json::Value = sqlx::query_scalar(
         "explain (format json)
@@ -92,16 +99,7 @@ async fn the_planner_expects_most_executions_to_be_live() -> Result<()> {
 #[tokio::test]
 async fn postgresql_plans_statistics_once_also_when_it_has_those_of_the_table() -> Result<()> {
     let world = World::new().await?;
-    world.include(&[("a", 1)]).await?;
-    world.start().await?;
-    sqlx::query(
-        "insert into execution
-         select (jsonb_populate_record(e, jsonb_build_object('id', gen_random_uuid()))).*
-         from execution e, generate_series(1, 2000)",
-    )
-    .execute(&world.db)
-    .await?;
-    sqlx::query("analyze").execute(&world.db).await?;
+    start_many(&world, 2000).await?;
     for _ in 0..200 {
         let page = Page { limit: Some(100), ..Page::default() };
         let page = ListExecutionStatisticsRequest { page: Some(page), ..Default::default() };

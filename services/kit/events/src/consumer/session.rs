@@ -28,8 +28,8 @@ const TARGET: Duration = Duration::from_millis(100);
 /// delay requests. Short ones may be of many customers, who would wait for each other.
 const LONG: Duration = Duration::from_millis(20);
 
-/// First and maximum number of events in a transaction, unless their data is larger than that of a
-/// statement.
+/// First and maximum number of events in a transaction. Several events have at most as much data as the
+/// rows of a statement.
 const FIRST: usize = 20;
 const MOST: usize = 1000;
 
