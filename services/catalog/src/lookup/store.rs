@@ -15,24 +15,28 @@ pub(super) async fn find(
     set: Option<TestSetId>,
     environment: Option<EnvironmentId>,
 ) -> Result<(), Fault> {
-    let found: (bool, bool, bool, bool) = sqlx::query_as(
+    // PostgreSQL would plan a statement that skips absent ids by itself for each execution.
+    let of_project = |is_present: bool, table: &str, id: &str| {
+        if !is_present {
+            return format!("{id}::uuid is null");
+        }
+        format!(
+            "exists (
+                select from {table}
+                where customer_id = $1 and project_id = $2 and id = {id} and deleted_at is null
+            )"
+        )
+    };
+    let case_exists = of_project(case.is_some(), "test_case", "$3");
+    let set_exists = of_project(set.is_some(), "test_set", "$4");
+    let environment_exists = of_project(environment.is_some(), "environment", "$5");
+    let found: (bool, bool, bool, bool) = sqlx::query_as(AssertSqlSafe(format!(
         "select exists (
                     select from project
                     where customer_id = $1 and id = $2 and deleted_at is null
                 ),
-                $3::uuid is null or exists (
-                    select from test_case
-                    where customer_id = $1 and project_id = $2 and id = $3 and deleted_at is null
-                ),
-                $4::uuid is null or exists (
-                    select from test_set
-                    where customer_id = $1 and project_id = $2 and id = $4 and deleted_at is null
-                ),
-                $5::uuid is null or exists (
-                    select from environment
-                    where customer_id = $1 and project_id = $2 and id = $5 and deleted_at is null
-                )",
-    )
+                {case_exists}, {set_exists}, {environment_exists}"
+    )))
     .bind(customer)
     .bind(project)
     .bind(case)

@@ -215,13 +215,16 @@ async fn update(
     let (columns, arrays) = (TestCaseInput::new_columns(), TestCaseInput::arrays(9));
     let assignments = TestCaseInput::new_assignments();
     let returned = TestCase::COLUMNS_OF_RECORD.join(", ");
+    // PostgreSQL does not know the value of the subquery when it plans. It would expect a plan for these
+    // ids to be better than one for all, and plan for longer than it writes.
     let update = sqlx::query_as(AssertSqlSafe(format!(
         "with locked as (
              select from project where customer_id = $1 and id = $2 and deleted_at is null
              for key share
          ), unlocked as (
              select test_case.id from test_case, locked
-             where customer_id = $1 and project_id = $2 and id = any($3) and deleted_at is null
+             where customer_id = $1 and project_id = $2 and id = any((select $3)::uuid[])
+               and deleted_at is null
              for no key update of test_case {lock}
          ), changed as (
              update test_case set {assignments}, revision = revision + 1

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use assay_proto::{TestResult, catalog::*};
-use assay_testkit::eventually;
+use assay_testkit::{assert_planned_once, eventually};
 use futures::future::join_all;
 use sqlx::Connection as _;
 use tonic::Code;
 
 use crate::{
+    list::add_cases,
     user::User,
     world::{Answer, World},
 };
@@ -152,6 +153,21 @@ async fn concurrent_creations_fail_on_their_own() {
     let published =
         events.iter().filter(|(noun, action, _)| noun == "test_case" && action == "created");
     assert_eq!(published.count(), 40);
+}
+
+/// A plan of its own for each change takes PostgreSQL longer than the change.
+#[tokio::test]
+async fn postgresql_plans_changes_once() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let case = user.case(&project, "one").await;
+    add_cases(&world, &user, &project, 2_000).await;
+    sqlx::query("analyze").execute(&world.db).await.unwrap();
+    for number in 0..100 {
+        describe(&user, &case, &number.to_string()).await.unwrap();
+    }
+    assert_planned_once(&world.db, "with locked as%update test_case%").await;
 }
 
 #[tokio::test]

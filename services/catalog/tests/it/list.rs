@@ -109,7 +109,7 @@ async fn a_page_has_1_to_1000_records() {
 }
 
 /// Adds test cases to a project.
-async fn add_cases(world: &World, user: &User, project: &Project, count: i32) {
+pub(crate) async fn add_cases(world: &World, user: &User, project: &Project, count: i32) {
     sqlx::query(
         "insert into test_case (customer_id, project_id, id, identifier, name, description)
          select $1, $2, gen_random_uuid(), 'case-' || n, 'Case ' || n, ''

@@ -2,6 +2,7 @@
 
 use assay_proto::catalog::{lookup_service_client::LookupServiceClient, *};
 use assay_runtime::grpc::Channel;
+use assay_testkit::assert_planned_once;
 use tonic::Response;
 
 use crate::{
@@ -88,4 +89,17 @@ async fn the_origin_of_a_deleted_record_is_found() {
     let stranger = world.user().await;
     assert_eq!(fault(origin(&stranger, &project.id, &case.id, &plan.id).await), "not_found");
     assert_eq!(fault(origin(&user, &project.id, &plan.id, &plan.id).await), "not_found");
+}
+
+/// Other services look up a project for most of their requests.
+#[tokio::test]
+async fn postgresql_plans_lookups_of_projects_once() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project_id = user.project().await.id;
+    for _ in 0..200 {
+        let request = FindRecordsRequest { project_id: project_id.clone(), ..Default::default() };
+        find(&user, request).await.unwrap();
+    }
+    assert_planned_once(&world.db, "select exists (%from project%$5::uuid%").await;
 }

@@ -5,7 +5,7 @@
 use assay_proto::{
     CustomerId, Fault, InstanceId, TestReportId, TestResult, execution::InstanceAttempt, name_of,
 };
-use assay_runtime::parts::statements;
+use assay_runtime::parts::bounded;
 use sqlx::{FromRow, PgExecutor, PgTransaction};
 
 use crate::{
@@ -179,7 +179,7 @@ pub(crate) async fn insert(
         let last = Inserted { instance, attempt, is_earlier: are_late };
         earlier.chain((are_late || attempt.detail != empty).then_some(last))
     });
-    for part in statements(&attempts.collect::<Vec<_>>(), Inserted::texts) {
+    for part in bounded(&attempts.collect::<Vec<_>>(), Inserted::texts) {
         insert_part(tx, customer, reports, part).await?;
     }
     Ok(())

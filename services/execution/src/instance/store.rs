@@ -7,7 +7,7 @@ use assay_proto::{
     execution::{Instance, InstanceEntry, StepHistory},
     name_of,
 };
-use assay_runtime::parts::statements;
+use assay_runtime::parts::bounded;
 use serde::Deserialize;
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres, postgres::PgArguments,
@@ -239,7 +239,7 @@ pub(crate) async fn insert(
     instances: &[&NewInstance],
 ) -> Result<(), Fault> {
     let texts = |instance: &&NewInstance| instance.reporter.len() + instance.variant.len();
-    for part in statements(instances, texts) {
+    for part in bounded(instances, texts) {
         insert_part(tx, customer, reports, part).await?;
     }
     Ok(())

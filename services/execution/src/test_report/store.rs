@@ -9,7 +9,7 @@ use assay_proto::{
     CustomerId, ExecutionId, Fault, TestReportId, events::FailedTestCase, execution::TestReport,
     name_of,
 };
-use assay_runtime::parts::statements;
+use assay_runtime::parts::bounded;
 use sqlx::{
     AssertSqlSafe, FromRow, PgExecutor, PgTransaction, Postgres,
     postgres::{PgArguments, PgRow},
@@ -98,7 +98,7 @@ pub(crate) async fn save(
     let texts = |report: &&TestReportState| {
         report.ticket.len() + report.engine_failure.as_ref().map_or(0, String::len)
     };
-    for part in statements(&changed, texts) {
+    for part in bounded(&changed, texts) {
         save_part(tx, customer, part).await?;
     }
     Ok(())

@@ -49,7 +49,7 @@ impl Consumer {
         });
     }
 
-    /// Consumes until `stop` is cancelled, then finishes the current batch.
+    /// Consumes until `stop` is cancelled, then finishes the current transaction.
     pub async fn run(
         self,
         pool: PgPool,
@@ -123,10 +123,10 @@ impl Consumer {
                 continue;
             }
             let done = tokio::select! {
-                done = self.apply(nats, session, parked, &deliveries) => done,
+                done = self.apply(nats, session, parked, &deliveries, stop) => done,
                 () = subscription.keep_alive(&deliveries) => Ok(()),
             };
-            if done.is_err() {
+            if done.is_err() || stop.is_cancelled() {
                 subscription.reject_all(&deliveries).await;
             }
             done?;

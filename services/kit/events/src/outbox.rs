@@ -1,7 +1,7 @@
 //! Publishing events through the outbox.
 
 use assay_proto::{CustomerId, Fault};
-use assay_runtime::parts::STATEMENT;
+use assay_runtime::parts::PART;
 use futures::{FutureExt, future::BoxFuture};
 use sqlx::{PgExecutor, PgTransaction, types::Json};
 use uuid::Uuid;
@@ -34,7 +34,7 @@ where
             let event = event?;
             size += event.size();
             part.push(event);
-            if size >= STATEMENT {
+            if size >= PART {
                 insert(tx, &part).await?;
                 part.clear();
                 size = 0;

@@ -40,6 +40,6 @@ pub use self::{
     process::Process,
     public_url::PublicUrl,
     shares::{Share, Shares},
-    throttle::{Throttle, rest},
+    throttle::{Throttle, pause_after, rest},
     tls::{Tls, TlsConfig},
 };

@@ -3,8 +3,9 @@
 
 use std::{iter, mem::take};
 
-/// Maximum size of the rows that one statement inserts, in bytes, unless one row is larger.
-pub const STATEMENT: usize = 256 << 10;
+/// Maximum size of the rows that one statement inserts, or of the events that one transaction applies,
+/// in bytes, unless one of them is larger.
+pub const PART: usize = 256 << 10;
 
 /// Size of a row without its texts, in bytes.
 const ROW: usize = 128;
@@ -27,14 +28,13 @@ pub fn split<T>(rows: Vec<T>, most: usize, size: impl Fn(&T) -> usize) -> Vec<Ve
     parts
 }
 
-/// Returns the parts of rows that a statement inserts each. `texts` is the size of the texts of a row,
-/// in bytes.
-pub fn statements<T>(mut rows: &[T], texts: impl Fn(&T) -> usize) -> impl Iterator<Item = &[T]> {
+/// Returns parts of at most [`PART`] bytes. `texts` is the size of the texts of a row, in bytes.
+pub fn bounded<T>(mut rows: &[T], texts: impl Fn(&T) -> usize) -> impl Iterator<Item = &[T]> {
     iter::from_fn(move || {
         let mut total = 0;
         let fits = |row: &&T| {
             total += ROW + texts(row);
-            total <= STATEMENT
+            total <= PART
         };
         let count = rows.iter().take_while(fits).count().max(1);
         let (part, rest) = rows.split_at_checked(count)?;
@@ -58,11 +58,11 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_inserts_few_large_rows_or_many_small_ones() {
+    fn a_part_has_few_large_rows_or_many_small_ones() {
         let parts =
-            |texts: &[usize]| statements(texts, |row| *row).map(<[usize]>::len).collect::<Vec<_>>();
+            |texts: &[usize]| bounded(texts, |row| *row).map(<[usize]>::len).collect::<Vec<_>>();
         assert_eq!(parts(&vec![0; 5000]), [2048, 2048, 904]);
-        assert_eq!(parts(&[STATEMENT, 0, STATEMENT, 0]), [1, 1, 1, 1]);
+        assert_eq!(parts(&[PART, 0, PART, 0]), [1, 1, 1, 1]);
         assert_eq!(parts(&[100_000, 100_000, 100_000]), [2, 1]);
         assert!(parts(&[]).is_empty());
     }

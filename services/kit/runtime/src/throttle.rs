@@ -12,7 +12,12 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Sleeps for as long as a part of background work took, at most 100 ms.
 pub async fn rest(took: Duration) {
-    sleep(took.min(LONGEST_PAUSE)).await;
+    sleep(pause_after(took)).await;
+}
+
+/// Returns the duration of a [`rest`] after a part of background work.
+pub fn pause_after(took: Duration) -> Duration {
+    took.min(LONGEST_PAUSE)
 }
 
 /// Adapts the number of rows that a transaction of background work changes to the time that the

@@ -30,6 +30,9 @@ pub(super) async fn not_executed(
     id: ExecutionId,
     identifiers: &[String],
 ) -> Result<Vec<String>, Fault> {
+    if identifiers.is_empty() {
+        return Ok(Vec::new());
+    }
     let missing = sqlx::query_scalar(
         "select identifier from unnest($3::text[]) with ordinality as required (identifier, nr)
          where not exists (

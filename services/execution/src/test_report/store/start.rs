@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use assay_proto::{CustomerId, ExecutionId, Fault, TestType, catalog::SnapshotTestCase, name_of};
-use assay_runtime::parts::statements;
+use assay_runtime::parts::bounded;
 use prost::Message;
 use sqlx::{PgTransaction, types::Json};
 use uuid::Uuid;
@@ -47,7 +47,7 @@ pub(crate) async fn insert(
     reports: &[TestReportState],
 ) -> Result<(), Fault> {
     let mut rest = reports;
-    for cases in statements(cases, SnapshotTestCase::encoded_len) {
+    for cases in bounded(cases, SnapshotTestCase::encoded_len) {
         let (reports, others) = rest.split_at(cases.len());
         insert_part(tx, customer, execution, cases, reports).await?;
         rest = others;

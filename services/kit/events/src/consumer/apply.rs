@@ -1,7 +1,11 @@
 //! Applies or parks delivered messages, and acknowledges them.
 
+use std::collections::VecDeque;
+
 use assay_proto::CustomerId;
 use sqlx::Error;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     dead_letter,
@@ -18,15 +22,51 @@ use crate::{
     nats,
 };
 
+/// Events that are not applied yet.
+type Events<'a> = &'a [(&'a Delivery, &'a Received)];
+
+/// The next turn of a customer.
+struct Turn<'a> {
+    customer: CustomerId,
+    events: Events<'a>,
+    /// When it may begin.
+    from: Instant,
+}
+
 impl Consumer {
-    /// Applies or parks deliveries, customer by customer.
+    /// Applies or parks deliveries, until `stop` is cancelled. Customers take turns, of a transaction
+    /// each, so that none waits until a large change of another is applied.
     pub(super) async fn apply(
         &self,
         nats: &Nats,
         session: &mut Session<'_, impl Handler>,
         signal: &ParkedSignal,
         deliveries: &[Delivery],
+        stop: &CancellationToken,
     ) -> Result<(), Error> {
+        let customers = self.by_customer(nats, deliveries).await;
+        let from = Instant::now();
+        let turns = customers.iter().map(|(customer, events)| (*customer, &events[..]));
+        let mut turns: VecDeque<_> =
+            turns.map(|(customer, events)| Turn { customer, events, from }).collect();
+        while let Some(mut turn) = turns.pop_front() {
+            if stop.run_until_cancelled(sleep_until(turn.from)).await.is_none() {
+                break;
+            }
+            self.take(&mut turn, session, signal).await?;
+            if !turn.events.is_empty() {
+                turns.push_back(turn);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the events of each customer, in their order.
+    async fn by_customer<'a>(
+        &self,
+        nats: &Nats,
+        deliveries: &'a [Delivery],
+    ) -> Vec<(CustomerId, Vec<(&'a Delivery, &'a Received)>)> {
         let mut customers: Vec<(CustomerId, Vec<_>)> = Vec::new();
         for delivery in deliveries {
             match &delivery.event {
@@ -44,48 +84,43 @@ impl Consumer {
                 }
             }
         }
-        for (customer, events) in customers {
-            self.apply_customer(session, signal, customer, &events).await?;
-        }
-        Ok(())
+        customers
     }
 
-    /// Applies events of one customer. An event that fails is parked; if it is blocked, later
+    /// Applies the first events of a customer. An event that fails is parked; if it is blocked, later
     /// events may be blocked too and are parked with it.
-    async fn apply_customer(
+    async fn take(
         &self,
+        turn: &mut Turn<'_>,
         session: &mut Session<'_, impl Handler>,
         signal: &ParkedSignal,
-        customer: CustomerId,
-        events: &[(&Delivery, &Received)],
     ) -> Result<(), Error> {
-        let mut rest = events;
         let mut divert = !signal.is_empty() && {
-            let diverted = parked::are_diverted(&mut session.connection, self, customer);
+            let diverted = parked::are_diverted(&mut session.connection, self, turn.customer);
             within(STATEMENT_TIMEOUT, diverted).await?
         };
-        while !divert && !rest.is_empty() {
-            let batch: Vec<_> = rest.iter().map(|(_, event)| *event).collect();
-            let Outcome { applied, fault } = session.apply(&batch, !signal.is_empty()).await?;
-            let (done, left) = rest.split_at(applied);
-            acknowledge(done).await;
-            rest = left;
-            if let Some((failed, fault)) = rest.first().zip(fault) {
+        if !divert {
+            let events: Vec<_> = turn.events.iter().map(|(_, event)| *event).collect();
+            let Outcome { applied, fault, pause } =
+                session.apply(&events, !signal.is_empty()).await?;
+            turn.settle(applied).await;
+            turn.from = Instant::now() + pause;
+            if let Some((failed, fault)) = turn.events.first().zip(fault) {
                 retry::record_failure(self, failed.1.id(), 1, &fault);
                 divert = retry::is_blocked(&fault);
                 let delay = retry::backoff(self, &fault, 1);
                 let parked = parked::park(&mut session.connection, self, *failed, divert, delay);
                 within(STATEMENT_TIMEOUT, parked).await?;
                 signal.add();
-                acknowledge(&rest[..1]).await;
-                rest = &rest[1..];
+                turn.settle(1).await;
             }
         }
-        if !rest.is_empty() {
-            let diverted = parked::divert(&mut session.connection, self, customer, rest);
+        if divert && !turn.events.is_empty() {
+            let connection = &mut session.connection;
+            let diverted = parked::divert(connection, self, turn.customer, turn.events);
             within(STATEMENT_TIMEOUT, diverted).await?;
             signal.add();
-            acknowledge(rest).await;
+            turn.settle(turn.events.len()).await;
         }
         Ok(())
     }
@@ -101,8 +136,13 @@ impl Consumer {
     }
 }
 
-async fn acknowledge(events: &[(&Delivery, &Received)]) {
-    for (delivery, _) in events {
-        delivery.acknowledge().await;
+impl Turn<'_> {
+    /// Acknowledges so many events, which are applied or parked.
+    async fn settle(&mut self, count: usize) {
+        let (settled, rest) = self.events.split_at(count);
+        for (delivery, _) in settled {
+            delivery.acknowledge().await;
+        }
+        self.events = rest;
     }
 }

@@ -25,7 +25,7 @@ use super::{
     definition::{Consumer, Handler},
     parked::{self, Parked},
     received::Received,
-    session::{Limits, Session, causes},
+    session::{Limits, Outcome, Session, causes},
 };
 use crate::{
     Nats,
@@ -154,7 +154,7 @@ impl<H: Handler> Retrier<'_, H> {
         }
     }
 
-    /// Applies the due events of a customer, up to the first that fails.
+    /// Applies the first due events of a customer, up to one that fails.
     async fn retry_customer(
         &self,
         session: &mut Session<'_, H>,
@@ -167,10 +167,12 @@ impl<H: Handler> Retrier<'_, H> {
         // Only valid events are parked.
         let events = events.map_err(|error| Error::Decode(error.into()))?;
         let events: Vec<_> = events.iter().collect();
-        let outcome = session.apply(&events, true).await?;
-        let failed = due.get(outcome.applied).zip(outcome.fault);
-        let Some((parked, fault)) = failed else { return Ok(()) };
-        self.handle_failure(session, parked, &fault).await
+        let Outcome { applied, fault, pause } = session.apply(&events, true).await?;
+        if let Some((parked, fault)) = due.get(applied).zip(fault) {
+            self.handle_failure(session, parked, &fault).await?;
+        }
+        sleep(pause).await;
+        Ok(())
     }
 
     /// Postpones an event that has failed again, or moves it to the dead letters.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use assay_proto::Fault;
-use assay_runtime::{parts::statements, rest};
+use assay_runtime::{parts::bounded, pause_after};
 use futures::FutureExt as _;
 use sqlx::{Connection as _, Error, PgConnection, PgPool};
 use uuid::Uuid;
@@ -24,8 +24,8 @@ use crate::connection::{self, within};
 /// short.
 const TARGET: Duration = Duration::from_millis(100);
 
-/// Duration of a transaction after which the consumer rests, so that the events of a large change do not
-/// delay requests. Short ones may be of many customers, who would wait for each other.
+/// Duration of a transaction after which further events of its customer wait, so that those of a large
+/// change do not delay requests.
 const LONG: Duration = Duration::from_millis(20);
 
 /// First and maximum number of events in a transaction. Several events have at most as much data as the
@@ -53,6 +53,8 @@ pub(super) struct Outcome {
     pub(super) applied: usize,
     /// Failure of the next one.
     pub(super) fault: Option<Fault>,
+    /// Time for which further events of the customer wait.
+    pub(super) pause: Duration,
 }
 
 /// A connection with the lock of the consumer. If it is lost, so are the lock and the transaction,
@@ -93,50 +95,42 @@ impl<'a, H: Handler> Session<'a, H> {
         within(connection::STATEMENT_TIMEOUT, self.connection.ping()).await
     }
 
-    /// Applies events of one customer in order, up to the first that fails. If `may_be_parked`,
-    /// applied events are removed from the parked ones. Fails only if the connection is lost.
+    /// Applies the first of the events of one customer, in one transaction. If one fails, those before
+    /// it are applied without it. If `may_be_parked`, applied events are removed from the parked
+    /// ones. Fails only if the connection is lost.
     pub(super) async fn apply(
         &mut self,
         events: &[&Received],
         may_be_parked: bool,
     ) -> Result<Outcome, Error> {
-        let mut outcome = Outcome { applied: 0, fault: None };
-        while outcome.applied < events.len() && outcome.fault.is_none() {
-            let slice = &events[outcome.applied..];
-            let slice = &slice[..slice.len().min(self.slice)];
-            let slice = statements(slice, |event| event.size()).next().unwrap_or_default();
-            let begun = Instant::now();
-            let Outcome { applied, fault } = self.apply_slice(slice, may_be_parked).await?;
-            outcome.applied += applied;
-            outcome.fault = fault;
-            if begun.elapsed() > LONG {
-                rest(begun.elapsed()).await;
-            }
-        }
-        Ok(outcome)
+        let events = &events[..events.len().min(self.slice)];
+        let events = bounded(events, |event| event.size()).next().unwrap_or_default();
+        let begun = Instant::now();
+        let (applied, fault) = self.apply_slice(events, may_be_parked).await?;
+        let took = Some(begun.elapsed()).filter(|took| *took > LONG);
+        Ok(Outcome { applied, fault, pause: took.map(pause_after).unwrap_or_default() })
     }
 
-    /// Applies events in one transaction. If one fails, those before it are applied without it.
+    /// Returns the number of applied events, and the failure of the next one.
     async fn apply_slice(
         &mut self,
         events: &[&Received],
         may_be_parked: bool,
-    ) -> Result<Outcome, Error> {
-        let mut outcome = Outcome { applied: events.len(), fault: None };
-        let mut is_gathered = outcome.applied > 1;
-        while outcome.applied > 0 {
+    ) -> Result<(usize, Option<Fault>), Error> {
+        let (mut count, mut failure) = (events.len(), None);
+        let mut is_gathered = count > 1;
+        while count > 0 {
             let begun = Instant::now();
-            let events = &events[..outcome.applied];
-            let mut attempt = Attempt { events, is_gathered, at: Some(0) };
+            let mut attempt = Attempt { events: &events[..count], is_gathered, at: Some(0) };
             match self.attempt(&mut attempt, may_be_parked).await {
                 Ok(()) => {
-                    self.adapt(outcome.applied, begun.elapsed());
-                    return Ok(outcome);
+                    self.adapt(count, begun.elapsed());
+                    break;
                 }
                 Err(fault) => {
                     self.ping().await?;
                     if let Some(at) = attempt.at {
-                        outcome = Outcome { applied: at, fault: Some(fault) };
+                        (count, failure) = (at, Some(fault));
                     } else {
                         is_gathered = false;
                         self.slice = (self.slice / 2).max(1);
@@ -144,7 +138,7 @@ impl<'a, H: Handler> Session<'a, H> {
                 }
             }
         }
-        Ok(outcome)
+        Ok((count, failure))
     }
 
     fn adapt(&mut self, applied: usize, took: Duration) {

@@ -116,7 +116,7 @@ impl Queue {
         // remembers a nearly empty one. It would compare each row with the whole array of `any`.
         let done = sqlx::query(
             "update outbox set published_at = now()
-             from unnest($1::bigint[]) as published (id)
+             from unnest((select $1::bigint[])) as published (id)
              where outbox.id = published.id",
         )
         .bind(events.iter().map(|event| event.id).collect::<Vec<_>>());

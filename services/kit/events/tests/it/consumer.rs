@@ -1,6 +1,7 @@
 //! Delivery of events to consumers.
 
 use assay_events::Selection;
+use assay_proto::CustomerId;
 use assay_testkit::eventually;
 use async_nats::HeaderMap;
 
@@ -64,6 +65,38 @@ async fn events_of_a_customer_are_applied_together() {
     let transactions: i64 = sqlx::query_scalar(transactions).fetch_one(&world.pool).await.unwrap();
     // At most as many as if the consumer never applied more than at first.
     assert!(transactions <= 8, "{transactions} transactions");
+}
+
+#[tokio::test]
+async fn a_large_change_of_a_customer_does_not_delay_the_event_of_another() {
+    let mut world = World::new().await;
+    world.relay();
+    world.publish_together(0..500).await;
+    world.publish_for(CustomerId::new(), 1000).await;
+    world.wait_until_published().await;
+    world.consumer();
+
+    let effects = world.wait_for_effects(501).await;
+    assert_ne!(effects.last(), Some(&1000));
+    let of_first: Vec<_> = effects.into_iter().filter(|number| *number < 1000).collect();
+    assert_eq!(of_first, (0..500).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_consumer_that_stops_leaves_a_large_change_to_the_next() {
+    let mut world = World::new().await;
+    world.relay();
+    world.publish_together(0..900).await;
+    world.wait_until_published().await;
+    let first = world.consumer();
+    world.wait_for_effects(1).await;
+    first.cancel();
+    world.wait_until_stopped().await;
+    let applied = world.effects().await.len();
+    assert!(applied < 900, "the consumer has stopped only after {applied} events");
+    world.consumer();
+
+    assert_eq!(world.wait_for_effects(900).await, (0..900).collect::<Vec<_>>());
 }
 
 #[tokio::test]
