@@ -1,11 +1,12 @@
-//! Calls for single test cases, gathered into few.
+//! Calls for single test cases and for pages of them, gathered into few.
 
 use assay_auth::Caller;
 use assay_proto::{
-    Fault,
+    Fault, Replies,
     catalog::{
-        BatchCreateTestCasesRequest, BatchGetTestCasesRequest, BatchUpdateTestCasesRequest,
-        CreateTestCaseRequest, TestCase, TestCaseInput, TestCaseReplyBatch, UpdateTestCaseRequest,
+        BatchCreateTestCasesRequest, BatchGetTestCasesRequest, BatchListTestCasesRequest,
+        BatchUpdateTestCasesRequest, CreateTestCaseRequest, TestCase, TestCaseBatch, TestCaseInput,
+        TestCasePageRequest, UpdateTestCaseRequest,
         test_case_service_client::TestCaseServiceClient,
     },
 };
@@ -19,25 +20,28 @@ use crate::admission::FairChannel;
 /// A caller, and the id of a project.
 type Group<P> = (Caller, P);
 
-/// Outcomes of parts of a call. That of a change is `None` while others change the test case.
-type Outcomes = Vec<Result<Option<TestCase>, Status>>;
-type Answer = Result<Response<Streaming<TestCaseReplyBatch>>, Status>;
+/// Outcomes of parts of a call. That of a change is `None` while others change the test case, and that of
+/// a page if the pages before it are large.
+type Outcomes<T> = Vec<Result<Option<T>, Status>>;
+type Answer<B> = Result<Response<Streaming<B>>, Status>;
 
-/// Calls for single test cases. Those of one kind, of one caller and in one project that arrive during
-/// a call to the catalog form the next call.
+/// Calls for single test cases and for pages of them. Those of one kind, of one caller and in one project
+/// that arrive during a call to the catalog form the next call.
 #[derive(Clone)]
 pub(crate) struct CaseCalls {
     /// Without a project in permanent URLs.
     reads: Gather<Group<Option<String>>, String, Option<TestCase>>,
     creations: Gather<Group<String>, CreateTestCaseRequest, Option<TestCase>>,
     changes: Gather<Group<String>, UpdateTestCaseRequest, Option<TestCase>>,
+    pages: Gather<Group<String>, TestCasePageRequest, Option<TestCaseBatch>>,
     cases: TestCaseServiceClient<FairChannel>,
 }
 
 impl CaseCalls {
     pub(crate) fn new(catalog: &FairChannel) -> Self {
         let cases = TestCaseServiceClient::from_ref(catalog);
-        let (shares, [get, create, update]) = (catalog.shares(), [&cases; 3].map(Clone::clone));
+        let (shares, [get, create, update, list]) =
+            (catalog.shares(), [&cases; 4].map(Clone::clone));
         Self {
             reads: Gather::new(shares, move |(caller, project_id): Group<_>, ids: Vec<_>| {
                 let (mut cases, count) = (get.clone(), ids.len());
@@ -63,8 +67,26 @@ impl CaseCalls {
                     cases.clone().batch_update_test_cases(caller.call(request)).await
                 })
             }),
+            pages: Gather::new(shares, move |(caller, project_id): Group<_>, pages: Vec<_>| {
+                let (mut cases, count) = (list.clone(), pages.len());
+                async move {
+                    let request = caller.call(BatchListTestCasesRequest { project_id, pages });
+                    Ok(outcomes(cases.batch_list_test_cases(request).await, count).await)
+                }
+            }),
             cases,
         }
+    }
+
+    /// Returns a page of the active test cases of a project. Returns `None` if it may be large, and needs
+    /// a call whose response is a stream.
+    pub(crate) async fn list(
+        &self,
+        caller: Caller,
+        project_id: String,
+        page: TestCasePageRequest,
+    ) -> Result<Option<TestCaseBatch>, Status> {
+        self.pages.run((caller, project_id), page).await
     }
 
     /// Returns a test case, of any project of the customer if none is given.
@@ -114,10 +136,10 @@ fn present(case: Option<TestCase>) -> Result<TestCase, Status> {
 
 /// Makes a call for each part of the requests that fits into a message. A call that fails is the
 /// outcome of its own part.
-async fn in_parts<R: Message>(
+async fn in_parts<R: Message, B: Replies>(
     requests: Vec<R>,
-    call: impl AsyncFn(Vec<R>) -> Answer,
-) -> Result<Outcomes, Status> {
+    call: impl AsyncFn(Vec<R>) -> Answer<B>,
+) -> Result<Outcomes<B::Outcome>, Status> {
     let mut all = Vec::with_capacity(requests.len());
     for part in split(requests) {
         let count = part.len();
@@ -127,27 +149,34 @@ async fn in_parts<R: Message>(
 }
 
 /// Returns an outcome for each part of a call. Those that do not arrive fail as the call does.
-async fn outcomes(answer: Answer, count: usize) -> Outcomes {
-    let mut outcomes = Vec::with_capacity(count);
+async fn outcomes<B: Replies>(answer: Answer<B>, count: usize) -> Outcomes<B::Outcome> {
+    let mut outcomes: Outcomes<_> = Vec::with_capacity(count);
     let received = receive(answer, &mut outcomes).await;
     if outcomes.len() < count {
         let cut = || Fault::internal("the catalog has not answered for each part of a call").into();
-        outcomes.resize(count, Err(received.err().unwrap_or_else(cut)));
+        let failure = received.err().unwrap_or_else(cut);
+        outcomes.resize_with(count, || Err(failure.clone()));
     }
     outcomes
 }
 
-async fn receive(answer: Answer, outcomes: &mut Outcomes) -> Result<(), Status> {
+async fn receive<B: Replies>(
+    answer: Answer<B>,
+    outcomes: &mut Outcomes<B::Outcome>,
+) -> Result<(), Status> {
     let mut batches = answer?.into_inner();
     while let Some(batch) = batches.message().await? {
-        outcomes.extend(batch.items.into_iter().map(Result::from));
+        outcomes.extend(batch.into_outcomes());
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use assay_proto::{Codec, catalog::TestCaseReply};
+    use assay_proto::{
+        Codec,
+        catalog::{TestCaseReply, TestCaseReplyBatch},
+    };
     use axum::body::Body;
     use futures::stream;
     use http::StatusCode;
@@ -156,7 +185,7 @@ mod tests {
     use super::*;
 
     /// An answer that breaks off after these replies.
-    fn broken_off(replies: Outcomes) -> Response<Streaming<TestCaseReplyBatch>> {
+    fn broken_off(replies: Outcomes<TestCase>) -> Response<Streaming<TestCaseReplyBatch>> {
         let items = replies.into_iter().map(TestCaseReply::from).collect();
         let message = TestCaseReplyBatch { items }.encode_to_vec();
         let length = u32::try_from(message.len()).unwrap().to_be_bytes();
@@ -166,7 +195,7 @@ mod tests {
         Response::new(Streaming::new_response(decoder, body, ok, None, None))
     }
 
-    fn codes(outcomes: Outcomes) -> Vec<Code> {
+    fn codes(outcomes: Outcomes<TestCase>) -> Vec<Code> {
         outcomes
             .into_iter()
             .map(|outcome| outcome.map_or_else(|s| s.code(), |_| Code::Ok))

@@ -29,6 +29,9 @@ use crate::{
 /// Number of records that a page may have.
 const LIMITS: std::ops::RangeInclusive<i32> = 1..=1000;
 
+/// Number of records that a page of the usual length has at most.
+const USUAL: i32 = 100;
+
 /// The page of a list to return; without `limit`, the whole list.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -90,6 +93,20 @@ impl Listing {
     /// Returns the page of the first records of the list, for [`Listing::respond_from_first`].
     pub(crate) fn first(&self, limit: i32) -> Page {
         Page { limit: Some(limit), cursor: None, ..self.page.clone() }
+    }
+
+    /// Returns the limit and the cursor of a page of the usual length, at most 100, without a search.
+    pub(crate) fn usual_page(&self) -> Option<(i32, Option<String>)> {
+        let Page { limit, cursor, q } = &self.page;
+        let limit = limit.filter(|limit| *limit <= USUAL && q.is_none());
+        limit.map(|limit| (limit, cursor.clone()))
+    }
+
+    /// Responds with a page that has arrived as a whole.
+    pub(crate) fn respond_with(self, page: impl Batch) -> List {
+        let (items, next) = page.into_parts();
+        let next = next.map(|cursor| next_link(&self.uri, &cursor));
+        List { next, body: [b"[", &items[..], b"]"].concat().into() }
     }
 
     /// Responds with the requested page of the records of [`Listing::first`], as if the list had no

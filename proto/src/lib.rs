@@ -30,6 +30,7 @@ pub use self::{
     integer::{Integer, integer, integers, optional_integer},
     object::optional_object,
     policy::{Needs, Permissions, Reading, method_at, waits},
+    reply::Replies,
     result::worst,
     timestamp::Timestamp,
     value::*,

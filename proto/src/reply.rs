@@ -6,24 +6,50 @@ use tonic_types::pb;
 
 use crate::{
     Fault,
-    catalog::{TestCase, TestCaseReply},
+    catalog::{
+        TestCase, TestCaseBatch, TestCasePageReply, TestCasePageReplyBatch, TestCaseReply,
+        TestCaseReplyBatch,
+    },
 };
 
-impl From<Result<Option<TestCase>, Status>> for TestCaseReply {
-    fn from(outcome: Result<Option<TestCase>, Status>) -> Self {
-        match outcome {
-            Ok(test_case) => Self { test_case, failure: None },
-            Err(status) => Self { test_case: None, failure: Some(encoded(&status)) },
-        }
-    }
+/// A message with replies, each of them an outcome or a failure.
+pub trait Replies: prost::Message + Default + Sized {
+    type Outcome: Send;
+
+    /// Returns the outcomes. `None` is one that the service leaves to a call of its own.
+    fn into_outcomes(self) -> impl Iterator<Item = Result<Option<Self::Outcome>, Status>>;
 }
 
-/// Returns `None` for a test case that others are changing.
-impl From<TestCaseReply> for Result<Option<TestCase>, Status> {
-    fn from(TestCaseReply { test_case, failure }: TestCaseReply) -> Self {
-        failure.map_or(Ok(test_case), |failure| Err(decoded(failure)))
-    }
+/// Implements the conversions of a reply, whose field has the outcome.
+macro_rules! replies {
+    ($batch:ident of $reply:ident { $field:ident: $outcome:ident }) => {
+        impl From<Result<Option<$outcome>, Status>> for $reply {
+            fn from(outcome: Result<Option<$outcome>, Status>) -> Self {
+                match outcome {
+                    Ok($field) => Self { $field, failure: None },
+                    Err(status) => Self { $field: None, failure: Some(encoded(&status)) },
+                }
+            }
+        }
+
+        impl From<$reply> for Result<Option<$outcome>, Status> {
+            fn from($reply { $field, failure }: $reply) -> Self {
+                failure.map_or(Ok($field), |failure| Err(decoded(failure)))
+            }
+        }
+
+        impl Replies for $batch {
+            type Outcome = $outcome;
+
+            fn into_outcomes(self) -> impl Iterator<Item = Result<Option<$outcome>, Status>> {
+                self.items.into_iter().map(Result::from)
+            }
+        }
+    };
 }
+
+replies!(TestCaseReplyBatch of TestCaseReply { test_case: TestCase });
+replies!(TestCasePageReplyBatch of TestCasePageReply { page: TestCaseBatch });
 
 /// Returns a status as google.rpc.Status, which it already is if it has details.
 fn encoded(status: &Status) -> Bytes {

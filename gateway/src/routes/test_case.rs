@@ -7,7 +7,7 @@ mod import;
 use assay_auth::Caller;
 use assay_proto::catalog::{
     DeleteTestCaseRequest, ListFilter, ListTestCasesRequest, TestCase, TestCaseEntry,
-    TestCaseInput, UpdateTestCaseRequest,
+    TestCaseInput, TestCasePageRequest, UpdateTestCaseRequest,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -54,15 +54,22 @@ impl Updatable for TestCaseInput {}
 #[utoipa::path(
     get, path = "/api/projects/{projectId}/testcases", operation_id = "list_test_cases",
     tag = "Test cases", params(Listing),
-    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/ListTestCases"))),
+    extensions(("x-grpc-method" = json!("/assay.catalog.v1.TestCaseService/BatchListTestCases"))),
     responses((status = OK, description = "The test cases", body = [TestCaseEntry])),
 )]
 async fn list(
     State(cases): State<TestCases>,
+    State(calls): State<CaseCalls>,
     caller: Caller,
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
+    if let Some((limit, cursor)) = listing.usual_page() {
+        let page = TestCasePageRequest { limit, cursor };
+        if let Some(page) = calls.list(caller.clone(), project_id.clone(), page).await? {
+            return Ok(listing.respond_with(page));
+        }
+    }
     list_of(cases, &caller, project_id, listing, ListFilter::Unspecified).await
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod aliases;
 mod change;
 mod creation;
 pub(crate) mod identifiers;
+mod pages;
 pub(crate) mod rules;
 pub(crate) mod store;
 
@@ -11,9 +12,10 @@ use assay_auth::Caller;
 use assay_proto::{
     Fault, ProjectId, TestCaseId,
     catalog::{
-        BatchCreateTestCasesRequest, BatchGetTestCasesRequest, BatchUpdateTestCasesRequest,
-        DeleteTestCaseRequest, GetAliasesRequest, ListTestCasesRequest, RecordKind,
-        ReplaceAliasesRequest, TestCase, TestCaseAliases, TestCaseBatch, TestCaseReply,
+        BatchCreateTestCasesRequest, BatchGetTestCasesRequest, BatchListTestCasesRequest,
+        BatchUpdateTestCasesRequest, DeleteTestCaseRequest, GetAliasesRequest,
+        ListTestCasesRequest, RecordKind, ReplaceAliasesRequest, TestCase, TestCaseAliases,
+        TestCaseBatch, TestCasePageReply, TestCasePageReplyBatch, TestCaseReply,
         TestCaseReplyBatch, test_case_service_server,
     },
 };
@@ -60,6 +62,7 @@ impl TestCaseService {
 #[tonic::async_trait]
 impl test_case_service_server::TestCaseService for TestCaseService {
     type ListTestCasesStream = Batches<TestCaseBatch>;
+    type BatchListTestCasesStream = Batches<TestCasePageReplyBatch>;
     type BatchGetTestCasesStream = Batches<TestCaseReplyBatch>;
     type BatchCreateTestCasesStream = Batches<TestCaseReplyBatch>;
     type BatchUpdateTestCasesStream = Batches<TestCaseReplyBatch>;
@@ -80,6 +83,25 @@ impl test_case_service_server::TestCaseService for TestCaseService {
             }
         })
         .await
+    }
+
+    async fn batch_list_test_cases(
+        &self,
+        request: Request<BatchListTestCasesRequest>,
+    ) -> Result<Response<Self::BatchListTestCasesStream>, Status> {
+        let customer = Caller::of(&request)?.customer;
+        let BatchListTestCasesRequest { project_id, pages } = request.into_inner();
+        check_count("pages", pages.len())?;
+        let project = ProjectId::from_path(&project_id)?;
+        let slices: Vec<_> = pages.into_iter().map(pages::slice).collect();
+        let valid: Vec<_> = slices.iter().flatten().cloned().collect();
+        let mut read = pages::read(&self.db, customer, project, &valid).await?.into_iter();
+        let outcomes = slices
+            .into_iter()
+            .map(|slice| slice.map(|_| read.next().flatten()).map_err(Status::from));
+        // One message, as it has few bytes.
+        let items = outcomes.map(TestCasePageReply::from).collect();
+        Ok(Response::new(Box::pin(stream::iter([Ok(TestCasePageReplyBatch { items })]))))
     }
 
     async fn batch_get_test_cases(

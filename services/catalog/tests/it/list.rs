@@ -8,7 +8,7 @@ use crate::{
     world::{Answer, World, fault, invalid_fields, listed, page},
 };
 
-async fn cases(
+pub(crate) async fn cases(
     user: &User,
     project_id: &str,
     page: Option<Page>,

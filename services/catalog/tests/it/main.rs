@@ -16,6 +16,7 @@ mod list;
 mod lookup;
 mod model;
 mod opening;
+mod pages;
 mod project;
 mod purge;
 mod reactions;
