@@ -70,6 +70,9 @@ async fn events_of_a_customer_are_applied_together() {
 #[tokio::test]
 async fn a_large_change_of_a_customer_does_not_delay_the_event_of_another() {
     let mut world = World::new().await;
+    // All others arrive while this event is applied.
+    world.failures.set(2000, "endless");
+    world.publish_for(CustomerId::new(), 2000).await;
     world.relay();
     world.publish_together(0..500).await;
     world.publish_for(CustomerId::new(), 1000).await;
