@@ -49,15 +49,12 @@ impl Filter {
         customer: CustomerId,
         execution: ExecutionId,
     ) {
-        for (column, value) in [("result", &self.result), ("status", &self.status)] {
+        for (column, value) in
+            [("result", &self.result), ("status", &self.status), ("change", &self.change)]
+        {
             if let Some(value) = value {
-                sql.push(format!(" and r.{column} = (select "));
-                sql.push_bind(value.clone()).push(")");
+                sql.push(format!(" and r.{column} = ")).push_bind(value.clone());
             }
-        }
-        // Some changes are rare, and have an index.
-        if let Some(change) = &self.change {
-            sql.push(" and r.change = ").push_bind(change.clone());
         }
         if let Some(fingerprint) = &self.fingerprint {
             // An array, so that every plan reads the index of causes once, however many reports it
@@ -79,17 +76,17 @@ pub(crate) async fn list(
 ) -> Result<Rows<TestReportEntry>, Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
     let after = TestReportId::from_field_if_any("cursor", slice.after.as_deref())?;
-    let mut chosen = chosen(customer, id);
-    filter.push_to(&mut chosen, customer, id);
+    let mut sql = select(customer, state, id);
+    filter.push_to(&mut sql, customer, id);
     if let Some(pattern) = &slice.pattern {
-        chosen.push(" and concat_ws(E'\\n', r.test_case_identifier, r.test_case_name) ilike ");
-        chosen.push_bind(pattern.clone());
+        sql.push(" and concat_ws(E'\\n', r.test_case_identifier, r.test_case_name) ilike ");
+        sql.push_bind(pattern.clone());
     }
     if let Some(after) = after {
-        chosen.push(" and r.id > ").push_bind(after);
+        sql.push(" and r.id > ").push_bind(after);
     }
-    chosen.push(" order by r.id limit (select ").push_bind(slice.limit).push(")");
-    Ok(read(db, state, id, chosen).await?.into())
+    sql.push(" order by r.id limit ").push_bind(slice.limit);
+    Ok(read(db, state, id, sql).await?.into())
 }
 
 /// Reads these reports of an execution.
@@ -100,33 +97,21 @@ pub(crate) async fn of_ids(
     reports: &[Uuid],
 ) -> Result<Vec<TestReportEntry>, Fault> {
     let id = ExecutionId::from_record(&state.execution.id)?;
-    let mut chosen = chosen(customer, id);
-    chosen.push(" and r.id = any(").push_bind(reports).push(")");
-    read(db, state, id, chosen).await
+    let mut sql = select(customer, state, id);
+    sql.push(" and r.id = any(").push_bind(reports).push(")");
+    read(db, state, id, sql).await
 }
 
-/// Begins a statement with the reports `r` of an execution, to which further conditions are added.
-fn chosen(customer: CustomerId, id: ExecutionId) -> QueryBuilder<sqlx::Postgres> {
-    let columns = TestReportEntry::COLUMNS;
-    let mut sql = QueryBuilder::new(format!(
-        "select {columns} from (select * from test_report r where r.customer_id = "
-    ));
-    sql.push_bind(customer);
-    sql.push(" and r.execution_id = (select ").push_bind(id).push(")");
-    sql
-}
-
-/// Reads the chosen reports with their last results. PostgreSQL would plan each execution of the
-/// statement for the values that are in subqueries.
-async fn read(
-    db: &PgPool,
+/// Selects the reports `r` of an execution.
+fn select(
+    customer: CustomerId,
     state: &ExecutionState,
     id: ExecutionId,
-    mut sql: QueryBuilder<sqlx::Postgres>,
-) -> Result<Vec<TestReportEntry>, Fault> {
+) -> QueryBuilder<sqlx::Postgres> {
+    let columns = TestReportEntry::COLUMNS;
+    let mut sql = QueryBuilder::new(format!("select {columns} from test_report r"));
     sql.push(
-        ") as r
-        left join lateral (
+        " left join lateral (
             select max(attempt) as attempts from instance
             where customer_id = r.customer_id and test_report_id = r.id
               and result <> 'NotExecuted'
@@ -140,16 +125,26 @@ async fn read(
         cross join lateral (
             select coalesce(string_agg(coalesce(left(p.result, 1), '-'), '' order by nr desc), '')
                 as history
-            from unnest((select ",
+            from unnest(",
     );
     sql.push_bind(state.baseline.clone());
     sql.push(
-        ")) with ordinality as b (id, nr)
+        ") with ordinality as b (id, nr)
             left join test_report p on p.customer_id = r.customer_id and p.execution_id = b.id
                 and p.test_case_id = r.test_case_id
         ) as h
-        order by r.id",
+        where r.customer_id = ",
     );
+    sql.push_bind(customer).push(" and r.execution_id = ").push_bind(id);
+    sql
+}
+
+async fn read(
+    db: &PgPool,
+    state: &ExecutionState,
+    id: ExecutionId,
+    mut sql: QueryBuilder<sqlx::Postgres>,
+) -> Result<Vec<TestReportEntry>, Fault> {
     let entries: Vec<TestReportEntry> = sql.build_query_as().fetch_all(db).await?;
     let entries = entries.into_iter().map(|entry| {
         let failing_since = failing_since(&entry, id, &state.baseline);

@@ -2,14 +2,13 @@
 
 use anyhow::Result;
 use assay_proto::{
-    Batch, Page, ResultChange, TestResult,
+    Batch, ResultChange, TestResult,
     catalog::ProjectInput,
     execution::{
         ChangeCounts, Execution, ExecutionSummary, GetExecutionSummaryRequest, GetGridRequest,
         Grid, ListDifferencesRequest, ListTestReportsRequest, OpenExecutionInput, TestReportEntry,
     },
 };
-use assay_testkit::assert_planned_once;
 use futures::TryStreamExt;
 use serde_json::{Value, json};
 use tonic::Status;
@@ -120,23 +119,6 @@ async fn failures_are_new_once_and_fixed_once() -> Result<()> {
     still.fingerprint = Some(entries[0].fingerprint.clone());
     assert_eq!(list_reports(&world, still).await?.len(), 1);
     assert_eq!(world.differences().await?, 0);
-    Ok(())
-}
-
-/// A plan of its own for each page takes PostgreSQL as long as the page.
-#[tokio::test]
-async fn postgresql_plans_pages_of_reports_once() -> Result<()> {
-    let world = World::new().await?;
-    let results: Vec<_> = (0..500).map(|number| passed(&format!("case-{number}"))).collect();
-    run(&world, "main", json!(results)).await?;
-    let execution_id = run(&world, "main", json!(results)).await?.id;
-    sqlx::query("analyze").execute(&world.db).await?;
-    let page = Some(Page { limit: Some(5), ..Page::default() });
-    let request = ListTestReportsRequest { execution_id, page, ..Default::default() };
-    for _ in 0..200 {
-        assert_eq!(list_reports(&world, request.clone()).await?.len(), 5);
-    }
-    assert_planned_once(&world.db, "select%from%test_report r%as history%").await;
     Ok(())
 }
 
