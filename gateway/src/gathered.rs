@@ -2,12 +2,11 @@
 
 use assay_auth::Caller;
 use assay_proto::{
-    Fault, Replies,
+    Fault, Page, Replies,
     catalog::{
         BatchCreateTestCasesRequest, BatchGetTestCasesRequest, BatchListTestCasesRequest,
         BatchUpdateTestCasesRequest, CreateTestCaseRequest, TestCase, TestCaseBatch, TestCaseInput,
-        TestCasePageRequest, UpdateTestCaseRequest,
-        test_case_service_client::TestCaseServiceClient,
+        UpdateTestCaseRequest, test_case_service_client::TestCaseServiceClient,
     },
 };
 use assay_runtime::{Gather, list::split, trace};
@@ -33,7 +32,7 @@ pub(crate) struct CaseCalls {
     reads: Gather<Group<Option<String>>, String, Option<TestCase>>,
     creations: Gather<Group<String>, CreateTestCaseRequest, Option<TestCase>>,
     changes: Gather<Group<String>, UpdateTestCaseRequest, Option<TestCase>>,
-    pages: Gather<Group<String>, TestCasePageRequest, Option<TestCaseBatch>>,
+    pages: Gather<Group<String>, Page, Option<TestCaseBatch>>,
     cases: TestCaseServiceClient<FairChannel>,
 }
 
@@ -78,13 +77,13 @@ impl CaseCalls {
         }
     }
 
-    /// Returns a page of the active test cases of a project. Returns `None` if it may be large, and needs
-    /// a call whose response is a stream.
+    /// Returns a [usual page](crate::list::Listing::usual_page) of the active test cases of a project.
+    /// Returns `None` if it may be large, and needs a call whose response is a stream.
     pub(crate) async fn list(
         &self,
         caller: Caller,
         project_id: String,
-        page: TestCasePageRequest,
+        page: Page,
     ) -> Result<Option<TestCaseBatch>, Status> {
         self.pages.run((caller, project_id), page).await
     }

@@ -3,6 +3,7 @@
 use std::future::ready;
 
 use assay_proto::{Batch, Listed, Page};
+use assay_runtime::list::USUAL_PAGE;
 use axum::{
     body::Body,
     extract::FromRequestParts,
@@ -28,9 +29,6 @@ use crate::{
 
 /// Number of records that a page may have.
 const LIMITS: std::ops::RangeInclusive<i32> = 1..=1000;
-
-/// Number of records that a page of the usual length has at most.
-const USUAL: i32 = 100;
 
 /// The page of a list to return; without `limit`, the whole list.
 #[derive(Deserialize, IntoParams)]
@@ -95,11 +93,10 @@ impl Listing {
         Page { limit: Some(limit), cursor: None, ..self.page.clone() }
     }
 
-    /// Returns the limit and the cursor of a page of the usual length, at most 100, without a search.
-    pub(crate) fn usual_page(&self) -> Option<(i32, Option<String>)> {
-        let Page { limit, cursor, q } = &self.page;
-        let limit = limit.filter(|limit| *limit <= USUAL && q.is_none());
-        limit.map(|limit| (limit, cursor.clone()))
+    /// Returns the requested page if it has the usual length at most, and is without a search.
+    pub(crate) fn usual_page(&self) -> Option<Page> {
+        let is_usual = self.page.limit.is_some_and(|limit| limit <= USUAL_PAGE);
+        (is_usual && self.page.q.is_none()).then(|| self.page.clone())
     }
 
     /// Responds with a page that has arrived as a whole.

@@ -7,7 +7,7 @@ mod import;
 use assay_auth::Caller;
 use assay_proto::catalog::{
     DeleteTestCaseRequest, ListFilter, ListTestCasesRequest, TestCase, TestCaseEntry,
-    TestCaseInput, TestCasePageRequest, UpdateTestCaseRequest,
+    TestCaseInput, UpdateTestCaseRequest,
 };
 use axum::extract::State;
 use http::StatusCode;
@@ -64,11 +64,10 @@ async fn list(
     Path(project_id): Path<String>,
     listing: Listing,
 ) -> Result<List, Problem> {
-    if let Some((limit, cursor)) = listing.usual_page() {
-        let page = TestCasePageRequest { limit, cursor };
-        if let Some(page) = calls.list(caller.clone(), project_id.clone(), page).await? {
-            return Ok(listing.respond_with(page));
-        }
+    if let Some(page) = listing.usual_page()
+        && let Some(page) = calls.list(caller.clone(), project_id.clone(), page).await?
+    {
+        return Ok(listing.respond_with(page));
     }
     list_of(cases, &caller, project_id, listing, ListFilter::Unspecified).await
 }

@@ -1,30 +1,31 @@
 //! Pages of the active test cases of a project, of which several are read by one statement.
 
 use assay_proto::{
-    Batch as _, CustomerId, Fault, Listed as _, ProjectId, Rendered,
-    catalog::{TestCaseBatch, TestCaseEntry, TestCasePageRequest},
+    Batch as _, CustomerId, Fault, Listed as _, Page, ProjectId, Rendered,
+    catalog::{TestCaseBatch, TestCaseEntry},
 };
-use assay_runtime::list::Slice;
+use assay_runtime::list::{Slice, USUAL_PAGE};
 use futures::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgPool};
 
 use crate::{project::store as projects, records::padded};
 
-/// Maximum number of rows in a page.
-const LONGEST: i32 = 100;
-
 /// Number of pages that are read first, when their size is not known.
 const FIRST: usize = 4;
 
-/// Maximum number of bytes of all pages.
+/// Maximum number of bytes of all pages, with few more for what is around them.
 const MOST: usize = 1 << 20;
 
 /// Returns the rows of a page, and the one after it, which shows that there is a next page.
-pub(super) fn slice(page: TestCasePageRequest) -> Result<Slice, Fault> {
-    if !(1..=LONGEST).contains(&page.limit) {
-        return Err(Fault::invalid("limit", format!("must be 1 to {LONGEST}")));
+pub(super) fn slice(Page { limit, cursor, q }: Page) -> Result<Slice, Fault> {
+    let limit = limit.filter(|limit| (1..=USUAL_PAGE).contains(limit));
+    let Some(limit) = limit else {
+        return Err(Fault::invalid("limit", format!("must be 1 to {USUAL_PAGE}")));
+    };
+    if q.is_some() {
+        return Err(Fault::invalid("q", "must be absent"));
     }
-    let slice = Slice { after: page.cursor, limit: i64::from(page.limit) + 1, pattern: None };
+    let slice = Slice { after: cursor, limit: i64::from(limit) + 1, pattern: None };
     slice.before()?;
     Ok(slice)
 }

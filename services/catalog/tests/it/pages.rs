@@ -1,6 +1,6 @@
 //! Pages of test cases, several of which are read by one call.
 
-use assay_proto::{Batch as _, Replies as _, catalog::*};
+use assay_proto::{Batch as _, Page, Replies as _, catalog::*};
 use assay_testkit::assert_planned_once;
 use futures::TryStreamExt as _;
 use tonic::Code;
@@ -13,11 +13,11 @@ use crate::{
 
 type Read = Result<Option<(Vec<TestCaseEntry>, Option<String>)>, Code>;
 
-fn request(limit: i32, cursor: Option<&str>) -> TestCasePageRequest {
-    TestCasePageRequest { limit, cursor: cursor.map(ToOwned::to_owned) }
+fn request(limit: i32, cursor: Option<&str>) -> Page {
+    page(limit, cursor.map(ToOwned::to_owned))
 }
 
-async fn read(user: &User, project_id: &str, pages: Vec<TestCasePageRequest>) -> Answer<Vec<Read>> {
+async fn read(user: &User, project_id: &str, pages: Vec<Page>) -> Answer<Vec<Read>> {
     let request = BatchListTestCasesRequest { project_id: project_id.to_owned(), pages };
     let replies = user.cases().batch_list_test_cases(user.call(request)).await?.into_inner();
     let replies: Vec<_> = replies.try_collect().await?;
@@ -47,15 +47,14 @@ async fn pages_of_one_call_are_those_of_the_list() {
     ]
     .map(|(limit, cursor)| request(limit, cursor))
     .into();
-    let single = async |request: &TestCasePageRequest| {
-        let page = page(request.limit, request.cursor.clone());
-        Ok(Some(cases(&user, &project.id, Some(page)).await.unwrap()))
-    };
     let mut expected = Vec::new();
     for page in &pages {
-        expected.push(single(page).await);
+        expected.push(Ok(Some(cases(&user, &project.id, Some(page.clone())).await.unwrap())));
     }
-    for wrong in [request(0, None), request(101, None), request(100, Some("no cursor"))] {
+    let whole = Page::default();
+    let search = Page { q: Some("case".to_owned()), ..request(100, None) };
+    let unknown = request(100, Some("no cursor"));
+    for wrong in [request(0, None), request(101, None), unknown, whole, search] {
         pages.insert(1, wrong);
         expected.insert(1, Err(Code::InvalidArgument));
     }

@@ -18,10 +18,12 @@ const LONGEST_PAGE: i32 = 1000;
 /// Number of bytes after which a page ends even if it has fewer rows than requested.
 const PAGE_SIZE: usize = 4 << 20;
 
-/// Number of rows in the first slice, when their size is not known: of a list, and of a page, which
-/// has smaller rows.
+/// Number of rows in the first slice of a list, when their size is not known.
 const FIRST_SLICE: i64 = 16;
-const FIRST_OF_PAGE: i64 = 100;
+
+/// Number of rows in a page of the usual length, and in the first slice of a longer one. The rows of
+/// pages are small.
+pub const USUAL_PAGE: i32 = 100;
 
 /// Maximum number of rows in the following slices.
 const NEXT_SLICES: i64 = 1000;
@@ -56,8 +58,8 @@ impl Slice {
     /// and otherwise this parameter. PostgreSQL plans a statement with a constant limit once, and one
     /// with a parameter for each execution, which takes longer than to read a page.
     pub fn limit_or<'a>(&self, parameter: &'a str) -> &'a str {
-        const { assert!(FIRST_OF_PAGE == 100) };
-        if self.limit == FIRST_OF_PAGE + 1 { "101" } else { parameter }
+        const { assert!(USUAL_PAGE == 100) };
+        if self.limit == i64::from(USUAL_PAGE) + 1 { "101" } else { parameter }
     }
 
     /// Returns the upper bound of the ids in the slice, for a list that is ordered by ids, newest
@@ -225,8 +227,9 @@ where
     if !(1..=LONGEST_PAGE).contains(&limit) {
         return Err(Fault::invalid("limit", format!("must be 1 to {LONGEST_PAGE}")).into());
     }
+    let first = i64::from(limit.min(USUAL_PAGE)) + 1;
+    let first = Slice { after: page.cursor, limit: first, pattern };
     let limit = i64::from(limit);
-    let first = Slice { after: page.cursor, limit: limit.min(FIRST_OF_PAGE) + 1, pattern };
     let (rows, next) = one_page(Slices { next: Some(first), read }, limit).await?;
     let batches = in_messages(rows).into_iter();
     let batches = batches.map(move |items| Ok(B::render(&items, next.clone())?));
