@@ -38,8 +38,8 @@ const MOST_ATTEMPTS: i32 = 5;
 /// Maximum number of events of a customer in a batch.
 const BATCH: i64 = 200;
 
-/// Maximum number of bytes of a batch.
-const BYTES: i64 = 2 * 1024 * 1024;
+/// Maximum number of bytes of a batch: about those of a transaction, as further events are read again.
+const BYTES: i64 = 256 * 1024;
 
 /// Interval of the search for events that are due.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
