@@ -215,17 +215,21 @@ async fn update(
     let (columns, arrays) = (TestCaseInput::new_columns(), TestCaseInput::arrays(9));
     let assignments = TestCaseInput::new_assignments();
     let returned = TestCase::COLUMNS_OF_RECORD.join(", ");
-    // PostgreSQL does not know the value of the subquery when it plans. It would expect a plan for these
-    // ids to be better than one for all, and plan for longer than it writes.
+    // A lateral subquery with a limit looks up one record after the other. A join read all records of a customer that had few when the table was analyzed.
     let update = sqlx::query_as(AssertSqlSafe(format!(
         "with locked as (
              select from project where customer_id = $1 and id = $2 and deleted_at is null
              for key share
          ), unlocked as (
-             select test_case.id from test_case, locked
-             where customer_id = $1 and project_id = $2 and id = any((select $3)::uuid[])
-               and deleted_at is null
-             for no key update of test_case {lock}
+             select found.id from unnest($3::uuid[]) as wanted (id)
+             cross join locked
+             cross join lateral (
+                 select id from test_case
+                 where customer_id = $1 and project_id = $2 and id = wanted.id
+                   and deleted_at is null
+                 limit 1
+                 for no key update {lock}
+             ) as found
          ), changed as (
              update test_case set {assignments}, revision = revision + 1
              from unnest($3::uuid[], $4::bigint[], {arrays}) as new (new_id, seen, {columns})

@@ -20,7 +20,7 @@ pub use self::{
     cluster::Cluster,
     database::{TestDatabase, drop_unused, test_dir},
     eventually::eventually,
-    plans::assert_planned_once,
+    plans::{assert_planned_once, rows_read},
     process::ended,
     standby::Replicated,
     user::{TestKeys, TestUser},

@@ -59,12 +59,15 @@ fn record(stream: Stream, depth: f64, age: f64) {
 /// Removes rows past their retention. An event may be published again at the end of its retention
 /// in the outbox, and delivered at the end of that in the stream, so the retention of the inbox is
 /// twice as long.
+///
+/// The order makes PostgreSQL use an index, also if it expects many rows past their retention.
 async fn remove_old(pool: &PgPool, retention: Duration) -> Result<(), Error> {
     remove(
         pool,
         "delete from outbox where id in (
              select id from outbox
-             where published_at < now() - make_interval(secs => $1) limit $2)",
+             where published_at < now() - make_interval(secs => $1)
+             order by published_at limit $2)",
         retention,
     )
     .await?;
@@ -72,7 +75,8 @@ async fn remove_old(pool: &PgPool, retention: Duration) -> Result<(), Error> {
         pool,
         "delete from inbox where (consumer, event_id) in (
              select consumer, event_id from inbox
-             where received_at < now() - make_interval(secs => $1) limit $2)",
+             where received_at < now() - make_interval(secs => $1)
+             order by received_at limit $2)",
         retention * 2,
     )
     .await

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use assay_events::{Event, publish, publish_all, unpublished};
-use assay_testkit::eventually;
+use assay_testkit::{eventually, rows_read};
 use serde_json::Value;
 
 use crate::world::{CATALOG, TEST_CASE_CREATED, World};
@@ -25,6 +25,40 @@ async fn committed_events_are_published_once_and_in_order() {
         let event: Value = serde_json::from_slice(&message.payload).unwrap();
         assert_eq!(event["data"], number);
     }
+}
+
+/// PostgreSQL may have planned the statements of the relay while the table was nearly empty.
+#[tokio::test]
+async fn the_relay_reads_only_events_that_are_not_published() {
+    let mut world = World::new().await;
+    world.relay();
+    for number in 0..10 {
+        world.publish_each([number]).await;
+        world.wait_until_published().await;
+    }
+    let published = "insert into outbox (event_id, customer_id, record, noun, action, data, trace,
+                                         published_at)
+                     select gen_random_uuid(), $1, n::text, 'test_case', 'created', '1', '{}', now()
+                     from generate_series(1, 20000) as n";
+    sqlx::query(published).bind(world.customer).execute(&world.pool).await.unwrap();
+    let before = rows_read(&world.pool, "outbox").await;
+    for number in 10..20 {
+        world.publish_each([number]).await;
+        let published = u64::try_from(number).unwrap() + 1;
+        eventually("the event", async || {
+            (world.messages("ASSAY_CATALOG").await == published).then_some(())
+        })
+        .await;
+    }
+    // The session of the relay reports later.
+    eventually("all events are reported as marked", async || {
+        let marked = "select n_tup_upd from pg_stat_user_tables where relname = 'outbox'";
+        let marked: i64 = sqlx::query_scalar(marked).fetch_one(&world.pool).await.unwrap();
+        (marked == 20).then_some(())
+    })
+    .await;
+    let read = rows_read(&world.pool, "outbox").await - before;
+    assert!((10..20_000).contains(&read), "{read} rows");
 }
 
 #[tokio::test]
