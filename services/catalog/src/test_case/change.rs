@@ -215,7 +215,9 @@ async fn update(
     let (columns, arrays) = (TestCaseInput::new_columns(), TestCaseInput::arrays(9));
     let assignments = TestCaseInput::new_assignments();
     let returned = TestCase::COLUMNS_OF_RECORD.join(", ");
-    // A lateral subquery with a limit looks up one record after the other. A join read all records of a customer that had few when the table was analyzed.
+    // PostgreSQL looks up the records by their ids whatever it expects of the table: a lateral subquery
+    // with a limit is carried out for one after the other, and of a limit that it does not know when it
+    // plans, it expects a tenth of the ten elements that it assumes for an array.
     let update = sqlx::query_as(AssertSqlSafe(format!(
         "with locked as (
              select from project where customer_id = $1 and id = $2 and deleted_at is null
@@ -230,6 +232,7 @@ async fn update(
                  limit 1
                  for no key update {lock}
              ) as found
+             limit (select cardinality($3::uuid[]))
          ), changed as (
              update test_case set {assignments}, revision = revision + 1
              from unnest($3::uuid[], $4::bigint[], {arrays}) as new (new_id, seen, {columns})

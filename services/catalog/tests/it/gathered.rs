@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use assay_proto::{TestResult, catalog::*};
-use assay_testkit::{assert_planned_once, eventually};
+use assay_testkit::{assert_planned_once, eventually, rows_read};
 use futures::future::join_all;
 use sqlx::Connection as _;
 use tonic::Code;
@@ -168,6 +168,23 @@ async fn postgresql_plans_changes_once() {
         describe(&user, &case, &number.to_string()).await.unwrap();
     }
     assert_planned_once(&world.db, "with locked as%update test_case%").await;
+}
+
+/// A customer may have had few test cases when PostgreSQL analyzed the table.
+#[tokio::test]
+async fn a_change_reads_only_its_own_case() {
+    let world = World::start().await;
+    let user = world.user().await;
+    let project = user.project().await;
+    let case = user.case(&project, "one").await;
+    sqlx::query("analyze").execute(&world.db).await.unwrap();
+    add_cases(&world, &user, &project, 2_000).await;
+    let before = rows_read(&world.db, "test_case").await;
+    for number in 0..100 {
+        describe(&user, &case, &number.to_string()).await.unwrap();
+    }
+    let read = rows_read(&world.db, "test_case").await - before;
+    assert!((100..2_000).contains(&read), "{read} rows");
 }
 
 #[tokio::test]
