@@ -1,14 +1,13 @@
 //! Plans of prepared statements.
 
-use sqlx::PgPool;
+use std::iter;
+
+use sqlx::{PgPool, Postgres, pool::PoolConnection};
 
 /// Asserts that statements like a pattern were executed, and that PostgreSQL has one plan for all
 /// executions of each. It decides after five executions on each connection, so there must be many more.
 pub async fn assert_planned_once(db: &PgPool, pattern: &str) {
-    let mut connections = Vec::new();
-    while let Some(connection) = db.try_acquire() {
-        connections.push(connection);
-    }
+    let mut connections = idle(db);
     let mut planned = 0;
     for connection in &mut connections {
         let plans = sqlx::query_scalar::<_, i64>(
@@ -21,17 +20,12 @@ pub async fn assert_planned_once(db: &PgPool, pattern: &str) {
     assert!((1..=most).contains(&planned), "{planned} plans of {pattern}");
 }
 
-/// Returns the number of rows of a table that PostgreSQL has read, of index entries and of whole reads,
-/// as far as its sessions have reported them. Those of the pool report now, except busy ones.
+/// Returns how many entries of the indexes of a table PostgreSQL has read, and how many rows without an
+/// index. The idle connections of the pool are up to date; other sessions report about once a second.
 pub async fn rows_read(db: &PgPool, table: &str) -> i64 {
-    let mut connections = Vec::new();
-    while let Some(connection) = db.try_acquire() {
-        connections.push(connection);
+    for mut connection in idle(db) {
+        sqlx::query("select pg_stat_force_next_flush()").execute(&mut *connection).await.unwrap();
     }
-    for connection in &mut connections {
-        sqlx::query("select pg_stat_force_next_flush()").execute(&mut **connection).await.unwrap();
-    }
-    drop(connections);
     let read = sqlx::query_scalar(
         "select (seq_tup_read + coalesce(sum(idx_tup_read), 0))::bigint
          from pg_stat_user_tables left join pg_stat_user_indexes using (relid)
@@ -39,4 +33,8 @@ pub async fn rows_read(db: &PgPool, table: &str) -> i64 {
          group by seq_tup_read",
     );
     read.bind(table).fetch_one(db).await.unwrap()
+}
+
+fn idle(db: &PgPool) -> Vec<PoolConnection<Postgres>> {
+    iter::from_fn(|| db.try_acquire()).collect()
 }
