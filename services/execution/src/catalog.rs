@@ -17,7 +17,7 @@ use assay_runtime::{
     body::{Intake, Memory},
     grpc::{Channel, MESSAGE_LIMIT},
 };
-use futures::{TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use prost::Message;
 use tonic::{Status, Streaming};
 
@@ -131,17 +131,14 @@ impl Catalog {
         cases: Vec<ReportedTestCase>,
         intake: &Intake,
     ) -> Result<(Snapshot, Memory), Status> {
-        let mut target = Some(target);
-        let parts = cases.chunks(CASES_IN_MESSAGE).map(|part| AdoptTestCasesRequest {
-            target: target.take(),
-            test_cases: part.to_vec(),
-            last: false,
-        });
-        let mut messages: Vec<_> = parts.collect();
-        messages.push(AdoptTestCasesRequest { target, test_cases: Vec::new(), last: true });
+        let first = AdoptTestCasesRequest { target: Some(target), ..Default::default() };
+        let part = |test_cases| AdoptTestCasesRequest { test_cases, ..Default::default() };
+        let parts = stream::iter(cases).chunks(CASES_IN_MESSAGE).map(part);
+        let last = AdoptTestCasesRequest { last: true, ..Default::default() };
+        let messages = stream::iter([first]).chain(parts).chain(stream::iter([last]));
         let mut snapshots = SnapshotServiceClient::new(self.0.clone());
         within(COPY, async {
-            let request = caller.call_within(COPY, stream::iter(messages));
+            let request = caller.call_within(COPY, messages);
             let parts = snapshots.adopt_test_cases(request).await?.into_inner();
             collect(parts, caller.customer, intake).await
         })

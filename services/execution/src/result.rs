@@ -176,7 +176,7 @@ impl result_service_server::ResultService for ResultService {
             };
             let cases = adoption::named(&results);
             let (snapshot, more) =
-                adoption::adopt(catalog, &caller, target, &cases, &limits.intake).await?;
+                adoption::adopt(catalog, &caller, target, cases, &limits.intake).await?;
             memory.add(more);
             let id = ExecutionId::new();
             let staged = artifacts.stage(caller.customer, id, attachments).await?;

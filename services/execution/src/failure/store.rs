@@ -53,7 +53,7 @@ pub(crate) async fn insert(
     let failed = instances.filter(|instance| instance.last.outcome.result.is_failure());
     let failure = |instance: &NewInstance| {
         let report = &reports[instance.report];
-        NewFailure::new(report, instance.instance_nr, instance.last.cause.as_ref())
+        NewFailure::new(report, instance.instance_nr, instance.last.cause.as_deref())
     };
     insert_all(tx, customer, state, &failed.map(failure).collect::<Result<Vec<_>, _>>()?).await
 }

@@ -11,7 +11,7 @@ use sqlx::{FromRow, PgExecutor, PgTransaction};
 use crate::{
     column::column,
     progress::{
-        instance::{Attempt, Detail, NewInstance},
+        instance::{Attempt, Detail, Links, NewInstance},
         merge::{AssignedResult, StoredInstance},
         report::TestReportState,
     },
@@ -150,15 +150,26 @@ struct Inserted<'a> {
 impl Inserted<'_> {
     /// Returns the size of its texts, in bytes.
     fn texts(&self) -> usize {
-        let detail = &self.attempt.detail;
-        let uris = [
-            &detail.artifacts_uri,
-            &detail.report_uri,
-            &detail.debug_log_uri,
-            &detail.execution_log_uri,
-            &detail.installation_log_uri,
-        ];
-        detail.steps.len() + uris.map(String::len).iter().sum::<usize>()
+        let Detail { steps, links } = &self.attempt.detail;
+        let links = links.as_deref().map_or(0, |links| {
+            let Links {
+                artifacts_uri,
+                report_uri,
+                debug_log_uri,
+                execution_log_uri,
+                installation_log_uri,
+            } = links;
+            [artifacts_uri, report_uri, debug_log_uri, execution_log_uri, installation_log_uri]
+                .map(String::len)
+                .iter()
+                .sum()
+        });
+        steps.len() + links
+    }
+
+    /// Returns one of its links. Empty if it has none.
+    fn link(&self, of: fn(&Links) -> &String) -> &str {
+        self.attempt.detail.links.as_deref().map_or("", |links| of(links))
     }
 }
 
@@ -210,11 +221,11 @@ async fn insert_part(
     .bind(column(attempts, |one| one.attempt.outcome.finish_date_time.filter(|_| one.is_earlier)))
     .bind(column(attempts, |one| one.is_earlier.then_some(one.attempt.outcome.duration_in_sec)))
     .bind(column(attempts, |one| one.attempt.detail.steps.as_slice()))
-    .bind(column(attempts, |one| one.attempt.detail.artifacts_uri.as_str()))
-    .bind(column(attempts, |one| one.attempt.detail.report_uri.as_str()))
-    .bind(column(attempts, |one| one.attempt.detail.debug_log_uri.as_str()))
-    .bind(column(attempts, |one| one.attempt.detail.execution_log_uri.as_str()))
-    .bind(column(attempts, |one| one.attempt.detail.installation_log_uri.as_str()))
+    .bind(column(attempts, |one| one.link(|links| &links.artifacts_uri)))
+    .bind(column(attempts, |one| one.link(|links| &links.report_uri)))
+    .bind(column(attempts, |one| one.link(|links| &links.debug_log_uri)))
+    .bind(column(attempts, |one| one.link(|links| &links.execution_log_uri)))
+    .bind(column(attempts, |one| one.link(|links| &links.installation_log_uri)))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -17,6 +17,13 @@ pub(crate) struct Outcome {
 pub(crate) struct Detail {
     /// The steps in their stored form. Empty if there are none.
     pub(crate) steps: Vec<u8>,
+    /// `None` if there are none, as in reports of test tools: a request has thousands of attempts.
+    pub(crate) links: Option<Box<Links>>,
+}
+
+/// Links to what an engine has stored elsewhere. Each may be empty.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Links {
     pub(crate) artifacts_uri: String,
     pub(crate) report_uri: String,
     pub(crate) debug_log_uri: String,
@@ -32,7 +39,7 @@ pub(crate) struct Attempt {
     pub(crate) outcome: Outcome,
     pub(crate) detail: Detail,
     /// The cause, if the attempt failed and its steps state it.
-    pub(crate) cause: Option<Cause>,
+    pub(crate) cause: Option<Box<Cause>>,
 }
 
 /// The identity of an instance within its report.

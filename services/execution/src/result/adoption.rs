@@ -37,12 +37,13 @@ pub(crate) async fn adopt(
     catalog: &Catalog,
     caller: &Caller,
     target: SnapshotTarget,
-    cases: &[ReportedTestCase],
+    cases: Vec<ReportedTestCase>,
     intake: &Intake,
 ) -> Result<(Snapshot, Memory), Status> {
-    let (snapshot, memory) = catalog.adopt(caller, target, cases.to_vec(), intake).await?;
+    let identifiers: Vec<_> = cases.iter().map(|case| case.identifier.clone()).collect();
+    let (snapshot, memory) = catalog.adopt(caller, target, cases, intake).await?;
     let copied = snapshot.test_cases.iter().map(|copy| &copy.identifier);
-    if copied.eq(cases.iter().map(|case| &case.identifier)) {
+    if copied.eq(&identifiers) {
         return Ok((snapshot, memory));
     }
     Err(Fault::internal("the catalog copied other test cases than requested").into())
@@ -72,7 +73,7 @@ pub(crate) async fn adopt_unknown(
         subject_id: execution.software_version_id.clone(),
         environment_id: execution.environment_id.clone(),
     };
-    adopt(catalog, caller, target, &cases, intake).await.map(Some)
+    adopt(catalog, caller, target, cases, intake).await.map(Some)
 }
 
 /// Inserts reports of adopted test cases that a locked execution still does not have. Results under

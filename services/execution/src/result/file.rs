@@ -201,7 +201,7 @@ fn attempt_of(
     if let Some(last) = steps.last_mut() {
         last.screenshots = screenshots;
     }
-    let cause = failure::cause(outcome.result, &steps);
+    let cause = failure::cause(outcome.result, &steps).map(Box::new);
     let steps = match writer.write(&steps)? {
         Some(steps) => steps,
         // The steps are too large. The first one always fits.

@@ -13,7 +13,7 @@ use crate::{
     failure,
     instance::steps::{self, StoredStep, Writer},
     progress::{
-        instance::{Attempt, Detail, Outcome, Slot},
+        instance::{Attempt, Detail, Links, Outcome, Slot},
         merge::ANNOUNCED,
     },
     result::link,
@@ -93,14 +93,15 @@ pub(crate) fn check_result(
         check_link(field, &link, check);
         link
     };
-    let mut detail = Detail {
-        steps: Vec::new(),
+    let links = Links {
         artifacts_uri: link("ArtifactsUri", input.artifacts_uri),
         report_uri: link("ReportUri", input.report_uri),
         debug_log_uri: link("DebugLogUri", input.debug_log_uri),
         execution_log_uri: link("ExecutionLogUri", input.execution_log_uri),
         installation_log_uri: link("InstallationLogUri", input.installation_log_uri),
     };
+    let links = (links != Links::default()).then(|| links.into());
+    let mut detail = Detail { steps: Vec::new(), links };
     let mut failed_by = None;
     // An invalid request is not stored, so its steps need no stored form.
     if check.is_ok() {
@@ -115,7 +116,7 @@ pub(crate) fn check_result(
         case,
         name,
         slot,
-        attempt: Attempt { number, outcome, detail, cause: failed_by },
+        attempt: Attempt { number, outcome, detail, cause: failed_by.map(Box::new) },
     })
 }
 
