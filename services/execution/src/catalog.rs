@@ -1,6 +1,6 @@
 //! Calls of the catalog service on behalf of a caller.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, iter, time::Duration};
 
 use assay_auth::Caller;
 use assay_proto::{
@@ -16,8 +16,9 @@ use assay_proto::{
 use assay_runtime::{
     body::{Intake, Memory},
     grpc::{Channel, MESSAGE_LIMIT},
+    parts::{PART, split},
 };
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{TryStreamExt, stream};
 use prost::Message;
 use tonic::{Status, Streaming};
 
@@ -32,9 +33,6 @@ const COPY: Duration = Duration::from_mins(1);
 
 /// Maximum size of the copy of a test set, in bytes. The catalog has the same limit.
 const LARGEST: usize = 64 << 20;
-
-/// Number of test cases in a message.
-const CASES_IN_MESSAGE: usize = 500;
 
 /// A client of the catalog service.
 #[derive(Clone)]
@@ -133,12 +131,12 @@ impl Catalog {
     ) -> Result<(Snapshot, Memory), Status> {
         let first = AdoptTestCasesRequest { target: Some(target), ..Default::default() };
         let part = |test_cases| AdoptTestCasesRequest { test_cases, ..Default::default() };
-        let parts = stream::iter(cases).chunks(CASES_IN_MESSAGE).map(part);
+        let parts = split(cases, PART, Message::encoded_len).into_iter().map(part);
         let last = AdoptTestCasesRequest { last: true, ..Default::default() };
-        let messages = stream::iter([first]).chain(parts).chain(stream::iter([last]));
+        let messages: Vec<_> = iter::once(first).chain(parts).chain([last]).collect();
         let mut snapshots = SnapshotServiceClient::new(self.0.clone());
         within(COPY, async {
-            let request = caller.call_within(COPY, messages);
+            let request = caller.call_within(COPY, stream::iter(messages));
             let parts = snapshots.adopt_test_cases(request).await?.into_inner();
             collect(parts, caller.customer, intake).await
         })

@@ -152,14 +152,8 @@ impl Inserted<'_> {
     fn texts(&self) -> usize {
         let Detail { steps, links } = &self.attempt.detail;
         let links = links.as_deref().map_or(0, |links| {
-            let Links {
-                artifacts_uri,
-                report_uri,
-                debug_log_uri,
-                execution_log_uri,
-                installation_log_uri,
-            } = links;
-            [artifacts_uri, report_uri, debug_log_uri, execution_log_uri, installation_log_uri]
+            let Links { artifacts, report, debug_log, execution_log, installation_log } = links;
+            [artifacts, report, debug_log, execution_log, installation_log]
                 .map(String::len)
                 .iter()
                 .sum()
@@ -221,11 +215,11 @@ async fn insert_part(
     .bind(column(attempts, |one| one.attempt.outcome.finish_date_time.filter(|_| one.is_earlier)))
     .bind(column(attempts, |one| one.is_earlier.then_some(one.attempt.outcome.duration_in_sec)))
     .bind(column(attempts, |one| one.attempt.detail.steps.as_slice()))
-    .bind(column(attempts, |one| one.link(|links| &links.artifacts_uri)))
-    .bind(column(attempts, |one| one.link(|links| &links.report_uri)))
-    .bind(column(attempts, |one| one.link(|links| &links.debug_log_uri)))
-    .bind(column(attempts, |one| one.link(|links| &links.execution_log_uri)))
-    .bind(column(attempts, |one| one.link(|links| &links.installation_log_uri)))
+    .bind(column(attempts, |one| one.link(|links| &links.artifacts)))
+    .bind(column(attempts, |one| one.link(|links| &links.report)))
+    .bind(column(attempts, |one| one.link(|links| &links.debug_log)))
+    .bind(column(attempts, |one| one.link(|links| &links.execution_log)))
+    .bind(column(attempts, |one| one.link(|links| &links.installation_log)))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -24,11 +24,11 @@ pub(crate) struct Detail {
 /// Links to what an engine has stored elsewhere. Each may be empty.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Links {
-    pub(crate) artifacts_uri: String,
-    pub(crate) report_uri: String,
-    pub(crate) debug_log_uri: String,
-    pub(crate) execution_log_uri: String,
-    pub(crate) installation_log_uri: String,
+    pub(crate) artifacts: String,
+    pub(crate) report: String,
+    pub(crate) debug_log: String,
+    pub(crate) execution_log: String,
+    pub(crate) installation_log: String,
 }
 
 /// An attempt at an instance.

@@ -94,11 +94,11 @@ pub(crate) fn check_result(
         link
     };
     let links = Links {
-        artifacts_uri: link("ArtifactsUri", input.artifacts_uri),
-        report_uri: link("ReportUri", input.report_uri),
-        debug_log_uri: link("DebugLogUri", input.debug_log_uri),
-        execution_log_uri: link("ExecutionLogUri", input.execution_log_uri),
-        installation_log_uri: link("InstallationLogUri", input.installation_log_uri),
+        artifacts: link("ArtifactsUri", input.artifacts_uri),
+        report: link("ReportUri", input.report_uri),
+        debug_log: link("DebugLogUri", input.debug_log_uri),
+        execution_log: link("ExecutionLogUri", input.execution_log_uri),
+        installation_log: link("InstallationLogUri", input.installation_log_uri),
     };
     let links = (links != Links::default()).then(|| links.into());
     let mut detail = Detail { steps: Vec::new(), links };
