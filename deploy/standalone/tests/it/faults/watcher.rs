@@ -21,11 +21,11 @@ use tokio::{
 /// Interval of attempts while NATS is unavailable.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Timeout for the next message of a batch.
-const BATCH_TIMEOUT: Duration = Duration::from_secs(2);
+/// Timeout of a request for a message.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A durable pull consumer of notifications, as documented for other systems: it acknowledges
-/// stored notifications and ignores duplicates by their id.
+/// A durable pull consumer of notifications, as documented for other systems: it has one message in
+/// flight, acknowledges stored notifications and ignores duplicates by their id.
 pub(super) struct Watcher {
     received: Arc<Mutex<Received>>,
     _task: JoinSet<()>,
@@ -103,23 +103,21 @@ async fn watch(
         filter_subject: "assay.notifications.>".to_owned(),
         ack_policy: AckPolicy::Explicit,
         ack_wait: Duration::from_secs(2),
+        // With more, NATS redelivers unacknowledged messages after later ones.
+        max_ack_pending: 1,
         ..Config::default()
     };
     let consumer: PullConsumer =
         jetstream.create_consumer_on_stream(config, "ASSAY_NOTIFICATIONS").await?;
     loop {
-        let mut batch = consumer.fetch().max_messages(200).messages().await?;
-        let mut count = 0;
+        let mut batch =
+            consumer.batch().max_messages(1).expires(REQUEST_TIMEOUT).messages().await?;
         // A request to a server that has stopped is never answered.
-        while let Some(message) = timeout(BATCH_TIMEOUT, batch.next()).await? {
+        if let Some(message) = timeout(2 * REQUEST_TIMEOUT, batch.next()).await? {
             let message = message?;
             let event: Value = serde_json::from_slice(&message.payload)?;
             received.lock().unwrap().add(&event);
             message.ack().await?;
-            count += 1;
-        }
-        if count == 0 {
-            return Ok(());
         }
     }
 }

@@ -60,23 +60,24 @@ fn record(stream: Stream, depth: f64, age: f64) {
 /// in the outbox, and delivered at the end of that in the stream, so the retention of the inbox is
 /// twice as long.
 ///
-/// The order makes PostgreSQL use an index, also if it expects many rows past their retention.
+/// The order and the array make PostgreSQL use indexes, also if it expects many rows past their
+/// retention.
 async fn remove_old(pool: &PgPool, retention: Duration) -> Result<(), Error> {
     remove(
         pool,
-        "delete from outbox where id in (
+        "delete from outbox where id = any(array(
              select id from outbox
              where published_at < now() - make_interval(secs => $1)
-             order by published_at limit $2)",
+             order by published_at limit $2))",
         retention,
     )
     .await?;
     remove(
         pool,
-        "delete from inbox where (consumer, event_id) in (
-             select consumer, event_id from inbox
+        "delete from inbox where ctid = any(array(
+             select ctid from inbox
              where received_at < now() - make_interval(secs => $1)
-             order by received_at limit $2)",
+             order by received_at limit $2))",
         retention * 2,
     )
     .await

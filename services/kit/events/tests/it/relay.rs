@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use assay_events::{Event, publish, publish_all, unpublished};
 use assay_testkit::{eventually, rows_read};
 use serde_json::Value;
+use sqlx::AssertSqlSafe;
 
 use crate::world::{CATALOG, TEST_CASE_CREATED, World};
 
@@ -27,6 +28,30 @@ async fn committed_events_are_published_once_and_in_order() {
     }
 }
 
+/// Number of rows of [`add_published`].
+const PUBLISHED: i32 = 20_000;
+
+/// Adds many events that were just published.
+async fn add_published(world: &World) {
+    let published = "insert into outbox (event_id, customer_id, record, noun, action, data, trace,
+                                         published_at)
+                     select gen_random_uuid(), $1, n::text, 'test_case', 'created', '1', '{}', now()
+                     from generate_series(1, $2) as n";
+    let published = sqlx::query(published).bind(world.customer).bind(PUBLISHED);
+    published.execute(&world.pool).await.unwrap();
+}
+
+/// Waits until sessions have reported this number of changes to the outbox, which they do later.
+async fn wait_for_reported(world: &World, changes: &str, count: i64) {
+    let reported = format!("select {changes} from pg_stat_user_tables where relname = 'outbox'");
+    eventually("all changes are reported", async || {
+        let reported = sqlx::query_scalar(AssertSqlSafe(reported.clone()));
+        let reported: i64 = reported.fetch_one(&world.pool).await.unwrap();
+        (reported == count).then_some(())
+    })
+    .await;
+}
+
 /// PostgreSQL may have planned the statements of the relay while the table was nearly empty.
 #[tokio::test]
 async fn the_relay_reads_only_events_that_are_not_published() {
@@ -36,11 +61,7 @@ async fn the_relay_reads_only_events_that_are_not_published() {
         world.publish_each([number]).await;
         world.wait_until_published().await;
     }
-    let published = "insert into outbox (event_id, customer_id, record, noun, action, data, trace,
-                                         published_at)
-                     select gen_random_uuid(), $1, n::text, 'test_case', 'created', '1', '{}', now()
-                     from generate_series(1, 20000) as n";
-    sqlx::query(published).bind(world.customer).execute(&world.pool).await.unwrap();
+    add_published(&world).await;
     let before = rows_read(&world.pool, "outbox").await;
     for number in 10..20 {
         world.publish_each([number]).await;
@@ -50,15 +71,9 @@ async fn the_relay_reads_only_events_that_are_not_published() {
         })
         .await;
     }
-    // The session of the relay reports later.
-    eventually("all events are reported as marked", async || {
-        let marked = "select n_tup_upd from pg_stat_user_tables where relname = 'outbox'";
-        let marked: i64 = sqlx::query_scalar(marked).fetch_one(&world.pool).await.unwrap();
-        (marked == 20).then_some(())
-    })
-    .await;
+    wait_for_reported(&world, "n_tup_upd", 20).await;
     let read = rows_read(&world.pool, "outbox").await - before;
-    assert!((10..20_000).contains(&read), "{read} rows");
+    assert!((10..i64::from(PUBLISHED)).contains(&read), "{read} rows");
 }
 
 #[tokio::test]
@@ -201,14 +216,19 @@ async fn old_events_are_removed() {
         sqlx::query(age).execute(&world.pool).await.unwrap();
     }
 
+    add_published(&world).await;
+    let before = rows_read(&world.pool, "outbox").await;
     world.relay();
-    let left =
-        "select (select array_agg(id order by id) from outbox), (select count(*) from inbox)";
+    let left = "select (select array_agg(id order by id) from outbox where id in (1, 2, 3, 4)),
+                       (select count(*) from inbox)";
     eventually("what is younger than a week, and two weeks", || async {
         let left: (Vec<i64>, i64) = sqlx::query_as(left).fetch_one(&world.pool).await.unwrap();
         (left == (vec![1, 2], 2)).then_some(())
     })
     .await;
+    wait_for_reported(&world, "n_tup_del", 2).await;
+    let read = rows_read(&world.pool, "outbox").await - before;
+    assert!((2..i64::from(PUBLISHED)).contains(&read), "{read} rows");
 }
 
 #[tokio::test]
