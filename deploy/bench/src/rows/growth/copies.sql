@@ -1,10 +1,11 @@
 -- Copies the oldest execution of a test set with its reports. {set} is the id of the set, {copies} the
 -- number of executions to come to, {instances} that of the instances of each report, and {since} the
--- time from which on the copies are spread. Their ids are those of their times, in this order.
+-- time from which on the copies are spread. Their ids are those of their times, in this order, and
+-- differ between test sets.
 create or replace function pg_temp.id_of(moment timestamptz, number bigint) returns uuid
     language sql immutable as $$
     select (lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0')
-        || '70008' || lpad(to_hex(number), 15, '0'))::uuid
+        || '70008' || left(md5('{set}'), 5) || lpad(to_hex(number), 10, '0'))::uuid
 $$;
 
 create temp table original on commit drop as
