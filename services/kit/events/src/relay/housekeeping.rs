@@ -61,7 +61,7 @@ fn record(stream: Stream, depth: f64, age: f64) {
 /// twice as long.
 ///
 /// The order and the array make PostgreSQL use indexes, also if it expects many rows past their
-/// retention.
+/// retention. The key of the inbox has two columns, so its array has the places of rows.
 async fn remove_old(pool: &PgPool, retention: Duration) -> Result<(), Error> {
     remove(
         pool,
