@@ -41,9 +41,9 @@ async fn add_published(world: &World) {
     published.execute(&world.pool).await.unwrap();
 }
 
-/// Waits until sessions have reported this number of changes to the outbox, which they do later.
-async fn wait_for_reported(world: &World, changes: &str, count: i64) {
-    let reported = format!("select {changes} from pg_stat_user_tables where relname = 'outbox'");
+/// Waits until sessions have reported this number of changes to a table, which they do later.
+async fn wait_for_reported(world: &World, table: &str, changes: &str, count: i64) {
+    let reported = format!("select {changes} from pg_stat_user_tables where relname = '{table}'");
     eventually("all changes are reported", async || {
         let reported = sqlx::query_scalar(AssertSqlSafe(reported.clone()));
         let reported: i64 = reported.fetch_one(&world.pool).await.unwrap();
@@ -71,7 +71,7 @@ async fn the_relay_reads_only_events_that_are_not_published() {
         })
         .await;
     }
-    wait_for_reported(&world, "n_tup_upd", 20).await;
+    wait_for_reported(&world, "outbox", "n_tup_upd", 20).await;
     let read = rows_read(&world.pool, "outbox").await - before;
     assert!((10..i64::from(PUBLISHED)).contains(&read), "{read} rows");
 }
@@ -217,18 +217,24 @@ async fn old_events_are_removed() {
     }
 
     add_published(&world).await;
-    let before = rows_read(&world.pool, "outbox").await;
+    let applied = "insert into inbox (consumer, event_id)
+                   select 'another', gen_random_uuid() from generate_series(1, $1)";
+    sqlx::query(applied).bind(PUBLISHED).execute(&world.pool).await.unwrap();
+    let mut before = Vec::new();
+    for table in ["outbox", "inbox"] {
+        before.push((table, rows_read(&world.pool, table).await));
+    }
     world.relay();
-    let left = "select (select array_agg(id order by id) from outbox where id in (1, 2, 3, 4)),
-                       (select count(*) from inbox)";
-    eventually("what is younger than a week, and two weeks", || async {
-        let left: (Vec<i64>, i64) = sqlx::query_as(left).fetch_one(&world.pool).await.unwrap();
-        (left == (vec![1, 2], 2)).then_some(())
-    })
-    .await;
-    wait_for_reported(&world, "n_tup_del", 2).await;
-    let read = rows_read(&world.pool, "outbox").await - before;
-    assert!((2..i64::from(PUBLISHED)).contains(&read), "{read} rows");
+    for (table, before) in before {
+        wait_for_reported(&world, table, "n_tup_del", 2).await;
+        let read = rows_read(&world.pool, table).await - before;
+        assert!((2..i64::from(PUBLISHED)).contains(&read), "{read} rows of {table}");
+    }
+    // Events younger than a week are left, and those applied in the last two weeks.
+    let left = "select (select array_agg(id order by id) from outbox where id <= 4),
+                       (select count(*) from inbox where consumer <> 'another')";
+    let left: (Vec<i64>, i64) = sqlx::query_as(left).fetch_one(&world.pool).await.unwrap();
+    assert_eq!(left, (vec![1, 2], 2));
 }
 
 #[tokio::test]
